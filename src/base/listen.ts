@@ -1,0 +1,52 @@
+import type { Server } from 'bun'
+
+/** What the listener knows of one request beyond the request itself. */
+export type Connection = {
+  /** The peer's address as the socket has it; forwarding headers are read elsewhere, and only behind a trusted proxy. */
+  readonly address: string
+  /** Call once the body is complete: from then on our own timers guard the exchange, and a quiet stream is not cut. */
+  holdOpen(): void
+}
+
+export type Listener = {
+  readonly port: number
+  readonly url: string
+  /** Stops accepting; resolves when requests in flight are done, or at once with `force`. */
+  stop(force?: boolean): Promise<void>
+}
+
+export type ListenOptions = {
+  hostname: string
+  port: number
+  bodyBytesMax: number
+  fetch(request: Request, connection: Connection): Response | Promise<Response>
+}
+
+// With 0, half-sent bodies and idle sockets would stay open for ever; Bun's own default of 10 s cuts quiet streams.
+const idleSeconds = 65
+
+/** The one place that opens a port: Bun's server behind an interface another runtime could fill. */
+export function listen(options: ListenOptions): Listener {
+  const server: Server<undefined> = Bun.serve({
+    hostname: options.hostname,
+    port: options.port,
+    maxRequestBodySize: options.bodyBytesMax,
+    idleTimeout: idleSeconds,
+    development: false,
+    fetch: (request, server) =>
+      options.fetch(request, {
+        get address() {
+          return server.requestIP(request)?.address ?? ''
+        },
+        holdOpen: () => server.timeout(request, 0),
+      }),
+    error: () => new Response(null, { status: 500 }),
+  })
+  const port = server.port ?? options.port
+  const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname
+  return {
+    port,
+    url: `http://${host}:${port}`,
+    stop: (force = false) => server.stop(force),
+  }
+}

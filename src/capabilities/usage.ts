@@ -1,0 +1,45 @@
+import type { Pico } from '../base/money.ts'
+
+/**
+ * What can be counted and priced. The parts never overlap: cached and written input are not inside `input`, and
+ * whoever reads a vendor's overlapping numbers takes them apart. Reasoning is inside `output`, as every vendor bills it.
+ */
+export const units = [
+  'input',
+  'cachedInput',
+  'cacheWrite',
+  'cacheWriteHour',
+  'imageInput',
+  'audioInput',
+  'output',
+  'imageOutput',
+  'audioOutput',
+  'character',
+  'videoToken',
+  'webSearch',
+  'request',
+] as const
+export type Unit = (typeof units)[number]
+
+export type Counts = { readonly [U in Unit]?: number }
+
+/** What one answer used. `reasoning` is shown to customers and never priced: it is part of `output`. */
+export type Usage = Counts & { readonly reasoning?: number }
+
+/** Pico-dollars for one of each unit. A unit without a rate cannot be sold. */
+export type Rates = { readonly [U in Unit]?: Pico }
+
+/** The whole request is charged at the tier that its input length reaches, not marginally. */
+export type Tier = { readonly aboveInputTokens: number; readonly rates: Rates }
+
+/** One price list of one model, immutable and named by its content, so that a hold can pin it. */
+export type PriceList = {
+  readonly version: string
+  readonly rates: Rates
+  /** Ascending by `aboveInputTokens`. */
+  readonly tiers: readonly Tier[]
+  /** Pico-dollars an image: by `size/quality`, `size`, or `default`. */
+  readonly perImage: Readonly<Record<string, Pico>>
+  /** Pico-dollars a second of video: by `resolution/sound`, `resolution/silent`, `resolution`, or `default`. */
+  readonly perSecond: Readonly<Record<string, Pico>>
+}
