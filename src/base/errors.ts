@@ -1,0 +1,68 @@
+/** Every way a request can fail. Each protocol renders each kind: see the tables typed `Record<Kind, …>` in `wire/`. */
+export type Kind =
+  | 'bad-request'
+  | 'unauthenticated'
+  | 'no-funds'
+  | 'unknown-model' // also a model the key may not use: the two must look the same
+  | 'wrong-capability'
+  | 'not-found'
+  | 'wrong-method'
+  | 'wrong-type'
+  | 'conflict'
+  | 'idempotency-mismatch'
+  | 'too-many'
+  | 'too-large'
+  | 'upstream-rejected' // the vendor's own 4xx about the request: its status and message pass
+  | 'upstream-failed'
+  | 'upstream-timeout'
+  | 'overloaded'
+  | 'client-gone'
+  | 'bug'
+
+/** A vendor's refusal as it came, for clients that speak the vendor's protocol; scrubbed of our secrets already. */
+export type Refusal = {
+  readonly protocol: string
+  readonly status: number
+  readonly body: string
+}
+
+export type ErrorDetails = {
+  /** The finer code inside a kind, as the common protocol spells it: `invalid_value`, `unsupported_value`, … */
+  readonly code?: string
+  /** The field at fault, as a path the client can find: `messages[0].content`. */
+  readonly param?: string
+  readonly retryAfterSeconds?: number
+  /** The methods a path does take, for 405. */
+  readonly allow?: string
+  /** False where trying again cannot help or would be charged again. */
+  readonly shouldRetry?: false
+  readonly refusal?: Refusal
+  readonly cause?: unknown
+}
+
+export class GatewayError extends Error {
+  readonly kind: Kind
+  readonly details: ErrorDetails
+
+  constructor(kind: Kind, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'GatewayError'
+    this.kind = kind
+    this.details = details
+  }
+}
+
+/** Whatever was thrown, as our one type. An error nobody foresaw is a bug: the client learns its request id and no more. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown
+  return new GatewayError('bug', 'The gateway made a mistake. Tell its operator the request id.', { cause: thrown })
+}
+
+export function badRequest(message: string, param?: string, code = 'invalid_value'): GatewayError {
+  return new GatewayError('bad-request', message, param === undefined ? { code } : { code, param })
+}
+
+/** Closes a switch over a union: a new member does not compile until it is handled. */
+export function unreachable(value: never): never {
+  throw new GatewayError('bug', `unreachable: ${String(value)}`)
+}

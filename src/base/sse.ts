@@ -1,0 +1,71 @@
+import { GatewayError } from './errors.ts'
+
+const lf = 10
+const cr = 13
+
+/**
+ * Cuts a byte stream into whole server-sent events, by their ends alone: nothing is decoded, so split UTF-8 and odd
+ * line ends pass as they came. An event is never given out before it is whole.
+ */
+export class EventSplitter {
+  readonly #eventBytesMax: number
+  #rest: Uint8Array | undefined
+
+  constructor(eventBytesMax: number) {
+    this.#eventBytesMax = eventBytesMax
+  }
+
+  /** The events that `chunk` completes, each with the blank line that ends it. */
+  push(chunk: Uint8Array): Uint8Array[] {
+    const scannedBefore = this.#rest?.length ?? 0
+    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk])
+    const events: Uint8Array[] = []
+    let start = 0
+    // A blank line may be split between two chunks: step back far enough to see it whole, and not into a CR LF.
+    let i = Math.max(0, scannedBefore - 3)
+    if (bytes[i] === lf && bytes[i - 1] === cr) i--
+    let lineStart = i === 0 || bytes[i - 1] === lf || bytes[i - 1] === cr
+    for (; i < bytes.length; i++) {
+      const byte = bytes[i]
+      if (byte !== lf && byte !== cr) {
+        lineStart = false
+        continue
+      }
+      const end = byte === cr && bytes[i + 1] === lf ? i + 2 : i + 1
+      if (lineStart && i > start) {
+        events.push(bytes.subarray(start, end))
+        start = end
+      } else if (i === start) {
+        start = end // a stray blank line between events carries nothing
+      }
+      lineStart = true
+      i = end - 1
+    }
+    this.#rest = start === bytes.length ? undefined : bytes.subarray(start)
+    if (this.#rest !== undefined && this.#rest.length > this.#eventBytesMax) {
+      throw new GatewayError(
+        'upstream-failed',
+        `The model's vendor sent an event of more than ${this.#eventBytesMax} bytes.`,
+      )
+    }
+    return events
+  }
+
+  /** What is left after the last whole event: not empty when the stream was cut in the middle of one. */
+  get rest(): Uint8Array | undefined {
+    return this.#rest
+  }
+}
+
+const decoder = new TextDecoder()
+
+/** The text of an event's `data` lines, joined as the specification of server-sent events says. */
+export function dataOf(event: Uint8Array): string {
+  let joined: string | undefined
+  for (const line of decoder.decode(event).split(/\r\n|\n|\r/)) {
+    if (!line.startsWith('data:')) continue
+    const text = line.startsWith('data: ') ? line.slice(6) : line.slice(5)
+    joined = joined === undefined ? text : `${joined}\n${text}`
+  }
+  return joined ?? ''
+}

@@ -1,0 +1,35 @@
+import { zeroNano, type Nano } from '../base/money.ts'
+import type { Billing, Hold } from './funds.ts'
+
+/** Billing that only counts in memory: what the bench composes to see what the ledger's durability costs. */
+export function makeCountingBilling(): Billing & { readonly charged: bigint; readonly open: number } {
+  let charged = 0n
+  let open = 0
+  return {
+    get charged() {
+      return charged
+    },
+    get open() {
+      return open
+    },
+    take(order) {
+      open++
+      let ended = false
+      const end = (charge: Nano) => {
+        if (!ended) {
+          ended = true
+          open--
+          charged += charge
+        }
+        return Promise.resolve(charge)
+      }
+      const hold: Hold = {
+        kind: 'hold',
+        amount: order.amount,
+        settle: ({ price }) => end(price < order.amount ? price : order.amount),
+        release: () => end(zeroNano).then(() => {}),
+      }
+      return Promise.resolve({ kind: 'hold', hold })
+    },
+  }
+}

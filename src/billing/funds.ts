@@ -1,0 +1,65 @@
+import type { RequestId } from '../base/ids.ts'
+import type { Nano } from '../base/money.ts'
+import type { Capability } from '../capabilities/capability.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import type { AttemptRecord } from '../store/requests.ts'
+
+/** Where the numbers of a charge come from. */
+export type Basis = 'vendor' | 'estimated'
+
+/** What is about to be bought, before anything leaves. */
+export type Order = {
+  readonly requestId: RequestId
+  readonly accountId: string
+  readonly keyId: string
+  readonly model: string
+  readonly capability: Capability
+  /** The most it can cost. */
+  readonly amount: Nano
+  /** The price list it will be settled by, whatever happens to prices meanwhile. */
+  readonly priceVersion: string
+  /** Unix milliseconds. */
+  readonly startedAt: number
+  /** Unix milliseconds after which nobody can still be working on it. */
+  readonly deadline: number
+}
+
+/** How a request ended, as its record will show it. */
+export type Ending = {
+  readonly status: number
+  readonly streamed: boolean
+  readonly durationMs: number
+  /** Every call to a vendor, in order: ours to pay, delivered or not. */
+  readonly attempts: readonly AttemptRecord[]
+}
+
+/** Something was delivered, and it has a price. */
+export type Sale = Ending & {
+  readonly basis: Basis
+  readonly usage: Usage
+  /** The usage at the pinned price list. The customer pays it up to the hold; what goes beyond is our loss. */
+  readonly price: Nano
+}
+
+/** Money set aside for one request. Ends exactly once: the second ending, whichever it is, changes nothing. */
+export type Hold = {
+  readonly kind: 'hold'
+  readonly amount: Nano
+  /** Resolves once the settlement is recorded, with what the customer was charged. */
+  settle(sale: Sale): Promise<Nano>
+  release(ending: Ending): Promise<void>
+}
+
+/** What costs nothing by nature: counting tokens, polling, cancelling, discovery. */
+export type Free = { readonly kind: 'free' }
+
+export type Funds = Hold | Free
+
+export type Taken =
+  | { readonly kind: 'hold'; readonly hold: Hold }
+  | { readonly kind: 'no-funds'; readonly available: Nano }
+
+/** The billing seam. Strict: a database transaction for each step. Counting: in memory, for the bench. */
+export type Billing = {
+  take(order: Order): Promise<Taken>
+}

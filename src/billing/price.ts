@@ -1,0 +1,67 @@
+import { nano, pico, toNano, type Nano, type Pico } from '../base/money.ts'
+import { units, type Counts, type PriceList, type Rates, type Unit } from '../capabilities/usage.ts'
+
+/** Where a unit has no rate of its own, vendors charge it as this one. */
+const chargedAs: { readonly [U in Unit]?: Unit } = {
+  cachedInput: 'input',
+  cacheWrite: 'input',
+  cacheWriteHour: 'cacheWrite',
+  imageInput: 'input',
+  audioInput: 'input',
+  imageOutput: 'output',
+  audioOutput: 'output',
+}
+
+const inputUnits = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput'] as const
+const outputUnits = ['output', 'imageOutput', 'audioOutput'] as const
+
+/** Units at their rates, summed in pico-dollars and rounded once. */
+export function priceOf(counts: Counts, prices: PriceList): Nano {
+  const rates = ratesFor(counts, prices)
+  let sum = 0n
+  for (const unit of units) {
+    const quantity = counts[unit]
+    if (quantity !== undefined && quantity > 0) sum += BigInt(quantity) * rateOf(unit, rates)
+  }
+  return toNano(pico(sum))
+}
+
+/** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */
+export function holdFor(bound: { input: number; output: number; request?: number }, prices: PriceList): Nano {
+  const reachable = prices.tiers.filter((tier) => bound.input > tier.aboveInputTokens)
+  let most = 0n
+  for (const rates of [prices.rates, ...reachable.map((tier) => ({ ...prices.rates, ...tier.rates }))]) {
+    const cost =
+      BigInt(bound.input) * dearest(inputUnits, rates) +
+      BigInt(bound.output) * dearest(outputUnits, rates) +
+      BigInt(bound.request ?? 1) * (rates.request ?? 0n)
+    if (cost > most) most = cost
+  }
+  return toNano(pico(most))
+}
+
+/** How many output tokens an amount pays for once the input is paid. Shown in a 402, so that the client can lower its cap. */
+export function affordableOutput(available: Nano, input: number, prices: PriceList): number {
+  const left = available - holdFor({ input, output: 0 }, prices)
+  const perToken = dearest(outputUnits, prices.rates)
+  if (left <= 0n || perToken === 0n) return 0
+  return Number((nano(left) * 1000n) / perToken)
+}
+
+function ratesFor(counts: Counts, prices: PriceList): Rates {
+  if (prices.tiers.length === 0) return prices.rates
+  const input = inputUnits.reduce((sum, unit) => sum + (counts[unit] ?? 0), 0)
+  const tier = prices.tiers.findLast((candidate) => input > candidate.aboveInputTokens)
+  return tier === undefined ? prices.rates : { ...prices.rates, ...tier.rates }
+}
+
+function rateOf(unit: Unit, rates: Rates): bigint {
+  const rate = rates[unit]
+  if (rate !== undefined) return rate
+  const substitute = chargedAs[unit]
+  return substitute === undefined ? 0n : rateOf(substitute, rates)
+}
+
+function dearest(among: readonly Unit[], rates: Rates): bigint {
+  return among.reduce((most, unit) => (rateOf(unit, rates) > most ? rateOf(unit, rates) : most), 0n as Pico as bigint)
+}

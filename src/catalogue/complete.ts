@@ -1,0 +1,76 @@
+import type { Capability } from '../capabilities/capability.ts'
+import type { PriceList } from '../capabilities/usage.ts'
+import type { ImageLimits, VideoLimits } from './model.ts'
+import type { WrittenPrices } from './schema.ts'
+
+type Priced = { readonly images?: ImageLimits; readonly video?: VideoLimits }
+
+type Check = (list: PriceList, limits: Priced) => string | undefined
+
+const images: Check = (list, limits) => {
+  const byToken = list.rates.imageOutput !== undefined && list.rates.input !== undefined
+  return byToken ? undefined : unpricedImage(list, limits.images)
+}
+
+const checks = {
+  chat: ({ rates: { input, output } }) =>
+    input === undefined || output === undefined ? 'inputPerMillion and outputPerMillion' : undefined,
+  embeddings: ({ rates: { input } }) => (input === undefined ? 'inputPerMillion' : undefined),
+  speech: ({ rates: { character, input, output, audioOutput } }) =>
+    character === undefined && (input === undefined || (audioOutput ?? output) === undefined)
+      ? 'perMillionCharacters, or token prices'
+      : undefined,
+  images,
+  edits: images,
+  video: (list, limits) => (list.rates.videoToken === undefined ? unpricedSecond(list, limits.video) : undefined),
+} as const satisfies Record<Capability, Check>
+
+/** What is lacking in a price list for this capability to be sold; nothing when every answer could be charged. */
+export function lacking(capability: Capability, list: PriceList, limits: Priced): string | undefined {
+  return checks[capability](list, limits)
+}
+
+function unpricedImage({ perImage }: PriceList, limits: ImageLimits | undefined): string | undefined {
+  if (perImage['default'] !== undefined) return undefined
+  const sizes = [...(limits?.sizes ?? []), ...(limits?.edits?.sizes ?? [])].filter((size) => size !== 'auto')
+  if (sizes.length === 0 || limits?.free !== undefined) return 'perImage'
+  const qualities = limits?.qualities ?? []
+  for (const size of sizes) {
+    if (perImage[size] !== undefined) continue
+    const missing = qualities.length === 0 ? size : qualities.find((quality) => !(`${size}/${quality}` in perImage))
+    if (missing !== undefined) return `perImage for ${size}`
+  }
+  return undefined
+}
+
+function unpricedSecond({ perSecond }: PriceList, limits: VideoLimits | undefined): string | undefined {
+  if (perSecond['default'] !== undefined) return undefined
+  const sounds = { always: ['sound'], never: ['silent'], optional: ['sound', 'silent'] }[limits?.sound ?? 'never']
+  const missing = (limits?.resolutions ?? ['720p']).find(
+    (resolution) =>
+      perSecond[resolution] === undefined && !sounds.every((sound) => `${resolution}/${sound}` in perSecond),
+  )
+  return missing === undefined ? undefined : `perSecond for ${missing}`
+}
+
+/**
+ * Play-money prices for sandbox mode, of the order of the middle of each market, for models whose price nobody knows.
+ * They are never used outside it.
+ */
+export const standIn = {
+  chat: {
+    inputPerMillion: '1',
+    cachedInputPerMillion: '0.1',
+    cacheWritePerMillion: '1.25',
+    cacheWriteHourPerMillion: '2',
+    outputPerMillion: '4',
+    audioInputPerMillion: '1',
+    audioOutputPerMillion: '4',
+    webSearchPerThousand: '10',
+  },
+  embeddings: { inputPerMillion: '0.1' },
+  images: { perImage: '0.04' },
+  edits: { perImage: '0.04' },
+  speech: { perMillionCharacters: '15' },
+  video: { perSecond: '0.1' },
+} as const satisfies Record<Capability, WrittenPrices>

@@ -1,0 +1,175 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseYaml } from '../base/yaml.ts'
+import { lacking, standIn } from './complete.ts'
+import { CatalogueError } from './error.ts'
+import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
+import type { Catalogue, Model, Unsold } from './model.ts'
+import { aliasOffers, applyOverrides, type Entries, type Entry, readFamilies } from './overrides.ts'
+import { compilePrices, type Exchange, fingerprint, readExchange } from './prices.ts'
+import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
+
+/**
+ * The built-in files, in the order of their names. Whoever calls twice reads twice.
+ *
+ * They are part of the program and change only with it, so the start takes them as they are: the tests check every
+ * one against the schema, which costs some 40 ms that a cold start would pay each time.
+ */
+export function loadFamilies(): FamilyFile[] {
+  const folder = fileURLToPath(new URL('./models/', import.meta.url))
+  const names = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
+  return names.toSorted().map((name) => {
+    const content = parseYaml(readFileSync(folder + name, 'utf8'))
+    if (!isFamily(content)) throw new TypeError(`${name} is not a family of models`)
+    return { ...content, name }
+  })
+}
+
+function isFamily(content: unknown): content is FamilyFile {
+  return typeof content === 'object' && content !== null && 'vendor' in content && 'models' in content
+}
+
+export type Sources = {
+  readonly families: readonly FamilyFile[]
+  /** The operator's `models:`, from `readOverrides`. */
+  readonly overrides?: readonly OperatorModel[]
+  /** Dollars for one of a currency, over the built-in rates. */
+  readonly exchange?: Readonly<Record<string, string>>
+  readonly sandbox: boolean
+}
+
+/** Everything that can be sold, worked out once and frozen. Equal sources give an equal version on every node. */
+export function buildCatalogue({ families, overrides = [], exchange, sandbox }: Sources): Catalogue {
+  const rates = readExchange(exchange)
+  const entries = readFamilies(families)
+  applyOverrides(entries, overrides)
+  checkAliases(entries)
+
+  const models = new Map<string, Model>()
+  const unsold: Unsold[] = []
+  for (const entry of entries.values()) {
+    const model = buildModel(entry, rates, sandbox)
+    if ('why' in model) {
+      unsold.push(model)
+      continue
+    }
+    models.set(model.id, model)
+    for (const alias of buildAliases(entry, model, sandbox)) models.set(alias.id, alias)
+  }
+  const ordered = new Map([...models].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  const version = fingerprint([...ordered.values()].map(describe).join('\n'))
+  // Lists that came from the files are shared with them, and frozen with the models.
+  for (const model of ordered.values()) freeze(model)
+  return Object.freeze({ version, models: sealed(ordered), unsold: freeze(unsold) })
+}
+
+// Operators may leave these out. 128,000 and 16,384 are what gpt-4o has: enough for ordinary use, and small enough that
+// the hold for a whole answer stays affordable. More would hold money for tokens that a local model cannot make.
+const contextTokensDefault = 128_000
+const outputTokensDefault = 16_384
+/** The common protocol's bound; a vendor with fewer is asked several times. */
+const choicesDefault = 128
+
+function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model | Unsold {
+  const { id, facts } = entry
+  if (entry.hidden) return { id, why: 'hidden by the operator' }
+  if (entry.retired && !sandbox) return { id, why: 'retired by its vendor' }
+  const contextTokens = facts.contextTokens ?? contextTokensDefault
+  const { images, embeddings, speech, video } = facts
+  const has = (...wanted: Entry['capabilities']) => wanted.some((capability) => entry.capabilities.includes(capability))
+  const limits = {
+    ...(has('images', 'edits') ? { images: imageLimits(images ?? {}) } : {}),
+    ...(has('embeddings')
+      ? { embeddings: embeddingLimits(embeddings ?? {}, contextTokens, entry.pinned?.dimensions) }
+      : {}),
+    ...(has('speech') ? { speech: speechLimits(speech ?? {}) } : {}),
+    ...(has('video') ? { video: videoLimits(video ?? {}) } : {}),
+  }
+  const money = buildMoney(entry, exchange, limits, sandbox)
+  if ('why' in money) return money
+  return {
+    id,
+    capabilities: entry.capabilities,
+    vendor: entry.vendor,
+    created: Date.parse(`${entry.date}T00:00:00Z`) / 1000,
+    offers: entry.offers,
+    contextTokens,
+    outputTokensMax: facts.outputTokensMax ?? Math.min(outputTokensDefault, contextTokens),
+    choicesMax: facts.choicesMax ?? choicesDefault,
+    reasoning: facts.reasoning ?? false,
+    efforts: facts.efforts ?? [],
+    ...money,
+    retired: entry.retired,
+    ...(entry.pinned === undefined ? {} : { pinned: entry.pinned }),
+    ...limits,
+  }
+}
+
+type Money = Pick<Model, 'prices' | 'costs' | 'source' | 'confidence'>
+
+/** A model is sold only where every answer it can give has a price; in the sandbox, play money fills the gap. */
+function buildMoney(
+  entry: Entry,
+  exchange: Exchange,
+  limits: Pick<Model, 'images' | 'video'>,
+  sandbox: boolean,
+): Money | Unsold {
+  const lists = compilePrices(entry.layers, exchange)
+  const missing = entry.capabilities.map((capability) => lacking(capability, lists.prices, limits))
+  const why = missing.find((text) => text !== undefined)
+  if (why === undefined) return { ...lists, source: entry.source, confidence: entry.confidence }
+  if (!sandbox) return { id: entry.id, why: `no price: ${why}` }
+  const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => standIn[capability]))
+  const layers = [{ written, path: entry.path }]
+  return {
+    ...compilePrices(layers, exchange),
+    source: 'stand-in for sandbox mode, no list price known',
+    confidence: 'unverified',
+  }
+}
+
+function buildAliases(entry: Entry, model: Model, sandbox: boolean): Model[] {
+  return entry.aliases
+    .filter((alias) => sandbox || !alias.sandboxOnly)
+    .map((alias) => {
+      const { pinned } = alias
+      const aliased = { ...model, id: alias.id, aliasOf: model.id, offers: aliasOffers(model.offers, alias) }
+      if (pinned === undefined) return aliased
+      const embeddings = embeddingLimits(entry.facts.embeddings ?? {}, model.contextTokens, pinned.dimensions)
+      return { ...aliased, pinned, embeddings }
+    })
+}
+
+/** Price lists are named by their content already, so their versions stand for them. */
+function describe({ prices, costs, ...rest }: Model): string {
+  return JSON.stringify([rest, prices.version, costs.version])
+}
+
+/** An id means one thing: no alias may stand where a model or another alias stands. */
+function checkAliases(entries: Entries): void {
+  const taken = new Set(entries.keys())
+  const byOperator = Object.groupBy(entries.values(), (entry) => (entry.path[0] === 'models' ? 'yes' : 'no'))
+  // The operator's last, so that the fault is shown in the file that can be changed.
+  for (const entry of [...(byOperator.no ?? []), ...(byOperator.yes ?? [])]) {
+    for (const { id } of entry.aliases) {
+      if (taken.has(id)) throw new CatalogueError([...entry.path, 'aliases'], `${id} is already in the catalogue`)
+      taken.add(id)
+    }
+  }
+}
+
+function freeze<T extends object>(value: T): T {
+  for (const field of Object.values(value)) {
+    if (typeof field === 'object' && field !== null && !Object.isFrozen(field)) freeze(field)
+  }
+  return Object.freeze(value)
+}
+
+/** Freezing a Map leaves its entries open, so the ways to change it are taken away. */
+function sealed<K, V>(map: Map<K, V>): ReadonlyMap<K, V> {
+  return Object.freeze(Object.assign(map, { set: refuse, delete: refuse, clear: refuse }))
+}
+
+function refuse(): never {
+  throw new TypeError('the catalogue is a snapshot and does not change')
+}

@@ -1,0 +1,248 @@
+import { CatalogueError, type Path } from './error.ts'
+import type { Confidence, Offer } from './model.ts'
+import type { PriceLayer } from './prices.ts'
+import { type FamilyFile, type FamilyModel, type OperatorModel, unitKeys, type WrittenPrices } from './schema.ts'
+
+type Facts = Pick<FamilyModel, (typeof factKeys)[number]>
+
+export type Alias = {
+  readonly id: string
+  readonly upstreamModel?: string
+  readonly pinned?: { readonly dimensions: number }
+  readonly sandboxOnly: boolean
+}
+
+/** A model as written, family and operator together, before limits and prices are worked out. */
+export type Entry = {
+  readonly id: string
+  readonly vendor: string
+  readonly capabilities: FamilyModel['capabilities']
+  readonly offers: readonly Offer[]
+  readonly facts: Facts
+  readonly layers: readonly PriceLayer[]
+  readonly date: string
+  readonly source: string
+  readonly confidence: Confidence
+  readonly retired: boolean
+  readonly hidden: boolean
+  readonly pinned?: { readonly dimensions: number }
+  readonly aliases: readonly Alias[]
+  readonly path: Path
+}
+
+/** By id. Aliases are inside their entry until the end, so that a change to the model reaches them too. */
+export type Entries = Map<string, Entry>
+
+export function readFamilies(families: readonly FamilyFile[]): Entries {
+  const entries: Entries = new Map()
+  for (const family of families) {
+    for (const [index, model] of family.models.entries()) {
+      const path = [family.name, 'models', index]
+      if (entries.has(model.id)) throw new CatalogueError([...path, 'id'], `${model.id} is already in the catalogue`)
+      entries.set(model.id, familyEntry(family, model, path))
+    }
+  }
+  return entries
+}
+
+function familyEntry(family: FamilyFile, model: FamilyModel, path: Path): Entry {
+  return {
+    id: model.id,
+    vendor: family.vendor,
+    capabilities: model.capabilities,
+    offers: [{ vendor: family.vendor, upstreamModel: model.upstreamModel ?? model.id }],
+    facts: factsOf(model),
+    layers: model.prices === undefined ? [] : [{ written: model.prices, path: [...path, 'prices'] }],
+    date: model.created ?? family.date,
+    source: model.source ?? family.source,
+    confidence: model.confidence ?? family.confidence,
+    retired: model.retired ?? false,
+    hidden: false,
+    aliases: [
+      ...readAliases(model.aliases ?? []),
+      ...(model.dated ?? []).map((id) => ({ id, upstreamModel: id, sandboxOnly: false })),
+      ...(model.sandboxAliases ?? []).map((id) => ({ id, sandboxOnly: true })),
+    ],
+    path,
+  }
+}
+
+/** The operator's entries in the order they stand: a later one sees what an earlier one did. */
+export function applyOverrides(entries: Entries, overrides: readonly OperatorModel[]): void {
+  const seen = new Set<string>()
+  for (const [index, override] of overrides.entries()) {
+    const path = ['models', index]
+    if (override.id.includes('*')) {
+      applyToAll(entries, override, path)
+      continue
+    }
+    if (seen.has(override.id)) throw new CatalogueError([...path, 'id'], `${override.id} has an entry above already`)
+    seen.add(override.id)
+    detachAlias(entries, override.id, override.from === undefined)
+    entries.set(override.id, applyOne(entries, override, path))
+  }
+}
+
+function applyOne(entries: Entries, override: OperatorModel, path: Path): Entry {
+  if (override.from === undefined) {
+    const present = entries.get(override.id)
+    return present === undefined ? newEntry(override, path) : lay(present, override, path)
+  }
+  const source = entries.get(override.from) ?? aliasEntry(entries, override.from)
+  if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
+  // A copy is a model of its own: the aliases stay with the original, and hiding that does not hide this.
+  return lay({ ...source, id: override.id, aliases: [], hidden: false, path }, override, path)
+}
+
+/** A pattern changes what is there; it cannot make or rename models. */
+function applyToAll(entries: Entries, override: OperatorModel, path: Path): void {
+  const { id: glob, hidden: _, prices: __, ...others } = override
+  const [stray] = Object.keys(others)
+  if (stray !== undefined) throw new CatalogueError([...path, stray], 'a pattern takes only prices and hidden')
+  const pattern = new RegExp(`^${glob.replaceAll('.', '\\.').replaceAll(/\*+/g, '.*')}$`)
+  const found = [...entries.values()].filter((entry) => pattern.test(entry.id))
+  const covered = new Set(found.flatMap((entry) => entry.aliases.map((alias) => alias.id)))
+  const aliases = [...entries.values()].flatMap((entry) => entry.aliases.map((alias) => alias.id))
+  const alone = aliases.filter((id) => pattern.test(id) && !covered.has(id))
+  if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model is called like ${glob}`)
+  for (const id of alone) detachAlias(entries, id, true)
+  for (const id of [...found.map((entry) => entry.id), ...alone]) {
+    const entry = entries.get(id)
+    if (entry !== undefined) entries.set(id, lay(entry, override, path))
+  }
+}
+
+function newEntry(override: OperatorModel, path: Path): Entry {
+  const capabilities = override.capabilities ?? (override.capability === undefined ? [] : [override.capability])
+  if (capabilities.length === 0) {
+    const advice = 'a new one needs capability, and channels or vendor'
+    throw new CatalogueError([...path, 'id'], `there is no model ${override.id} to change; ${advice}`)
+  }
+  if (override.channels === undefined && override.vendor === undefined) {
+    throw new CatalogueError(path, 'a new model needs channels or vendor: where it can be had')
+  }
+  const bare: Entry = {
+    id: override.id,
+    vendor: override.vendor ?? 'custom',
+    capabilities,
+    offers: [{ vendor: override.vendor ?? 'custom', upstreamModel: override.upstreamModel ?? override.id }],
+    facts: {},
+    layers: [],
+    // An operator's model without a date lists as if released with the built-in price lists.
+    date: '2026-08-05',
+    source: 'the operator',
+    confidence: 'listed',
+    retired: false,
+    hidden: false,
+    aliases: [],
+    path,
+  }
+  return lay(bare, override, path)
+}
+
+/** One entry with the operator's words over it. */
+function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
+  const facts = factsOf(override)
+  const { prices } = override
+  if (prices !== undefined) checkTiers(entry.layers, prices, [...path, 'prices'])
+  const amounts = prices !== undefined && Object.keys(prices).some((key) => key !== 'markup' && key !== 'currency')
+  const given = override.capabilities ?? (override.capability === undefined ? undefined : [override.capability])
+  return {
+    ...entry,
+    capabilities: given ?? entry.capabilities,
+    vendor: override.vendor ?? entry.vendor,
+    offers: offersOf(entry, override),
+    facts: {
+      ...entry.facts,
+      ...facts,
+      // Groups are merged key by key: widening the resolutions must not lose the durations.
+      ...(['images', 'embeddings', 'speech', 'video'] as const).reduce(
+        (groups, group) =>
+          facts[group] === undefined ? groups : { ...groups, [group]: { ...entry.facts[group], ...facts[group] } },
+        {},
+      ),
+    },
+    layers: prices === undefined ? entry.layers : [...entry.layers, { written: prices, path: [...path, 'prices'] }],
+    date: override.created ?? entry.date,
+    ...(amounts ? { source: 'the operator', confidence: 'listed' as const } : {}),
+    // A retired model is gone at its vendor; on a channel that the operator names it is not.
+    retired: override.channels === undefined ? entry.retired : false,
+    hidden: override.hidden ?? entry.hidden,
+    aliases: [...entry.aliases, ...readAliases(override.aliases ?? [])],
+    path,
+  }
+}
+
+function offersOf(entry: Entry, override: OperatorModel): readonly Offer[] {
+  const usual = override.upstreamModel ?? entry.offers[0]?.upstreamModel ?? entry.id
+  if (override.channels !== undefined) {
+    return override.channels.map(({ channel, upstreamModel }) => ({ channel, upstreamModel: upstreamModel ?? usual }))
+  }
+  if (override.vendor !== undefined) return [{ vendor: override.vendor, upstreamModel: usual }]
+  if (override.upstreamModel === undefined) return entry.offers
+  return entry.offers.map((offer) => ({ ...offer, upstreamModel: usual }))
+}
+
+/** Long inputs would go on at the old price, unseen: whoever changes a price that has tiers says what becomes of them. */
+function checkTiers(layers: readonly PriceLayer[], prices: WrittenPrices, path: Path): void {
+  const tiers = layers.findLast((layer) => layer.written.tiers !== undefined)?.written.tiers ?? []
+  if (prices.tiers !== undefined) return
+  const shared = unitKeys.find((key) => prices[key] !== undefined && tiers.some((tier) => tier[key] !== undefined))
+  if (shared === undefined) return
+  const advice = 'write tiers too, or tiers: [] for one price at every length'
+  throw new CatalogueError([...path, shared], `this model has other prices for long inputs; ${advice}`)
+}
+
+/** An alias that gets an entry of its own stops being one; `keep` makes it a copy of its model first. */
+function detachAlias(entries: Entries, id: string, keep: boolean): void {
+  const copy = aliasEntry(entries, id)
+  if (copy === undefined) return
+  for (const entry of entries.values()) {
+    if (entry.aliases.some((alias) => alias.id === id)) {
+      entries.set(entry.id, { ...entry, aliases: entry.aliases.filter((alias) => alias.id !== id) })
+    }
+  }
+  if (keep) entries.set(id, copy)
+}
+
+function aliasEntry(entries: Entries, id: string): Entry | undefined {
+  for (const entry of entries.values()) {
+    const alias = entry.aliases.find((candidate) => candidate.id === id)
+    if (alias === undefined) continue
+    return {
+      ...entry,
+      id,
+      aliases: [],
+      offers: aliasOffers(entry.offers, alias),
+      ...(alias.pinned === undefined ? {} : { pinned: alias.pinned }),
+    }
+  }
+  return undefined
+}
+
+export function aliasOffers(offers: readonly Offer[], { upstreamModel }: Alias): readonly Offer[] {
+  return upstreamModel === undefined ? offers : offers.map((offer) => ({ ...offer, upstreamModel }))
+}
+
+function readAliases(written: NonNullable<FamilyModel['aliases']>): Alias[] {
+  return written.map((alias) =>
+    typeof alias === 'string' ? { id: alias, sandboxOnly: false } : { ...alias, sandboxOnly: false },
+  )
+}
+
+const factKeys = [
+  'created',
+  'contextTokens',
+  'outputTokensMax',
+  'choicesMax',
+  'reasoning',
+  'efforts',
+  'images',
+  'embeddings',
+  'speech',
+  'video',
+] as const satisfies readonly (keyof FamilyModel)[]
+
+function factsOf(model: Facts): Facts {
+  return Object.fromEntries(factKeys.flatMap((key) => (model[key] === undefined ? [] : [[key, model[key]]])))
+}

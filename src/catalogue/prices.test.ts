@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { pico } from '../base/money.ts'
+import { CatalogueError } from './error.ts'
+import { compilePrices, type PriceLayer, readExchange } from './prices.ts'
+import type { WrittenPrices } from './schema.ts'
+
+function layer(written: WrittenPrices, at = 0): PriceLayer {
+  return { written, path: ['models', at, 'prices'] }
+}
+
+function compile(...written: WrittenPrices[]) {
+  return compilePrices(written.map(layer), readExchange({ JPY: '0.0065' }))
+}
+
+function fault(run: () => unknown): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error instanceof CatalogueError ? error.path : error
+  }
+  return 'no fault'
+}
+
+describe('exchange and markup', () => {
+  test('the customer pays the markup, the vendor does not get it', () => {
+    const { prices, costs } = compile({ inputPerMillion: '3', perImage: '0.04', markup: '1.1' })
+    expect([costs.rates.input, prices.rates.input]).toEqual([pico(3_000_000n), pico(3_300_000n)])
+    expect([costs.perImage['default'], prices.perImage['default']]).toEqual([
+      pico(40_000_000_000n),
+      pico(44_000_000_000n),
+    ])
+  })
+
+  test('price, exchange and markup are rounded once, half up', () => {
+    // 0.000005 yuan a million at 0.14 and 1.5 is 1.05 pico-dollars a token.
+    expect(compile({ inputPerMillion: '0.000005', currency: 'CNY', markup: '1.5' }).prices.rates.input).toBe(pico(1n))
+    // Exactly a half goes up: 0.0000005 dollars a million is 0.5 pico-dollars.
+    expect(compile({ inputPerMillion: '0.0000005' }).prices.rates.input).toBe(pico(1n))
+    // Rounding the exchanged price first would give 1 x 3 = 3.
+    expect(compile({ inputPerMillion: '0.0000005', markup: '3' }).prices.rates.input).toBe(pico(2n))
+  })
+
+  test('a later layer lays its amounts and its markup over the earlier, each in its own currency', () => {
+    const { prices, costs } = compile(
+      { inputPerMillion: '10', outputPerMillion: '20', currency: 'CNY', markup: '2' },
+      { outputPerMillion: '3', markup: '1.5' },
+    )
+    expect(costs.rates).toMatchObject({ input: 1_400_000n, output: 3_000_000n })
+    expect(prices.rates).toMatchObject({ input: 2_100_000n, output: 4_500_000n })
+  })
+
+  test('markup 0 gives away, and costs stay', () => {
+    const { prices, costs } = compile({ inputPerMillion: '3', outputPerMillion: '15', markup: '0' })
+    expect(prices.rates.output).toBe(pico(0n))
+    expect(costs.rates.output).toBe(pico(15_000_000n))
+  })
+
+  // The other arithmetic: schoolbook digits on strings turned into one fraction, and one division at the end.
+  test('price x exchange x markup equals an independent computation', () => {
+    const decimal = fc
+      .tuple(fc.bigInt(0n, 10n ** 9n - 1n), fc.stringMatching(/^\d{0,12}$/))
+      .map(([whole, fraction]) => (fraction === '' ? `${whole}` : `${whole}.${fraction}`))
+    const rate = decimal.filter((text) => /[1-9]/.test(text))
+    fc.assert(
+      fc.property(decimal, rate, decimal, (price, exchange, markup) => {
+        const digits = [price, exchange, markup].map((text) => BigInt(text.replace('.', '')))
+        const scale = [price, exchange, markup].reduce((sum, text) => sum + (text.split('.')[1]?.length ?? 0), 0)
+        const numerator = digits.reduce((product, next) => product * next, 2n * 10n ** 12n)
+        const denominator = 2n * 10n ** BigInt(scale) * 1_000_000n
+        const expected = (numerator + denominator / 2n) / denominator
+        const written = { inputPerMillion: price, currency: 'XXX', markup }
+        const { prices } = compilePrices([layer(written)], readExchange({ XXX: exchange }))
+        expect(prices.rates.input).toBe(pico(expected))
+      }),
+    )
+  })
+})
+
+describe('faults', () => {
+  test.each([
+    [{ inputPerMillion: '-1' }, 'inputPerMillion'],
+    [{ inputPerMillion: 'NaN' }, 'inputPerMillion'],
+    [{ inputPerMillion: '1e3' }, 'inputPerMillion'],
+    [{ inputPerMillion: '' }, 'inputPerMillion'],
+    [{ inputPerMillion: '1'.repeat(19) }, 'inputPerMillion'],
+    [{ markup: '-1' }, 'markup'],
+    [{ markup: 'Infinity' }, 'markup'],
+    [{ inputPerMillion: '1', currency: 'EUR' }, 'currency'],
+  ])('%p', (written, key) => {
+    expect(fault(() => compile(written))).toEqual(['models', 0, 'prices', key])
+  })
+
+  test('deep ones have the whole path', () => {
+    const tiers = [{ aboveInputTokens: 10, inputPerMillion: 'x' }]
+    expect(fault(() => compile({ tiers }))).toEqual(['models', 0, 'prices', 'tiers', 0, 'inputPerMillion'])
+    const fallen = [{ aboveInputTokens: 10 }, { aboveInputTokens: 10 }]
+    expect(fault(() => compile({ tiers: fallen }))).toEqual(['models', 0, 'prices', 'tiers', 1, 'aboveInputTokens'])
+    const perSecond = { '720p': { sound: '1', silent: '' } }
+    expect(fault(() => compile({ perSecond }))).toEqual(['models', 0, 'prices', 'perSecond', '720p', 'silent'])
+  })
+
+  test.each(['0', '-0.14', 'x', ''])('an exchange rate of %p', (rate) => {
+    expect(fault(() => readExchange({ CNY: rate }))).toEqual(['exchange', 'CNY'])
+  })
+
+  test('the dollar has no rate, and a currency is three letters', () => {
+    expect(fault(() => readExchange({ USD: '1' }))).toEqual(['exchange', 'USD'])
+    expect(fault(() => readExchange({ yuan: '1' }))).toEqual(['exchange', 'yuan'])
+  })
+})
+
+test('equal lists have equal versions, whatever the order they were written in', () => {
+  const there = compile({ inputPerMillion: '1', outputPerMillion: '2' }).prices.version
+  expect(compile({ outputPerMillion: '2' }, { inputPerMillion: '1.0' }).prices.version).toBe(there)
+  expect(compile({ inputPerMillion: '2', outputPerMillion: '1' }).prices.version).not.toBe(there)
+})

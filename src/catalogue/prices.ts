@@ -1,0 +1,157 @@
+import { hash } from 'node:crypto'
+import { type Decimal, multiply, parseDecimal, type Pico, picoPerUnit } from '../base/money.ts'
+import { type PriceList, type Rates, type Tier, type Unit, units } from '../capabilities/usage.ts'
+import { CatalogueError, type Path } from './error.ts'
+import { type UnitKey, unitKeys, type WrittenPrices } from './schema.ts'
+
+/** Dollars for one of a currency, when the operator says nothing else. A round figure of that day, to be overridden. */
+export const defaultExchange = { date: '2026-11-15', rates: { CNY: '0.14' } } as const
+
+export type Exchange = ReadonlyMap<string, Decimal>
+
+/** Prices as one place wrote them: the built-in list first, then what operators lay over it. */
+export type PriceLayer = { readonly written: WrittenPrices; readonly path: Path }
+
+const one: Decimal = { digits: 1n, scale: 0 }
+const million = 1_000_000n
+
+/** Which unit a written key prices, and for how many of it the amount stands. */
+const unitOf = {
+  inputPerMillion: ['input', million],
+  cachedInputPerMillion: ['cachedInput', million],
+  cacheWritePerMillion: ['cacheWrite', million],
+  cacheWriteHourPerMillion: ['cacheWriteHour', million],
+  outputPerMillion: ['output', million],
+  imageInputPerMillion: ['imageInput', million],
+  imageOutputPerMillion: ['imageOutput', million],
+  audioInputPerMillion: ['audioInput', million],
+  audioOutputPerMillion: ['audioOutput', million],
+  perMillionCharacters: ['character', million],
+  perMillionVideoTokens: ['videoToken', million],
+  perRequest: ['request', 1n],
+  webSearchPerThousand: ['webSearch', 1_000n],
+} as const satisfies Record<UnitKey, readonly [Unit, bigint]>
+
+/** The default rates with the operator's laid over them, and the dollar itself. */
+export function readExchange(rates: Readonly<Record<string, string>> = {}): Exchange {
+  const exchange = new Map<string, Decimal>()
+  for (const [currency, text] of Object.entries({ ...defaultExchange.rates, ...rates })) {
+    const at = ['exchange', currency]
+    if (!/^[A-Z]{3}$/.test(currency)) throw new CatalogueError(at, 'a currency is three capital letters')
+    if (currency === 'USD') throw new CatalogueError(at, 'prices are turned into dollars, so the dollar has no rate')
+    const rate = parseDecimal(text)
+    if (rate === undefined || rate.digits <= 0n) throw new CatalogueError(at, 'a rate is a decimal above 0, in quotes')
+    exchange.set(currency, rate)
+  }
+  return exchange.set('USD', one)
+}
+
+/** Both lists of one model: `costs` is the vendor's, `prices` the customer's, which differ by the last markup written. */
+export function compilePrices(layers: readonly PriceLayer[], exchange: Exchange) {
+  const marked = layers.findLast((layer) => layer.written.markup !== undefined)
+  const markup = marked === undefined ? one : decimal(marked.written.markup ?? '', [...marked.path, 'markup'])
+  const costs = compile(layers, exchange, one)
+  return { costs, prices: markup.digits === 1n && markup.scale === 0 ? costs : compile(layers, exchange, markup) }
+}
+
+function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Decimal): PriceList {
+  let rates: Rates = {}
+  let tiers: readonly Tier[] = []
+  let perImage: Record<string, Pico> = {}
+  let perSecond: Record<string, Pico> = {}
+  for (const { written, path } of layers) {
+    const factor = multiply(rateOf(written.currency ?? 'USD', exchange, path), markup)
+    const price = (text: string, at: Path) => picoPerUnit(multiply(decimal(text, at), factor), 1n)
+    rates = { ...rates, ...compileRates(written, factor, path) }
+    if (written.tiers !== undefined) tiers = compileTiers(written.tiers, factor, [...path, 'tiers'])
+    if (written.perImage !== undefined) perImage = flatten(written.perImage, [...path, 'perImage'], price)
+    if (written.perSecond !== undefined) perSecond = flatten(written.perSecond, [...path, 'perSecond'], price)
+  }
+  const base = fill(rates)
+  const whole = tiers.map((tier) => ({ ...tier, rates: fill({ ...rates, ...tier.rates }) }))
+  return name({ rates: base, tiers: whole, perImage, perSecond })
+}
+
+/** The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. */
+function name(list: Omit<PriceList, 'version'>): PriceList {
+  const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
+  const parts = [writeRates(list.rates), tiers, writeRecord(list.perImage), writeRecord(list.perSecond)]
+  return { version: fingerprint(parts.join('\n')), ...list }
+}
+
+function writeRates(rates: Rates): string {
+  return units.map((unit) => rates[unit] ?? '').join()
+}
+
+function writeRecord(amounts: Readonly<Record<string, Pico>>): string {
+  const keys = Object.keys(amounts).toSorted()
+  return keys.map((key) => `${key}=${amounts[key]}`).join()
+}
+
+function compileRates(written: Partial<Record<UnitKey, string | undefined>>, factor: Decimal, path: Path): Rates {
+  const rates: { [U in Unit]?: Pico } = {}
+  for (const key of unitKeys) {
+    const text = written[key]
+    if (text === undefined) continue
+    const [unit, per] = unitOf[key]
+    rates[unit] = picoPerUnit(multiply(decimal(text, [...path, key]), factor), per)
+  }
+  return rates
+}
+
+function compileTiers(written: NonNullable<WrittenPrices['tiers']>, factor: Decimal, path: Path): Tier[] {
+  return written.map((tier, index) => {
+    const before = written[index - 1]?.aboveInputTokens ?? 0
+    if (tier.aboveInputTokens <= before) {
+      throw new CatalogueError([...path, index, 'aboveInputTokens'], 'tiers ascend')
+    }
+    return { aboveInputTokens: tier.aboveInputTokens, rates: compileRates(tier, factor, [...path, index]) }
+  })
+}
+
+/**
+ * Lists that name no price of their own for cached or image tokens mean that these cost what plain input costs; a unit
+ * without a rate could not be charged at all.
+ */
+function fill(rates: Rates): Rates {
+  const { input } = rates
+  return input === undefined ? rates : { cachedInput: input, imageInput: input, ...rates }
+}
+
+type Written = string | Readonly<Record<string, string | { readonly sound: string; readonly silent: string }>>
+
+/** One amount is the `default`; a pair becomes `720p/sound` and `720p/silent`. */
+function flatten(written: Written, path: Path, price: (text: string, at: Path) => Pico): Record<string, Pico> {
+  if (typeof written === 'string') return { default: price(written, path) }
+  const flat: Record<string, Pico> = {}
+  for (const [key, value] of Object.entries(written)) {
+    const at = [...path, key]
+    if (typeof value === 'string') {
+      flat[key] = price(value, at)
+      continue
+    }
+    flat[`${key}/sound`] = price(value.sound, [...at, 'sound'])
+    flat[`${key}/silent`] = price(value.silent, [...at, 'silent'])
+  }
+  return flat
+}
+
+function rateOf(currency: string, exchange: Exchange, path: Path): Decimal {
+  const rate = exchange.get(currency)
+  if (rate !== undefined) return rate
+  throw new CatalogueError(
+    [...path, 'currency'],
+    `no exchange rate for ${currency}: write exchange: { ${currency}: "…" }`,
+  )
+}
+
+function decimal(text: string, path: Path): Decimal {
+  const value = parseDecimal(text)
+  if (value === undefined || value.digits < 0n) throw new CatalogueError(path, 'an amount is a decimal such as "0.15"')
+  return value
+}
+
+/** 64 bits of SHA-256: equal content has an equal name on every node. */
+export function fingerprint(text: string): string {
+  return hash('sha256', text).slice(0, 16)
+}

@@ -1,0 +1,237 @@
+import { z } from 'zod'
+import { parseDecimal } from '../base/money.ts'
+import { capabilities } from '../capabilities/capability.ts'
+import { CatalogueError, type Path } from './error.ts'
+import { confidences } from './model.ts'
+
+// Every object is strict: a mistyped key is an error that names it, never a price or limit that silently does not hold.
+
+/** Lower case, digits, dots and hyphens: the vendors' ids with `_ / :` as `-`. */
+const idPattern = /^[a-z0-9][a-z0-9.-]{0,127}$/
+const globPattern = /^[a-z0-9.*-]{1,128}$/
+
+const modelId = z.string().regex(idPattern, 'a model id is lower case letters, digits, dots and hyphens')
+const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
+const upstreamId = z.string().min(1).max(256)
+const count = z.int().min(1).max(100_000_000)
+const words = z.array(z.string().min(1).max(64)).max(200)
+const day = z.iso.date('a date such as "2026-08-05"')
+
+/** A YAML number is a float before anyone can look at it, so amounts come as text. */
+const amount = z
+  .string({ error: 'an amount is a decimal in quotes, such as "0.15"' })
+  .refine((text) => !text.startsWith('-'), 'an amount is not negative')
+  .refine((text) => parseDecimal(text) !== undefined, 'an amount is a decimal such as "0.15", without exponent or sign')
+
+/** What one of each unit costs, by the key an operator writes. `perMillion…` is per million tokens or characters. */
+const unitAmounts = z.strictObject({
+  inputPerMillion: amount.exactOptional(),
+  cachedInputPerMillion: amount.exactOptional(),
+  cacheWritePerMillion: amount.exactOptional(),
+  cacheWriteHourPerMillion: amount.exactOptional(),
+  outputPerMillion: amount.exactOptional(),
+  imageInputPerMillion: amount.exactOptional(),
+  imageOutputPerMillion: amount.exactOptional(),
+  audioInputPerMillion: amount.exactOptional(),
+  audioOutputPerMillion: amount.exactOptional(),
+  perMillionCharacters: amount.exactOptional(),
+  perMillionVideoTokens: amount.exactOptional(),
+  perRequest: amount.exactOptional(),
+  webSearchPerThousand: amount.exactOptional(),
+})
+const imageKey = z
+  .string()
+  .regex(/^(default|\d{2,5}x\d{2,5}(\/[a-z]{1,16})?)$/, 'a size such as 1024x1024, 1024x1024/high, or default')
+const secondKey = z
+  .string()
+  .regex(/^(default|\d{3,4}p|\d{1,2}k|\d{2,5}x\d{2,5})$/, 'a resolution such as 720p, 4k, or default')
+
+const pricesSchema = z.strictObject({
+  ...unitAmounts.shape,
+  perImage: z.union([amount, z.record(imageKey, amount)]).exactOptional(),
+  perSecond: z
+    .union([amount, z.record(secondKey, z.union([amount, z.strictObject({ sound: amount, silent: amount })]))])
+    .exactOptional(),
+  tiers: z
+    .array(z.strictObject({ aboveInputTokens: count, ...unitAmounts.shape }))
+    .max(16)
+    .exactOptional(),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'a currency is three capital letters')
+    .exactOptional(),
+  markup: amount.exactOptional(),
+})
+
+const span = z.strictObject({ min: z.int().min(0), max: z.int().min(0) })
+/** `2..15` or a list. */
+const durations = z.union([
+  z.string().regex(/^\d{1,3}\.\.\d{1,3}$/, 'seconds as a list, or from..to'),
+  z.array(z.int().min(1).max(600)).min(1).max(600),
+])
+
+const facts = {
+  created: day.exactOptional(),
+  contextTokens: count.exactOptional(),
+  outputTokensMax: count.exactOptional(),
+  choicesMax: z.int().min(1).max(128).exactOptional(),
+  reasoning: z.boolean().exactOptional(),
+  efforts: words.exactOptional(),
+  images: z
+    .strictObject({
+      sizes: words.exactOptional(),
+      sizeDefault: z.string().exactOptional(),
+      free: z
+        .strictObject({
+          step: count,
+          sideMin: count.exactOptional(),
+          sideMax: count.exactOptional(),
+          ratioMax: count.exactOptional(),
+          pixelsMin: count.exactOptional(),
+          pixelsMax: count.exactOptional(),
+        })
+        .exactOptional(),
+      qualities: words.exactOptional(),
+      countMax: count.exactOptional(),
+      references: span.exactOptional(),
+      edits: z.strictObject({ sizes: words, references: span, mask: z.boolean() }).exactOptional(),
+    })
+    .exactOptional(),
+  embeddings: z
+    .strictObject({
+      dimensions: z.array(count).max(64).exactOptional(),
+      dimensionsSpan: span.exactOptional(),
+      dimensionsDefault: count.exactOptional(),
+      inputTokensMax: count.exactOptional(),
+      batchMax: count.exactOptional(),
+      batchTokensMax: count.exactOptional(),
+    })
+    .exactOptional(),
+  speech: z
+    .strictObject({
+      voices: words.exactOptional(),
+      voiceDefault: z.string().exactOptional(),
+      formats: words.exactOptional(),
+      instructions: z.boolean().exactOptional(),
+      charactersMax: count.exactOptional(),
+    })
+    .exactOptional(),
+  video: z
+    .strictObject({
+      kinds: z
+        .array(z.enum(['t2v', 'i2v', 'r2v']))
+        .min(1)
+        .exactOptional(),
+      resolutions: z.array(secondKey).min(1).max(16).exactOptional(),
+      resolutionDefault: secondKey.exactOptional(),
+      durations: durations.exactOptional(),
+      durationDefault: count.exactOptional(),
+      durationFree: z.boolean().exactOptional(),
+      ratios: words.exactOptional(),
+      referencesMax: z.int().min(0).exactOptional(),
+      referenceVideosMax: z.int().min(0).exactOptional(),
+      inputSecondsBilled: z.boolean().exactOptional(),
+      sound: z.enum(['always', 'never', 'optional']).exactOptional(),
+      deadlineSeconds: count.exactOptional(),
+    })
+    .exactOptional(),
+}
+
+const capability = z.enum(capabilities)
+const pinned = z.strictObject({ dimensions: count })
+const alias = z.union([
+  modelId,
+  z.strictObject({ id: modelId, upstreamModel: upstreamId.exactOptional(), pinned: pinned.exactOptional() }),
+])
+
+const familyModelSchema = z.strictObject({
+  id: modelId,
+  upstreamModel: upstreamId.exactOptional(),
+  capabilities: z.array(capability).min(1),
+  ...facts,
+  prices: pricesSchema.exactOptional(),
+  source: z.string().min(1).exactOptional(),
+  confidence: z.enum(confidences).exactOptional(),
+  retired: z.boolean().exactOptional(),
+  aliases: z.array(alias).exactOptional(),
+  /** The vendor's dated spellings: they take this model's price and go upstream as they are. */
+  dated: z.array(modelId).exactOptional(),
+  /** Ids that exist in sandbox mode only, such as the specification's placeholders. */
+  sandboxAliases: z.array(modelId).exactOptional(),
+})
+
+/** One family: `source` and `confidence` hold for every model that does not say its own. */
+const familySchema = z.strictObject({
+  vendor: z.string().regex(/^[a-z0-9-]{1,32}$/),
+  date: day,
+  source: z.string().min(1),
+  confidence: z.enum(confidences),
+  models: z.array(familyModelSchema).min(1),
+})
+
+/** An entry of the operator's `models:`: a change to a model, a copy of one (`from`), or a new one. */
+const operatorModelSchema = z
+  .strictObject({
+    id: modelGlob,
+    from: modelId.exactOptional(),
+    capability: capability.exactOptional(),
+    capabilities: z.array(capability).min(1).exactOptional(),
+    vendor: z
+      .string()
+      .regex(/^[a-z0-9-]{1,32}$/)
+      .exactOptional(),
+    upstreamModel: upstreamId.exactOptional(),
+    channels: z
+      .array(z.strictObject({ channel: z.string().min(1).max(128), upstreamModel: upstreamId.exactOptional() }))
+      .min(1)
+      .exactOptional(),
+    ...facts,
+    prices: pricesSchema.exactOptional(),
+    hidden: z.boolean().exactOptional(),
+    aliases: z.array(alias).exactOptional(),
+  })
+  .refine((entry) => entry.capability === undefined || entry.capabilities === undefined, {
+    path: ['capability'],
+    error: 'either capability or capabilities, not both',
+  })
+
+export type WrittenPrices = z.infer<typeof pricesSchema>
+export type UnitKey = keyof z.infer<typeof unitAmounts>
+export const unitKeys: readonly UnitKey[] = unitAmounts.keyof().options
+export type FamilyModel = z.infer<typeof familyModelSchema>
+/** `name` is the file's, for messages. */
+export type FamilyFile = z.infer<typeof familySchema> & { readonly name: string }
+export type OperatorModel = z.infer<typeof operatorModelSchema>
+
+export function readFamily(name: string, content: unknown): FamilyFile {
+  return { ...read(familySchema, content, [name]), name }
+}
+
+/** The operator's `models:` as it stands in the configuration file; absent is none. */
+export function readOverrides(content: unknown): OperatorModel[] {
+  return content === undefined || content === null ? [] : read(z.array(operatorModelSchema), content, ['models'])
+}
+
+function read<T>(schema: z.ZodType<T>, content: unknown, at: Path): T {
+  const result = schema.safeParse(content)
+  if (result.success) return result.data
+  const [path, reason] = deepest(result.error.issues, [])
+  throw new CatalogueError([...at, ...path], reason)
+}
+
+type Found = readonly [path: Path, reason: string]
+
+/** The first fault, followed into unions: of an alternative's faults the one that lies deepest is the one meant. */
+function deepest(issues: readonly z.core.$ZodIssue[], at: Path): Found {
+  const issue = issues[0]
+  if (issue === undefined) return [at, 'not valid']
+  const path = [...at, ...issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step))]
+  if (issue.code === 'unrecognized_keys') return [[...path, issue.keys[0] ?? ''], 'no such setting']
+  if (issue.code === 'invalid_key') return [path, issue.issues[0]?.message ?? issue.message]
+  if (issue.code !== 'invalid_union') return [path, issue.message]
+  const found = issue.errors.map((alternative) => deepest(alternative, path))
+  return found.reduce(
+    (best, next) => (next[0].length > best[0].length ? next : best),
+    found[0] ?? [path, issue.message],
+  )
+}

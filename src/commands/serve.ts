@@ -1,0 +1,101 @@
+import { watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { makeLog, type Log } from '../base/log.ts'
+import { formatDollars } from '../base/money.ts'
+import { readEnvironment } from '../config/environment.ts'
+import { openGateway, type Gateway } from '../gateway.ts'
+import { checkRuntime } from './runtime.ts'
+import { loadSettings } from './settings.ts'
+
+/** `turnpike serve`: runs until it is told to stop. */
+export async function serve(options: { config?: string }): Promise<void> {
+  checkRuntime(process.env)
+  const environment = readEnvironment(process.env)
+  const { file, path } = loadSettings(options.config)
+  const log = makeLog({ level: file.settings.log.level })
+  const gateway = await openGateway({ environment, file, variables: process.env, log })
+  greet(gateway)
+  reloadOnChange(gateway, path, log)
+  stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
+}
+
+function greet(gateway: Gateway): void {
+  const { mode, firstStart, url } = gateway
+  const { account, key, adminKey } = firstStart
+  const say = (line = '') => console.log(line)
+  say()
+  say(`Turnpike serves ${gateway.modelCount} models at ${url}/v1`)
+  if (mode === 'sandbox') {
+    say(
+      `Sandbox mode: no vendor is configured, so simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`,
+    )
+    say(`Account "${account.name}" has $${formatDollars(account.posted)} of play money.`)
+  }
+  say()
+  if (key !== undefined) {
+    say('Your key (shown only now; Turnpike keeps a keyed hash of it):')
+    say(`  ${key}`)
+  } else {
+    say(`Make a new key with: npx turnpike keys create --account ${account.name}`)
+  }
+  if (adminKey !== undefined) {
+    say("The operator's key (shown only now):")
+    say(`  ${adminKey}`)
+  }
+  say()
+  say('Try it:')
+  say(`  curl ${url}/v1/chat/completions \\`)
+  say(`    -H "Authorization: Bearer ${key ?? '$TURNPIKE_KEY'}" \\`)
+  say('    -H "Content-Type: application/json" \\')
+  say(`    -d '{"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hello!"}]}'`)
+  say('  (add "stream": true to the body to see it stream)')
+  say()
+}
+
+const settleMs = 200
+
+/** SIGHUP, or a change of the file: taken into use if it is valid, and else only complained about. */
+function reloadOnChange(gateway: Gateway, path: string | undefined, log: Log): void {
+  const reload = () => {
+    try {
+      gateway.reload(loadSettings(path).file)
+      log.info({}, 'the configuration was reloaded')
+    } catch (thrown) {
+      log.error({ cause: String(thrown) }, 'the changed configuration is not valid; the old one stays in use')
+    }
+  }
+  process.on('SIGHUP', reload)
+  if (path === undefined) return
+  // Editors write a file in several steps, and some replace it: the folder is watched, and the dust may settle.
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const watcher = watch(dirname(path) || '.', (_event, changed) => {
+    if (changed !== basename(path)) return
+    clearTimeout(timer)
+    timer = setTimeout(reload, settleMs)
+  })
+  watcher.unref()
+}
+
+// npm and a terminal may each pass on the same Ctrl-C.
+const sameSignalMs = 1_000
+
+/** The first signal drains, a later one cuts short. */
+function stopOnSignal(gateway: Gateway, drainMs: number, log: Log): void {
+  let firstAt: number | undefined
+  const stop = () => {
+    const now = performance.now()
+    if (firstAt !== undefined && now - firstAt < sameSignalMs) return
+    const isFirst = firstAt === undefined
+    firstAt ??= now
+    log.info({ openRequests: gateway.openHolds() }, isFirst ? 'stopping once requests are done' : 'stopping now')
+    gateway.close({ drainMs: isFirst ? drainMs : 0 }).then(
+      () => process.exit(0),
+      (thrown: unknown) => {
+        log.error({ cause: String(thrown) }, 'stopping failed')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}

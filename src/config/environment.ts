@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+
+/** What the environment says. Secrets among it are read once, here, and travel on as values. */
+const schema = z.object({
+  PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  SANDBOX_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  TURNPIKE_DATA: z.string().min(1).default('data'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//, 'must start with postgres://; leave it out for the embedded SQLite database')
+    .optional(),
+  TURNPIKE_SECRET: z.string().min(32, 'must be at least 32 bytes; try: openssl rand -hex 32').optional(),
+  TURNPIKE_BOOTSTRAP_KEY: z
+    .string()
+    .regex(/^sk-[A-Za-z0-9_-]{32,}$/, 'must be sk- and at least 32 letters, digits, - or _')
+    .optional(),
+  TURNPIKE_ADMIN_KEY: z
+    .string()
+    .regex(/^adm-[A-Za-z0-9_-]{32,}$/, 'must be adm- and at least 32 letters, digits, - or _')
+    .optional(),
+})
+
+export type Environment = {
+  readonly host: string
+  readonly port: number
+  readonly sandboxPort: number
+  readonly dataFolder: string
+  readonly databaseUrl: string | undefined
+  readonly secret: string | undefined
+  readonly bootstrapKey: string | undefined
+  readonly adminKey: string | undefined
+}
+
+export class EnvironmentError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'EnvironmentError'
+  }
+}
+
+export function readEnvironment(variables: Record<string, string | undefined>): Environment {
+  // An empty variable is how shells and compose files spell an absent one.
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
+  const parsed = schema.safeParse(given)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw new EnvironmentError(`${String(issue?.path[0])} ${issue?.message}`)
+  }
+  const found = parsed.data
+  if (found.DATABASE_URL !== undefined && found.TURNPIKE_SECRET === undefined) {
+    throw new EnvironmentError('TURNPIKE_SECRET is required with PostgreSQL: every node must hash keys alike')
+  }
+  return {
+    host: found.HOST,
+    port: found.PORT,
+    sandboxPort: found.SANDBOX_PORT,
+    dataFolder: found.TURNPIKE_DATA,
+    databaseUrl: found.DATABASE_URL,
+    secret: found.TURNPIKE_SECRET,
+    bootstrapKey: found.TURNPIKE_BOOTSTRAP_KEY,
+    adminKey: found.TURNPIKE_ADMIN_KEY,
+  }
+}
+
+export function databaseFile(environment: Pick<Environment, 'dataFolder'>): string {
+  return join(environment.dataFolder, 'turnpike.sqlite')
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+
+/**
+ * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and why one would change it; a
+ * test holds the two together. Unknown keys are errors: a misspelt limit must not silently be no limit.
+ */
+const mebibyte = 1024 * 1024
+const seconds = z.number().positive().max(86_400)
+const bytes = z.int().min(1024)
+
+const httpUrl = z.string().refine(isHttpUrl, 'must be an http or https address without a trailing slash')
+
+export const channelEntry = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be lower-case letters, digits and hyphens'),
+  vendor: z.string(),
+  keys: z.array(z.string().min(1)).default([]),
+  baseUrl: httpUrl.optional(),
+  weight: z.number().min(0).max(1_000_000).default(1),
+  priority: z.int().min(0).max(1_000).default(0),
+})
+export type ChannelEntry = z.infer<typeof channelEntry>
+
+const limits = z.strictObject({
+  /** Large enough for a long conversation with a few inline pictures. */
+  chatBodyBytesMax: bytes.default(32 * mebibyte),
+  bodyBytesMax: bytes.default(mebibyte),
+  bodyDepthMax: z.int().min(8).max(1_000).default(128),
+  bodyKeysMax: z.int().min(100).default(100_000),
+  authFailuresPerMinute: z.int().min(1).default(600),
+  attemptsMax: z.int().min(1).max(10).default(3),
+})
+
+const timeouts = z.strictObject({
+  connectSeconds: seconds.default(3),
+  /** Until a stream shows its first byte. */
+  firstByteSeconds: seconds.default(120),
+  /** Until an answer in one piece shows its first byte: a long one is thought over in silence. */
+  wholeAnswerSeconds: seconds.default(600),
+  /** Between two bytes; a vendor's ping counts as life. */
+  idleSeconds: seconds.default(60),
+  totalSeconds: seconds.default(3_600),
+  /** After SIGTERM, for streams to come to their end. */
+  drainSeconds: seconds.default(600),
+})
+
+export const fileSchema = z.strictObject({
+  sandbox: z.boolean().optional(),
+  channels: z.array(channelEntry).default([]),
+  /** Checked by the catalogue, which knows what a model is. */
+  models: z.array(z.unknown()).default([]),
+  exchange: z.record(z.string().regex(/^[A-Z]{3}$/), z.string()).default({}),
+  limits: limits.prefault({}),
+  timeouts: timeouts.prefault({}),
+  trustedProxies: z.array(z.string()).default([]),
+  cors: z.strictObject({ origins: z.array(z.string()).default([]) }).prefault({}),
+  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
+})
+export type FileSettings = z.infer<typeof fileSchema>
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !text.endsWith('/')
+}

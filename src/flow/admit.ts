@@ -1,0 +1,93 @@
+import { GatewayError } from '../base/errors.ts'
+import { formatDollars, type Nano } from '../base/money.ts'
+import type { Billing, Hold } from '../billing/funds.ts'
+import { affordableOutput, holdFor } from '../billing/price.ts'
+import type { ChatAsk, ChatTraits } from '../capabilities/chat.ts'
+import type { Model } from '../catalogue/model.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import type { Admitted, Authenticated } from './stages.ts'
+
+// A hold outlives the longest request it can belong to by this much before anyone may call it abandoned.
+const deadlineMarginMs = 60_000
+
+/** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
+export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; billing: Billing; totalMs: number }) {
+  return async (authenticated: Authenticated): Promise<Admitted> => {
+    const { codec, principal } = authenticated
+    const { body, bytes } = await authenticated.readBody()
+    const models = parts.models() // one snapshot for the whole request
+    let model: Model | undefined
+    const ask = codec.readAsk(body, bytes, (id) => {
+      model = findChatModel(models, principal, id)
+      return traitsOf(model, id)
+    })
+    if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
+
+    const funds = await takeHold(authenticated, ask, model)
+    return { ...authenticated, ask, model, funds }
+  }
+
+  async function takeHold(authenticated: Authenticated, ask: ChatAsk, model: Model): Promise<Hold> {
+    const amount = holdFor({ input: ask.inputTokensMax, output: ask.choices * ask.outputTokensMax }, model.prices)
+    const taken = await parts.billing.take({
+      requestId: authenticated.requestId,
+      accountId: authenticated.principal.accountId,
+      keyId: authenticated.principal.keyId,
+      model: ask.model,
+      capability: 'chat',
+      amount,
+      priceVersion: model.prices.version,
+      startedAt: authenticated.receivedAt,
+      deadline: authenticated.receivedAt + parts.totalMs + deadlineMarginMs,
+    })
+    if (taken.kind === 'no-funds') throw noFunds(amount, taken.available, ask, model)
+    return taken.hold
+  }
+}
+
+/** A model the key may not use must look exactly like one that does not exist. */
+export function findModel(models: ReadonlyMap<string, Model>, principal: Principal, id: string): Model {
+  const model = models.get(id)
+  if (model === undefined || !principal.mayUse(id)) throw unknownModel(id)
+  return model
+}
+
+function findChatModel(models: ReadonlyMap<string, Model>, principal: Principal, id: string): Model {
+  const model = findModel(models, principal, id)
+  if (!model.capabilities.includes('chat')) {
+    const message = `The model \`${id}\` does not do chat completions; it is for ${model.capabilities.join(' and ')}.`
+    throw new GatewayError('wrong-capability', message, { param: 'model' })
+  }
+  return model
+}
+
+const shownIdCharactersMax = 100
+
+function unknownModel(id: string): GatewayError {
+  // The id is the client's own text: shown shortened, and with nothing in it that could break a line of a log.
+  const shown = id.slice(0, shownIdCharactersMax).replace(/[^\x20-\x7e]/g, '?')
+  const message = `The model \`${shown}\` does not exist or you do not have access to it.`
+  return new GatewayError('unknown-model', message, { param: 'model' })
+}
+
+function traitsOf(model: Model, id: string): ChatTraits {
+  return {
+    id,
+    contextTokens: model.contextTokens,
+    outputTokensMax: model.outputTokensMax,
+    choicesMax: model.choicesMax,
+    reasoning: model.reasoning,
+    efforts: model.efforts,
+    sells: (unit) => model.prices.rates[unit] !== undefined,
+  }
+}
+
+function noFunds(needed: Nano, available: Nano, ask: ChatAsk, model: Model): GatewayError {
+  const affordable = Math.floor(affordableOutput(available, ask.inputTokensMax, model.prices) / ask.choices)
+  const advice =
+    affordable > 0
+      ? `It affords ${affordable} output tokens: lower max_tokens, or add credit.`
+      : 'It affords no output tokens for an input of this size: add credit.'
+  const message = `Insufficient balance: this request needs up to $${formatDollars(needed)} and $${formatDollars(available)} is available. ${advice}`
+  return new GatewayError('no-funds', message)
+}

@@ -1,0 +1,146 @@
+import { asGatewayError, GatewayError } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
+import { zeroNano } from '../base/money.ts'
+import type { Mac } from '../base/secret.ts'
+import type { AttemptRecord } from '../store/requests.ts'
+import type { Channels } from '../upstream/channels.ts'
+import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
+import type { Call } from '../vendors/vendor.ts'
+import { Relay } from './relay.ts'
+import type { Outcome, Retry, Routed } from './stages.ts'
+
+const answerBytesMax = 64 * 1024 * 1024
+const refusalBytesMax = 64 * 1024
+
+/** A stream shows life soon; an answer in one piece may be thought over for ten minutes. */
+export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }
+
+export type CallParts = {
+  readonly transport: Transport
+  readonly channels: () => Channels
+  readonly timeouts: CallTimeouts
+  readonly tenantMac: Mac
+  readonly log: Log
+}
+
+/** One attempt at one vendor. A failure is an outcome, not an exception: the line decides what becomes of it. */
+export function makeCall(parts: CallParts) {
+  return async (routed: Routed): Promise<Outcome> => {
+    const { ask } = routed
+    const timeouts = ask.stream ? parts.timeouts.stream : parts.timeouts.whole
+    const sent = await parts.transport.send(
+      writeCall(routed, parts.tenantMac),
+      timeouts,
+      routed.signal,
+      routed.connection,
+    )
+    if (sent.kind === 'failed') {
+      const retry = sent.delivery === 'unsent' ? 'elsewhere' : sent.delivery === 'closed' ? 'anew' : 'no'
+      return failed(parts, routed, 0, sent.error, retry)
+    }
+    const { exchange } = sent
+    try {
+      if (exchange.status !== 200) return await refused(parts, routed, exchange)
+      return await accepted(routed, exchange)
+    } catch (thrown) {
+      exchange.abort()
+      return failed(parts, routed, exchange.status, asGatewayError(thrown), 'no')
+    }
+  }
+}
+
+function writeCall(routed: Routed, tenantMac: Mac): Call {
+  const { channel, credential, upstreamModel } = routed.route
+  const { chat } = channel.vendor
+  if (chat === undefined) throw new GatewayError('bug', `vendor ${channel.vendor.id} does no chat`)
+  return chat.start(routed.ask, {
+    baseUrl: channel.baseUrl,
+    credential,
+    upstreamModel,
+    reasoning: routed.model.reasoning,
+    ref: routed.attemptId,
+    namespaced: (label) => tenantMac(`${routed.principal.accountId}/${label}`).toString('base64url'),
+  })
+}
+
+async function accepted(routed: Routed, exchange: Exchange): Promise<Outcome> {
+  const { ask, codec } = routed
+  const encoding = exchange.header('content-encoding')
+  // We asked for plain bytes; unpacking what a vendor packs unasked is how a kilobyte becomes a gigabyte.
+  if (encoding !== null && encoding !== 'identity') {
+    throw new GatewayError(
+      'upstream-failed',
+      "The model's vendor sent an answer in an encoding that was not asked for.",
+    )
+  }
+  if (ask.stream && exchange.header('content-type')?.startsWith('text/event-stream')) {
+    const relay = new Relay(exchange, codec.openStream(ask), ask.outputTokensMax * ask.choices)
+    await relay.begin()
+    return { kind: 'streaming', relay }
+  }
+  const answer = codec.readAnswer(ask, await exchange.readAll(answerBytesMax))
+  if (ask.stream) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
+  return { kind: 'answered', answer }
+}
+
+/** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
+async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Outcome> {
+  const { channel, credential } = routed.route
+  const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
+  const verdict = channel.vendor.explain(
+    {
+      status: exchange.status,
+      retryAfterSeconds: readRetryAfter(exchange.header('retry-after')),
+      body: new TextDecoder().decode(body),
+    },
+    { baseUrl: channel.baseUrl, credential },
+  )
+  if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(credential, verdict.restCredentialSeconds)
+  return failed(parts, routed, exchange.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
+}
+
+function failed(parts: CallParts, routed: Routed, status: number, error: GatewayError, retry: Retry): Outcome {
+  if (error.kind !== 'client-gone' && error.kind !== 'upstream-rejected') {
+    const { cause } = error.details
+    parts.log.warn(
+      {
+        request: routed.requestId,
+        attempt: routed.attemptId,
+        channel: routed.route.channel.id,
+        model: routed.ask.model,
+        status,
+        kind: error.kind,
+        cause: cause instanceof Error ? cause.message : undefined,
+      },
+      'an attempt failed',
+    )
+  }
+  return {
+    kind: 'failed',
+    error,
+    retry,
+    attempt: attemptRecord(routed, { status, vendorCost: zeroNano, delivered: false }),
+  }
+}
+
+export function attemptRecord(
+  routed: Routed,
+  ended: Pick<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>,
+): AttemptRecord {
+  const { channel, upstreamModel } = routed.route
+  return {
+    id: routed.attemptId,
+    channel: channel.id,
+    vendor: channel.vendor.id,
+    upstreamModel,
+    createdAt: routed.startedAt,
+    ...ended,
+  }
+}
+
+/** Seconds, or a date; a vendor's nonsense is no answer. */
+function readRetryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const seconds = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
+}

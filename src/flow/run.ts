@@ -1,0 +1,42 @@
+import { GatewayError } from '../base/errors.ts'
+import type { AttemptRecord } from '../store/requests.ts'
+import type { Admitted, Answer, Authenticated, Delivered, Outcome, Received, Retry, Routed } from './stages.ts'
+
+/** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */
+export type Parts = {
+  authenticate(received: Received): Promise<Authenticated>
+  admit(authenticated: Authenticated): Promise<Admitted>
+  /** Gives the next way each time it is asked, and is told how the last one failed. */
+  route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
+  call(routed: Routed): Promise<Outcome>
+  meter(routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer>
+  /** Never throws: an error is on its way to the client already. */
+  release(admitted: Admitted, failed: readonly AttemptRecord[], error: unknown): Promise<void>
+}
+
+/** One request, one walk down the line. What a stage needs, the stage before it proves. */
+export async function run(parts: Parts, received: Received): Promise<Answer> {
+  const authenticated = await parts.authenticate(received)
+  const admitted = await parts.admit(authenticated) // the model's rules, and a hold on the money
+
+  const failed: AttemptRecord[] = []
+  try {
+    let error = new GatewayError('overloaded', `No vendor serves ${admitted.ask.model} now.`, { retryAfterSeconds: 5 })
+    const routes = parts.route(admitted)
+    for (let next = routes.next(); !next.done;) {
+      const routed = next.value
+      const outcome = await parts.call(routed)
+      // The answer may stream for minutes: metering follows it to its end and settles there, once.
+      if (outcome.kind !== 'failed') return await parts.meter(routed, outcome, failed)
+
+      failed.push(outcome.attempt) // a failed attempt is our cost, never the customer's
+      error = outcome.error
+      if (outcome.retry === 'no') break
+      next = routes.next(outcome.retry)
+    }
+    throw error
+  } catch (error) {
+    await parts.release(admitted, failed, error)
+    throw error
+  }
+}

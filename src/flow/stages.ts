@@ -1,0 +1,66 @@
+import type { GatewayError } from '../base/errors.ts'
+import type { AttemptId, RequestId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Nano } from '../base/money.ts'
+import type { ChatAnswer, ChatAsk, ChatCodec } from '../capabilities/chat.ts'
+import type { Hold } from '../billing/funds.ts'
+import type { Model } from '../catalogue/model.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import type { AttemptRecord } from '../store/requests.ts'
+import type { Route } from '../upstream/channels.ts'
+import type { Relay } from './relay.ts'
+
+/** A request at the door: nothing about it is believed yet. */
+export type Received = {
+  readonly requestId: RequestId
+  readonly codec: ChatCodec
+  readonly credential: string | undefined
+  /** Where the request came from, as far as the configured proxies may be believed. */
+  readonly address: string
+  /** Aborts when the client hangs up. */
+  readonly signal: AbortSignal
+  /** Unix milliseconds. */
+  readonly receivedAt: number
+  /** Whole milliseconds since then, by a clock that never jumps. */
+  elapsedMs(): number
+  /** Read only once the key is known to be good; throws for a body that is too large or not an object. */
+  readBody(): Promise<{ readonly body: JsonObject; readonly bytes: number }>
+}
+
+/** Proof that the key is good. */
+export type Authenticated = Received & { readonly principal: Principal }
+
+/** Proof that the request is valid, allowed, and paid for up to its hold. */
+export type Admitted = Authenticated & {
+  readonly ask: ChatAsk
+  readonly model: Model
+  readonly funds: Hold
+}
+
+/** Proof that there is somewhere to send it. One per attempt. */
+export type Routed = Admitted & {
+  readonly route: Route
+  readonly attemptId: AttemptId
+  readonly startedAt: number
+  readonly connection: 'kept' | 'new'
+}
+
+export type Outcome =
+  | { readonly kind: 'answered'; readonly answer: ChatAnswer }
+  | { readonly kind: 'streaming'; readonly relay: Relay }
+  | {
+      readonly kind: 'failed'
+      readonly error: GatewayError
+      readonly attempt: AttemptRecord
+      readonly retry: Retry
+    }
+
+/** `elsewhere`: another channel may do better. `anew`: the same one may, over a new connection. */
+export type Retry = 'no' | 'elsewhere' | 'anew'
+
+export type Delivered = Exclude<Outcome, { kind: 'failed' }>
+
+/** What goes back to the edge. */
+export type Answer =
+  | { readonly kind: 'whole'; readonly body: Uint8Array; readonly cost: Nano }
+  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> }

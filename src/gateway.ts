@@ -1,0 +1,196 @@
+import { systemClock, type Clock } from './base/clock.ts'
+import { newId } from './base/ids.ts'
+import { listen, type Listener } from './base/listen.ts'
+import type { Log } from './base/log.ts'
+import { macFor } from './base/secret.ts'
+import type { Billing } from './billing/funds.ts'
+import { trackOpenHolds, type TrackedBilling } from './billing/open-holds.ts'
+import { makeStrictBilling } from './billing/strict.ts'
+import { databaseFile, type Environment } from './config/environment.ts'
+import type { ConfigFile } from './config/file.ts'
+import { installationSecret } from './config/installation-secret.ts'
+import { makeAdmit } from './flow/admit.ts'
+import { makeAuthenticate } from './flow/authenticate.ts'
+import { makeCall } from './flow/call.ts'
+import { Drains } from './flow/drains.ts'
+import { makeMeter } from './flow/meter.ts'
+import { makeRelease } from './flow/release.ts'
+import { makeRoute } from './flow/route.ts'
+import type { Parts } from './flow/run.ts'
+import { makeCors } from './http/cors.ts'
+import { makeEdge } from './http/edge.ts'
+import { makeRoutes } from './http/routes.ts'
+import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
+import { KeyRing } from './keys/key-ring.ts'
+import { makeSecretKeys } from './keys/secret-keys.ts'
+import { makeMarket, type Market } from './market.ts'
+import { anyAccount } from './store/accounts.ts'
+import { recoverAll, recoverHolds } from './store/ledger.ts'
+import { openStore, type Store } from './store/open.ts'
+import type { Mode } from './store/schema.ts'
+import { claimSingleNode } from './store/single-node.ts'
+import { makeTransport } from './upstream/transport.ts'
+import { writeError } from './wire/openai/errors.ts'
+
+export type GatewayOptions = {
+  readonly environment: Environment
+  readonly file: ConfigFile
+  /** Where vendors' usual variables are looked for. */
+  readonly variables: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+  readonly clock?: Clock
+  /** The bench composes a billing that only counts; everyone else gets the ledger. */
+  readonly billing?: (ledger: { store: Store; node: string; log: Log }) => Billing
+}
+
+export type Gateway = {
+  readonly url: string
+  readonly mode: Mode
+  readonly sandboxUrl: string | undefined
+  readonly firstStart: FirstStart
+  readonly modelCount: number
+  readonly store: Store
+  readonly openHolds: () => number
+  /** Takes a new file into use; throws, and changes nothing, where it is not valid. */
+  reload(file: ConfigFile): void
+  /** Stops gently: no new requests, those in flight to their end or to the deadline, then every hold ended. */
+  close(options?: { readonly drainMs?: number }): Promise<void>
+}
+
+// A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
+const noticeMs = 2_000
+const lastSettlementsMs = 5_000
+const recoveryEveryMs = 60_000
+
+/** The composition root: configuration in, a running gateway out. The only place that builds things. */
+export async function openGateway(options: GatewayOptions): Promise<Gateway> {
+  const { environment, file, log, clock = systemClock } = options
+  const { settings } = file
+  const secret = installationSecret(environment.secret, environment.dataFolder)
+  const secretKeys = makeSecretKeys(secret)
+  const storage = await openStorage(environment)
+  const { store } = storage
+  const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real') })
+  const { mode } = market
+  const { bootstrapKey, adminKey } = environment
+  const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
+
+  const { authFailuresPerMinute, attemptsMax } = settings.limits
+  const keyRing = new KeyRing({ store, secretKeys, mode, clock, log, authFailuresPerMinute })
+  const ledger = { store, node: newId('node'), log }
+  const billing = trackOpenHolds(options.billing?.(ledger) ?? makeStrictBilling(ledger))
+  const timeouts = callTimeouts(settings.timeouts)
+  const channels = () => market.current.channels
+  const models = () => market.current.models
+  const line: Parts = {
+    authenticate: makeAuthenticate(keyRing),
+    admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
+    route: makeRoute({ channels, clock, attemptsMax }),
+    call: makeCall({
+      transport: makeTransport(clock),
+      channels,
+      timeouts,
+      tenantMac: macFor(secret, 'tenant-label'),
+      log,
+    }),
+    meter: makeMeter({ log, drains: new Drains() }),
+    release: makeRelease(log),
+  }
+
+  let draining = false
+  const routes = makeRoutes({
+    line,
+    keyRing,
+    models,
+    clock,
+    json: { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax },
+    chatBodyBytesMax: settings.limits.chatBodyBytesMax,
+    readiness: () => notReady(store, market, draining),
+  })
+  const listener = listen({
+    hostname: environment.host,
+    port: environment.port,
+    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
+    bodyBytesMax: Number.MAX_SAFE_INTEGER,
+    fetch: makeEdge({
+      routes,
+      writeError,
+      trustedProxies: new Set(settings.trustedProxies),
+      cors: makeCors(settings.cors.origins),
+      log,
+    }),
+  })
+  const recovery = setInterval(() => void recoverHolds(store, { now: clock.now() }).catch(() => {}), recoveryEveryMs)
+  recovery.unref()
+
+  return {
+    url: listener.url,
+    mode,
+    sandboxUrl: market.sandboxUrl,
+    firstStart,
+    modelCount: market.current.models.size,
+    store,
+    openHolds: () => billing.open,
+    reload: (changed) => market.reload(changed),
+    async close({ drainMs = 0 } = {}) {
+      draining = true
+      if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
+      await stopListening(listener, billing, drainMs)
+      clearInterval(recovery)
+      keyRing.close()
+      await market.close()
+      await storage.close()
+    },
+  }
+}
+
+/** SQLite belongs to one node, which at its start knows that every open hold is an orphan of the last one. */
+async function openStorage(environment: Environment): Promise<{ store: Store; close(): Promise<void> }> {
+  if (environment.databaseUrl !== undefined) {
+    const store = await openStore({ url: environment.databaseUrl })
+    return { store, close: () => store.close() }
+  }
+  const lock = claimSingleNode(environment.dataFolder)
+  const store = await openStore({ file: databaseFile(environment) })
+  await recoverAll(store)
+  return {
+    store,
+    async close() {
+      await store.close()
+      lock.release()
+    },
+  }
+}
+
+function callTimeouts(written: ConfigFile['settings']['timeouts']) {
+  const shared = {
+    connectMs: written.connectSeconds * 1000,
+    idleMs: written.idleSeconds * 1000,
+    totalMs: written.totalSeconds * 1000,
+  }
+  const wholeMs = written.wholeAnswerSeconds * 1000
+  return {
+    stream: { ...shared, firstByteMs: written.firstByteSeconds * 1000 },
+    whole: { ...shared, firstByteMs: wholeMs },
+  }
+}
+
+async function notReady(store: Store, market: Market, draining: boolean): Promise<readonly string[]> {
+  if (draining) return ['draining']
+  const reasons: string[] = []
+  if (market.current.models.size === 0) reasons.push('no vendor is configured, so there is no model to serve')
+  await store.ping().catch(() => reasons.push('the database does not answer'))
+  return reasons
+}
+
+/** Waits for what is in flight, then cuts what is left: a cut stream settles what it delivered. */
+async function stopListening(listener: Listener, billing: TrackedBilling, drainMs: number): Promise<void> {
+  const stopped = listener.stop(false)
+  await Promise.race([Promise.all([stopped, billing.idle()]), sleep(drainMs)])
+  await listener.stop(true)
+  await Promise.race([billing.idle(), sleep(lastSettlementsMs)])
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

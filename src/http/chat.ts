@@ -1,0 +1,54 @@
+import type { JsonLimits } from '../base/json.ts'
+import type { Clock } from '../base/clock.ts'
+import { formatDollars } from '../base/money.ts'
+import type { ChatCodec } from '../capabilities/chat.ts'
+import { run, type Parts } from '../flow/run.ts'
+import type { Received } from '../flow/stages.ts'
+import { bearerOf } from './credential.ts'
+import { readJsonBody } from './read-body.ts'
+import type { Visit } from './route.ts'
+
+/** Puts a chat request on the line and its answer on the socket. */
+export function serveChat(
+  parts: { line: Parts; clock: Clock; bodyBytesMax: number; json: JsonLimits },
+  codec: ChatCodec,
+) {
+  return async (visit: Visit): Promise<Response> => {
+    const { request, requestId } = visit
+    const receivedTick = parts.clock.monotonic()
+    const received: Received = {
+      requestId,
+      codec,
+      credential: bearerOf(request),
+      address: visit.address,
+      signal: request.signal,
+      receivedAt: parts.clock.now(),
+      elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),
+      async readBody() {
+        const read = await readJsonBody(request, parts.bodyBytesMax, parts.json)
+        visit.connection.holdOpen()
+        return read
+      },
+    }
+    const answer = await run(parts.line, received)
+    switch (answer.kind) {
+      case 'whole':
+        return new Response(answer.body as Uint8Array<ArrayBuffer>, {
+          headers: {
+            'content-type': 'application/json',
+            'x-request-id': requestId,
+            'x-turnpike-cost': formatDollars(answer.cost),
+          },
+        })
+      case 'stream':
+        return new Response(answer.body, {
+          headers: {
+            'content-type': 'text/event-stream; charset=utf-8',
+            'cache-control': 'no-cache',
+            'x-accel-buffering': 'no', // nginx would hold the stream back
+            'x-request-id': requestId,
+          },
+        })
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** Cross-origin access for the origins an operator names; without any, browsers of other origins get nothing. */
+export type Cors = {
+  /** The answer to a preflight, or undefined where the request is none. */
+  preflight(request: Request): Response | undefined
+  allow(request: Request, response: Response): void
+}
+
+const preflightSeconds = 600
+
+export function makeCors(origins: readonly string[]): Cors | undefined {
+  if (origins.length === 0) return undefined
+  const allowed = (request: Request) => {
+    const origin = request.headers.get('origin')
+    return origin !== null && (origins.includes('*') || origins.includes(origin)) ? origin : undefined
+  }
+  return {
+    preflight(request) {
+      if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
+      return new Response(null, {
+        status: 204,
+        headers: {
+          'access-control-allow-methods': 'GET, POST, DELETE',
+          'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
+          'access-control-max-age': String(preflightSeconds),
+        },
+      })
+    },
+    allow(request, response) {
+      const origin = allowed(request)
+      if (origin === undefined) return
+      response.headers.set('access-control-allow-origin', origin)
+      response.headers.set('access-control-expose-headers', 'x-request-id, x-turnpike-cost, retry-after')
+      response.headers.append('vary', 'Origin')
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { RegExpRouter } from 'hono/router/reg-exp-router'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { newRequestId, type RequestId } from '../base/ids.ts'
+import type { Connection } from '../base/listen.ts'
+import type { Log } from '../base/log.ts'
+import type { WriteError } from '../capabilities/errors.ts'
+import { clientAddress } from './client-address.ts'
+import type { Cors } from './cors.ts'
+import type { Route } from './route.ts'
+import { pathOf } from './target.ts'
+
+export type EdgeOptions = {
+  readonly routes: readonly Route[]
+  /** How errors look where no route matched. */
+  readonly writeError: WriteError
+  readonly trustedProxies: ReadonlySet<string>
+  readonly cors: Cors | undefined
+  readonly log: Log
+}
+
+export type Serve = (request: Request, connection: Connection) => Promise<Response>
+
+/** From a socket's request to a route and back: ids, routing, and every error in the shape its path speaks. */
+export function makeEdge(options: EdgeOptions): Serve {
+  const find = makeFinder(options.routes)
+
+  return async (request, connection) => {
+    const requestId = newRequestId()
+    let { writeError } = options
+    let response: Response
+    try {
+      const found = find(request)
+      if (found.kind === 'path') writeError = found.route.writeError
+      const preflight = options.cors?.preflight(request)
+      response = preflight ?? (await dispatch(request, requestId, connection, found))
+    } catch (thrown) {
+      response = refuse(asGatewayError(thrown), requestId, writeError)
+    }
+    options.cors?.allow(request, response)
+    return response
+  }
+
+  async function dispatch(
+    request: Request,
+    requestId: RequestId,
+    connection: Connection,
+    found: Found,
+  ): Promise<Response> {
+    if (found.kind === 'nothing') {
+      throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}`)
+    }
+    if (found.kind === 'wrong-method') {
+      const message = `This path takes ${found.allow}, not ${request.method}.`
+      throw new GatewayError('wrong-method', message, { allow: found.allow })
+    }
+    const address = clientAddress(request, () => connection.address, options.trustedProxies)
+    const response = await found.route.serve({ request, requestId, connection, address, id: found.id })
+    return request.method === 'HEAD' ? new Response(null, response) : response
+  }
+
+  function refuse(error: GatewayError, requestId: RequestId, writeError: WriteError): Response {
+    if (error.kind === 'bug') {
+      const { cause } = error.details
+      options.log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')
+    }
+    const { status, headers, body } = writeError(error, requestId)
+    // A body that was not read to its end would be taken for the next request on this connection.
+    return new Response(body, { status, headers: status === 413 ? { ...headers, connection: 'close' } : headers })
+  }
+}
+
+type Found =
+  | { readonly kind: 'path'; readonly route: Route; readonly id: string }
+  | { readonly kind: 'wrong-method'; readonly allow: string; readonly route: Route | undefined }
+  | { readonly kind: 'nothing'; readonly shownPath: string }
+
+const shownPathCharactersMax = 100
+
+function makeFinder(routes: readonly Route[]): (request: Request) => Found {
+  const router = new RegExpRouter<Route>()
+  for (const route of routes) router.add(route.method, route.path.replace('{id}', ':id'), route)
+  const methods = [...new Set(routes.map(({ method }) => method))]
+
+  const match = (method: string, path: string) => {
+    const [matched, stash] = router.match(method, path)
+    const [first] = matched
+    if (first === undefined) return undefined
+    const [route, params] = first
+    const index = params['id']
+    const raw = typeof index === 'number' ? stash?.[index] : index
+    return { route, id: raw === undefined ? '' : decodeId(raw) }
+  }
+
+  return (request) => {
+    const path = pathOf(request)
+    // A probe that only wants the head is answered like a GET.
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const found = match(method, path)
+    if (found !== undefined) return { kind: 'path', ...found }
+    const others = methods.filter((other) => match(other, path) !== undefined)
+    if (others.length === 0) return { kind: 'nothing', shownPath: path.slice(0, shownPathCharactersMax) }
+    return { kind: 'wrong-method', allow: others.join(', '), route: match(others[0] ?? '', path)?.route }
+  }
+}
+
+/** An id that cannot be decoded names nothing. */
+function decodeId(raw: string): string {
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,16 @@
+/** Why a node should get no traffic now; empty when it should. */
+export type Readiness = () => Promise<readonly string[]>
+
+/** The process is up. */
+export function serveHealth(): Response {
+  return Response.json({ status: 'ok' })
+}
+
+/** The process can do its work; a load balancer sends traffic while this is 200. */
+export function serveReadiness(readiness: Readiness) {
+  return async (): Promise<Response> => {
+    const reasons = await readiness()
+    if (reasons.length === 0) return Response.json({ status: 'ready' })
+    return Response.json({ status: 'not ready', reasons }, { status: 503, headers: { 'retry-after': '1' } })
+  }
+}

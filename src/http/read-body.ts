@@ -1,0 +1,78 @@
+import { badRequest, GatewayError } from '../base/errors.ts'
+import { isObject, parseBody, type JsonLimits, type JsonObject } from '../base/json.ts'
+
+// A body may take ten seconds, and beyond that must bring a kilobyte a second: slower senders only hold sockets.
+const graceMs = 10_000
+const bytesPerMsMin = 1024 / 1000
+
+/** A JSON object body, bounded in bytes as they are read, in time, in depth and in keys. */
+export async function readJsonBody(
+  request: Request,
+  bytesMax: number,
+  limits: JsonLimits,
+): Promise<{ body: JsonObject; bytes: number }> {
+  checkHeaders(request)
+  const bytes = await readBytes(request, bytesMax)
+  const body = parseBody(decode(bytes), limits)
+  if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
+  return { body, bytes: bytes.length }
+}
+
+function checkHeaders({ headers }: Request): void {
+  const encoding = headers.get('content-encoding')
+  if (encoding !== null && encoding !== 'identity') {
+    throw new GatewayError('wrong-type', 'Compressed request bodies are not accepted.')
+  }
+  const type = headers.get('content-type')
+  if (type === null || !/^application\/json\s*(?:;|$)/i.test(type)) {
+    throw new GatewayError('wrong-type', 'The Content-Type must be application/json.')
+  }
+}
+
+async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const declared = Number(request.headers.get('content-length') ?? Number.NaN)
+  if (declared > bytesMax) throw tooLarge(bytesMax)
+  if (request.body === null) return new Uint8Array()
+  const timer = setTimeout(() => void reader.cancel().catch(() => {}), graceMs + bytesMax / bytesPerMsMin)
+  const startedAt = performance.now()
+  const reader = request.body.getReader()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      length += value.length
+      if (length > bytesMax) throw tooLarge(bytesMax)
+      if (performance.now() - startedAt > graceMs + length / bytesPerMsMin) throw tooSlow()
+      chunks.push(value)
+    }
+  } catch (thrown) {
+    reader.cancel().catch(() => {})
+    if (thrown instanceof GatewayError) throw thrown
+    throw new GatewayError('client-gone', 'The client hung up while it sent its request.', { cause: thrown })
+  } finally {
+    clearTimeout(timer)
+  }
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+}
+
+// A byte order mark is not JSON, so it is kept for the parser to refuse.
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw badRequest('The body is not valid UTF-8.', undefined, 'invalid_utf8')
+  }
+}
+
+function tooLarge(bytesMax: number): GatewayError {
+  return new GatewayError('too-large', `The body is larger than ${bytesMax} bytes.`)
+}
+
+function tooSlow(): GatewayError {
+  return badRequest('The body came too slowly.', undefined, 'body_too_slow')
+}

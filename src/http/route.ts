@@ -1,0 +1,26 @@
+import type { RequestId } from '../base/ids.ts'
+import type { Connection } from '../base/listen.ts'
+import type { WriteError } from '../capabilities/errors.ts'
+
+/** One request as the edge has it, before any stage of the line. */
+export type Visit = {
+  readonly request: Request
+  readonly requestId: RequestId
+  readonly connection: Connection
+  /** The client's address, a forwarding header believed only behind a trusted proxy. */
+  readonly address: string
+  /** The `{id}` of the path, decoded; '' where the path has none. */
+  readonly id: string
+}
+
+/**
+ * One line of the route table. `auth` has no default: a route that does not say who may call it does not compile, and a
+ * test walks the table with and without a key.
+ */
+export type Route = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly auth: 'key' | 'open'
+  readonly writeError: WriteError
+  readonly serve: (visit: Visit) => Promise<Response> | Response
+}

@@ -1,0 +1,17 @@
+import { badRequest } from '../base/errors.ts'
+
+const host = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
+
+/**
+ * The path a request is routed by, cut from its URL without parsing. A Host that is not one plain host, or is doubled,
+ * could move the cut: it is refused first, whatever the route.
+ */
+export function pathOf(request: Request): string {
+  const given = request.headers.get('host')
+  if (given === null || !host.test(given)) throw badRequest('The Host header is not a host.', undefined, 'invalid_host')
+  const { url } = request
+  const start = url.indexOf('/', 'https://'.length)
+  if (start === -1) return '/'
+  const end = url.search(/[?#]/)
+  return end === -1 ? url.slice(start) : url.slice(start, end)
+}

@@ -1,0 +1,30 @@
+/** A map that forgets its oldest entry when it is full, so that no flood of keys can fill the memory. */
+export class BoundedMap<K, V> {
+  readonly #entries = new Map<K, V>()
+  readonly #entriesMax: number
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key)
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.delete(key)
+    if (this.#entries.size >= this.#entriesMax) {
+      const oldest = this.#entries.keys().next()
+      if (!oldest.done) this.#entries.delete(oldest.value)
+    }
+    this.#entries.set(key, value)
+  }
+
+  delete(key: K): void {
+    this.#entries.delete(key)
+  }
+
+  clear(): void {
+    this.#entries.clear()
+  }
+}

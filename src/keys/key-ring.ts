@@ -1,0 +1,146 @@
+import { GatewayError } from '../base/errors.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { readRevision } from '../store/audit.ts'
+import { keyByDigest } from '../store/keys.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import { AuthFailures } from './auth-failures.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { allows } from './scope.ts'
+import type { SecretKeys } from './secret-keys.ts'
+
+/** Who is asking: a key and the account it spends from. */
+export type Principal = {
+  readonly accountId: string
+  readonly keyId: string
+  mayUse(model: string): boolean
+}
+
+type Known = { readonly principal: Principal; readonly expiresAt: number | null }
+
+const entriesMax = 20_000
+const revisionPollMs = 1_000
+// With the database out of reach, what was known is believed for this long and no longer.
+const trustMs = 60_000
+
+/**
+ * Looks keys up by their digest and remembers the answer, good or bad, until anything about keys or accounts changes:
+ * every change moves a revision in the database, which every node reads once a second.
+ */
+export class KeyRing {
+  readonly #store: Store
+  readonly #secretKeys: SecretKeys
+  readonly #mode: Mode
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #failures: AuthFailures
+  readonly #known = new BoundedMap<string, Known | 'unknown'>(entriesMax)
+  readonly #pending = new Map<string, Promise<Known | 'unknown'>>()
+  #revision = -1
+  #confirmedAt: number
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #closed = false
+
+  constructor(parts: {
+    store: Store
+    secretKeys: SecretKeys
+    mode: Mode
+    clock: Clock
+    log: Log
+    authFailuresPerMinute: number
+  }) {
+    this.#store = parts.store
+    this.#secretKeys = parts.secretKeys
+    this.#mode = parts.mode
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#failures = new AuthFailures(parts.clock, parts.authFailuresPerMinute)
+    this.#confirmedAt = parts.clock.monotonic()
+    this.#schedule()
+  }
+
+  async authenticate(key: string | undefined, address: string): Promise<Principal> {
+    if (key === undefined) throw refused(this.#failures, address)
+    const digest = this.#secretKeys.digest(this.#mode, key)
+    const known = this.#remembered(digest) ?? (await this.#lookUp(key, digest, address))
+    if (known === 'unknown' || (known.expiresAt !== null && known.expiresAt <= this.#clock.now())) {
+      throw refused(this.#failures, address)
+    }
+    return known.principal
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  #remembered(digest: string): Known | 'unknown' | undefined {
+    if (this.#clock.monotonic() - this.#confirmedAt > trustMs) return undefined
+    return this.#known.get(digest)
+  }
+
+  async #lookUp(key: string, digest: string, address: string): Promise<Known | 'unknown'> {
+    const waitSeconds = this.#failures.waitSeconds(address)
+    if (waitSeconds > 0 && !this.#secretKeys.hasChecksum(key)) {
+      throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
+    }
+    const pending = this.#pending.get(digest) ?? this.#ask(digest)
+    return pending
+  }
+
+  #ask(digest: string): Promise<Known | 'unknown'> {
+    const revision = this.#revision
+    const asked = this.#readKey(digest)
+      .then((known) => {
+        // What was read before a change must not outlive it.
+        if (revision === this.#revision) this.#known.set(digest, known)
+        return known
+      })
+      .finally(() => this.#pending.delete(digest))
+    this.#pending.set(digest, asked)
+    return asked
+  }
+
+  async #readKey(digest: string): Promise<Known | 'unknown'> {
+    const found = await keyByDigest(this.#store.db, digest).catch((thrown: unknown) => {
+      throw new GatewayError('overloaded', 'Keys cannot be checked at the moment.', {
+        retryAfterSeconds: 1,
+        cause: thrown,
+      })
+    })
+    // Each mode has its own accounts: play money must not buy real answers, nor the reverse.
+    if (found === undefined || found.account.mode !== this.#mode) return 'unknown'
+    const { key, account } = found
+    if (!key.enabled || key.revokedAt !== null || !account.enabled) return 'unknown'
+    return {
+      expiresAt: key.expiresAt,
+      principal: { accountId: account.id, keyId: key.id, mayUse: (model) => allows(key.models, model) },
+    }
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => void this.#poll(), revisionPollMs)
+    this.#timer.unref()
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      const revision = await readRevision(this.#store.db)
+      if (revision !== this.#revision) this.#known.clear()
+      this.#revision = revision
+      this.#confirmedAt = this.#clock.monotonic()
+    } catch (thrown) {
+      this.#log.warn({ cause: String(thrown) }, 'the key revision cannot be read')
+    }
+    if (!this.#closed) this.#schedule()
+  }
+}
+
+function refused(failures: AuthFailures, address: string): GatewayError {
+  failures.record(address)
+  return new GatewayError(
+    'unauthenticated',
+    'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".',
+  )
+}

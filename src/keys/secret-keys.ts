@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto'
+import { macFor, sameBytes, type Mac } from '../base/secret.ts'
+
+const randomKeyBytes = 32
+const checksumCharacters = 6
+const hintCharacters = 4
+
+export type Realm = 'sandbox' | 'real' | 'admin'
+
+/** Keys as text: made, checked and hashed here, and nowhere kept. */
+export type SecretKeys = {
+  make(prefix: 'sk' | 'adm'): string
+  /**
+   * What is stored and looked up: an attacker with the database has no key, and no way to test a guess. The realm is part
+   * of it, so that a key of one mode is an unknown key in the other, and an operator's key is nobody's on the public port.
+   */
+  digest(realm: Realm, key: string): string
+  /** True of keys we made. Lets a flood of invented keys be told from a good one without asking the database. */
+  hasChecksum(key: string): boolean
+}
+
+export function makeSecretKeys(secret: Uint8Array): SecretKeys {
+  const digestMac = macFor(secret, 'key-digest')
+  const checksumMac = macFor(secret, 'key-checksum')
+  return {
+    make(prefix) {
+      const body = `${prefix}-${randomBytes(randomKeyBytes).toString('base64url')}`
+      return body + checksum(checksumMac, body)
+    },
+    digest: (realm, key) => digestMac(`${realm}/${key}`).toString('hex'),
+    hasChecksum(key) {
+      const body = key.slice(0, -checksumCharacters)
+      return sameBytes(Buffer.from(key.slice(-checksumCharacters)), Buffer.from(checksum(checksumMac, body)))
+    },
+  }
+}
+
+/** The only part of a key that is ever shown again. */
+export function hintOf(key: string): string {
+  return key.slice(-hintCharacters)
+}
+
+function checksum(mac: Mac, body: string): string {
+  return mac(body).toString('base64url').slice(0, checksumCharacters)
+}

@@ -1,0 +1,159 @@
+import type { Clock } from './base/clock.ts'
+import type { Log } from './base/log.ts'
+import { CatalogueError } from './catalogue/error.ts'
+import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
+import type { Catalogue, Model, Unsold } from './catalogue/model.ts'
+import { readOverrides } from './catalogue/schema.ts'
+import type { ConfigFile } from './config/file.ts'
+import { startSandbox, type Sandbox, type SandboxModel } from './sandbox/sandbox.ts'
+import type { Mode } from './store/schema.ts'
+import { makeChannels, type Channel, type Channels } from './upstream/channels.ts'
+import { ChannelError, configuredChannels } from './upstream/configured.ts'
+import { vendors } from './vendors/index.ts'
+
+/** What is on offer at one moment, and where it can be had. Immutable: a reload puts another in its place. */
+export type Offering = {
+  readonly channels: Channels
+  /** Models that have a price and a channel that speaks their capability. */
+  readonly models: ReadonlyMap<string, Model>
+  readonly unsold: readonly Unsold[]
+}
+
+export type Market = {
+  readonly mode: Mode
+  readonly sandboxUrl: string | undefined
+  readonly current: Offering
+  reload(file: ConfigFile): void
+  close(): Promise<void>
+}
+
+export type MarketOptions = {
+  readonly file: ConfigFile
+  readonly variables: Readonly<Record<string, string | undefined>>
+  readonly environment: { readonly sandboxPort: number }
+  readonly clock: Clock
+  readonly log: Log
+  readonly hasRealAccount: boolean
+}
+
+/** Brings catalogue, channels and, in sandbox mode, the simulators together, and keeps doing so when the file changes. */
+export function makeMarket(options: MarketOptions): Market {
+  const { file, variables, clock } = options
+  const configured = readChannels(file, variables)
+  const isSandbox = file.settings.sandbox ?? (configured.length === 0 && !options.hasRealAccount)
+  const catalogue = readCatalogue(file, isSandbox)
+  const sandbox = isSandbox
+    ? startSandbox({ port: options.environment.sandboxPort, models: simulated(catalogue, configured) })
+    : undefined
+
+  function offer(catalogue: Catalogue, configured: readonly Channel[]): Offering {
+    const all = sandbox === undefined ? configured : simulatedChannels(sandbox, configured)
+    const models = new Map([...catalogue.models].filter(([, model]) => isServed(model, all)))
+    return { channels: makeChannels(all, clock, Math.random), models, unsold: catalogue.unsold }
+  }
+
+  let current = offer(catalogue, configured)
+  return {
+    mode: isSandbox ? 'sandbox' : 'real',
+    sandboxUrl: sandbox?.url,
+    get current() {
+      return current
+    },
+    reload(changed) {
+      const configured = readChannels(changed, variables)
+      const catalogue = readCatalogue(changed, isSandbox)
+      sandbox?.serve(simulated(catalogue, configured))
+      current = offer(catalogue, configured)
+    },
+    close: async () => sandbox?.stop(),
+  }
+}
+
+function readChannels(file: ConfigFile, variables: MarketOptions['variables']): Channel[] {
+  try {
+    return configuredChannels(file.settings.channels, variables)
+  } catch (thrown) {
+    if (thrown instanceof ChannelError) throw file.complain(thrown.path, thrown.message)
+    throw thrown
+  }
+}
+
+function readCatalogue(file: ConfigFile, sandbox: boolean): Catalogue {
+  const { models, exchange } = file.settings
+  try {
+    return buildCatalogue({ families: loadFamilies(), overrides: readOverrides(models), exchange, sandbox })
+  } catch (thrown) {
+    if (thrown instanceof CatalogueError) throw file.complain(thrown.path, thrown.reason)
+    throw thrown
+  }
+}
+
+function isServed(model: Model, channels: readonly Channel[]): boolean {
+  return (
+    model.capabilities.includes('chat') &&
+    channels.some(
+      ({ id, vendor }) =>
+        vendor.chat !== undefined && model.offers.some((offer) => offer.channel === id || offer.vendor === vendor.id),
+    )
+  )
+}
+
+// What the simulators take for a key; they refuse nothing but `bad-key`.
+const sandboxCredential = 'sandbox'
+
+/** Every vendor has a channel that leads to its simulator; so have the operator's own channels, under their own ids. */
+function simulatedChannels(sandbox: Sandbox, configured: readonly Channel[]): Channel[] {
+  const own = configured.map((channel) => ({
+    ...channel,
+    baseUrl: sandbox.baseUrl(channel.vendor.id),
+    credentials: [sandboxCredential],
+  }))
+  const named = new Set(own.map(({ vendor }) => vendor.id))
+  const others = [...vendors.values()].filter(({ id }) => !named.has(id))
+  return [
+    ...own,
+    ...others.map((vendor) => ({
+      id: vendor.id,
+      vendor,
+      baseUrl: sandbox.baseUrl(vendor.id),
+      credentials: [sandboxCredential],
+      weight: 1,
+      priority: 0,
+    })),
+  ]
+}
+
+/** The catalogue as plain facts for the simulators, which must not share our types' opinions. */
+function simulated(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
+  const found: SandboxModel[] = []
+  for (const model of catalogue.models.values()) {
+    if (!model.capabilities.includes('chat')) continue
+    for (const offer of model.offers) {
+      const vendor = offer.vendor ?? configured.find(({ id }) => id === offer.channel)?.vendor.id
+      if (vendor !== undefined) found.push(simulatedModel(model, vendor, offer.upstreamModel))
+    }
+  }
+  return found
+}
+
+function simulatedModel(model: Model, vendor: string, upstreamModel: string): SandboxModel {
+  const { rates, tiers } = model.costs
+  const tokens = (of: typeof rates) => ({
+    input: of.input ?? 0n,
+    output: of.output ?? 0n,
+    ...(of.cachedInput !== undefined && { cachedInput: of.cachedInput }),
+  })
+  return {
+    vendor,
+    model: upstreamModel,
+    reasoning: model.reasoning,
+    efforts: model.efforts,
+    contextTokens: model.contextTokens,
+    outputTokensMax: model.outputTokensMax,
+    prices: {
+      ...tokens(rates),
+      ...(rates.request !== undefined && { request: rates.request }),
+      tiers: tiers.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...tokens({ ...rates, ...tier.rates }) })),
+    },
+  }
+}

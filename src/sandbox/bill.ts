@@ -1,0 +1,73 @@
+import type { SandboxModel, SandboxPrices } from './model.ts'
+import { createRing } from './ring.ts'
+
+/** What the vendor counted. `cachedInput` is not part of `input` here; `reasoning` is part of `output`. */
+export type Units = { input: number; cachedInput: number; output: number; reasoning: number }
+
+export const noUnits: Units = { input: 0, cachedInput: 0, output: 0, reasoning: 0 }
+
+export type BillEntry = {
+  ref: string | null
+  model: string
+  status: number
+  units: Units
+  /** Absent on calls that cost nothing: failures, and those the request asked to be free. */
+  prices?: SandboxPrices
+}
+
+export type BillLine = { ref: string | null; model: string; status: number; units: Units; cost: string }
+
+export type Bill = {
+  add(entry: BillEntry): void
+  lines(ref?: string): BillLine[]
+  clear(): void
+}
+
+// About 150 bytes each: a long load test stays within a few hundred megabytes.
+const linesMax = 1_000_000
+
+/** The vendor's own account of what it charges. Adding must be cheap, so costs are worked out when the bill is read. */
+export function createBill(): Bill {
+  const entries = createRing<BillEntry>(linesMax)
+  return {
+    add: (entry) => {
+      entries.push(entry)
+    },
+    lines: (ref) =>
+      entries
+        .values()
+        .filter((entry) => ref === undefined || entry.ref === ref)
+        .map(({ prices, ...line }) => ({ ...line, cost: prices ? formatPico(costInPico(prices, line.units)) : '0' })),
+    clear: () => entries.clear(),
+  }
+}
+
+/** Writes the line of an answered call. A usage reported below zero is billed as nothing. */
+export function answeredEntry(ref: string | null, model: SandboxModel, status: number, units: Units): BillEntry {
+  const billed = { ...units, output: Math.max(0, units.output), reasoning: Math.max(0, units.reasoning) }
+  return { ref, model: model.model, status, units: billed, prices: model.prices }
+}
+
+function costInPico(prices: SandboxPrices, units: Units): bigint {
+  let rate: { input: bigint; cachedInput?: bigint; output: bigint } = prices
+  let above = -1
+  for (const tier of prices.tiers ?? []) {
+    if (units.input + units.cachedInput <= tier.aboveInputTokens || tier.aboveInputTokens <= above) continue
+    rate = tier
+    above = tier.aboveInputTokens
+  }
+  return (
+    BigInt(units.input) * rate.input +
+    BigInt(units.cachedInput) * (rate.cachedInput ?? rate.input) +
+    BigInt(units.output) * rate.output +
+    (prices.request ?? 0n)
+  )
+}
+
+/** Pico-dollars as decimal dollars, rounded once, half up, to the nano. None of the gateway's arithmetic is used here. */
+function formatPico(pico: bigint): string {
+  const digits = ((pico + 500n) / 1000n).toString().padStart(10, '0')
+  const fraction = digits.slice(-9).replace(/0+$/, '')
+  const whole = digits.slice(0, -9)
+  return fraction === '' ? whole : `${whole}.${fraction}`
+}

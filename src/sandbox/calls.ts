@@ -1,0 +1,45 @@
+import { createRing } from './ring.ts'
+
+/** One call as the vendor received it, kept so that a test can assert what the gateway sent. */
+export type ReceivedCall = { vendor: string; path: string; ref: string | null; headers: Headers; text: string }
+
+export type Calls = {
+  add(call: ReceivedCall): void
+  list(): unknown[]
+  clear(): void
+}
+
+const callsMax = 1_000
+const textCharactersMax = 64 * 1024 * 1024
+
+/** The last calls. Recording keeps references only; headers and bodies are read when somebody asks. */
+export function createCalls(): Calls {
+  const kept = createRing<ReceivedCall>(callsMax)
+  let characters = 0
+  return {
+    add(call) {
+      characters += call.text.length - (kept.push(call)?.text.length ?? 0)
+      // A thousand bodies full of images would fill the memory; the newest is always kept.
+      while (characters > textCharactersMax && kept.size > 1) characters -= kept.shift()?.text.length ?? 0
+    },
+    list: () => kept.values().map(describe),
+    clear() {
+      kept.clear()
+      characters = 0
+    },
+  }
+}
+
+/** `body` is the parsed JSON (the text where it is none); in `text` the digits that JSON would round stay visible. */
+function describe({ vendor, path, ref, headers, text }: ReceivedCall): unknown {
+  const authorization = headers.get('authorization')
+  return { vendor, path, ref, authorization, headers: Object.fromEntries(headers), body: parsedOr(text), text }
+}
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}

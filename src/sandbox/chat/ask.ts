@@ -1,0 +1,146 @@
+import type { SandboxModel } from '../model.ts'
+import { createPrompt, feedFixed, feedText, type Prompt } from '../prompt.ts'
+import { hashText } from '../seeded.ts'
+import { readSteering, type Steering, withoutSteering } from '../steering.ts'
+import { checkFields } from './check-fields.ts'
+import { checkMessages } from './check-messages.ts'
+import { badRequest } from './errors.ts'
+import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from './fields.ts'
+import { reasoningTokensFor } from './reasoning.ts'
+import { chooseTools, type Tool } from './tools.ts'
+
+/** A checked request, reduced to what decides the answer. */
+export type ChatAsk = {
+  readonly model: SandboxModel
+  readonly stream: boolean
+  readonly includeUsage: boolean
+  readonly steering: Steering
+  readonly userText: string
+  readonly prompt: Prompt
+  readonly promptTokens: number
+  readonly promptCacheKey: string
+  readonly seed: number
+  readonly choices: number
+  readonly outputTokensMax: number
+  readonly reasoningTokens: number
+  readonly stop: readonly string[]
+  /** How many alternatives to each token; absent without `logprobs`. */
+  readonly alternatives: number | undefined
+  readonly format: { readonly type: 'text' | 'object' | 'schema'; readonly schema?: unknown }
+  readonly wordsMin: number
+  readonly tools: readonly Tool[]
+}
+
+const frameTokens = 3
+const mediaTokens = 85
+
+export function readAsk(body: Fields, bodyText: string, model: SandboxModel): ChatAsk {
+  const messages = checkMessages(body.messages)
+  checkFields(body, model)
+  const rawUserText = lastUserText(messages)
+  const steering = readSteering(systemText(messages), rawUserText)
+  const userText = withoutSteering(rawUserText)
+  const prompt = createPrompt()
+  const media = feedAsk(prompt, body, messages)
+  // Numbers such as 1e20 grow when written out again, and no prompt may have more tokens than its request has bytes.
+  const promptTokens = Math.min(prompt.tokens, Buffer.byteLength(bodyText) + media * mediaTokens)
+  const outputTokensMax = readOutputCap(body, model, promptTokens)
+  const format = readFormat(body.response_format, messages)
+  return {
+    model,
+    stream: body.stream === true,
+    includeUsage: fieldsIn(body.stream_options).include_usage === true,
+    steering,
+    userText,
+    prompt,
+    promptTokens,
+    promptCacheKey: textIn(body.prompt_cache_key),
+    seed: hashText(`${typeof body.seed === 'number' ? body.seed : ''}`, prompt.hash),
+    choices: typeof body.n === 'number' ? body.n : 1,
+    outputTokensMax,
+    reasoningTokens: reasoningTokensFor(body, model),
+    stop: readStop(body.stop),
+    alternatives: body.logprobs === true ? (typeof body.top_logprobs === 'number' ? body.top_logprobs : 0) : undefined,
+    format,
+    wordsMin: wordsFor(body.verbosity),
+    tools: chooseTools({ body, messages, userText, steered: steering.text('tool') }),
+  }
+}
+
+function lastUserText(messages: readonly Fields[]): string {
+  return contentText(messages.findLast((message) => message.role === 'user')?.content)
+}
+
+function systemText(messages: readonly Fields[]): string {
+  let text = ''
+  for (const { role, content } of messages) {
+    if (role === 'system' || role === 'developer') text += `${contentText(content)}\n`
+  }
+  return text
+}
+
+/** Counts the prompt in the order the vendor caches it: tools, then messages. Returns how many media it holds. */
+function feedAsk(prompt: Prompt, { tools }: Fields, messages: readonly Fields[]): number {
+  let media = 0
+  if (itemsIn(tools).length > 0) feedText(prompt, JSON.stringify(tools))
+  for (const message of messages) {
+    feedFixed(prompt, textIn(message.role), frameTokens)
+    feedText(prompt, textIn(message.name))
+    feedText(prompt, contentText(message.content))
+    for (const part of itemsIn(message.content)) {
+      const { type, ...fields } = fieldsIn(part)
+      if (type === 'text' || type === 'refusal') continue
+      media += 1
+      feedFixed(prompt, mediaLabel(fields), mediaTokens)
+    }
+    for (const call of itemsIn(message.tool_calls)) feedCall(prompt, fieldsIn(call))
+  }
+  return media
+}
+
+function feedCall(prompt: Prompt, { function: named, custom }: Fields): void {
+  const { name, arguments: args, input } = { ...fieldsIn(named), ...fieldsIn(custom) } as Fields
+  feedText(prompt, textIn(name))
+  feedText(prompt, textIn(args) || textIn(input))
+}
+
+/** Tells images apart by their ends alone: hashing megabytes of base64 would slow every request that carries one. */
+function mediaLabel(fields: Fields): string {
+  const media = fieldsIn(fields.image_url ?? fields.input_audio ?? fields.file ?? fields.video_url)
+  const source = textIn(media.url ?? media.data ?? media.file_data ?? media.file_id)
+  return `${source.length}:${source.slice(0, 256)}:${source.slice(-256)}`
+}
+
+function readOutputCap(body: Fields, { contextTokens, outputTokensMax }: SandboxModel, promptTokens: number): number {
+  const asked = body.max_completion_tokens ?? body.max_tokens
+  const wanted = typeof asked === 'number' ? asked : outputTokensMax
+  if (promptTokens >= contextTokens) {
+    const message = `This model's maximum context length is ${contextTokens} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`
+    throw badRequest(message, 'messages', 'context_length_exceeded')
+  }
+  return Math.min(wanted, contextTokens - promptTokens)
+}
+
+function readStop(stop: unknown): readonly string[] {
+  const items = typeof stop === 'string' ? [stop] : itemsIn(stop).map(textIn)
+  return items.filter((item) => item !== '')
+}
+
+function readFormat(format: unknown, messages: readonly Fields[]): ChatAsk['format'] {
+  if (!isGiven(format)) return { type: 'text' }
+  const { type, json_schema: wanted } = fieldsIn(format)
+  if (type === 'json_schema') return { type: 'schema', schema: fieldsIn(wanted).schema }
+  if (type !== 'json_object') return { type: 'text' }
+  if (!messages.some((message) => /json/i.test(contentText(message.content)))) {
+    const message =
+      "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+    throw badRequest(message, 'messages')
+  }
+  return { type: 'object' }
+}
+
+/** Generated words beyond the quote: together 20 to 60 tokens unless a verbosity was asked for. */
+function wordsFor(verbosity: unknown): number {
+  if (verbosity === 'low') return 4
+  return verbosity === 'high' ? 80 : 18
+}

@@ -1,0 +1,170 @@
+import type { SandboxModel } from '../model.ts'
+import { badRequest } from './errors.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from './fields.ts'
+
+type Bounds = { whole: boolean; least: number; most: number }
+
+/** Ranges the vendor checks. */
+const bounds = {
+  n: { whole: true, least: 1, most: 128 },
+  temperature: { whole: false, least: 0, most: 2 },
+  top_p: { whole: false, least: 0, most: 1 },
+  frequency_penalty: { whole: false, least: -2, most: 2 },
+  presence_penalty: { whole: false, least: -2, most: 2 },
+  top_logprobs: { whole: true, least: 0, most: 20 },
+  max_tokens: { whole: true, least: 1, most: Infinity },
+  max_completion_tokens: { whole: true, least: 1, most: Infinity },
+  thinking_budget: { whole: true, least: 0, most: Infinity },
+} as const satisfies Record<string, Bounds>
+
+/** What a reasoning-class model of OpenAI refuses outright; `temperature` may be 1. */
+const refusedByReasoning = [
+  'top_p',
+  'stop',
+  'frequency_penalty',
+  'presence_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'audio',
+  'prediction',
+  'modalities',
+] as const
+
+/** The vendor's rules on everything but `messages`, in about the order it finds fault. */
+export function checkFields(body: Fields, model: SandboxModel): void {
+  if (isGiven(body.stream_options) && body.stream !== true) {
+    throw badRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options')
+  }
+  for (const [name, limit] of Object.entries(bounds)) if (isGiven(body[name])) checkNumber(name, body[name], limit)
+  // Only OpenAI's reasoning models refuse these; the thinking models of other vendors keep them.
+  if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)
+  checkEffort(body.reasoning_effort, model)
+  checkOutputCap(body, model)
+  if (isGiven(body.top_logprobs) && body.logprobs !== true) {
+    const message = "Invalid value for 'top_logprobs': 'logprobs' must be set to true to use 'top_logprobs'."
+    throw badRequest(message, 'top_logprobs')
+  }
+  checkStop(body.stop)
+  checkTools(body)
+  checkFormat(body.response_format)
+  const { verbosity } = body
+  if (isGiven(verbosity) && verbosity !== 'low' && verbosity !== 'medium' && verbosity !== 'high') {
+    const message = `Invalid value: '${String(verbosity)}'. Supported values are: 'low', 'medium', and 'high'.`
+    throw badRequest(message, 'verbosity', 'invalid_value')
+  }
+}
+
+function checkNumber(name: string, value: unknown, { whole, least, most }: Bounds): void {
+  const kind = whole ? 'integer' : 'decimal'
+  if (typeof value !== 'number' || (whole && !Number.isInteger(value))) {
+    const message = `Invalid type for '${name}': expected ${whole ? 'an integer' : 'a decimal'}, but got something else instead.`
+    throw badRequest(message, name, 'invalid_type')
+  }
+  if (value < least) {
+    const message = `Invalid '${name}': ${kind} below minimum value. Expected a value >= ${least}, but got ${value} instead.`
+    throw badRequest(message, name, `${kind}_below_min_value`)
+  }
+  if (value > most) {
+    const message = `Invalid '${name}': ${kind} above maximum value. Expected a value <= ${most}, but got ${value} instead.`
+    throw badRequest(message, name, `${kind}_above_max_value`)
+  }
+}
+
+function checkReasoningClass(body: Fields): void {
+  if (isGiven(body.max_tokens)) {
+    const message =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    throw badRequest(message, 'max_tokens', 'unsupported_parameter')
+  }
+  if (isGiven(body.temperature) && body.temperature !== 1) {
+    const given = Number(body.temperature)
+    const message = `Unsupported value: 'temperature' does not support ${given} with this model. Only the default (1) value is supported.`
+    throw badRequest(message, 'temperature', 'unsupported_value')
+  }
+  for (const name of refusedByReasoning) {
+    if (!isGiven(body[name])) continue
+    throw badRequest(
+      `Unsupported parameter: '${name}' is not supported with this model.`,
+      name,
+      'unsupported_parameter',
+    )
+  }
+}
+
+function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
+  if (!isGiven(effort) || efforts.includes(textIn(effort))) return
+  if (efforts.length > 0) {
+    const quoted = efforts.map((name) => `'${name}'`)
+    const list = quoted.length === 1 ? quoted.join('') : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
+    const message = `Unsupported value: 'reasoning_effort' does not support '${String(effort)}' with this model. Supported values are: ${list}.`
+    throw badRequest(message, 'reasoning_effort', 'unsupported_value')
+  }
+  // Others ignore what they do not know.
+  if (vendor !== 'openai') return
+  const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
+  throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
+}
+
+function checkOutputCap(body: Fields, { outputTokensMax }: SandboxModel): void {
+  for (const name of ['max_tokens', 'max_completion_tokens'] as const) {
+    const asked = body[name]
+    if (typeof asked !== 'number' || asked <= outputTokensMax) continue
+    const message = `${name} is too large: ${asked}. This model supports at most ${outputTokensMax} completion tokens, whereas you provided ${asked}.`
+    throw badRequest(message, name, 'invalid_value')
+  }
+}
+
+function checkStop(stop: unknown): void {
+  if (!isGiven(stop) || typeof stop === 'string') return
+  if (!Array.isArray(stop) || stop.some((item) => typeof item !== 'string')) {
+    throw badRequest("Invalid type for 'stop': expected one of an array of strings or string.", 'stop', 'invalid_type')
+  }
+  if (stop.length > 4) {
+    const message = `Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length ${stop.length} instead.`
+    throw badRequest(message, 'stop', 'array_above_max_length')
+  }
+}
+
+function checkTools(body: Fields): void {
+  const tools = itemsIn(body.tools)
+  if (tools.length === 0) {
+    for (const name of ['tool_choice', 'parallel_tool_calls'] as const) {
+      if (!isGiven(body[name]) || (name === 'tool_choice' && body[name] === 'none')) continue
+      throw badRequest(`Invalid value for '${name}': '${name}' is only allowed when 'tools' are specified.`, name)
+    }
+  }
+  for (const [index, tool] of tools.entries()) {
+    const { type, ...fields } = fieldsIn(tool)
+    const param = `tools[${index}]`
+    if (type !== 'function' && type !== 'custom') {
+      const message = `Invalid value: '${String(type)}'. Supported values are: 'function' and 'custom'.`
+      throw badRequest(message, `${param}.type`, 'invalid_value')
+    }
+    const name = fieldsIn(fields[type]).name
+    if (typeof name !== 'string') {
+      const missing = `${param}.${type}.name`
+      throw badRequest(`Missing required parameter: '${missing}'.`, missing, 'missing_required_parameter')
+    }
+    if (!namePattern.test(name)) {
+      const message = `Invalid '${param}.${type}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
+      throw badRequest(message, `${param}.${type}.name`, 'invalid_value')
+    }
+  }
+}
+
+const namePattern = /^[a-zA-Z0-9_-]{1,64}$/
+
+function checkFormat(format: unknown): void {
+  if (!isGiven(format)) return
+  const { type, json_schema: wanted } = fieldsIn(format)
+  if (type === 'text' || type === 'json_object') return
+  if (type !== 'json_schema') {
+    const message = `Invalid value: '${String(type)}'. Supported values are: 'json_object', 'json_schema', and 'text'.`
+    throw badRequest(message, 'response_format.type', 'invalid_value')
+  }
+  if (!isFields(wanted) || !namePattern.test(textIn(wanted.name))) {
+    const param = isFields(wanted) ? 'response_format.json_schema.name' : 'response_format.json_schema'
+    throw badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+  }
+}

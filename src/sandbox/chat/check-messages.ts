@@ -1,0 +1,95 @@
+import { badRequest } from './errors.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from './fields.ts'
+
+const roles: ReadonlySet<unknown> = new Set(['system', 'assistant', 'user', 'function', 'tool', 'developer'])
+const partTypes: ReadonlySet<unknown> = new Set([
+  'text',
+  'image_url',
+  'input_audio',
+  'file',
+  'refusal',
+  'video_url',
+  'video',
+])
+
+/** The vendor's rules on `messages`: shapes, and that every tool call is answered before the talk goes on. */
+export function checkMessages(messages: unknown): readonly Fields[] {
+  if (!isGiven(messages)) {
+    throw badRequest("Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter')
+  }
+  if (!Array.isArray(messages)) {
+    const got = typeof messages === 'object' ? 'an object' : `a ${typeof messages}`
+    const message = `Invalid type for 'messages': expected an array of objects, but got ${got} instead.`
+    throw badRequest(message, 'messages', 'invalid_type')
+  }
+  if (messages.length === 0) {
+    const message =
+      "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."
+    throw badRequest(message, 'messages', 'empty_array')
+  }
+  const open = new Set<string>()
+  return messages.map((message: unknown, index) => {
+    if (!isFields(message)) {
+      throw badRequest(
+        `Invalid type for 'messages[${index}]': expected an object.`,
+        `messages[${index}]`,
+        'invalid_type',
+      )
+    }
+    checkTurn(message, index, open)
+    checkContent(message, index)
+    if (index === messages.length - 1) checkAnswered(open, index)
+    return message
+  })
+}
+
+function checkTurn(message: Fields, index: number, open: Set<string>): void {
+  const { role } = message
+  if (!roles.has(role)) {
+    const message = `Invalid value: '${String(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
+    throw badRequest(message, `messages[${index}].role`, 'invalid_value')
+  }
+  if (role !== 'tool') {
+    checkAnswered(open, index)
+    for (const call of itemsIn(message.tool_calls)) open.add(textIn(fieldsIn(call).id))
+    return
+  }
+  const id = message.tool_call_id
+  if (typeof id !== 'string') {
+    const param = `messages[${index}].tool_call_id`
+    throw badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+  }
+  if (!open.delete(id)) {
+    const message = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+    throw badRequest(`Invalid parameter: ${message}`, `messages.[${index}].role`)
+  }
+}
+
+function checkAnswered(open: ReadonlySet<string>, index: number): void {
+  if (open.size === 0) return
+  const ids = [...open].join(', ')
+  const message = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${ids}`
+  throw badRequest(message, `messages.[${index}].role`)
+}
+
+function checkContent({ role, content, tool_calls: calls, ...rest }: Fields, index: number): void {
+  const param = `messages[${index}].content`
+  if (!isGiven(content)) {
+    const mayBeEmpty =
+      role === 'assistant' &&
+      (isGiven(calls) || isGiven(rest.function_call) || isGiven(rest.audio) || isGiven(rest.refusal))
+    if (mayBeEmpty) return
+    throw badRequest(`Invalid value for 'content': expected a string, got null.`, param)
+  }
+  if (typeof content === 'string') return
+  if (!Array.isArray(content)) {
+    const message = `Invalid type for '${param}': expected one of a string or array of objects.`
+    throw badRequest(message, param, 'invalid_type')
+  }
+  for (const [at, part] of content.entries()) {
+    const { type } = fieldsIn(part)
+    const isTaken =
+      role === 'user' ? partTypes.has(type) : type === 'text' || (type === 'refusal' && role === 'assistant')
+    if (!isTaken) throw badRequest(`Invalid value: '${String(type)}'.`, `${param}[${at}].type`, 'invalid_value')
+  }
+}

@@ -1,0 +1,151 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { errorOf, openSandbox } from '../testing.ts'
+
+const { sandbox, say, post } = openSandbox()
+afterAll(() => sandbox.stop())
+
+const user = { role: 'user', content: 'hi' }
+const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
+const tool = { type: 'function', function: { name: 'f' } }
+
+describe('requests the vendor refuses', () => {
+  test.each([
+    ['no messages', {}, 'messages', 'missing_required_parameter'],
+    ['messages as text', { messages: 'hi' }, 'messages', 'invalid_type'],
+    ['empty messages', { messages: [] }, 'messages', 'empty_array'],
+    ['an unknown role', { messages: [{ role: 'robot', content: '' }] }, 'messages[0].role', 'invalid_value'],
+    ['a user without content', { messages: [{ role: 'user' }] }, 'messages[0].content', null],
+    [
+      'an image from the assistant',
+      { messages: [{ role: 'assistant', content: [{ type: 'image_url' }] }] },
+      'messages[0].content[0].type',
+      'invalid_value',
+    ],
+    [
+      'a result without a call',
+      { messages: [user, { role: 'tool', tool_call_id: 'x', content: '' }] },
+      'messages.[1].role',
+      null,
+    ],
+    [
+      'a result without an id',
+      { messages: [user, { role: 'tool', content: '' }] },
+      'messages[1].tool_call_id',
+      'missing_required_parameter',
+    ],
+    [
+      'a call without a result',
+      { messages: [user, { role: 'assistant', tool_calls: [call] }, user] },
+      'messages.[2].role',
+      null,
+    ],
+    ['a call at the end', { messages: [user, { role: 'assistant', tool_calls: [call] }] }, 'messages.[1].role', null],
+    ['stream_options alone', { messages: [user], stream_options: {} }, 'stream_options', null],
+    ['no choices', { messages: [user], n: 0 }, 'n', 'integer_below_min_value'],
+    ['too many choices', { messages: [user], n: 129 }, 'n', 'integer_above_max_value'],
+    ['heat', { messages: [user], temperature: 2.1 }, 'temperature', 'decimal_above_max_value'],
+    ['a temperature in words', { messages: [user], temperature: 'hot' }, 'temperature', 'invalid_type'],
+    ['a cap beyond the model', { messages: [user], max_tokens: 4_097 }, 'max_tokens', 'invalid_value'],
+    ['alternatives alone', { messages: [user], top_logprobs: 2 }, 'top_logprobs', null],
+    ['five stops', { messages: [user], stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop', 'array_above_max_length'],
+    ['a choice of no tools', { messages: [user], tool_choice: 'auto' }, 'tool_choice', null],
+    ['parallel calls of no tools', { messages: [user], parallel_tool_calls: true }, 'parallel_tool_calls', null],
+    [
+      'a tool without a name',
+      { messages: [user], tools: [{ type: 'function' }] },
+      'tools[0].function.name',
+      'missing_required_parameter',
+    ],
+    [
+      'a choice not offered',
+      { messages: [user], tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } },
+      'tool_choice',
+      null,
+    ],
+    ['JSON nobody asked for', { messages: [user], response_format: { type: 'json_object' } }, 'messages', null],
+    [
+      'a schema without a name',
+      { messages: [user], response_format: { type: 'json_schema', json_schema: {} } },
+      'response_format.json_schema.name',
+      'missing_required_parameter',
+    ],
+    ['verbosity', { messages: [user], verbosity: 'loud' }, 'verbosity', 'invalid_value'],
+    [
+      'effort of a model without',
+      { messages: [user], reasoning_effort: 'low' },
+      'reasoning_effort',
+      'unsupported_parameter',
+    ],
+  ])('%s', async (_, body, param, code) => {
+    const error = await errorOf(post({ model: 'plain', ...body }))
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param, code })
+  })
+
+  test('a prompt longer than the context', async () => {
+    const error = await errorOf(say('word '.repeat(100_000)))
+    expect(error).toMatchObject({ status: 400, code: 'context_length_exceeded', param: 'messages' })
+    expect(error.message).toContain('maximum context length is 100000 tokens')
+  })
+
+  test('in the dialects of other vendors', async () => {
+    const dashscope = await errorOf(say('hi', { model: 'qwen-plus', n: 0 }, { vendor: 'dashscope' }))
+    expect(dashscope).toMatchObject({ status: 400, code: 'invalid_parameter_error' })
+    const ark = await errorOf(say('hi', { model: 'doubao', messages: null }, { vendor: 'ark' }))
+    expect(ark).toMatchObject({ status: 400, code: 'MissingParameter.messages', type: 'BadRequest' })
+  })
+
+  test('but null is absent', async () => {
+    const nothing = {
+      temperature: null,
+      stop: null,
+      tools: null,
+      tool_choice: null,
+      n: null,
+      response_format: null,
+      stream_options: null,
+      max_tokens: null,
+    }
+    expect((await say('hi', nothing)).status).toBe(200)
+    expect((await say('hi', { model: 'thinker', ...nothing })).status).toBe(200)
+  })
+})
+
+describe('a reasoning model of OpenAI refuses', () => {
+  test.each([
+    [{ max_tokens: 5 }, 'max_tokens', 'unsupported_parameter'],
+    [{ temperature: 0.2 }, 'temperature', 'unsupported_value'],
+    [{ top_p: 1 }, 'top_p', 'unsupported_parameter'],
+    [{ stop: 'x' }, 'stop', 'unsupported_parameter'],
+    [{ frequency_penalty: 0 }, 'frequency_penalty', 'unsupported_parameter'],
+    [{ presence_penalty: 0 }, 'presence_penalty', 'unsupported_parameter'],
+    [{ logit_bias: {} }, 'logit_bias', 'unsupported_parameter'],
+    [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
+    [{ prediction: {} }, 'prediction', 'unsupported_parameter'],
+    [{ modalities: ['text'] }, 'modalities', 'unsupported_parameter'],
+  ])('%j', async (more, param, code) => {
+    expect(await errorOf(say('hi', { model: 'thinker', ...more }))).toMatchObject({ status: 400, param, code })
+  })
+
+  test('an effort it lacks, and lists those it has', async () => {
+    const several = await errorOf(say('hi', { model: 'thinker', reasoning_effort: 'max' }))
+    expect(several.message).toBe(
+      "Unsupported value: 'reasoning_effort' does not support 'max' with this model. Supported values are: 'minimal', 'low', 'medium', and 'high'.",
+    )
+    const one = await errorOf(say('hi', { model: 'one-effort', reasoning_effort: 'high' }))
+    expect(one).toMatchObject({ status: 400, param: 'reasoning_effort', code: 'unsupported_value' })
+    expect(one.message).toEndWith("Supported values are: 'medium'.")
+  })
+
+  test('but takes temperature 1, and the models of other vendors take all of it', async () => {
+    expect((await say('hi', { model: 'thinker', temperature: 1 })).status).toBe(200)
+    const more = {
+      model: 'reasoner',
+      temperature: 0.2,
+      top_p: 0.5,
+      max_tokens: 100,
+      stop: 'x',
+      reasoning_effort: 'low',
+    }
+    expect((await say('hi', more, { vendor: 'deepseek' })).status).toBe(200)
+  })
+})

@@ -1,0 +1,161 @@
+import { answeredEntry, noUnits } from '../bill.ts'
+import type { Call, World } from '../protocol.ts'
+import { pause, tick } from '../wait.ts'
+import { type ChatAsk, readAsk } from './ask.ts'
+import { type Composition, compose } from './compose.ts'
+import { badRequest, errorForStatus, modelNotFound, VendorError, writeError } from './errors.ts'
+import { faultFor, oddHeaders } from './faults.ts'
+import { type Fields, isFields, isGiven } from './fields.ts'
+import { breakOff, streamBody } from './stream.ts'
+import { writeCompletion } from './write.ts'
+
+/** Answers one chat call and writes its line on the bill, whatever becomes of it. */
+export async function completeChat(call: Call, world: World): Promise<Response> {
+  let model = ''
+  const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
+  try {
+    const key = readKey(call.request)
+    const body = readBody(call.text)
+    model = String(body.model)
+    const known = world.models.get(call.vendor)?.get(model)
+    if (!known) throw modelNotFound(model)
+    const ask = readAsk(body, call.text, known)
+
+    const { signal } = call.request
+    const delayMs = ask.steering.number('delay')
+    if (delayMs !== undefined) await pause(delayMs, signal)
+    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(ask.steering, key)
+    if (fault) {
+      billNothing(fault.status)
+      return fault
+    }
+    const owner = [key, ask.model.model, ask.promptCacheKey].join('\n')
+    const composition = compose(ask, world.cache.read(owner, ask.prompt))
+    return ask.stream ? answerStreaming(call, world, ask, composition) : answerPlain(call, world, ask, composition)
+  } catch (error) {
+    if (!(error instanceof VendorError)) throw error
+    // A refusal after the vendor charged has its line already.
+    if (!(error instanceof ChargedError)) billNothing(error.status)
+    return writeError(call.vendor, error, call.text)
+  }
+}
+
+/** `sandbox:charge-then-fail=STATUS`: the answer was made and charged, but never arrives. */
+class ChargedError extends VendorError {}
+
+export function readKey(request: Request): string {
+  const key = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  if (key === undefined) {
+    const message =
+      "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+    throw new VendorError({ status: 401, message })
+  }
+  if (key === 'bad-key') {
+    const message =
+      'Incorrect API key provided: ba***ey. You can find your API key at https://platform.openai.com/account/api-keys.'
+    throw new VendorError({ status: 401, message, code: 'invalid_api_key' })
+  }
+  return key
+}
+
+function readBody(text: string): Fields {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    body = undefined
+  }
+  if (!isFields(body)) {
+    const message =
+      'We could not parse the JSON body of your request. (HINT: This likely means you aren’t using your HTTP library correctly.)'
+    throw badRequest(message, null)
+  }
+  if (!isGiven(body.model)) throw badRequest('you must provide a model parameter', null)
+  return body
+}
+
+function answerHeaders(ask: ChatAsk, composition: Composition, contentType: string): Headers {
+  const headers = new Headers({
+    'content-type': contentType,
+    'x-request-id': `req_${composition.id.slice('chatcmpl-'.length)}`,
+    'openai-version': '2020-10-01',
+  })
+  if (ask.steering.has('headers')) oddHeaders(headers)
+  return headers
+}
+
+function answerStreaming(call: Call, world: World, ask: ChatAsk, composition: Composition): Response {
+  chargeThenFail(call, world, ask, composition)
+  const headers = answerHeaders(ask, composition, 'text/event-stream; charset=utf-8')
+  headers.set('cache-control', 'no-cache')
+  const body = streamBody({
+    ask,
+    composition,
+    signal: call.request.signal,
+    settle: ({ status, units }) => addLine(call, world, ask, status, units),
+  })
+  return new Response(body, { headers })
+}
+
+function answerPlain(call: Call, world: World, ask: ChatAsk, composition: Composition): Response {
+  chargeThenFail(call, world, ask, composition)
+  const text = writeCompletion(ask, composition)
+  const headers = answerHeaders(ask, composition, 'application/json')
+  const { steering } = ask
+  if (steering.has('endless')) return endlessAnswer(call, world, ask, text, headers)
+  addLine(call, world, ask, 200, composition.units)
+  const half = text.slice(0, text.length / 2)
+  if (steering.number('cut') !== undefined) return new Response(brokenBody(half), { headers })
+  if (steering.number('eof') !== undefined || steering.has('malformed')) return new Response(half, { headers })
+  return new Response(text, { headers })
+}
+
+function chargeThenFail(call: Call, world: World, ask: ChatAsk, composition: Composition): void {
+  const status = ask.steering.number('charge-then-fail')
+  if (status === undefined) return
+  addLine(call, world, ask, status, composition.units)
+  const { message, type, code } = errorForStatus(status)
+  throw new ChargedError({ status, message, type, code })
+}
+
+function addLine(call: Call, world: World, ask: ChatAsk, status: number, units: Composition['units']): void {
+  // A call that was hung up on before its first token, or asked to be free, does not cost the price per request either.
+  const isFree = units === noUnits || ask.steering.has('zero')
+  const entry = answeredEntry(call.ref, ask.model, status, units)
+  world.bill.add(isFree ? { ref: entry.ref, model: entry.model, status, units } : entry)
+}
+
+function brokenBody(text: string): ReadableStream<Uint8Array> {
+  let isSent = false
+  return new ReadableStream({
+    async pull(controller) {
+      if (isSent) return breakOff(controller)
+      isSent = true
+      controller.enqueue(new TextEncoder().encode(text))
+    },
+  })
+}
+
+/** A body that never ends. The answer is never complete, so hanging up on it costs nothing. */
+function endlessAnswer(call: Call, world: World, ask: ChatAsk, text: string, headers: Headers): Response {
+  const at = text.indexOf('"content":"') + '"content":"'.length
+  const encoder = new TextEncoder()
+  const filler = encoder.encode('and on and on '.repeat(64))
+  let isSettled = false
+  let isStarted = false
+  const hangUp = (): void => {
+    if (isSettled) return
+    isSettled = true
+    addLine(call, world, ask, 499, noUnits)
+  }
+  call.request.signal.addEventListener('abort', hangUp)
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      controller.enqueue(isStarted ? filler : encoder.encode(text.slice(0, at)))
+      isStarted = true
+      return tick()
+    },
+    cancel: hangUp,
+  })
+  return new Response(body, { headers })
+}

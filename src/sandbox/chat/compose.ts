@@ -1,0 +1,141 @@
+import { showsReasoning } from './reasoning.ts'
+import type { Units } from '../bill.ts'
+import { shorten, writeProse } from '../prose.ts'
+import { schemaInstance } from '../schema-instance.ts'
+import { hashText, seeded, seededId } from '../seeded.ts'
+import { splitTokens } from '../tokens.ts'
+import type { ChatAsk } from './ask.ts'
+import type { Tool } from './tools.ts'
+
+export type ToolCall = {
+  readonly id: string
+  readonly kind: Tool['kind']
+  readonly name: string
+  readonly nameTokens: number
+  /** The arguments, token by token. */
+  readonly input: readonly string[]
+}
+
+/** One finished answer, token by token, before anything is written. */
+export type Choice = {
+  readonly index: number
+  /** The thinking where the vendor shows it; `reasoningTokens` counts it where it does not. */
+  readonly reasoning: readonly string[]
+  readonly reasoningTokens: number
+  readonly content: readonly string[]
+  readonly calls: readonly ToolCall[]
+  readonly finish: 'stop' | 'length' | 'tool_calls'
+  readonly outputTokens: number
+}
+
+export type Composition = {
+  readonly id: string
+  readonly fingerprint: string
+  readonly created: number
+  readonly model: string
+  readonly choices: readonly Choice[]
+  /** What is reported and billed once the answer is complete. */
+  readonly units: Units
+}
+
+/** Decides the whole answer. Nothing here depends on more than the ask, the cached tokens and the clock. */
+export function compose(ask: ChatAsk, cachedTokens: number): Composition {
+  const choices = Array.from({ length: ask.choices }, (_, index) => composeChoice(ask, index))
+  const { model } = ask.model
+  const isDated = ask.steering.has('dated')
+  return {
+    id: seededId('chatcmpl-', hashText(model, ask.seed)),
+    fingerprint: `fp_${hashText(model).toString(16).padStart(8, '0')}`,
+    created: Math.floor(Date.now() / 1000),
+    model: isDated ? `${model}-2026-01-01` : model,
+    choices,
+    units: countUnits(ask, choices, cachedTokens),
+  }
+}
+
+function countUnits(ask: ChatAsk, choices: readonly Choice[], cachedTokens: number): Units {
+  if (ask.steering.has('zero')) return { input: 0, cachedInput: 0, output: 0, reasoning: 0 }
+  const cachedInput = Math.min(cachedTokens, ask.promptTokens)
+  const output = choices.reduce((sum, choice) => sum + choice.outputTokens, 0)
+  const reasoning = choices.reduce((sum, choice) => sum + choice.reasoningTokens, 0)
+  const reported = ask.steering.number('usage')
+  return {
+    input: ask.promptTokens - cachedInput,
+    cachedInput,
+    output: reported ?? output,
+    reasoning: reported === undefined ? reasoning : Math.min(reasoning, Math.max(0, reported)),
+  }
+}
+
+function composeChoice(ask: ChatAsk, index: number): Choice {
+  const cap = ask.outputTokensMax
+  const reasoningTokens = Math.min(ask.reasoningTokens, cap)
+  const reasoning = showsReasoning(ask.model) ? thoughts(ask, index, reasoningTokens) : []
+  const thought = { index, reasoning, reasoningTokens }
+  // The budget went into thinking: an empty answer that still costs.
+  if (reasoningTokens > 0 && reasoningTokens === cap) {
+    return { ...thought, content: [], calls: [], finish: 'length', outputTokens: cap }
+  }
+  const left = cap - reasoningTokens
+  if (ask.tools.length > 0) {
+    const { calls, finish, tokens } = composeCalls(ask, index, left)
+    return { ...thought, content: [], calls, finish, outputTokens: reasoningTokens + tokens }
+  }
+  const { content, finish } = composeContent(ask, index, left)
+  return { ...thought, content, calls: [], finish, outputTokens: reasoningTokens + content.length }
+}
+
+function thoughts(ask: ChatAsk, index: number, tokens: number): readonly string[] {
+  if (tokens === 0) return []
+  const random = seeded(hashText(`thoughts ${index}`, ask.seed))
+  return splitTokens(writeProse({ random, quoted: '', wordsMin: tokens, unicode: false }), tokens)
+}
+
+function composeContent(ask: ChatAsk, index: number, cap: number): Pick<Choice, 'content' | 'finish'> {
+  const natural = naturalTokens(ask, index, cap)
+  const isCapped = natural.length > cap
+  const content = isCapped ? natural.slice(0, cap) : natural
+  if (ask.stop.length > 0) {
+    const text = content.join('')
+    const ends = ask.stop.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
+    if (ends.length > 0) return { content: splitTokens(text.slice(0, Math.min(...ends))), finish: 'stop' }
+  }
+  return { content, finish: isCapped ? 'length' : 'stop' }
+}
+
+/** What the model would say without a cap; one token beyond the cap is enough to know that it was cut. */
+function naturalTokens(ask: ChatAsk, index: number, cap: number): readonly string[] {
+  const { steering, format } = ask
+  const random = seeded(hashText(`choice ${index}`, ask.seed))
+  if (format.type === 'schema') return splitTokens(JSON.stringify(schemaInstance(format.schema, random)), cap + 1)
+  const exact = steering.number('tokens')
+  const wanted = exact === undefined ? ask.wordsMin : Math.min(exact, cap + 1)
+  const quoted = shorten(ask.userText)
+  const prose = writeProse({ random, quoted, wordsMin: wanted, unicode: steering.has('unicode') })
+  if (format.type === 'object') return splitTokens(JSON.stringify({ answer: prose, sandbox: true }), cap + 1)
+  const tokens = splitTokens(prose, Math.min(exact ?? Infinity, cap + 1))
+  const big = steering.number('big')
+  // One repeated character is one token of the simulator's tokenizer, however long the run.
+  return big === undefined ? tokens : ['='.repeat(big), ...tokens]
+}
+
+type Calling = { calls: readonly ToolCall[]; finish: Choice['finish']; tokens: number }
+
+function composeCalls(ask: ChatAsk, index: number, cap: number): Calling {
+  const calls: ToolCall[] = []
+  let tokens = 0
+  for (const [at, tool] of ask.tools.entries()) {
+    const seed = hashText(`call ${index} ${at} ${tool.name}`, ask.seed)
+    const nameTokens = splitTokens(tool.name).length
+    // As at the real vendor, a cap may end the answer inside the arguments.
+    if (tokens + nameTokens > cap) return { calls, finish: 'length', tokens }
+    const text =
+      tool.kind === 'custom' ? shorten(ask.userText) : JSON.stringify(schemaInstance(tool.schema, seeded(seed)))
+    const whole = splitTokens(text)
+    const input = whole.slice(0, cap - tokens - nameTokens)
+    calls.push({ id: seededId('call_', seed), kind: tool.kind, name: tool.name, nameTokens, input })
+    tokens += nameTokens + input.length
+    if (input.length < whole.length) return { calls, finish: 'length', tokens }
+  }
+  return { calls, finish: 'tool_calls', tokens }
+}

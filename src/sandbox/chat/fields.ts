@@ -1,0 +1,35 @@
+/** A JSON object whose fields nobody has vouched for. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The vendor takes an explicit null as absent almost everywhere. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+export function fieldsIn(value: unknown): Fields {
+  return isFields(value) ? value : {}
+}
+
+export function itemsIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** All text of a message's content, whether it is a string or a list of parts. */
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content
+  let text = ''
+  for (const part of itemsIn(content)) {
+    const fields = fieldsIn(part)
+    const partText = textIn(fields.text) || textIn(fields.refusal)
+    if (partText !== '') text += text === '' ? partText : `\n${partText}`
+  }
+  return text
+}

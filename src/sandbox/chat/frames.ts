@@ -1,0 +1,164 @@
+import type { ChatAsk } from './ask.ts'
+import type { Choice, Composition, ToolCall } from './compose.ts'
+import { errorBody, errorForStatus } from './errors.ts'
+import { showsReasoning } from './reasoning.ts'
+import { writeLogprobs, writeUsage } from './write.ts'
+
+/** One step of a stream: the text of an event, or the death of the connection, and what it adds to the bill. */
+export type Frame = {
+  readonly kind: 'framing' | 'content' | 'end' | 'cut'
+  /** What stands behind `data:`. */
+  readonly text: string
+  readonly output: number
+  readonly reasoning: number
+}
+
+/** The events of a stream in order, made as they are pulled: an answer that is hung up on is never finished. */
+export function frames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
+  const regular = regularFrames(ask, composition)
+  const { steering } = ask
+  const isDisturbed =
+    steering.number('cut') !== undefined ||
+    steering.number('eof') !== undefined ||
+    steering.has('malformed') ||
+    steering.has('midstream-error')
+  return isDisturbed ? disturbedFrames(ask, regular) : regular
+}
+
+const framesBeforeError = 3
+const framesBeforeMalformed = 2
+
+function* disturbedFrames({ steering, model }: ChatAsk, regular: Iterable<Frame>): Generator<Frame, void> {
+  const cutAt = steering.number('cut') ?? Infinity
+  const endAt = steering.number('eof') ?? Infinity
+  const errorAt = steering.has('midstream-error') ? framesBeforeError : Infinity
+  let malformedAt = steering.has('malformed') ? framesBeforeMalformed : Infinity
+  let sent = 0
+  for (const frame of regular) {
+    if (frame.kind !== 'framing') {
+      if (sent >= endAt) return
+      if (sent >= cutAt) {
+        yield free('cut', '')
+        return
+      }
+      if (sent >= errorAt) {
+        yield free('content', JSON.stringify(errorBody(model.vendor, errorForStatus(500), 'req_midstream')))
+        return
+      }
+      if (sent >= malformedAt) {
+        malformedAt = Infinity
+        yield free('content', '{"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"unfini')
+      }
+    }
+    if (frame.kind === 'content') sent += 1
+    yield frame
+  }
+}
+
+function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
+  const { id, created, model, fingerprint, choices, units } = composition
+  const { steering, includeUsage } = ask
+  const shared = {
+    id,
+    object: 'chat.completion.chunk',
+    created,
+    model,
+    service_tier: 'default',
+    system_fingerprint: fingerprint,
+  }
+  const head = `${JSON.stringify(shared).slice(0, -1)},"choices":[`
+  const tail = includeUsage ? '],"usage":null}' : ']}'
+  const showsUsage = includeUsage && !steering.has('nousage')
+  const isInline = steering.has('inline-usage')
+  let open = choices.length
+  for (const step of interleave(choices.map((choice) => choiceSteps(ask, choice)))) {
+    const isEnd = step.kind === 'end' && (open -= 1) === 0
+    const usageTail = isEnd && showsUsage && isInline ? `],"usage":${JSON.stringify(writeUsage(units))}}` : tail
+    // Only the end of the last choice is the end of what is billed.
+    const kind = step.kind === 'end' && !isEnd ? 'framing' : step.kind
+    yield { kind, text: head + step.text + usageTail, output: step.output, reasoning: step.reasoning }
+  }
+  if (showsUsage && !isInline) yield free('framing', `${head}],"usage":${JSON.stringify(writeUsage(units))}}`)
+  yield free('framing', '[DONE]')
+}
+
+function free(kind: Frame['kind'], text: string): Frame {
+  return { kind, text, output: 0, reasoning: 0 }
+}
+
+/** One step of each choice in turn, as a vendor that generates them side by side sends them. */
+function* interleave(choices: readonly Generator<Frame, void>[]): Generator<Frame, void> {
+  for (let running = [...choices]; running.length > 0;) {
+    const left: Generator<Frame, void>[] = []
+    for (const steps of running) {
+      const step = steps.next()
+      if (step.done) continue
+      left.push(steps)
+      yield step.value
+    }
+    running = left
+  }
+}
+
+function* choiceSteps(ask: ChatAsk, choice: Choice): Generator<Frame, void> {
+  const { index, reasoning, reasoningTokens, content, calls, finish } = choice
+  const isShown = showsReasoning(ask.model)
+  const step = (kind: Frame['kind'], delta: string, output: number, thought = 0): Frame => ({
+    kind,
+    text: `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":null}`,
+    output,
+    reasoning: thought,
+  })
+  yield step('framing', roleDelta(isShown, reasoning.length > 0, calls.length > 0), 0)
+  for (const token of reasoning) {
+    yield step('content', `{"content":null,"reasoning_content":${JSON.stringify(token)}}`, 1, 1)
+  }
+  // Hidden thinking has no chunk of its own: it is charged with the first one that follows it.
+  let hidden = isShown ? 0 : reasoningTokens
+  const contentEnd = isShown && reasoning.length > 0 ? ',"reasoning_content":null}' : '}'
+  const rounds = ask.steering.has('endless') && content.length > 0 ? Infinity : 1
+  for (let round = 0; round < rounds; round += 1) {
+    for (const token of content) {
+      const text = JSON.stringify(token)
+      const delta = `{"content":${text}${contentEnd}`
+      if (ask.alternatives === undefined) yield step('content', delta, 1 + hidden, hidden)
+      else yield withLogprobs(step('content', delta, 1 + hidden, hidden), token, ask.alternatives)
+      hidden = 0
+    }
+  }
+  for (const [at, call] of calls.entries()) {
+    for (const { delta, tokens } of callDeltas(ask.model.vendor, at, call)) {
+      yield step('content', delta, tokens + hidden, hidden)
+      hidden = 0
+    }
+  }
+  const text = `{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finish}"}`
+  yield { kind: 'end', text, output: hidden, reasoning: hidden }
+}
+
+function roleDelta(isShown: boolean, isThinking: boolean, isCalling: boolean): string {
+  if (isThinking) return '{"role":"assistant","content":null,"reasoning_content":""}'
+  const content = isCalling ? 'null' : '""'
+  return isShown
+    ? `{"role":"assistant","content":${content}}`
+    : `{"role":"assistant","content":${content},"refusal":null}`
+}
+
+function withLogprobs(frame: Frame, token: string, alternatives: number): Frame {
+  const written = JSON.stringify(writeLogprobs([token], alternatives))
+  // The delta before it may hold the same words, but only inside a string, where its quotes are escaped.
+  return { ...frame, text: frame.text.replace('"logprobs":null', () => `"logprobs":${written}`) }
+}
+
+/** A call's head with its id and name, then its arguments in fragments joined by `index` alone. */
+function* callDeltas(vendor: string, index: number, call: ToolCall): Generator<{ delta: string; tokens: number }> {
+  const { id, kind, name, nameTokens, input } = call
+  const field = kind === 'custom' ? 'input' : 'arguments'
+  const first = { index, id, type: kind, [kind]: { name, [field]: '' } }
+  yield { delta: `{"tool_calls":[${JSON.stringify(first)}]}`, tokens: nameTokens }
+  // DashScope repeats an empty id and the type, which an accumulator must not take for the call's id.
+  const start = vendor === 'dashscope' ? `{"index":${index},"id":"","type":"${kind}",` : `{"index":${index},`
+  for (const token of input) {
+    yield { delta: `{"tool_calls":[${start}"${kind}":{"${field}":${JSON.stringify(token)}}}]}`, tokens: 1 }
+  }
+}

@@ -1,0 +1,44 @@
+import type { SandboxModel } from '../model.ts'
+import { type Fields, fieldsIn, textIn } from './fields.ts'
+
+/** What each effort thinks, in tokens: enough to tell one from another, small enough for short tests. */
+const tokensByEffort: Readonly<Record<string, number>> = {
+  none: 0,
+  minimal: 8,
+  low: 16,
+  medium: 64,
+  high: 128,
+  xhigh: 256,
+  max: 512,
+}
+
+/** Whether the thinking is shown as `reasoning_content`; OpenAI only counts it. */
+export function showsReasoning(model: SandboxModel): boolean {
+  return model.vendor !== 'openai'
+}
+
+export function reasoningTokensFor(body: Fields, model: SandboxModel): number {
+  if (!model.reasoning || !isThinking(body, model)) return 0
+  const wanted = tokensByEffort[textIn(body.reasoning_effort) || defaultEffort(model)] ?? 64
+  const budget = model.vendor === 'dashscope' ? body.thinking_budget : fieldsIn(body.thinking).budget_tokens
+  return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
+}
+
+/** The switches of the vendors that have one: DashScope's `enable_thinking`, `thinking: {type}` of Ark and others. */
+function isThinking(
+  { enable_thinking: enabled, thinking, reasoning_effort: effort }: Fields,
+  model: SandboxModel,
+): boolean {
+  if (model.vendor === 'openai') return true
+  if (model.vendor !== 'dashscope') return fieldsIn(thinking).type !== 'disabled'
+  // Always on for thinking models, off unless asked for the commercial hybrids, on for the open-weight ones.
+  if (/thinking|qwq/.test(model.model)) return true
+  if (typeof enabled === 'boolean') return enabled
+  return typeof effort === 'string' || /^qwen3-\d/.test(model.model)
+}
+
+/** Models that can do without thinking do so unless asked (openai.md section 4); the others think at medium. */
+function defaultEffort({ vendor, efforts }: SandboxModel): string {
+  if (vendor === 'openai' && efforts.includes('none')) return 'none'
+  return efforts.length === 0 || efforts.includes('medium') ? 'medium' : (efforts[0] ?? 'medium')
+}

@@ -1,0 +1,111 @@
+import { noUnits, type Units } from '../bill.ts'
+import { pause, tick } from '../wait.ts'
+import type { ChatAsk } from './ask.ts'
+import type { Composition } from './compose.ts'
+import { type Frame, frames } from './frames.ts'
+
+export type StreamEnd = { status: 200 | 499; units: Units }
+
+type StreamParts = {
+  ask: ChatAsk
+  composition: Composition
+  signal: AbortSignal
+  /** Told exactly once, before the client can see the end: complete, broken off, or hung up on. */
+  settle: (end: StreamEnd) => void
+}
+
+// Pulls that never wait starve the event loop: nothing is flushed and no hang-up is noticed until the answer is over.
+// Measured on Bun 1.4: a tick every 16 events costs a 40-event stream 26 µs, one after every event 320 µs.
+const eventsPerTick = 16
+
+/** The events as bytes, made only as fast as the client reads them. */
+export function streamBody({ ask, composition, signal, settle }: StreamParts): ReadableStream<Uint8Array> {
+  const source = frames(ask, composition)
+  const encode = eventEncoder(ask)
+  const paceMs = ask.steering.number('pace') ?? 0
+  const drip = ask.steering.number('drip')
+  const progress = { events: 0, output: 0, reasoning: 0 }
+  let isSettled = false
+
+  function settleOnce(status: StreamEnd['status'], units: Units): void {
+    if (isSettled) return
+    isSettled = true
+    signal.removeEventListener('abort', hangUp)
+    settle({ status, units })
+  }
+  /** Before the first event nothing was generated; after it the prompt counts, and every token sent. */
+  function unitsSoFar(): Units {
+    if (progress.events === 0 || ask.steering.has('zero')) return noUnits
+    return { ...composition.units, output: progress.output, reasoning: progress.reasoning }
+  }
+  function hangUp(): void {
+    settleOnce(499, unitsSoFar())
+  }
+  function take(): Frame | undefined {
+    const next = source.next()
+    if (next.done) {
+      settleOnce(200, unitsSoFar())
+      return undefined
+    }
+    progress.events += 1
+    progress.output += next.value.output
+    progress.reasoning += next.value.reasoning
+    if (next.value.kind === 'end') settleOnce(200, composition.units)
+    if (next.value.kind === 'cut') settleOnce(200, unitsSoFar())
+    return next.value
+  }
+  async function pullPaced(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    if (progress.events > 0) await pause(paceMs, signal)
+    if (!signal.aborted) await pullNext(controller)
+  }
+  function pullNext(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> | undefined {
+    const frame = take()
+    if (frame === undefined) controller.close()
+    else if (frame.kind === 'cut') return breakOff(controller)
+    else controller.enqueue(encode(frame))
+    return progress.events % eventsPerTick === 1 ? tick() : undefined
+  }
+
+  signal.addEventListener('abort', hangUp)
+  return new ReadableStream<Uint8Array>({
+    pull: drip === undefined ? (paceMs > 0 ? pullPaced : pullNext) : dripper(take, encode, drip),
+    cancel: hangUp,
+  })
+}
+
+/** Writes of exactly so many bytes, wherever they cut through events and characters. */
+function dripper(take: () => Frame | undefined, encode: (frame: Frame) => Uint8Array, bytes: number) {
+  let pending: Uint8Array = new Uint8Array()
+  let ending: 'none' | 'close' | 'cut' = 'none'
+  return async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    while (ending === 'none' && pending.length < bytes) {
+      const frame = take()
+      if (frame === undefined) ending = 'close'
+      else if (frame.kind === 'cut') ending = 'cut'
+      else pending = Buffer.concat([pending, encode(frame)])
+    }
+    if (pending.length > 0) controller.enqueue(pending.slice(0, bytes))
+    else if (ending === 'cut') await breakOff(controller)
+    else controller.close()
+    pending = pending.subarray(bytes)
+    await tick()
+  }
+}
+
+// Measured on Bun 1.4: without a turn of the loop the bytes before the end are never sent, and its `fetch` drops bytes
+// that arrive together with the end, in 20 of 300 calls. A moment between the two makes what was received certain.
+const lastMomentMs = 20
+
+/** Kills the connection. Bun prints an error that has a reason, so this one has none. */
+export async function breakOff(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+  await new Promise((resolve) => {
+    setTimeout(resolve, lastMomentMs)
+  })
+  controller.error()
+}
+
+function eventEncoder({ steering }: ChatAsk): (frame: Frame) => Uint8Array {
+  const encoder = new TextEncoder()
+  if (!steering.has('crlf')) return (frame) => encoder.encode(`data: ${frame.text}\n\n`)
+  return (frame) => encoder.encode(`: ping\r\ndata:${frame.text}\r\n\r\n`)
+}

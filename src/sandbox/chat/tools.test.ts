@@ -1,0 +1,119 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { chunksOf, completionOf, openSandbox } from '../testing.ts'
+
+const { sandbox, say, post } = openSandbox()
+afterAll(() => sandbox.stop())
+
+const place = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const weather = { type: 'function', function: { name: 'get_weather', parameters: place } }
+const stocks = { type: 'function', function: { name: 'lookUpStocks', parameters: place } }
+const notes = { type: 'custom', custom: { name: 'take_notes' } }
+const tools = [weather, stocks, notes]
+
+async function namesOf(text: string, more: object = {}): Promise<string[]> {
+  const { choices } = await completionOf(say(text, { tools, ...more }))
+  return (choices[0]?.message.tool_calls ?? []).map((call) => (call.function ?? call.custom).name)
+}
+
+const only = (mode: string, ...allowed: object[]) => ({
+  tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: allowed } },
+})
+
+describe('the tools called', () => {
+  test.each([
+    ['none that the text does not name', 'Hello there', {}, []],
+    ['the one whose word stands in the text', 'How is the WEATHER?', {}, ['get_weather']],
+    ['the one in camel case', 'What about stocks', {}, ['lookUpStocks']],
+    ['none by a word of three letters', 'get it', {}, []],
+    ['none by a part of a word', 'weathered', {}, []],
+    ['several side by side', 'weather and stocks', {}, ['get_weather', 'lookUpStocks']],
+    ['one where parallel calls are off', 'weather and stocks', { parallel_tool_calls: false }, ['get_weather']],
+    ['none where none is chosen', 'weather', { tool_choice: 'none' }, []],
+    ['the first where one is required', 'Hello', { tool_choice: 'required' }, ['get_weather']],
+    ['the fitting one where one is required', 'stocks', { tool_choice: 'required' }, ['lookUpStocks']],
+    [
+      'the forced function',
+      'weather',
+      { tool_choice: { type: 'function', function: { name: 'lookUpStocks' } } },
+      ['lookUpStocks'],
+    ],
+    [
+      'the forced custom tool',
+      'Hello',
+      { tool_choice: { type: 'custom', custom: { name: 'take_notes' } } },
+      ['take_notes'],
+    ],
+    ['only allowed ones', 'weather', only('auto', stocks), []],
+    ['an allowed one where required', 'weather', only('required', stocks), ['lookUpStocks']],
+    ['the steered one', 'Hello sandbox:tool=take_notes', {}, ['take_notes']],
+  ])('are %s', async (_, text, more, names) => {
+    expect(await namesOf(text, more)).toEqual(names)
+  })
+
+  test('are none after a result, even when forced', async () => {
+    const messages = [
+      { role: 'user', content: 'weather sandbox:tool=get_weather' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'c', type: 'function', function: { name: 'get_weather', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'c', content: 'Sunny' },
+    ]
+    for (const tool_choice of ['auto', 'required']) {
+      const { choices } = await completionOf(post({ model: 'plain', messages, tools, tool_choice }))
+      expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: expect.any(String) } })
+    }
+  })
+})
+
+describe('a tool call', () => {
+  test('has arguments that fit the schema, and is counted', async () => {
+    const { choices, usage } = await completionOf(say('weather', { tools }))
+    expect(choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } })
+    const [call] = choices[0]?.message.tool_calls ?? []
+    expect(call).toMatchObject({ type: 'function', id: expect.stringMatching(/^call_\w{24}$/) })
+    expect(JSON.parse(call?.function.arguments ?? '')).toEqual({ city: expect.any(String) })
+    expect(usage.completion_tokens).toBeGreaterThan(0)
+  })
+
+  test('is the same every time', async () => {
+    const [once, again] = [await completionOf(say('weather', { tools })), await completionOf(say('weather', { tools }))]
+    expect(once.choices).toEqual(again.choices)
+  })
+
+  test('of a custom tool has an input', async () => {
+    const { choices } = await completionOf(say('Please take notes', { tools }))
+    expect(choices[0]?.message.tool_calls).toMatchObject([
+      { type: 'custom', custom: { name: 'take_notes', input: 'Please take notes' } },
+    ])
+  })
+
+  test('is cut by the cap inside its arguments', async () => {
+    const { choices, usage } = await completionOf(say('weather', { tools, max_tokens: 6 }))
+    expect(choices[0]?.finish_reason).toBe('length')
+    expect(usage.completion_tokens).toBe(6)
+  })
+
+  test.each([
+    ['openai', 'plain', undefined],
+    ['dashscope', 'qwen-plus', ''],
+  ])('streams in fragments at %s', async (vendor, model, laterId) => {
+    const chunks = await chunksOf(say('weather and stocks', { model, tools, stream: true }, { vendor }))
+    const plain = await completionOf(say('weather and stocks', { model, tools }, { vendor }))
+    expect(chunks[0]?.choices[0]?.delta).toMatchObject({ role: 'assistant', content: null })
+    const deltas = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])
+    for (const [index, call] of (plain.choices[0]?.message.tool_calls ?? []).entries()) {
+      const [first, ...rest] = deltas.filter((delta) => delta.index === index)
+      expect(first).toMatchObject({
+        id: call.id,
+        type: 'function',
+        function: { name: call.function.name, arguments: '' },
+      })
+      expect(rest.length).toBeGreaterThan(1)
+      expect(new Set(rest.map((delta) => delta.id))).toEqual(new Set([laterId]))
+      expect(rest.map((delta) => delta.function?.arguments).join('')).toBe(call.function.arguments)
+    }
+    expect(chunks.at(-1)?.choices[0]).toMatchObject({ delta: {}, finish_reason: 'tool_calls' })
+  })
+})

@@ -1,0 +1,84 @@
+import { badRequest } from './errors.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from './fields.ts'
+
+export type Tool = { readonly kind: 'function' | 'custom'; readonly name: string; readonly schema: unknown }
+
+type ToolAsk = {
+  body: Fields
+  messages: readonly Fields[]
+  /** The last user text without its steering words. */
+  userText: string
+  /** The NAME of `sandbox:tool=NAME`. */
+  steered: string | undefined
+}
+
+/** Which tools the model calls, in the order offered; none means that it answers in words. */
+export function chooseTools({ body, messages, userText, steered }: ToolAsk): readonly Tool[] {
+  const offered = itemsIn(body.tools).map(readTool)
+  if (offered.length === 0) return []
+  const { candidates, mode } = readChoice(body.tool_choice, offered)
+  const lastRole = messages.at(-1)?.role
+  // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
+  if (mode === 'none' || lastRole === 'tool' || lastRole === 'function') return []
+  if (mode === 'forced') return candidates
+  const named = candidates.filter((tool) => tool.name === steered)
+  if (named.length > 0) return named
+  const matching = matchingTools(candidates, userText)
+  if (matching.length > 0) return body.parallel_tool_calls === false ? matching.slice(0, 1) : matching
+  return mode === 'required' ? candidates.slice(0, 1) : []
+}
+
+function readTool(tool: unknown): Tool {
+  const fields = fieldsIn(tool)
+  const kind = fields.type === 'custom' ? 'custom' : 'function'
+  const { name, parameters } = fieldsIn(fields[kind])
+  return { kind, name: textIn(name), schema: isGiven(parameters) ? parameters : { type: 'object', properties: {} } }
+}
+
+type Choice = { mode: 'none' | 'auto' | 'required' | 'forced'; candidates: readonly Tool[] }
+
+function readChoice(choice: unknown, offered: readonly Tool[]): Choice {
+  if (!isGiven(choice) || choice === 'auto') return { mode: 'auto', candidates: offered }
+  if (choice === 'none' || choice === 'required') return { mode: choice, candidates: offered }
+  const fields = fieldsIn(choice)
+  const { type } = fields
+  if (type === 'allowed_tools') {
+    const { mode, tools } = fieldsIn(fields.allowed_tools)
+    const names = new Set(itemsIn(tools).map(nameOf))
+    return {
+      mode: mode === 'required' ? 'required' : 'auto',
+      candidates: offered.filter((tool) => names.has(tool.name)),
+    }
+  }
+  if (type !== 'function' && type !== 'custom') {
+    const message = `Invalid value: '${textIn(choice) || textIn(type)}'. Supported values are: 'none', 'auto', and 'required'.`
+    throw badRequest(message, 'tool_choice', 'invalid_value')
+  }
+  const name = nameOf(choice)
+  const forced = offered.filter((tool) => tool.name === name)
+  if (forced.length === 0) {
+    const message = `Invalid value for 'tool_choice': tool '${name}' not found in 'tools' parameter.`
+    throw badRequest(message, 'tool_choice')
+  }
+  return { mode: 'forced', candidates: forced.slice(0, 1) }
+}
+
+function nameOf(reference: unknown): string {
+  const { function: named, custom } = fieldsIn(reference)
+  return textIn(fieldsIn(named).name) || textIn(fieldsIn(custom).name)
+}
+
+const wordLettersMin = 4
+
+/** A tool fits when a word of its name, four letters or longer, stands in the text: "weather" for getWeather. */
+function matchingTools(tools: readonly Tool[], text: string): readonly Tool[] {
+  const spoken = new Set(wordsOf(text))
+  return tools.filter((tool) => wordsOf(tool.name).some((word) => word.length >= wordLettersMin && spoken.has(word)))
+}
+
+function wordsOf(text: string): string[] {
+  return text
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}]+/u)
+}

@@ -1,0 +1,53 @@
+import { tokenEnd } from './tokens.ts'
+
+/** The running count and fingerprint of a prompt; a new one per request, fed with its texts in order. */
+export type Prompt = {
+  tokens: number
+  /** Two independent hashes of all that was fed: the seed of the answer, and together the name of a cached prefix. */
+  hash: number
+  secondHash: number
+  /** The fingerprint after every 128 tokens, for the prompt cache. */
+  readonly blocks: number[]
+}
+
+export const blockTokens = 128
+
+export function createPrompt(): Prompt {
+  return { tokens: 0, hash: 0x811c9dc5, secondHash: 0x9747b28c, blocks: [] }
+}
+
+/** Counts a text and mixes it in. One loop does both, since it runs over every byte of every prompt. */
+export function feedText(prompt: Prompt, text: string): void {
+  let { tokens, hash, secondHash } = prompt
+  let at = 0
+  while (at < text.length) {
+    const end = tokenEnd(text, at)
+    for (; at < end; at += 1) {
+      const code = text.charCodeAt(at)
+      hash = Math.imul(hash ^ code, 0x01000193)
+      secondHash = Math.imul(secondHash ^ code, 0x5bd1e995)
+    }
+    tokens += 1
+    if (tokens % blockTokens === 0) prompt.blocks.push(fingerprint(hash, secondHash))
+  }
+  prompt.tokens = tokens
+  prompt.hash = hash
+  prompt.secondHash = secondHash
+}
+
+/** Counts what has no text: a message's frame, an image. `label` tells one from another in the fingerprint. */
+export function feedFixed(prompt: Prompt, label: string, tokens: number): void {
+  for (let index = 0; index < label.length; index += 1) {
+    prompt.hash = Math.imul(prompt.hash ^ label.charCodeAt(index), 0x01000193)
+    prompt.secondHash = Math.imul(prompt.secondHash ^ label.charCodeAt(index), 0x5bd1e995)
+  }
+  for (let left = tokens; left > 0; left -= 1) {
+    prompt.tokens += 1
+    if (prompt.tokens % blockTokens === 0) prompt.blocks.push(fingerprint(prompt.hash, prompt.secondHash))
+  }
+}
+
+/** 53 bits of the two hashes: what a number holds exactly. */
+function fingerprint(hash: number, secondHash: number): number {
+  return (hash >>> 0) * 2 ** 21 + (secondHash >>> 11)
+}

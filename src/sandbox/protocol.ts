@@ -1,0 +1,31 @@
+import type { Bill } from './bill.ts'
+import type { SandboxModel } from './model.ts'
+import type { PromptCache } from './prompt-cache.ts'
+
+/** What every simulated vendor shares: its models, its bill and its memory. */
+export type World = {
+  /** By vendor, then by the vendor's own model id. */
+  readonly models: ReadonlyMap<string, ReadonlyMap<string, SandboxModel>>
+  readonly bill: Bill
+  readonly cache: PromptCache
+}
+
+/** One call whose body has been read whole. */
+export type Call = {
+  readonly vendor: string
+  readonly path: string
+  readonly request: Request
+  readonly text: string
+  /** The caller's `X-Client-Request-Id`, repeated on the bill. */
+  readonly ref: string | null
+}
+
+export type Route = {
+  readonly method: 'GET' | 'POST'
+  /** The whole path; one that ends in `/*` also takes whatever follows. */
+  readonly path: string
+  answer(call: Call): Response | Promise<Response>
+}
+
+/** A wire protocol: the routes it offers for a vendor under a root such as `/openai/v1`. */
+export type Protocol = (vendor: string, root: string, world: World) => readonly Route[]

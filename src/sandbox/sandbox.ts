@@ -1,0 +1,137 @@
+/**
+ * The vendor simulator: real HTTP, the vendors' own wire protocols, and a bill of its own. It shares no codec and no
+ * arithmetic with the gateway, since a mistake shared would be a mistake hidden.
+ *
+ * An answer is a function of the request alone: text, tool calls, ids and token counts are the same every time. Two
+ * things vary: `created` comes from the clock, and a prompt of 1,024 tokens or more that the same key has sent to the
+ * same model before is partly read from the prompt cache.
+ *
+ * Words in the last user text, or in the system text, steer it:
+ *
+ *   sandbox:fail=CODE       the vendor's error of that code        sandbox:status=N     that HTTP status
+ *   sandbox:delay=MS        waits before the head                  sandbox:pace=MS      waits between chunks
+ *   sandbox:cut=N           the connection dies after N chunks (a plain answer: mid body)
+ *   sandbox:eof=N           a clean end after N chunks, no finish  sandbox:endless      never ends by itself
+ *   sandbox:midstream-error an error event after 3 chunks          sandbox:malformed    one event is no JSON
+ *   sandbox:tokens=N        so many tokens of content              sandbox:big=BYTES    one chunk of that size
+ *   sandbox:usage=N         reports and bills N output tokens      sandbox:zero         uses and costs nothing
+ *   sandbox:nousage         billed but not reported                sandbox:inline-usage usage in the finish chunk
+ *   sandbox:charge-then-fail=STATUS  bills the answer, then fails  sandbox:leak         a 401 that repeats the key
+ *   sandbox:html            200 with a page                        sandbox:error200     200 with an error body
+ *   sandbox:gzip            a small body that unpacks to 100 MB    sandbox:headers      cookies and 50 odd headers
+ *   sandbox:drip=BYTES      writes of that size                    sandbox:crlf         CRLF, comments, no space
+ *   sandbox:dated           a dated id as `model`                  sandbox:unicode      emoji, CJK, combining marks
+ *   sandbox:tool=NAME       calls that tool
+ *
+ * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls`, and DELETE on either to clear it.
+ */
+import { listen } from '../base/listen.ts'
+import { createBill } from './bill.ts'
+import { type Calls, createCalls } from './calls.ts'
+import type { SandboxModel } from './model.ts'
+import { createPromptCache } from './prompt-cache.ts'
+import type { Route, World } from './protocol.ts'
+import { layoutOf } from './vendors.ts'
+
+export type { SandboxModel } from './model.ts'
+
+export type SandboxOptions = { hostname?: string; port: number; models: readonly SandboxModel[] }
+
+export type Sandbox = {
+  readonly url: string
+  readonly port: number
+  /** What the vendor's official SDK would call its base address. */
+  baseUrl(vendor: string): string
+  /** Sells other models from now on; the bill and the caches stay. */
+  serve(models: readonly SandboxModel[]): void
+  stop(): Promise<void>
+}
+
+// Room for a request full of images.
+const bodyBytesMax = 256 * 1024 * 1024
+
+export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOptions): Sandbox {
+  let world: World = { models: byVendor(models), bill: createBill(), cache: createPromptCache() }
+  const calls = createCalls()
+  let routes = createRoutes(world)
+  const listener = listen({
+    hostname,
+    port,
+    bodyBytesMax,
+    async fetch(request, connection) {
+      const path = pathOf(request.url)
+      if (path.startsWith('/__')) return answerControl(request, path, world, calls)
+      const found = routes.find(path)
+      if (!found) return unknownAddress(404, 'unknown_url', `Invalid URL (${request.method} ${path})`)
+      const { vendor, route } = found
+      if (request.method !== route.method) {
+        return unknownAddress(405, 'method_not_supported', `Not allowed to ${request.method} on ${path}`)
+      }
+      const text = request.method === 'GET' ? '' : await request.text()
+      connection.holdOpen()
+      const { headers } = request
+      const ref = headers.get('x-client-request-id')
+      calls.add({ vendor, path, ref, headers, text })
+      return route.answer({ vendor, path, request, text, ref })
+    },
+  })
+  return {
+    url: listener.url,
+    port: listener.port,
+    baseUrl: (vendor) => `${listener.url}/${vendor}${layoutOf(vendor).base}`,
+    serve(models) {
+      world = { ...world, models: byVendor(models) }
+      routes = createRoutes(world)
+    },
+    // What still streams may never end by itself.
+    stop: () => listener.stop(true),
+  }
+}
+
+function byVendor(models: readonly SandboxModel[]): World['models'] {
+  const vendors = new Map<string, Map<string, SandboxModel>>()
+  for (const model of models) {
+    const known = vendors.get(model.vendor) ?? new Map<string, SandboxModel>()
+    vendors.set(model.vendor, known.set(model.model, model))
+  }
+  return vendors
+}
+
+type Found = { vendor: string; route: Route }
+
+/** Whole paths are looked up; the few that take a tail are tried one after another. */
+function createRoutes(world: World): { find(path: string): Found | undefined } {
+  const exact = new Map<string, Found>()
+  const open: (Found & { start: string })[] = []
+  for (const vendor of world.models.keys()) {
+    for (const { root, protocol } of layoutOf(vendor).mounts) {
+      for (const route of protocol(vendor, `/${vendor}${root}`, world)) {
+        if (route.path.endsWith('/*')) open.push({ vendor, route, start: route.path.slice(0, -1) })
+        else exact.set(route.path, { vendor, route })
+      }
+    }
+  }
+  return { find: (path) => exact.get(path) ?? open.find(({ start }) => path.startsWith(start)) }
+}
+
+/** The path of an absolute URL; parsing it whole costs more than answering some requests. */
+function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  const end = url.indexOf('?', start)
+  return end < 0 ? url.slice(start) : url.slice(start, end)
+}
+
+function answerControl(request: Request, path: string, { bill }: World, calls: Calls): Response {
+  const record = path === '/__bill' ? bill : path === '/__calls' ? calls : undefined
+  if (!record) return unknownAddress(404, 'unknown_url', `Invalid URL (${request.method} ${path})`)
+  if (request.method === 'DELETE') {
+    record.clear()
+    return new Response(null, { status: 204 })
+  }
+  if (record === calls) return Response.json({ data: calls.list() })
+  return Response.json({ data: bill.lines(new URL(request.url).searchParams.get('ref') ?? undefined) })
+}
+
+function unknownAddress(status: number, code: string, message: string): Response {
+  return Response.json({ error: { message, type: 'invalid_request_error', param: null, code } }, { status })
+}

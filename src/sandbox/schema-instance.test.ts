@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'bun:test'
+import { schemaInstance } from './schema-instance.ts'
+import { seeded } from './seeded.ts'
+
+const make = (schema: unknown, seed = 1): unknown => schemaInstance(schema, seeded(seed))
+
+describe('an instance of a schema', () => {
+  test.each([
+    [{ const: 7 }, 7],
+    [{ enum: ['only'] }, 'only'],
+    [{ type: 'null' }, null],
+    [{ type: 'string', format: 'date' }, '2026-01-02'],
+    [{ type: 'string', pattern: '^[A-Z]{3}$' }, 'ABC'],
+    [{ type: 'integer', minimum: 5, maximum: 5 }, 5],
+    [{ type: 'integer', exclusiveMinimum: 4, exclusiveMaximum: 6 }, 5],
+    [{ type: 'integer', minimum: 8, maximum: 15, multipleOf: 7 }, 14],
+    [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 0.1 }, 0.05],
+    [{ prefixItems: [{ const: 1 }, { const: 'b' }], items: false }, [1, 'b']],
+    [
+      { type: 'array', items: { enum: ['a', 'b', 'c'] }, minItems: 3, uniqueItems: true, maxItems: 3 },
+      expect.arrayContaining(['a', 'b', 'c']),
+    ],
+    [{ type: ['null', 'boolean'] }, expect.any(Boolean)],
+    [{ anyOf: [{ type: 'null' }, { const: 'some' }] }, 'some'],
+    [{ oneOf: [{ const: 1 }, { const: 2 }] }, 1],
+    [
+      { allOf: [{ properties: { a: { const: 1 } }, required: ['a'] }, { properties: { b: { const: 2 } } }] },
+      { a: 1, b: 2 },
+    ],
+    [{ $ref: '#/$defs/Name', $defs: { Name: { const: 'Ada' } } }, 'Ada'],
+    [{ type: 'object', required: ['extra'], additionalProperties: { const: 3 } }, { extra: 3 }],
+    [{ type: 'string', nullable: true, minLength: 12, maxLength: 12 }, expect.stringMatching(/^.{12}$/)],
+    [undefined, {}],
+  ])('of %j', (schema, expected) => {
+    expect(make(schema)).toEqual(expected)
+  })
+
+  test('of a multiple', () => {
+    const value = make({ type: 'number', minimum: 0.25, maximum: 0.95, multipleOf: 0.1 })
+    expect(Number(value) * 10).toBeCloseTo(Math.round(Number(value) * 10), 9)
+    expect(value).toBeGreaterThanOrEqual(0.25)
+    expect(value).toBeLessThanOrEqual(0.95)
+  })
+
+  test('of a schema that holds itself ends', () => {
+    const tree = {
+      $ref: '#/$defs/node',
+      $defs: {
+        node: {
+          type: 'object',
+          properties: { value: { type: 'string' }, next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } },
+          required: ['value', 'next'],
+          additionalProperties: false,
+        },
+      },
+    }
+    const texts = JSON.stringify(make(tree)).split('"next":')
+    expect(texts.length).toBeGreaterThan(1)
+    expect(texts.length).toBeLessThan(12)
+    expect(texts.at(-1)).toMatch(/^null}+$/)
+  })
+
+  test('of a schema that demands itself for ever is cut short', () => {
+    expect(JSON.stringify(make({ properties: { self: { $ref: '#' } }, required: ['self'] })).length).toBeLessThan(1_000)
+    expect(make({ $ref: '#' })).toBeNull()
+  })
+
+  test('is the same for the same seed', () => {
+    const schema = {
+      properties: { a: { type: 'number' }, b: { type: 'string' }, c: { type: 'array', items: { type: 'integer' } } },
+    }
+    expect(make(schema, 5)).toEqual(make(schema, 5))
+  })
+})

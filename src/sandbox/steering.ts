@@ -1,0 +1,68 @@
+/** The words in a prompt that make the simulator misbehave on purpose; see `sandbox.ts` for what each does. */
+export type Steering = {
+  has(word: Switch): boolean
+  /** The value as it stands. */
+  text(word: Setting): string | undefined
+  /** The value as a whole number within the word's bounds; a value that is no number counts as absent. */
+  number(word: Setting): number | undefined
+}
+
+type Switch =
+  | 'nousage'
+  | 'html'
+  | 'error200'
+  | 'zero'
+  | 'dated'
+  | 'inline-usage'
+  | 'crlf'
+  | 'endless'
+  | 'malformed'
+  | 'midstream-error'
+  | 'headers'
+  | 'gzip'
+  | 'unicode'
+  | 'leak'
+
+/** Bounds keep a stray prompt from tying the simulator up: ten minutes, a million tokens, 256 MB. */
+const settings = {
+  fail: [0, 0],
+  tool: [0, 0],
+  status: [200, 599],
+  delay: [0, 600_000],
+  pace: [0, 600_000],
+  cut: [0, 1_000_000],
+  eof: [0, 1_000_000],
+  tokens: [0, 1_000_000],
+  'charge-then-fail': [400, 599],
+  usage: [-1_000_000_000, 1_000_000_000],
+  drip: [1, 1_000_000],
+  big: [1, 256_000_000],
+} as const satisfies Record<string, readonly [least: number, most: number]>
+
+type Setting = keyof typeof settings
+
+const pattern = /sandbox:([a-z0-9]+(?:-[a-z0-9]+)*)(?:=([\w.:-]*\w))?/g
+
+const unsteered: Steering = { has: () => false, text: () => undefined, number: () => undefined }
+
+/** The words of the last text given win over those of earlier ones. */
+export function readSteering(...texts: readonly string[]): Steering {
+  if (!texts.some((text) => text.includes('sandbox:'))) return unsteered
+  const found = new Map<string, string>()
+  for (const text of texts) for (const [, word = '', value = ''] of text.matchAll(pattern)) found.set(word, value)
+  return {
+    has: (word) => found.has(word),
+    text: (word) => found.get(word) || undefined,
+    number(word) {
+      const value = found.get(word)
+      if (value === undefined || !/^-?\d{1,12}$/.test(value)) return undefined
+      const [least, most] = settings[word]
+      return Math.min(most, Math.max(least, Number(value)))
+    },
+  }
+}
+
+/** The text without its steering words: what the answer quotes and what tools are matched against. */
+export function withoutSteering(text: string): string {
+  return text.includes('sandbox:') ? text.replaceAll(pattern, '') : text
+}

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'bun:test'
+import { assert, nat, property, string } from 'fast-check'
+import { splitTokens } from './tokens.ts'
+
+describe('the tokenizer', () => {
+  test('takes words with the space before them, in pieces of six letters', () => {
+    expect(splitTokens('Hello, wonderful  world 12345!')).toEqual([
+      'Hello',
+      ',',
+      ' wonder',
+      'ful',
+      ' ',
+      ' world',
+      ' 123',
+      '45',
+      '!',
+    ])
+  })
+
+  test('takes a run of one character as one token, and never splits a character', () => {
+    expect(splitTokens(`${'='.repeat(1_000)}🚀é\n\n日`)).toEqual(['='.repeat(1_000), '🚀', 'é', '\n\n', '日'])
+  })
+
+  // The gateway holds money for the bytes of a request: a vendor that counts more than that would break the hold.
+  test('loses nothing, and never counts more tokens than bytes', () => {
+    assert(
+      property(string({ unit: 'binary', maxLength: 200 }), (text) => {
+        const tokens = splitTokens(text)
+        expect(tokens.join('')).toBe(text)
+        expect(tokens.length).toBeLessThanOrEqual(Buffer.byteLength(text))
+      }),
+    )
+  })
+
+  test('the first tokens of a text are the tokens of its beginning', () => {
+    assert(
+      property(string({ unit: 'binary', maxLength: 100 }), nat(50), (text, limit) => {
+        const first = splitTokens(text, limit)
+        expect(splitTokens(first.join(''))).toEqual(first)
+      }),
+    )
+  })
+})

@@ -1,0 +1,20 @@
+import { chatProtocol } from './chat/routes.ts'
+import type { Protocol } from './protocol.ts'
+
+/** Where a vendor's protocols live under its prefix, and what its official SDK calls the base address. */
+export type VendorLayout = {
+  readonly base: string
+  readonly mounts: readonly { readonly root: string; readonly protocol: Protocol }[]
+}
+
+const usual: VendorLayout = { base: '/v1', mounts: [{ root: '/v1', protocol: chatProtocol }] }
+
+/** The vendors that differ from the usual. A further protocol of a vendor is a further mount. */
+const layouts: Readonly<Record<string, VendorLayout>> = {
+  dashscope: { base: '', mounts: [{ root: '/compatible-mode/v1', protocol: chatProtocol }] },
+  ark: { base: '/api/v3', mounts: [{ root: '/api/v3', protocol: chatProtocol }] },
+}
+
+export function layoutOf(vendor: string): VendorLayout {
+  return layouts[vendor] ?? usual
+}

@@ -1,0 +1,112 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, balances, fundedAccount, holdOf, settlementOf } from '../../test/support/ledger.ts'
+import { nano } from '../base/money.ts'
+import { accountById, changeAccount, createAccount, credit, findAccount, listAccounts } from './accounts.ts'
+import { listAudit, readRevision } from './audit.ts'
+import { takeHold } from './holds.ts'
+import { settleHold } from './ledger.ts'
+
+const manual = { accountId, source: 'cash:manual', actor: 'test' } as const
+
+eachEngine('accounts', (open) => {
+  test('a name is taken once in each mode', async () => {
+    const store = await open()
+    const first = { id: 'acc_1', name: 'demo', mode: 'sandbox', actor: 'test' } as const
+    expect(await createAccount(store, first)).toMatchObject({ outcome: 'created' })
+    expect(await createAccount(store, { ...first, id: 'acc_2' })).toEqual({ outcome: 'name-taken' })
+    expect(await createAccount(store, { ...first, id: 'acc_3', mode: 'real' })).toMatchObject({ outcome: 'created' })
+
+    const ids = async (nameOrId: string, mode: 'sandbox' | 'real') =>
+      (await findAccount(store.db, { nameOrId, mode }))?.id
+    expect(await ids('demo', 'sandbox')).toBe('acc_1')
+    expect(await ids('demo', 'real')).toBe('acc_3')
+    expect(await ids('acc_1', 'real')).toBe('acc_1')
+    expect(await ids('nobody', 'real')).toBeUndefined()
+  })
+
+  test('credits are booked on both sides, and never take a balance below zero', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    expect(await credit(store, { ...manual, amount: nano(50n), note: 'paid' })).toMatchObject({ outcome: 'credited' })
+    expect(await credit(store, { ...manual, amount: nano(-151n) })).toEqual({
+      outcome: 'below-zero',
+      available: nano(150n),
+    })
+    await takeHold(store, holdOf('a', 30n))
+    expect(await credit(store, { ...manual, amount: nano(-121n) })).toMatchObject({ outcome: 'below-zero' })
+    expect(await credit(store, { ...manual, amount: nano(-120n) })).toMatchObject({ outcome: 'credited' })
+    expect(await accountById(store.db, accountId)).toMatchObject({ posted: nano(30n), held: nano(30n) })
+    const expected = { promo: nano(-100n), 'cash:manual': nano(70n), 'cust:acc_a': nano(30n) }
+    expect(await balances(store)).toEqual(expected)
+    expect(await credit(store, { ...manual, accountId: 'acc_x', amount: nano(1n) })).toEqual({ outcome: 'absent' })
+  })
+
+  test('withdrawals at once cannot overdraw', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    const tries = Array.from({ length: 20 }, () => credit(store, { ...manual, amount: nano(-30n) }))
+    const credited = (await Promise.all(tries)).filter((one) => one.outcome === 'credited')
+    expect(credited).toHaveLength(3)
+  })
+
+  test('a credit with an id is posted once', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    const once = { ...manual, amount: nano(5n), id: 'from-outside' }
+    expect(await credit(store, once)).toMatchObject({ outcome: 'credited' })
+    expect(await credit(store, once)).toMatchObject({ outcome: 'repeated', account: { posted: nano(105n) } })
+    expect(await credit(store, { ...once, amount: nano(6n) })).toEqual({ outcome: 'conflict' })
+    expect((await accountById(store.db, accountId))?.posted).toBe(nano(105n))
+  })
+
+  test('a sum that 64 bits could not hold is refused by the database', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 4_000_000_000_000_000_000n })
+    expect(credit(store, { ...manual, amount: nano(9_000_000_000_000_000_000n) })).rejects.toThrow()
+  })
+
+  test('an account that owes cannot stop being unlimited', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 0n, unlimited: true })
+    await takeHold(store, holdOf('a', 30n))
+    await settleHold(store, settlementOf('a', 30n))
+    const change = { id: accountId, actor: 'test', unlimited: false }
+    expect(await changeAccount(store, change)).toEqual({ outcome: 'below-zero', available: nano(-30n) })
+    await credit(store, { ...manual, amount: nano(30n) })
+    expect(await changeAccount(store, change)).toMatchObject({ outcome: 'changed', account: { unlimited: false } })
+  })
+
+  test('only what is given changes, every change is recorded, and every change moves the revision', async () => {
+    let now = 1
+    const store = await open({ clock: { now: () => now++ } })
+    expect(await readRevision(store.db)).toBe(0)
+    await fundedAccount(store)
+    const created = await readRevision(store.db)
+    expect(created).toBeGreaterThan(0)
+
+    const cap = { amount: nano(9n), period: 'month' } as const
+    await changeAccount(store, { id: accountId, actor: 'admin', cap })
+    await changeAccount(store, { id: accountId, actor: 'cli', name: 'renamed', enabled: false })
+    expect(await accountById(store.db, accountId)).toMatchObject({ name: 'renamed', enabled: false, cap })
+    expect(await changeAccount(store, { id: accountId, actor: 'cli', cap: null })).toMatchObject({
+      account: { cap: null, name: 'renamed' },
+    })
+    expect(await changeAccount(store, { id: 'acc_x', actor: 'cli' })).toEqual({ outcome: 'absent' })
+    expect(await readRevision(store.db)).toBe(created + 3)
+
+    const [last, ...earlier] = await listAudit(store.db, { limit: 2 })
+    expect(last).toMatchObject({ actor: 'cli', action: 'account.change', detail: { cap: 'none' } })
+    const next = await listAudit(store.db, { limit: 9, before: earlier[0] ?? { at: 0, id: '' } })
+    expect(next.map((record) => record.action)).toEqual(['account.change', 'account.create'])
+  })
+
+  test('are listed page by page', async () => {
+    const store = await open()
+    for (const id of ['c', 'a', 'b']) await fundedAccount(store, { id })
+    const first = await listAccounts(store.db, { limit: 2 })
+    const rest = await listAccounts(store.db, { limit: 2, after: 'b' })
+    expect([...first, ...rest].map((account) => account.id)).toEqual(['a', 'b', 'c'])
+    expect(await listAccounts(store.db, { limit: 9, mode: 'real' })).toEqual([])
+  })
+})

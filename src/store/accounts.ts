@@ -1,0 +1,283 @@
+import { sql } from 'kysely'
+import { newId } from '../base/ids.ts'
+import { type Nano, nano, zeroNano } from '../base/money.ts'
+import { type Actor, recordChange } from './audit.ts'
+import { Entries, postingOf } from './journal.ts'
+import type { Store } from './open.ts'
+import type { AccountTable, CapPeriod, Mode, Queries, Tx } from './schema.ts'
+import { together } from './together.ts'
+
+export type Cap = { readonly amount: Nano; readonly period: CapPeriod }
+
+export type Account = {
+  readonly id: string
+  readonly name: string
+  readonly mode: Mode
+  readonly unlimited: boolean
+  readonly enabled: boolean
+  readonly posted: Nano
+  readonly held: Nano
+  readonly cap: Cap | null
+  readonly createdAt: number
+}
+
+/** Where money comes from: paid in by hand, or given away. */
+export type CreditSource = 'cash:manual' | 'promo'
+
+export type NewAccount = {
+  readonly id: string
+  readonly name: string
+  readonly mode: Mode
+  readonly actor: Actor
+  readonly unlimited?: boolean
+  readonly cap?: Cap | null
+  /** Posted with the account, or neither is there. */
+  readonly credit?: { readonly amount: Nano; readonly source: CreditSource }
+}
+
+export async function createAccount(
+  store: Store,
+  account: NewAccount,
+): Promise<{ outcome: 'created'; account: Account } | { outcome: 'name-taken' }> {
+  return store.transaction(async (tx) => {
+    const now = store.now()
+    const inserted = await tx
+      .insertInto('account')
+      .values({
+        id: account.id,
+        name: account.name,
+        mode: account.mode,
+        unlimited: account.unlimited ?? false,
+        enabled: true,
+        posted: zeroNano,
+        held: zeroNano,
+        cap_amount: account.cap?.amount ?? null,
+        cap_period: account.cap?.period ?? null,
+        created_at: now,
+      })
+      .onConflict((conflict) => conflict.columns(['mode', 'name']).doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return { outcome: 'name-taken' }
+
+    if (account.credit !== undefined && account.credit.amount !== zeroNano) {
+      await creditIn(tx, { ...account.credit, accountId: account.id, actor: account.actor, now })
+    }
+    await recordChange(tx, {
+      at: now,
+      actor: account.actor,
+      action: 'account.create',
+      subject: account.id,
+      detail: { name: account.name, mode: account.mode, unlimited: account.unlimited ?? false },
+    })
+    const row = await tx.selectFrom('account').selectAll().where('id', '=', account.id).executeTakeFirstOrThrow()
+    return { outcome: 'created', account: toAccount(row) }
+  })
+}
+
+export type Credit = {
+  readonly accountId: string
+  /** Negative corrects down, never below zero. */
+  readonly amount: Nano
+  readonly source: CreditSource
+  readonly actor: Actor
+  readonly note?: string
+  /** A caller that may repeat itself gives its own id: the second time nothing is posted. */
+  readonly id?: string
+}
+
+export type Credited =
+  | { outcome: 'credited' | 'repeated'; account: Account }
+  | { outcome: 'below-zero'; available: Nano }
+  | { outcome: 'absent' }
+  /** The id was used for another credit. */
+  | { outcome: 'conflict' }
+
+export async function credit(store: Store, request: Credit): Promise<Credited> {
+  return store.transaction(async (tx) => {
+    const now = store.now()
+    if (request.id !== undefined) {
+      const before = await repeated(tx, request, request.id)
+      if (before !== undefined) return before
+    }
+    const outcome = await creditIn(tx, { ...request, now })
+    if (outcome.outcome !== 'credited') return outcome
+    await recordChange(tx, {
+      at: now,
+      actor: request.actor,
+      action: 'account.credit',
+      subject: request.accountId,
+      detail: { amount: request.amount.toString(), source: request.source, note: request.note ?? null },
+    })
+    return outcome
+  })
+}
+
+async function repeated(tx: Tx, request: Credit, id: string): Promise<Credited | undefined> {
+  const entries = await tx.selectFrom('entry').select(['account', 'amount']).where('txn_id', '=', id).execute()
+  if (entries.length === 0) return undefined
+  const same = entries.some((e) => e.account === `cust:${request.accountId}` && e.amount === request.amount)
+  const account = same ? await accountById(tx, request.accountId) : undefined
+  return account === undefined ? { outcome: 'conflict' } : { outcome: 'repeated', account }
+}
+
+async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Promise<Credited> {
+  if (request.amount === zeroNano) throw new Error('a credit of nothing')
+  const row = await tx
+    .updateTable('account')
+    .set((eb) => ({ posted: eb('posted', '+', request.amount) }))
+    .where('id', '=', request.accountId)
+    .where(sql<boolean>`(unlimited or posted - held + ${request.amount} >= 0)`)
+    .returningAll()
+    .executeTakeFirst()
+  if (row === undefined) {
+    const account = await accountById(tx, request.accountId)
+    if (account === undefined) return { outcome: 'absent' }
+    return { outcome: 'below-zero', available: available(account) }
+  }
+  const entries = new Entries()
+  entries.move(request.source, `cust:${request.accountId}`, request.amount)
+  const id = request.id ?? newId('txn')
+  const note = request.note ?? null
+  await together(tx, postingOf(tx, { id, kind: 'credit', basis: 'manual', note, now: request.now, entries }))
+  return { outcome: 'credited', account: toAccount(row) }
+}
+
+export type AccountChange = {
+  readonly id: string
+  readonly actor: Actor
+  readonly name?: string
+  readonly enabled?: boolean
+  readonly unlimited?: boolean
+  readonly cap?: Cap | null
+}
+
+/** `below-zero`: an account that owes cannot stop being unlimited. */
+export type AccountChanged =
+  | { outcome: 'changed'; account: Account }
+  | { outcome: 'absent' }
+  | { outcome: 'name-taken' }
+  | { outcome: 'below-zero'; available: Nano }
+
+export async function changeAccount(store: Store, change: AccountChange): Promise<AccountChanged> {
+  return store.transaction(async (tx) => {
+    // Locked first, so that what the checks see is still true when the change is written.
+    const before = await lockAccount(tx, change.id)
+    if (before === undefined) return { outcome: 'absent' }
+    if (change.unlimited === false && available(before) < 0n) {
+      return { outcome: 'below-zero', available: available(before) }
+    }
+    if (change.name !== undefined && change.name !== before.name) {
+      const holder = await accountByName(tx, { mode: before.mode, name: change.name })
+      if (holder !== undefined) return { outcome: 'name-taken' }
+    }
+    const cap = change.cap === undefined ? before.cap : change.cap
+    const row = await tx
+      .updateTable('account')
+      .set({
+        name: change.name ?? before.name,
+        enabled: change.enabled ?? before.enabled,
+        unlimited: change.unlimited ?? before.unlimited,
+        cap_amount: cap?.amount ?? null,
+        cap_period: cap?.period ?? null,
+      })
+      .where('id', '=', change.id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await recordChange(tx, {
+      at: store.now(),
+      actor: change.actor,
+      action: 'account.change',
+      subject: change.id,
+      detail: {
+        name: change.name ?? null,
+        enabled: change.enabled ?? null,
+        unlimited: change.unlimited ?? null,
+        cap: change.cap === undefined ? null : change.cap === null ? 'none' : describeCap(change.cap),
+      },
+    })
+    return { outcome: 'changed', account: toAccount(row) }
+  })
+}
+
+/** An update that changes nothing locks the row on both engines; SQLite has no FOR UPDATE. */
+async function lockAccount(tx: Tx, id: string): Promise<Account | undefined> {
+  const row = await tx
+    .updateTable('account')
+    .set((eb) => ({ held: eb.ref('held') }))
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toAccount(row)
+}
+
+export async function accountById(db: Queries, id: string): Promise<Account | undefined> {
+  const row = await db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toAccount(row)
+}
+
+export async function accountByName(
+  db: Queries,
+  by: { readonly mode: Mode; readonly name: string },
+): Promise<Account | undefined> {
+  const row = await db
+    .selectFrom('account')
+    .selectAll()
+    .where('mode', '=', by.mode)
+    .where('name', '=', by.name)
+    .executeTakeFirst()
+  return row && toAccount(row)
+}
+
+/** Whether an installation has been used in a mode. */
+export async function anyAccount(db: Queries, mode: Mode): Promise<boolean> {
+  const row = await db.selectFrom('account').select('id').where('mode', '=', mode).limit(1).executeTakeFirst()
+  return row !== undefined
+}
+
+/** What an operator types: an id, else a name in this mode. */
+export async function findAccount(
+  db: Queries,
+  by: { readonly mode: Mode; readonly nameOrId: string },
+): Promise<Account | undefined> {
+  return (await accountById(db, by.nameOrId)) ?? (await accountByName(db, { mode: by.mode, name: by.nameOrId }))
+}
+
+/** By id, ascending; `after` is the last id of the page before. */
+export async function listAccounts(
+  db: Queries,
+  page: { readonly limit: number; readonly after?: string; readonly mode?: Mode },
+): Promise<Account[]> {
+  let query = db.selectFrom('account').selectAll().orderBy('id').limit(page.limit)
+  if (page.after !== undefined) query = query.where('id', '>', page.after)
+  if (page.mode !== undefined) query = query.where('mode', '=', page.mode)
+  return (await query.execute()).map(toAccount)
+}
+
+/** What can still be held. */
+export function available(account: { readonly posted: Nano; readonly held: Nano }): Nano {
+  return nano(account.posted - account.held)
+}
+
+export function toCap(row: { cap_amount: Nano | null; cap_period: CapPeriod | null }): Cap | null {
+  if (row.cap_amount === null || row.cap_period === null) return null
+  return { amount: row.cap_amount, period: row.cap_period }
+}
+
+export function describeCap(cap: Cap): string {
+  return `${cap.amount} nano per ${cap.period}`
+}
+
+function toAccount(row: AccountTable): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    mode: row.mode,
+    unlimited: row.unlimited,
+    enabled: row.enabled,
+    posted: row.posted,
+    held: row.held,
+    cap: toCap(row),
+    createdAt: row.created_at,
+  }
+}

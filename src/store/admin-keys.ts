@@ -1,0 +1,28 @@
+import type { Store } from './open.ts'
+import { recordChange } from './audit.ts'
+import type { Queries } from './schema.ts'
+
+/** The operator's keys, as digests. Adding one that is there changes nothing. */
+export async function addAdminKey(store: Store, digest: string): Promise<void> {
+  await store.transaction(async (tx) => {
+    const now = store.now()
+    const added = await tx
+      .insertInto('admin_key')
+      .values({ digest, created_at: now })
+      .onConflict((conflict) => conflict.column('digest').doNothing())
+      .returning('digest')
+      .executeTakeFirst()
+    if (added === undefined) return
+    await recordChange(tx, { at: now, actor: 'start', action: 'admin-key.add', subject: 'admin', detail: {} })
+  })
+}
+
+export async function hasAdminKey(db: Queries, digest: string): Promise<boolean> {
+  const row = await db.selectFrom('admin_key').select('digest').where('digest', '=', digest).executeTakeFirst()
+  return row !== undefined
+}
+
+export async function anyAdminKey(db: Queries): Promise<boolean> {
+  const row = await db.selectFrom('admin_key').select('digest').limit(1).executeTakeFirst()
+  return row !== undefined
+}

@@ -1,0 +1,117 @@
+import { type Expression, type RawBuilder, sql } from 'kysely'
+import { type Nano, zeroNano } from '../base/money.ts'
+import type { Store } from './open.ts'
+import type { Tx } from './schema.ts'
+
+/** One broken rule of the books, and what breaks it. */
+export type Breach = { readonly rule: 'I1' | 'I2' | 'I3' | 'I4' | 'I5'; readonly subject: string; readonly why: string }
+
+/**
+ * Checks the books against themselves, in one consistent view; no breach is a balanced ledger.
+ * I1 entries of a posting sum to zero. I2 a balance is the sum of its entries. I3 what is held is the sum of open holds.
+ * I4 a hold ends at most once, and as its state says; none is open past its deadline. I5 no charge exceeds its hold.
+ */
+export async function checkLedger(store: Store): Promise<Breach[]> {
+  const now = store.now()
+  return store.snapshot(async (tx) => [
+    ...(await unbalancedPostings(tx)),
+    ...(await wrongBalances(tx)),
+    ...(await wrongHeld(tx)),
+    ...(await wrongEndings(tx)),
+    ...(await overdueHolds(tx, now)),
+    ...(await excessiveCharges(tx)),
+  ])
+}
+
+/** PostgreSQL sums bigints to numeric, which would come back as text. */
+export function sum(amounts: Expression<Nano | null>): RawBuilder<Nano> {
+  return sql<Nano>`cast(coalesce(sum(${amounts}), 0) as bigint)`
+}
+
+async function unbalancedPostings(tx: Tx): Promise<Breach[]> {
+  const rows = await tx
+    .selectFrom('entry')
+    .select((eb) => ['txn_id', sum(eb.ref('amount')).as('total')])
+    .groupBy('txn_id')
+    .having((eb) => eb(sum(eb.ref('amount')), '<>', zeroNano))
+    .execute()
+  return rows.map((row) => ({ rule: 'I1', subject: row.txn_id, why: `entries sum to ${row.total}` }))
+}
+
+async function wrongBalances(tx: Tx): Promise<Breach[]> {
+  // From both sides: an account without entries must stand at zero, and customer entries must have an account.
+  const { rows } = await sql<{ id: string; posted: Nano | null; total: Nano }>`
+    with booked as (
+      select substr(account, 6) as id, cast(sum(amount) as bigint) as total
+      from entry where account like 'cust:%' group by account
+    )
+    select account.id, account.posted, coalesce(booked.total, 0) as total
+      from account left join booked on booked.id = account.id
+      where account.posted <> coalesce(booked.total, 0)
+    union all
+    select booked.id, null, booked.total from booked
+      where not exists (select 1 from account where account.id = booked.id)`.execute(tx)
+  return rows.map((row) => ({
+    rule: 'I2',
+    subject: row.id,
+    why: row.posted === null ? `no account for entries of ${row.total}` : `posted ${row.posted}, entries ${row.total}`,
+  }))
+}
+
+async function wrongHeld(tx: Tx): Promise<Breach[]> {
+  const rows = await tx
+    .selectFrom('account')
+    .leftJoin('hold', (join) => join.onRef('hold.account_id', '=', 'account.id').on('hold.state', '=', 'open'))
+    .select((eb) => ['account.id', 'account.held', sum(eb.ref('hold.amount')).as('total')])
+    .groupBy(['account.id', 'account.held'])
+    .having((eb) => eb('account.held', '<>', sum(eb.ref('hold.amount'))))
+    .execute()
+  return rows.map((row) => ({ rule: 'I3', subject: row.id, why: `held ${row.held}, open holds ${row.total}` }))
+}
+
+async function wrongEndings(tx: Tx): Promise<Breach[]> {
+  const rows = await tx
+    .selectFrom('hold')
+    .leftJoin('txn', (join) => join.onRef('txn.hold_id', '=', 'hold.id').on('txn.kind', 'in', ['settle', 'loss']))
+    .select((eb) => [
+      'hold.id',
+      'hold.state',
+      sql<number>`count(case when ${eb.ref('txn.kind')} = 'settle' then 1 end)`.as('settles'),
+      sql<number>`count(case when ${eb.ref('txn.kind')} = 'loss' then 1 end)`.as('losses'),
+    ])
+    .groupBy(['hold.id', 'hold.state'])
+    .having(
+      sql<boolean>`count(txn.id) > 1
+        or (hold.state = 'settled') <> (count(case when txn.kind = 'settle' then 1 end) = 1)
+        or (hold.state = 'open' and count(txn.id) > 0)`,
+    )
+    .execute()
+  return rows.map((row) => ({
+    rule: 'I4',
+    subject: row.id,
+    why: `${row.state}, with ${row.settles} settlements and ${row.losses} losses`,
+  }))
+}
+
+async function overdueHolds(tx: Tx, now: number): Promise<Breach[]> {
+  const rows = await tx
+    .selectFrom('hold')
+    .select(['id', 'deadline'])
+    .where('state', '=', 'open')
+    .where('deadline', '<', now)
+    .execute()
+  return rows.map((row) => ({ rule: 'I4', subject: row.id, why: `open, though its deadline was ${row.deadline}` }))
+}
+
+async function excessiveCharges(tx: Tx): Promise<Breach[]> {
+  const rows = await tx
+    .selectFrom('txn')
+    .innerJoin('hold', 'hold.id', 'txn.hold_id')
+    .innerJoin('entry', 'entry.txn_id', 'txn.id')
+    .select(['txn.id', 'hold.amount as expected', sql<Nano>`-entry.amount`.as('total')])
+    .where('txn.kind', '=', 'settle')
+    .where('entry.account', 'like', 'cust:%')
+    .where(sql<boolean>`-entry.amount > hold.amount`)
+    .execute()
+  return rows.map((row) => ({ rule: 'I5', subject: row.id, why: `${row.total} charged on a hold of ${row.expected}` }))
+}

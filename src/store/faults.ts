@@ -1,0 +1,24 @@
+/** Connections that were never made, were lost, or wait too long. */
+const systemCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'])
+/** PostgreSQL: connection exceptions, out of resources, stopping, a statement or lock that took too long. */
+const postgresClasses = ['08', '53', '57P', '57014', '55P03', '25P03', '40P01']
+const sqliteCodes = ['SQLITE_BUSY', 'SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTOPEN', 'SQLITE_READONLY']
+/** What pg throws without a code. */
+const messages = /timeout|terminated|not queryable|connection error|has been discarded/i
+
+/**
+ * Whether the database, not the query, is at fault: the gateway answers 503 and the client may try again. A commit whose
+ * answer was lost counts too: it may have happened.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true
+  if (error.cause !== undefined && isUnavailable(error.cause)) return true
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  if (code === undefined) return messages.test(error.message)
+  return (
+    systemCodes.has(code) ||
+    sqliteCodes.some((prefix) => code.startsWith(prefix)) ||
+    postgresClasses.some((prefix) => code.startsWith(prefix))
+  )
+}

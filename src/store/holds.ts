@@ -1,0 +1,145 @@
+import { type QueryCreator, sql } from 'kysely'
+import type { Nano } from '../base/money.ts'
+import { available } from './accounts.ts'
+import type { Store } from './open.ts'
+import type { HoldKind, HoldState, HoldTable, Queries, Schema, Tx } from './schema.ts'
+import { foldsWrites, type Write } from './together.ts'
+
+export type NewHold = {
+  /** Ours, never a client's: it is also the id of the posting that ends the hold, so that one can end it only once. */
+  readonly id: string
+  readonly accountId: string
+  readonly keyId: string
+  readonly kind: HoldKind
+  readonly amount: Nano
+  /** The price list that the settlement will use, whatever changes in between. */
+  readonly priceVersion: string
+  /** From then on anyone may void it: later than the request can possibly last. */
+  readonly deadline: number
+  readonly node: string
+}
+
+export type Taken =
+  | { outcome: 'held' }
+  | { outcome: 'no-funds'; available: Nano }
+  /** Not there, or not enabled. */
+  | { outcome: 'no-account' }
+
+export async function takeHold(store: Store, hold: NewHold): Promise<Taken> {
+  if (!foldsWrites(store.db)) return store.transaction((tx) => takeHoldIn(tx, hold, store.now()))
+  // One statement is its own transaction: one round trip instead of four.
+  const row = holdRow(hold, store.now())
+  const inserted = await store.db
+    .with('taken', (db) => takeFunds(db, hold).returning('id'))
+    .insertInto('hold')
+    .columns(holdColumns)
+    .expression((db) => db.selectFrom('taken').select((eb) => holdColumns.map((name) => eb.val(row[name]).as(name))))
+    .executeTakeFirst()
+  return inserted.numInsertedOrUpdatedRows === 1n ? { outcome: 'held' } : refusal(store.db, hold.accountId)
+}
+
+/** For callers that begin something else in the same commit, such as a video task. */
+export async function takeHoldIn(tx: Tx, hold: NewHold, now: number): Promise<Taken> {
+  const taken = await takeFunds(tx, hold).executeTakeFirst()
+  if (taken.numUpdatedRows === 0n) return refusal(tx, hold.accountId)
+  await tx.insertInto('hold').values(holdRow(hold, now)).execute()
+  return { outcome: 'held' }
+}
+
+/** One conditional update decides: of any number of requests at once, only as many as the balance covers get through. */
+function takeFunds(db: QueryCreator<Schema>, hold: NewHold) {
+  if (hold.amount < 0n) throw new Error(`hold ${hold.id} is negative`)
+  return db
+    .updateTable('account')
+    .set((eb) => ({ held: eb('held', '+', hold.amount) }))
+    .where('id', '=', hold.accountId)
+    .where('enabled', '=', true)
+    .where(sql<boolean>`(unlimited or posted - held >= ${hold.amount})`)
+}
+
+const holdColumns = [
+  'id',
+  'account_id',
+  'key_id',
+  'kind',
+  'amount',
+  'price_version',
+  'deadline',
+  'state',
+  'node',
+  'created_at',
+  'ended_at',
+] as const satisfies (keyof HoldTable)[]
+
+function holdRow(hold: NewHold, now: number): HoldTable {
+  return {
+    id: hold.id,
+    account_id: hold.accountId,
+    key_id: hold.keyId,
+    kind: hold.kind,
+    amount: hold.amount,
+    price_version: hold.priceVersion,
+    deadline: hold.deadline,
+    state: 'open',
+    node: hold.node,
+    created_at: now,
+    ended_at: null,
+  }
+}
+
+async function refusal(db: Queries, accountId: string): Promise<Taken> {
+  const account = await db
+    .selectFrom('account')
+    .select(['posted', 'held'])
+    .where('id', '=', accountId)
+    .where('enabled', '=', true)
+    .executeTakeFirst()
+  if (account === undefined) return { outcome: 'no-account' }
+  return { outcome: 'no-funds', available: available(account) }
+}
+
+export type OpenHold = { readonly id: string; readonly accountId: string }
+export type Ended = { readonly amount: Nano; readonly keyId: string; readonly priceVersion: string }
+
+/**
+ * The compare-and-set that ends a hold: whoever gets the row books the money, in the same transaction. Everybody else
+ * gets undefined, and must book nothing.
+ */
+export async function endHold(
+  tx: Tx,
+  hold: OpenHold,
+  ending: { readonly state: Exclude<HoldState, 'open'>; readonly now: number },
+): Promise<Ended | undefined> {
+  const row = await tx
+    .updateTable('hold')
+    .set({ state: ending.state, ended_at: ending.now })
+    .where('id', '=', hold.id)
+    .where('account_id', '=', hold.accountId)
+    .where('state', '=', 'open')
+    .returning(['amount', 'key_id', 'price_version'])
+    .executeTakeFirst()
+  return row && { amount: row.amount, keyId: row.key_id, priceVersion: row.price_version }
+}
+
+/** What became of a hold that could not be ended again. */
+export async function holdState(tx: Tx, hold: OpenHold): Promise<HoldState | 'absent'> {
+  const row = await tx
+    .selectFrom('hold')
+    .select('state')
+    .where('id', '=', hold.id)
+    .where('account_id', '=', hold.accountId)
+    .executeTakeFirst()
+  return row?.state ?? 'absent'
+}
+
+/**
+ * Gives the held amount back and takes the charge. Last of a transaction: the account's row is the busy one. The hold's
+ * foreign key says that it is there.
+ */
+export function releaseOf(tx: Tx, accountId: string, held: Nano, charge: Nano): Write {
+  if (charge < 0n || charge > held) throw new Error(`a charge of ${charge} nano on a hold of ${held}`)
+  return tx
+    .updateTable('account')
+    .set((eb) => ({ posted: eb('posted', '-', charge), held: eb('held', '-', held) }))
+    .where('id', '=', accountId)
+}

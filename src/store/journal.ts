@@ -1,0 +1,50 @@
+import { type Nano, nano } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import { json } from './rows.ts'
+import type { Basis, Tx, TxnKind } from './schema.ts'
+import type { Write } from './together.ts'
+
+/** Money moved from some accounts to others: one txn and its entries, which sum to zero. */
+export type Posting = {
+  readonly id: string
+  readonly kind: TxnKind
+  readonly basis: Basis
+  readonly now: number
+  readonly entries: ReadonlyMap<string, Nano>
+  readonly holdId?: string
+  readonly priceVersion?: string
+  readonly usage?: Usage | null
+  readonly note?: string | null
+}
+
+/**
+ * The writes of a posting: double entry, never changed afterwards. The assertion stays on in production: an unbalanced posting is a bug in
+ * our arithmetic, and stopping is cheaper than a ledger that lies.
+ */
+export function postingOf(tx: Tx, posting: Posting): Write[] {
+  const entries = [...posting.entries].filter(([, amount]) => amount !== 0n)
+  const sum = entries.reduce((total, [, amount]) => total + amount, 0n)
+  if (sum !== 0n) throw new Error(`posting ${posting.id} is off by ${sum} nano`)
+
+  const txn = tx.insertInto('txn').values({
+    id: posting.id,
+    kind: posting.kind,
+    hold_id: posting.holdId ?? null,
+    price_version: posting.priceVersion ?? null,
+    usage: json(posting.usage ?? null),
+    basis: posting.basis,
+    note: posting.note ?? null,
+    created_at: posting.now,
+  })
+  if (entries.length === 0) return [txn]
+  const rows = entries.map(([account, amount]) => ({ txn_id: posting.id, account, amount }))
+  return [txn, tx.insertInto('entry').values(rows)]
+}
+
+/** Gathers entries: an account that is touched twice in one posting gets one row with the sum. */
+export class Entries extends Map<string, Nano> {
+  move(from: string, to: string, amount: Nano): void {
+    this.set(from, nano((this.get(from) ?? 0n) - amount))
+    this.set(to, nano((this.get(to) ?? 0n) + amount))
+  }
+}

@@ -1,0 +1,78 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, fundedAccount } from '../../test/support/ledger.ts'
+import { addAdminKey, anyAdminKey, hasAdminKey } from './admin-keys.ts'
+import { readRevision } from './audit.ts'
+import { changeKey, insertKey, keyByDigest, keyById, listKeys, revokeKey } from './keys.ts'
+import { claimSetting, readSetting } from './settings.ts'
+
+const key = { id: 'key_a', accountId, digest: 'd1', hint: 'wxyz', actor: 'test' }
+
+eachEngine('keys', (open) => {
+  test('a digest leads to the key and its account', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const made = await insertKey(store, { ...key, models: ['gpt-*'], metadata: { team: 'x' } })
+    const found = await keyByDigest(store.db, 'd1')
+    expect(found?.key).toEqual(made)
+    expect(found?.account).toMatchObject({ id: accountId, mode: 'sandbox', enabled: true, unlimited: false, cap: null })
+    expect(await keyByDigest(store.db, 'd2')).toBeUndefined()
+  })
+
+  test('needs an account, and a digest of its own', async () => {
+    const store = await open()
+    expect(insertKey(store, key)).rejects.toThrow()
+    await fundedAccount(store)
+    await insertKey(store, key)
+    expect(insertKey(store, { ...key, id: 'key_b' })).rejects.toThrow()
+    expect(await keyById(store.db, 'key_b')).toBeUndefined()
+  })
+
+  test('changes what is given, until it is revoked for good', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await insertKey(store, { ...key, limits: { concurrent: 2 }, expiresAt: 7 })
+    const before = await readRevision(store.db)
+    const changed = await changeKey(store, { id: 'key_a', actor: 'admin', name: 'new', expiresAt: null })
+    expect(changed).toMatchObject({ name: 'new', expiresAt: null, limits: { concurrent: 2 }, enabled: true })
+    expect(await changeKey(store, { id: 'key_a', actor: 'admin' })).toEqual(changed)
+
+    expect(await revokeKey(store, { id: 'key_a', actor: 'admin' })).toBe(true)
+    expect(await revokeKey(store, { id: 'key_a', actor: 'admin' })).toBe(false)
+    expect(await changeKey(store, { id: 'key_a', actor: 'admin', enabled: true })).toBeUndefined()
+    expect((await keyByDigest(store.db, 'd1'))?.key).toMatchObject({ enabled: false, revokedAt: expect.any(Number) })
+    expect(await readRevision(store.db)).toBe(before + 3)
+  })
+
+  test('are listed for one account, or for all', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await fundedAccount(store, { id: 'acc_b' })
+    await insertKey(store, key)
+    await insertKey(store, { ...key, id: 'key_b', accountId: 'acc_b', digest: 'd2' })
+    const ids = async (scope: Parameters<typeof listKeys>[1]['scope'], after = '') =>
+      (await listKeys(store.db, { scope, limit: 9, after })).map(({ id }) => id)
+    expect(await ids({ accountId })).toEqual(['key_a'])
+    expect(await ids('every-account')).toEqual(['key_a', 'key_b'])
+    expect(await ids('every-account', 'key_a')).toEqual(['key_b'])
+  })
+
+  test('an admin key is known by its digest', async () => {
+    const store = await open()
+    expect(await anyAdminKey(store.db)).toBe(false)
+    await addAdminKey(store, 'x')
+    await addAdminKey(store, 'x')
+    expect([await anyAdminKey(store.db), await hasAdminKey(store.db, 'x'), await hasAdminKey(store.db, 'y')]).toEqual([
+      true,
+      true,
+      false,
+    ])
+  })
+
+  test('of several that claim a setting at once, one decides', async () => {
+    const store = await open()
+    const claims = await Promise.all(['a', 'b', 'c'].map((value) => claimSetting(store.db, 'first', value)))
+    expect(new Set(claims).size).toBe(1)
+    expect(await readSetting(store.db, 'first')).toBe(claims[0] ?? '')
+  })
+})

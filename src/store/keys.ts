@@ -1,0 +1,237 @@
+import type { Selectable } from 'kysely'
+import { type Cap, describeCap, toCap } from './accounts.ts'
+import { type Actor, recordChange } from './audit.ts'
+import type { Store } from './open.ts'
+import { json } from './rows.ts'
+import type { ApiKeyTable, KeyLimits, Metadata, Mode, Queries, Scope } from './schema.ts'
+
+export type ApiKey = {
+  readonly id: string
+  readonly accountId: string
+  /** The last four characters, for recognising a key that is never shown again. */
+  readonly hint: string
+  readonly name: string
+  /** Exact ids or globs; null is every model. */
+  readonly models: readonly string[] | null
+  readonly limits: KeyLimits | null
+  readonly cap: Cap | null
+  readonly expiresAt: number | null
+  readonly enabled: boolean
+  readonly revokedAt: number | null
+  readonly metadata: Metadata
+  readonly createdAt: number
+}
+
+/** What authentication needs to know of a key's account; the balance is asked when money is held. */
+export type KeyAccount = {
+  readonly id: string
+  readonly name: string
+  readonly mode: Mode
+  readonly unlimited: boolean
+  readonly enabled: boolean
+  readonly cap: Cap | null
+}
+
+export type NewKey = {
+  readonly id: string
+  readonly accountId: string
+  /** Hex of the keyed hash. The key itself never comes here. */
+  readonly digest: string
+  readonly hint: string
+  readonly actor: Actor
+  readonly name?: string
+  readonly models?: readonly string[] | null
+  readonly limits?: KeyLimits | null
+  readonly cap?: Cap | null
+  readonly expiresAt?: number | null
+  readonly metadata?: Metadata
+}
+
+/** Rejects an account that is not there (by the foreign key) and a digest that is. */
+export async function insertKey(store: Store, key: NewKey): Promise<ApiKey> {
+  return store.transaction(async (tx) => {
+    const now = store.now()
+    const row = await tx
+      .insertInto('api_key')
+      .values({
+        id: key.id,
+        account_id: key.accountId,
+        digest: key.digest,
+        hint: key.hint,
+        name: key.name ?? '',
+        models: json(key.models ?? null),
+        limits: json(key.limits ?? null),
+        cap_amount: key.cap?.amount ?? null,
+        cap_period: key.cap?.period ?? null,
+        expires_at: key.expiresAt ?? null,
+        enabled: true,
+        revoked_at: null,
+        metadata: json(key.metadata ?? {}),
+        created_at: now,
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await recordChange(tx, {
+      at: now,
+      actor: key.actor,
+      action: 'key.create',
+      subject: key.id,
+      detail: { account: key.accountId, hint: key.hint },
+    })
+    return toKey(row)
+  })
+}
+
+/** The one question of authentication. The answer may be disabled, expired or revoked: the caller judges. */
+export async function keyByDigest(
+  db: Queries,
+  digest: string,
+): Promise<{ key: ApiKey; account: KeyAccount } | undefined> {
+  const row = await db
+    .selectFrom('api_key')
+    .innerJoin('account', 'account.id', 'api_key.account_id')
+    .selectAll('api_key')
+    .select([
+      'account.name as account_name',
+      'account.mode as account_mode',
+      'account.unlimited as account_unlimited',
+      'account.enabled as account_enabled',
+      'account.cap_amount as account_cap_amount',
+      'account.cap_period as account_cap_period',
+    ])
+    .where('api_key.digest', '=', digest)
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  const account: KeyAccount = {
+    id: row.account_id,
+    name: row.account_name,
+    mode: row.account_mode,
+    unlimited: row.account_unlimited,
+    enabled: row.account_enabled,
+    cap: toCap({ cap_amount: row.account_cap_amount, cap_period: row.account_cap_period }),
+  }
+  return { key: toKey(row), account }
+}
+
+export async function keyById(db: Queries, id: string): Promise<ApiKey | undefined> {
+  const row = await db.selectFrom('api_key').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toKey(row)
+}
+
+/** By id, ascending; `after` is the last id of the page before. */
+export async function listKeys(
+  db: Queries,
+  page: { readonly scope: Scope; readonly limit: number; readonly after?: string },
+): Promise<ApiKey[]> {
+  let query = db.selectFrom('api_key').selectAll().orderBy('id').limit(page.limit)
+  if (page.scope !== 'every-account') query = query.where('account_id', '=', page.scope.accountId)
+  if (page.after !== undefined) query = query.where('id', '>', page.after)
+  return (await query.execute()).map(toKey)
+}
+
+export type KeyChange = {
+  readonly id: string
+  readonly actor: Actor
+  readonly name?: string
+  readonly models?: readonly string[] | null
+  readonly limits?: KeyLimits | null
+  readonly cap?: Cap | null
+  readonly expiresAt?: number | null
+  readonly enabled?: boolean
+  readonly metadata?: Metadata
+}
+
+/** Only what is given changes. A revoked key stays as it is: undefined, as if it were not there. */
+export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey | undefined> {
+  return store.transaction(async (tx) => {
+    const { cap } = change
+    const row = await tx
+      .updateTable('api_key')
+      .set({
+        ...(change.name !== undefined && { name: change.name }),
+        ...(change.models !== undefined && { models: json(change.models) }),
+        ...(change.limits !== undefined && { limits: json(change.limits) }),
+        ...(cap !== undefined && { cap_amount: cap?.amount ?? null, cap_period: cap?.period ?? null }),
+        ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
+        ...(change.metadata !== undefined && { metadata: json(change.metadata) }),
+        ...(change.enabled !== undefined && { enabled: change.enabled }),
+        // An update must set something, also when nothing was given.
+        id: change.id,
+      })
+      .where('id', '=', change.id)
+      .where('revoked_at', 'is', null)
+      .returningAll()
+      .executeTakeFirst()
+    if (row === undefined) return undefined
+    await recordChange(tx, {
+      at: store.now(),
+      actor: change.actor,
+      action: 'key.change',
+      subject: change.id,
+      detail: {
+        ...(change.name !== undefined && { name: change.name }),
+        ...(change.models !== undefined && { models: change.models }),
+        ...(change.limits !== undefined && { limits: JSON.stringify(change.limits) }),
+        ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
+        ...(change.expiresAt !== undefined && { expiresAt: change.expiresAt }),
+        ...(change.enabled !== undefined && { enabled: change.enabled }),
+      },
+    })
+    return toKey(row)
+  })
+}
+
+/** For good; the row stays for the records that name it. Says whether this call did it. */
+export async function revokeKey(
+  store: Store,
+  revocation: { readonly id: string; readonly actor: Actor },
+): Promise<boolean> {
+  return store.transaction(async (tx) => {
+    const now = store.now()
+    const row = await tx
+      .updateTable('api_key')
+      .set({ revoked_at: now, enabled: false })
+      .where('id', '=', revocation.id)
+      .where('revoked_at', 'is', null)
+      .returning('hint')
+      .executeTakeFirst()
+    if (row === undefined) return false
+    await recordChange(tx, {
+      at: now,
+      actor: revocation.actor,
+      action: 'key.revoke',
+      subject: revocation.id,
+      detail: { hint: row.hint },
+    })
+    return true
+  })
+}
+
+/** A key that the operator gives again at a start is valid again, also after it was revoked. */
+export async function reinstateKey(
+  store: Store,
+  reinstatement: { readonly id: string; readonly actor: Actor },
+): Promise<void> {
+  const { id, actor } = reinstatement
+  await store.transaction(async (tx) => {
+    await tx.updateTable('api_key').set({ revoked_at: null, enabled: true }).where('id', '=', id).execute()
+    await recordChange(tx, { at: store.now(), actor, action: 'key.reinstate', subject: id, detail: {} })
+  })
+}
+
+function toKey(row: Selectable<ApiKeyTable>): ApiKey {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    hint: row.hint,
+    name: row.name,
+    models: row.models,
+    limits: row.limits,
+    cap: toCap(row),
+    expiresAt: row.expires_at,
+    enabled: row.enabled,
+    revokedAt: row.revoked_at,
+    metadata: row.metadata,
+    createdAt: row.created_at,
+  }
+}

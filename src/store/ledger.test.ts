@@ -1,0 +1,282 @@
+import { expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { eachEngine } from '../../test/support/engines.ts'
+import {
+  accountId,
+  attemptOf,
+  balances,
+  fundedAccount,
+  holdOf,
+  requestOf,
+  settlementOf,
+} from '../../test/support/ledger.ts'
+import { nano } from '../base/money.ts'
+import { accountById, changeAccount } from './accounts.ts'
+import { checkLedger } from './check.ts'
+import { takeHold, takeHoldIn } from './holds.ts'
+import { Entries, postingOf } from './journal.ts'
+import { recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
+import type { Store } from './open.ts'
+import { together } from './together.ts'
+import { requestById } from './usage.ts'
+
+async function funds(store: Store) {
+  const account = await accountById(store.db, accountId)
+  return account && { posted: account.posted, held: account.held }
+}
+const amounts = (posted: bigint, held: bigint) => ({ posted: nano(posted), held: nano(held) })
+
+eachEngine('a hold', (open) => {
+  test('sets money aside, and says what is left when there is not enough', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    expect(await takeHold(store, holdOf('a', 70n))).toEqual({ outcome: 'held' })
+    expect(await takeHold(store, holdOf('b', 31n))).toEqual({ outcome: 'no-funds', available: nano(30n) })
+    expect(await takeHold(store, holdOf('c', 30n))).toEqual({ outcome: 'held' })
+    expect(await funds(store)).toEqual(amounts(100n, 100n))
+  })
+
+  test('is refused on an account that is not there or not enabled', async () => {
+    const store = await open()
+    expect(await takeHold(store, holdOf('a', 0n))).toEqual({ outcome: 'no-account' })
+    await fundedAccount(store)
+    await changeAccount(store, { id: accountId, actor: 'test', enabled: false })
+    expect(await takeHold(store, holdOf('a', 1n))).toEqual({ outcome: 'no-account' })
+  })
+
+  test('with the same id a second time fails whole', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 10n))
+    expect(takeHold(store, holdOf('a', 10n))).rejects.toThrow()
+    expect(await funds(store)).toEqual(amounts(1_000n, 10n))
+    expect(takeHold(store, holdOf('b', -1n))).rejects.toThrow('negative')
+  })
+
+  test('of 100 at once on a balance for 30, exactly 30 get through', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 30n * 7n })
+    const taken = await Promise.all(Array.from({ length: 100 }, (_, at) => takeHold(store, holdOf(`h${at}`, 7n))))
+    expect(taken.filter((one) => one.outcome === 'held')).toHaveLength(30)
+    expect(await funds(store)).toEqual(amounts(210n, 210n))
+  }, 30_000)
+
+  test('of an unlimited account is metered and never refused', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 0n, unlimited: true })
+    expect(await takeHold(store, holdOf('a', 50n))).toEqual({ outcome: 'held' })
+    await settleHold(store, settlementOf('a', 40n))
+    expect(await funds(store)).toEqual(amounts(-40n, 0n))
+  })
+
+  test('taken inside a transaction that fails was never taken', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const failing = store.transaction(async (tx) => {
+      await takeHoldIn(tx, holdOf('a', 10n), store.now())
+      throw new Error('the task could not be made')
+    })
+    expect(failing).rejects.toThrow('the task')
+    expect(await funds(store)).toEqual(amounts(1_000n, 0n))
+  })
+})
+
+eachEngine('settling', (open) => {
+  test('charges the price, gives the rest back, and books both sides', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    const failed = attemptOf('1', 7n, { delivered: false, status: 500 })
+    const delivered = attemptOf('2', 40n, { vendor: 'ark' })
+    const settled = await settleHold(store, settlementOf('a', 60n, { attempts: [failed, delivered] }))
+    expect(settled).toEqual({ outcome: 'settled', charge: nano(60n), excess: nano(0n) })
+    expect(await funds(store)).toEqual(amounts(940n, 0n))
+    expect(await balances(store)).toEqual({
+      promo: nano(-1_000n),
+      'cust:acc_a': nano(940n),
+      'revenue:gpt-x': nano(60n),
+      'cost:ark': nano(-40n),
+      'payable:ark': nano(40n),
+      'platform:loss': nano(-7n),
+      'payable:openai': nano(7n),
+    })
+    const record = await requestById(store.db, { scope: { accountId }, id: 'req_a' })
+    expect(record?.request).toMatchObject({ cost: nano(60n), basis: 'vendor', usage: { input: 3, output: 4 } })
+    expect(record?.attempts.map((attempt) => attempt.vendorCost)).toEqual([nano(7n), nano(40n)])
+  })
+
+  test('attempts at one vendor share one row', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    const attempts = [attemptOf('1', 5n), attemptOf('2', 6n), attemptOf('3', 7n, { delivered: false })]
+    await settleHold(store, settlementOf('a', 20n, { attempts }))
+    const { 'cost:openai': cost, 'payable:openai': payable, 'platform:loss': loss } = await balances(store)
+    expect([cost, payable, loss]).toEqual([nano(-11n), nano(18n), nano(-7n)])
+  })
+
+  test.each([
+    { name: 'is our loss', basis: 'vendor', to: undefined, revenue: 110n, 'platform:loss': -10n, suspense: 0n },
+    {
+      name: 'can wait in suspense',
+      basis: 'vendor',
+      to: 'suspense',
+      revenue: 110n,
+      'platform:loss': 0n,
+      suspense: -10n,
+    },
+    {
+      name: 'of an estimate is nothing',
+      basis: 'estimated',
+      to: undefined,
+      revenue: 100n,
+      'platform:loss': 0n,
+      suspense: 0n,
+    },
+  ] as const)('what exceeds the hold $name', async ({ basis, to, revenue, ...expected }) => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    await takeHold(store, holdOf('a', 100n))
+    const settled = await settleHold(store, settlementOf('a', 110n, { basis, ...(to && { excessTo: to }) }))
+    expect(settled).toMatchObject({ outcome: 'settled', charge: nano(100n) })
+    expect(await funds(store)).toEqual(amounts(0n, 0n))
+    const booked = await balances(store)
+    expect(booked['revenue:gpt-x']).toBe(nano(revenue))
+    expect(booked['platform:loss'] ?? 0n).toBe(expected['platform:loss'])
+    expect(booked['suspense'] ?? 0n).toBe(expected.suspense)
+  })
+
+  test('nothing used is nothing paid, by the vendor’s word', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    expect(await settleHold(store, settlementOf('a', 0n))).toMatchObject({ outcome: 'settled', charge: nano(0n) })
+    expect(await funds(store)).toEqual(amounts(1_000n, 0n))
+  })
+
+  test('happens once, whoever else tries to end the hold, one after another or at once', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    const hold = { id: 'a', accountId }
+    const endings = await Promise.all([
+      settleHold(store, settlementOf('a', 60n)),
+      settleHold(store, settlementOf('a', 60n)),
+      voidHold(store, { hold, request: requestOf('a') }),
+    ])
+    expect(endings.filter((ending) => ending.outcome === 'already-ended')).toHaveLength(2)
+    const state = endings[2].outcome === 'voided' ? 'void' : 'settled'
+    expect(await settleHold(store, settlementOf('a', 60n))).toEqual({ outcome: 'already-ended', state })
+    expect(await voidHold(store, { hold })).toEqual({ outcome: 'already-ended', state })
+    expect(await funds(store)).toEqual(amounts(state === 'void' ? 1_000n : 940n, 0n))
+  })
+
+  test('another account cannot end the hold', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await fundedAccount(store, { id: 'acc_b' })
+    await takeHold(store, holdOf('a', 100n))
+    const theft = { hold: { id: 'a', accountId: 'acc_b' } }
+    const absent = { outcome: 'already-ended', state: 'absent' } as const
+    expect(await settleHold(store, settlementOf('a', 60n, theft))).toEqual(absent)
+    expect(await voidHold(store, theft)).toEqual(absent)
+    expect(await funds(store)).toEqual(amounts(1_000n, 100n))
+  })
+
+  test('inside a transaction that fails leaves the hold open and nothing booked', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    const failing = store.transaction(async (tx) => {
+      await settleHoldIn(tx, settlementOf('a', 60n, { attempts: [attemptOf('1', 5n)] }), store.now())
+      throw new Error('the task ended otherwise')
+    })
+    expect(failing).rejects.toThrow('otherwise')
+    expect(await funds(store)).toEqual(amounts(1_000n, 100n))
+    expect(await requestById(store.db, { scope: 'every-account', id: 'req_a' })).toBeUndefined()
+  })
+
+  test('completes the record of a task that was accepted before', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    for (const id of ['a', 'b']) await takeHold(store, holdOf(id, 100n, { kind: 'task' }))
+    const request = requestOf('task', { capability: 'video' })
+    await settleHold(store, settlementOf('a', 0n, { request, usage: null }))
+    await settleHold(store, settlementOf('b', 60n, { request, usage: { request: 1 } }))
+    const record = await requestById(store.db, { scope: { accountId }, id: 'req_task' })
+    expect(record?.request).toMatchObject({ cost: nano(60n), usage: { request: 1 } })
+  })
+})
+
+eachEngine('voiding', (open) => {
+  test('gives all of it back; what vendors charged is our loss', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    const attempts = [attemptOf('1', 5n), attemptOf('2', 0n, { status: 0 })]
+    const voided = await voidHold(store, {
+      hold: { id: 'a', accountId },
+      request: requestOf('a', { status: 502 }),
+      attempts,
+    })
+    expect(voided).toEqual({ outcome: 'voided' })
+    expect(await funds(store)).toEqual(amounts(1_000n, 0n))
+    expect(await balances(store)).toMatchObject({ 'platform:loss': nano(-5n), 'payable:openai': nano(5n) })
+    const record = await requestById(store.db, { scope: { accountId }, id: 'req_a' })
+    expect(record?.request).toMatchObject({ status: 502, cost: nano(0n), basis: 'policy_zero' })
+    expect(record?.attempts).toHaveLength(2)
+  })
+
+  test('recovery frees what is overdue, at a start all that requests held, and never a task', async () => {
+    const clock = { now: () => 1_000 }
+    const store = await open({ clock })
+    await fundedAccount(store)
+    await takeHold(store, holdOf('late', 1n, { deadline: 1_500 }))
+    await takeHold(store, holdOf('running', 2n, { deadline: 9_000 }))
+    await takeHold(store, holdOf('task', 4n, { deadline: 1_500, kind: 'task' }))
+    expect(await recoverHolds(store, { now: 1_400 })).toEqual([])
+    expect(await recoverHolds(store, { now: 2_000 })).toEqual(['late'])
+    expect(await funds(store)).toEqual(amounts(1_000n, 6n))
+    expect(await recoverAll(store)).toEqual(['running'])
+    expect(await recoverAll(store)).toEqual([])
+    expect(await funds(store)).toEqual(amounts(1_000n, 4n))
+  })
+})
+
+eachEngine('the books', (open) => {
+  test('an unbalanced posting is refused', async () => {
+    const store = await open()
+    const entries = new Entries([['promo', nano(5n)]])
+    const posting = { id: 'x', kind: 'correction', basis: 'manual', now: 1, entries } as const
+    expect(store.transaction((tx) => together(tx, postingOf(tx, posting)))).rejects.toThrow('off by 5')
+  })
+
+  test('each broken rule is found and named', async () => {
+    const store = await open({ books: 'unchecked', clock: { now: () => 2_000 } })
+    const { db } = store
+    await fundedAccount(store)
+    for (const id of ['settled', 'late', 'twice']) await takeHold(store, holdOf(id, 10n, { deadline: 3_000 }))
+    await settleHold(store, settlementOf('settled', 10n))
+    expect(await checkLedger(store)).toEqual([])
+
+    await sql`insert into entry (txn_id, account, amount) values ('settled', 'promo', 3)`.execute(db)
+    await sql`update account set posted = posted + 1, held = held + 5`.execute(db)
+    await sql`update hold set deadline = 1000 where id = 'late'`.execute(db)
+    await sql`update hold set amount = 4 where id = 'settled'`.execute(db)
+    await sql`insert into txn (id, kind, hold_id, basis, created_at) values
+      ('x', 'settle', 'twice', 'vendor', 1), ('y', 'loss', 'twice', 'vendor', 1)`.execute(db)
+    await sql`insert into entry (txn_id, account, amount) values ('x', 'cust:nobody', 2), ('x', 'promo', -2)`.execute(
+      db,
+    )
+    const found = (await checkLedger(store)).map(({ rule, subject }) => `${rule} ${subject}`)
+    expect(found.toSorted()).toEqual([
+      'I1 settled',
+      'I2 acc_a',
+      'I2 nobody',
+      'I3 acc_a',
+      'I4 late',
+      'I4 twice',
+      'I5 settled',
+    ])
+  })
+})

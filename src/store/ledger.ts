@@ -1,0 +1,127 @@
+import { type Nano, nano, zeroNano } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import { endHold, holdState, type OpenHold, releaseOf } from './holds.ts'
+import { Entries, postingOf } from './journal.ts'
+import type { Store } from './open.ts'
+import { type AttemptRecord, attemptRecords, type RequestRecord, requestRecord } from './requests.ts'
+import type { Basis, HoldState, Queries, Tx } from './schema.ts'
+import { together, type Write } from './together.ts'
+
+export type Settlement = {
+  readonly hold: OpenHold
+  /** What the usage costs at the pinned price. The customer pays it up to the hold. */
+  readonly price: Nano
+  readonly basis: Exclude<Basis, 'policy_zero'>
+  readonly usage: Usage | null
+  readonly request: RequestRecord
+  readonly attempts: readonly AttemptRecord[]
+  /** Who bears what the vendor reports beyond the hold: we, or nobody yet where the report cannot be true. */
+  readonly excessTo?: 'platform:loss' | 'suspense'
+}
+
+/** `already-ended` changes nothing: somebody else booked this hold, or there is none. */
+export type AlreadyEnded = { outcome: 'already-ended'; state: HoldState | 'absent' }
+export type Settled = { outcome: 'settled'; charge: Nano; excess: Nano } | AlreadyEnded
+
+export async function settleHold(store: Store, settlement: Settlement): Promise<Settled> {
+  return store.transaction((tx) => settleHoldIn(tx, settlement, store.now()))
+}
+
+/** For callers that end something else in the same commit, such as a video task. */
+export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number): Promise<Settled> {
+  const { hold, price, basis, usage, request, attempts } = settlement
+  if (price < 0n) throw new Error(`the price of hold ${hold.id} is negative`)
+  const ended = await endHold(tx, hold, { state: 'settled', now })
+  if (ended === undefined) return { outcome: 'already-ended', state: await holdState(tx, hold) }
+
+  const charge = price < ended.amount ? price : ended.amount
+  // A vendor's number beyond the hold is a cost somebody bears; an estimate beyond it was only a guess.
+  const excess = nano(basis === 'estimated' ? 0n : price - charge)
+
+  const entries = new Entries()
+  entries.move(`cust:${hold.accountId}`, `revenue:${request.model}`, charge)
+  entries.move(settlement.excessTo ?? 'platform:loss', `revenue:${request.model}`, excess)
+  for (const { vendor, vendorCost, delivered } of attempts) {
+    entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
+  }
+  const { priceVersion } = ended
+  await together(tx, [
+    ...postingOf(tx, { id: hold.id, kind: 'settle', holdId: hold.id, priceVersion, usage, basis, now, entries }),
+    requestRecord(tx, hold.accountId, request, { cost: charge, basis, usage }),
+    ...attemptRecords(tx, request.id, attempts),
+    releaseOf(tx, hold.accountId, ended.amount, charge),
+  ])
+  return { outcome: 'settled', charge, excess }
+}
+
+export type Voiding = {
+  readonly hold: OpenHold
+  /** Absent in recovery: nobody knows any more what was answered. */
+  readonly request?: RequestRecord
+  /** What they cost is our loss, since nothing was delivered. */
+  readonly attempts?: readonly AttemptRecord[]
+  readonly note?: string
+}
+
+export type Voided = { outcome: 'voided' } | AlreadyEnded
+
+export async function voidHold(store: Store, voiding: Voiding): Promise<Voided> {
+  return store.transaction((tx) => voidHoldIn(tx, voiding, store.now()))
+}
+
+export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise<Voided> {
+  const { hold, request, attempts = [] } = voiding
+  const ended = await endHold(tx, hold, { state: 'void', now })
+  if (ended === undefined) return { outcome: 'already-ended', state: await holdState(tx, hold) }
+
+  const writes: Write[] = []
+  if (attempts.some((attempt) => attempt.vendorCost !== 0n)) {
+    const entries = new Entries()
+    for (const { vendor, vendorCost } of attempts) entries.move('platform:loss', `payable:${vendor}`, vendorCost)
+    const { priceVersion } = ended
+    const note = voiding.note ?? null
+    const loss = { id: hold.id, kind: 'loss', holdId: hold.id, priceVersion, basis: 'policy_zero', note } as const
+    writes.push(...postingOf(tx, { ...loss, now, entries }))
+  }
+  if (request !== undefined) {
+    writes.push(requestRecord(tx, hold.accountId, request, { cost: zeroNano, basis: 'policy_zero', usage: null }))
+    writes.push(...attemptRecords(tx, request.id, attempts))
+  }
+  await together(tx, [...writes, releaseOf(tx, hold.accountId, ended.amount, zeroNano)])
+  return { outcome: 'voided' }
+}
+
+// Bounds the memory of recovery, not its work.
+const recoveryPage = 500
+
+/** Voids requests that nobody can be working on any more. Tasks are theirs who poll them. Gives the ids voided. */
+export async function recoverHolds(store: Store, { now }: { readonly now: number }): Promise<string[]> {
+  return recover(store, () => openRequestHolds(store.db).where('deadline', '<', now).execute())
+}
+
+/** At the start of the only node there is: whoever held these is dead. */
+export async function recoverAll(store: Store): Promise<string[]> {
+  return recover(store, () => openRequestHolds(store.db).execute())
+}
+
+function openRequestHolds(db: Queries) {
+  return db
+    .selectFrom('hold')
+    .select(['id', 'account_id'])
+    .where('state', '=', 'open')
+    .where('kind', '=', 'request')
+    .orderBy('deadline')
+    .limit(recoveryPage)
+}
+
+async function recover(store: Store, next: () => Promise<{ id: string; account_id: string }[]>): Promise<string[]> {
+  const voided: string[] = []
+  for (let page = await next(); page.length > 0; page = await next()) {
+    // One by one: several nodes may recover at once, and each hold is decided by its own compare-and-set.
+    for (const { id, account_id: accountId } of page) {
+      const { outcome } = await voidHold(store, { hold: { id, accountId }, note: 'recovered' })
+      if (outcome === 'voided') voided.push(id)
+    }
+  }
+  return voided
+}

@@ -1,0 +1,158 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { eachEngine } from '../../test/support/engines.ts'
+import { sharedPostgres } from '../../test/support/postgres.ts'
+import { isUnavailable } from './faults.ts'
+import { openStore } from './open.ts'
+import { readSetting, writeSetting } from './settings.ts'
+
+eachEngine('opening', (open, place, engine) => {
+  test('migrates from nothing, and again without harm', async () => {
+    const at = await place('empty')
+    const first = await open({ at })
+    await writeSetting(first.db, 'kept', 'yes')
+    const second = await open({ at })
+    expect(await readSetting(second.db, 'kept')).toBe('yes')
+  })
+
+  test('several nodes may start at once', async () => {
+    const at = await place('empty')
+    const stores = await Promise.all(Array.from({ length: 5 }, () => open({ at })))
+    const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(stores[0]?.db ?? fail())
+    expect(rows.map((row) => row.name)).toEqual(['0001-ledger'])
+  })
+
+  test('a database that a newer version migrated further is taken as it is', async () => {
+    const at = await place('empty')
+    const store = await open({ at })
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(store.db)
+    const older = await open({ at })
+    await older.ping()
+  })
+
+  test('a query beside an open transaction neither sees it nor falls into it', async () => {
+    const store = await open()
+    const entered = Promise.withResolvers<void>()
+    const resume = Promise.withResolvers<void>()
+    const failing = store.transaction(async (tx) => {
+      await writeSetting(tx, 'inside', 'lost')
+      entered.resolve()
+      await resume.promise
+      throw new Error('rolled back')
+    })
+    await entered.promise
+    // On SQLite these wait for the one connection; on PostgreSQL they take another.
+    const write = writeSetting(store.db, 'outside', 'kept')
+    const read = readSetting(store.db, 'inside')
+    resume.resolve()
+    expect(failing).rejects.toThrow('rolled back')
+    await write
+    expect(await read).toBeUndefined()
+    expect(await readSetting(store.db, 'outside')).toBe('kept')
+    expect(await readSetting(store.db, 'inside')).toBeUndefined()
+  })
+
+  test('a snapshot cannot write where the engine can tell', async () => {
+    const store = await open()
+    const write = store.snapshot((tx) => writeSetting(tx, 'a', 'b'))
+    if (engine === 'postgres') expect(write).rejects.toThrow('read-only')
+    else await write
+  })
+
+  test('the journal is append-only', async () => {
+    const store = await open({ books: 'unchecked' })
+    const { db } = store
+    await sql`insert into txn (id, kind, basis, created_at) values ('t', 'credit', 'manual', 1)`.execute(db)
+    await sql`insert into entry (txn_id, account, amount) values ('t', 'promo', 5)`.execute(db)
+    for (const table of ['txn', 'entry'] as const) {
+      const column = table === 'txn' ? 'id' : 'txn_id'
+      const refused = [
+        sql`update ${sql.table(table)} set ${sql.ref(column)} = 'x'`,
+        sql`delete from ${sql.table(table)}`,
+        engine === 'sqlite'
+          ? sql`insert or replace into ${sql.table(table)} select * from ${sql.table(table)}`
+          : sql`truncate ${sql.table(table)} cascade`,
+      ]
+      for (const statement of refused) expect(statement.execute(db)).rejects.toThrow('append-only')
+    }
+    expect(await db.selectFrom('entry').select('amount').executeTakeFirst()).toEqual({ amount: 5n as never })
+  })
+})
+
+describe('beside a running gateway', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-beside-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('another process writes to the same SQLite file, and neither is told that it is busy', async () => {
+    const file = join(folder, 'turnpike.db')
+    const store = await openStore({ file })
+    const rounds = 200
+    const script = join(import.meta.dir, '../../test/support/write-settings.ts')
+    const other = Bun.spawn([process.execPath, script, file, String(rounds)], { stdout: 'pipe', stderr: 'pipe' })
+    for (let round = 0; round < rounds; round++) {
+      // Reads before it writes: the pattern that cannot wait for a lock unless it took it at the start.
+      await store.transaction(async (tx) => {
+        const before = Number((await readSetting(tx, 'counter')) ?? '0')
+        await writeSetting(tx, 'counter', String(before + 1))
+      })
+    }
+    expect(await new Response(other.stderr).text()).toBe('')
+    expect(await other.exited).toBe(0)
+    expect(await readSetting(store.db, 'counter')).toBe(String(2 * rounds))
+    await store.close()
+  })
+})
+
+describe('a PostgreSQL that does not answer', () => {
+  test('is told apart from a wrong query', async () => {
+    const unreachable = await openStore({ url: 'postgres://turnpike@127.0.0.1:1/none' }).catch(
+      (error: unknown) => error,
+    )
+    expect(isUnavailable(unreachable)).toBe(true)
+
+    const server = await sharedPostgres()
+    const store = await openStore({ url: await server.freshDatabase() })
+    const wrong = await sql`select nothing`.execute(store.db).catch((error: unknown) => error)
+    expect(isUnavailable(wrong)).toBe(false)
+    await store.close()
+  })
+
+  test('ends every wait within two seconds, and works again when it does', async () => {
+    const server = await sharedPostgres()
+    const store = await openStore({ url: await server.freshDatabase() })
+    await store.ping()
+    const [backend] = (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(store.db.withoutPlugins()))
+      .rows
+    process.kill(server.pid, 'SIGSTOP')
+    process.kill(backend?.pid ?? 0, 'SIGSTOP')
+    const began = performance.now()
+    const failures = await Promise.all(
+      Array.from({ length: 3 }, () =>
+        store.ping().then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      ),
+    )
+    const took = performance.now() - began
+    process.kill(server.pid, 'SIGCONT')
+    process.kill(backend?.pid ?? 0, 'SIGCONT')
+    expect(failures.map(isUnavailable)).toEqual([true, true, true])
+    expect(took).toBeLessThan(2_500)
+    while (
+      await store.ping().then(
+        () => false,
+        () => true,
+      )
+    )
+      continue
+    await store.close()
+  })
+})
+
+function fail(): never {
+  throw new Error('nothing was opened')
+}

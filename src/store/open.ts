@@ -1,0 +1,91 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Dialect, Kysely, sql } from 'kysely'
+import { type Clock, systemClock } from '../base/clock.ts'
+import { migrate } from './migrate.ts'
+import { openPostgres } from './postgres.ts'
+import { SameRows } from './rows.ts'
+import type { Queries, Schema, Tx } from './schema.ts'
+import { openSqlite } from './sqlite.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+export type StoreOptions = {
+  /** `postgres://…`; wins over `file`. */
+  readonly url?: string
+  /** A path, or `:memory:`. */
+  readonly file?: string
+  readonly clock?: Pick<Clock, 'now'>
+}
+
+export type Store = {
+  readonly engine: Engine
+  /**
+   * Never use it inside the `work` of a transaction: on SQLite there is one connection, and the query would wait for
+   * the very transaction it stands in.
+   */
+  readonly db: Queries
+  /** Unix milliseconds. */
+  now(): number
+  /** All of it or nothing. On SQLite transactions run one after another, and plain queries wait for the open one. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Reads one state of everything, without holding up writers; may take longer than a request's queries may. */
+  snapshot<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens and migrates the database. Rejects while PostgreSQL is not to be reached: `isUnavailable` tells, try again. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const clock = options.clock ?? systemClock
+  if (options.url !== undefined) return openOnPostgres(options.url, clock)
+  if (options.file !== undefined) return openOnSqlite(options.file, clock)
+  throw new Error('openStore needs a url or a file')
+}
+
+async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<Store> {
+  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const db = connect(openSqlite(file))
+  await migrate(db, 'sqlite')
+  return {
+    engine: 'sqlite',
+    db,
+    now: () => clock.now(),
+    transaction: (work) => db.transaction().execute(work),
+    snapshot: (work) => db.transaction().setAccessMode('read only').execute(work),
+    ping: () => ping(db),
+    close: () => db.destroy(),
+  }
+}
+
+async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>): Promise<Store> {
+  const migration = connect(openPostgres(url, 'migration'))
+  try {
+    await migrate(migration, 'postgres')
+  } finally {
+    await migration.destroy()
+  }
+  const db = connect(openPostgres(url, 'requests'))
+  const reports = connect(openPostgres(url, 'reports'))
+  return {
+    engine: 'postgres',
+    db,
+    now: () => clock.now(),
+    transaction: (work) => db.transaction().execute(work),
+    snapshot: (work) =>
+      reports.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
+    ping: () => ping(db),
+    close: async () => {
+      await Promise.all([db.destroy(), reports.destroy()])
+    },
+  }
+}
+
+function connect(dialect: Dialect): Queries {
+  return new Kysely<Schema>({ dialect, plugins: [new SameRows()] })
+}
+
+async function ping(db: Queries): Promise<void> {
+  await sql`select 1`.execute(db.withoutPlugins())
+}

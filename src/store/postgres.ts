@@ -1,0 +1,56 @@
+import { type Dialect, PostgresDialect } from 'kysely'
+import { Pool, type PoolConfig, types } from 'pg'
+
+// PostgreSQL's own default is 100 connections in all; several nodes and an operator's tools share them.
+const requestConnectionsMax = 20
+// For a request's path: a database that takes longer is as good as gone, and the gateway answers 503.
+const connectTimeoutMs = 1_000
+const requestStatementMs = 1_000
+const reportStatementMs = 60_000
+const migrationStatementMs = 10 * 60_000
+// The client's own clock runs a little longer than the server's: it is for a server that is stopped altogether.
+const clientGraceMs = 500
+// A node that stalls inside a transaction must not keep the lock on a busy account.
+const idleInTransactionMs = 5_000
+const idleConnectionMs = 30_000
+
+const int8 = 20
+
+/** 64-bit integers as BigInt, in our pools alone: pg's default is text, and its global table belongs to everybody. */
+const readers = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 ? BigInt : types.getTypeParser(oid, format ?? 'text')) as typeof types.getTypeParser,
+}
+
+/** What a pool is for decides how long a statement may take. */
+const purposes = {
+  requests: { max: requestConnectionsMax, ...statementWithin(requestStatementMs) },
+  // Few and slow: a report over a year must neither fail for a request's timeout nor use up its connections.
+  reports: { max: 2, ...statementWithin(reportStatementMs) },
+  // Building an index takes longer than any request may wait. Two: the migrator keeps one for its lock.
+  migration: { max: 2, ...statementWithin(migrationStatementMs) },
+} as const satisfies Record<string, PoolConfig>
+
+function statementWithin(limitMs: number) {
+  return { statement_timeout: limitMs, query_timeout: limitMs + clientGraceMs }
+}
+
+export function openPostgres(url: string, purpose: keyof typeof purposes): Dialect {
+  const pool = new Pool({
+    ...purposes[purpose],
+    connectionString: url,
+    application_name: `turnpike-${purpose}`,
+    connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: idleConnectionMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    keepAlive: true,
+    types: readers,
+  })
+  // A lost connection is told to whoever waits on it, and the pool replaces it. Without listeners the same event would
+  // also end the process: from the pool while idle, from the client between two statements of a transaction.
+  pool.on('error', ignore)
+  pool.on('connect', (client) => client.on('error', ignore))
+  return new PostgresDialect({ pool })
+}
+
+function ignore(): void {}

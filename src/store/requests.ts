@@ -1,0 +1,106 @@
+import { type Nano, zeroNano } from '../base/money.ts'
+import type { Capability } from '../capabilities/capability.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import type { Store } from './open.ts'
+import { json } from './rows.ts'
+import type { Basis, Queries } from './schema.ts'
+import { together, type Write } from './together.ts'
+
+/** What is kept of a request: never what was said. */
+export type RequestRecord = {
+  /** The `x-request-id` of the answer. */
+  readonly id: string
+  readonly keyId: string
+  readonly model: string
+  readonly capability: Capability
+  /** As answered to the client. */
+  readonly status: number
+  readonly streamed: boolean
+  readonly durationMs: number
+  readonly createdAt: number
+}
+
+export type AttemptRecord = {
+  /** Sent to the vendor as our reference, so that its bill can be matched. */
+  readonly id: string
+  readonly channel: string
+  readonly vendor: string
+  readonly upstreamModel: string
+  /** As answered by the vendor; 0 where no answer came. */
+  readonly status: number
+  readonly vendorCost: Nano
+  /** Whether the client got what this attempt made. Only then is its cost a cost of sales; else it is our loss. */
+  readonly delivered: boolean
+  readonly createdAt: number
+}
+
+export type Charged = { readonly cost: Nano; readonly basis: Basis; readonly usage: Usage | null }
+
+/**
+ * A task's request is recorded when it is accepted and again when it ends, since its cost is known only then: the later
+ * record completes the earlier one of the same account.
+ */
+export function requestRecord(db: Queries, accountId: string, request: RequestRecord, charged: Charged): Write {
+  return db
+    .insertInto('request')
+    .values({
+      id: request.id,
+      account_id: accountId,
+      key_id: request.keyId,
+      model: request.model,
+      capability: request.capability,
+      status: request.status,
+      cost: charged.cost,
+      basis: charged.basis,
+      usage: json(charged.usage),
+      streamed: request.streamed,
+      duration_ms: request.durationMs,
+      created_at: request.createdAt,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet((eb) => ({
+          status: eb.ref('excluded.status'),
+          cost: eb.ref('excluded.cost'),
+          basis: eb.ref('excluded.basis'),
+          usage: eb.ref('excluded.usage'),
+          duration_ms: eb.ref('excluded.duration_ms'),
+        }))
+        .where('request.account_id', '=', accountId),
+    )
+}
+
+export function attemptRecords(db: Queries, requestId: string, attempts: readonly AttemptRecord[]): Write[] {
+  if (attempts.length === 0) return []
+  const rows = attempts.map((attempt) => ({
+    id: attempt.id,
+    request_id: requestId,
+    channel: attempt.channel,
+    vendor: attempt.vendor,
+    upstream_model: attempt.upstreamModel,
+    status: attempt.status,
+    vendor_cost: attempt.vendorCost,
+    created_at: attempt.createdAt,
+  }))
+  return [db.insertInto('attempt').values(rows)]
+}
+
+/** For what needs no hold, or got none: counting tokens, a refused request. */
+export async function recordFree(
+  store: Store,
+  record: {
+    readonly accountId: string
+    readonly request: RequestRecord
+    readonly attempts?: readonly AttemptRecord[]
+    readonly usage?: Usage | null
+  },
+): Promise<void> {
+  const { accountId, request, attempts = [], usage = null } = record
+  await store.transaction((tx) =>
+    together(tx, [
+      requestRecord(tx, accountId, request, { cost: zeroNano, basis: 'policy_zero', usage }),
+      ...attemptRecords(tx, request.id, attempts),
+    ]),
+  )
+}

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { eachEngine } from '../../test/support/engines.ts'
+import { attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import { sharedPostgres } from '../../test/support/postgres.ts'
+import { nano } from '../base/money.ts'
+import { addAdminKey } from './admin-keys.ts'
+import { takeHold } from './holds.ts'
+import { insertKey, keyByDigest } from './keys.ts'
+import { settleHold, voidHold } from './ledger.ts'
+import { openStore, type Store } from './open.ts'
+import { kindsByName } from './rows.ts'
+import { columnKinds, type Schema } from './schema.ts'
+import { writeSetting } from './settings.ts'
+import { sumUsage, sumVendors } from './usage.ts'
+
+const now = 1_800_000_000_123
+const beyondDouble = 9_007_199_254_740_993n // 2^53 + 1
+
+/** Touches every table and kind of column. */
+async function write(store: Store): Promise<void> {
+  await fundedAccount(store, { amount: beyondDouble })
+  await insertKey(store, {
+    id: 'key_a',
+    accountId: 'acc_a',
+    digest: 'aa'.repeat(32),
+    hint: 'wxyz',
+    actor: 'test',
+    models: ['gpt-*', '模型'],
+    limits: { requestsPerMinute: 60 },
+    cap: { amount: nano(5n), period: 'day' },
+    expiresAt: now + 1,
+    metadata: { team: 'a "quoted" one' },
+  })
+  await insertKey(store, { id: 'key_b', accountId: 'acc_a', digest: 'bb', hint: 'abcd', actor: 'test' })
+  await addAdminKey(store, 'cc')
+  await writeSetting(store.db, 'first-account', '42')
+  for (const id of ['one', 'two', 'three']) await takeHold(store, holdOf(id, 100n, { deadline: now + 1 }))
+  const failed = attemptOf('failed', 7n, { delivered: false, status: 500, vendor: 'ark' })
+  await settleHold(store, settlementOf('one', 120n, { attempts: [failed, attemptOf('done', 80n)] }))
+  await voidHold(store, { hold: { id: 'two', accountId: 'acc_a' }, request: requestOf('two', { streamed: true }) })
+}
+
+/** Everything, through the mapping alone. Ids that are made at random are left out. */
+async function readAll(store: Store): Promise<Record<string, unknown>> {
+  const all: Record<string, unknown> = {}
+  for (const table of Object.keys(columnKinds) as (keyof Schema)[]) {
+    const rows = await store.db.selectFrom(table).selectAll().execute()
+    all[table] = rows
+      .map((row) =>
+        Object.fromEntries(Object.entries(row).map(([k, v]) => [k, /^(aud|txn)_/.test(String(v)) ? 'random' : v])),
+      )
+      .toSorted((a, b) => (show(a) < show(b) ? -1 : 1))
+  }
+  all['join'] = await keyByDigest(store.db, 'aa'.repeat(32))
+  all['sums'] = await sumUsage(store, { scope: 'every-account' }, 'day')
+  all['vendors'] = await sumVendors(store, { from: 0, to: now * 2 })
+  return all
+}
+
+function show(row: object): string {
+  return JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value))
+}
+
+describe('the same writes on both engines', () => {
+  test('read back equal, value by value and type by type', async () => {
+    const server = await sharedPostgres()
+    const clock = { now: () => now }
+    const sqlite = await openStore({ file: ':memory:', clock })
+    const postgres = await openStore({ url: await server.freshDatabase(), clock })
+    await write(sqlite)
+    await write(postgres)
+    const fromSqlite = await readAll(sqlite)
+    expect(fromSqlite).toEqual(await readAll(postgres))
+    await sqlite.close()
+    await postgres.close()
+  }, 60_000)
+})
+
+eachEngine('mapping', (open) => {
+  test('a number that no column is known by is refused, not guessed', async () => {
+    const { db } = await open()
+    expect(sql`select 1 as mystery`.execute(db)).rejects.toThrow('mystery')
+  })
+
+  test('a count that a double cannot hold is refused', async () => {
+    const { db } = await open()
+    expect(sql`select ${sql.lit(beyondDouble)} as created_at`.execute(db)).rejects.toThrow('created_at')
+  })
+})
+
+test('a column name has one kind wherever it stands', () => {
+  expect(() => kindsByName({ a: { size: 'money' }, b: { size: 'number' } })).toThrow('b.size')
+  expect(() => kindsByName({ a: { size: 'text' }, b: { size: 'number' } })).not.toThrow()
+})

@@ -1,0 +1,258 @@
+import type { ColumnType, Kysely, Transaction } from 'kysely'
+import type { Nano } from '../base/money.ts'
+import type { Capability } from '../capabilities/capability.ts'
+import { type Usage, units } from '../capabilities/usage.ts'
+
+/**
+ * The tables as code sees them, the same on both engines. Times are unix milliseconds. JSON is stored as text and
+ * written through `json()` alone, so a caller cannot hand an object to a driver that would guess how to bind it.
+ */
+export type Json<T> = ColumnType<T, JsonText<T>, JsonText<T>>
+export type JsonText<T> = string & { readonly __json: T }
+
+export type Mode = 'sandbox' | 'real'
+export type CapPeriod = 'total' | 'day' | 'month'
+export type Basis = 'vendor' | 'estimated' | 'policy_zero' | 'manual'
+export type HoldKind = 'request' | 'task'
+export type HoldState = 'open' | 'settled' | 'void'
+export type TxnKind = 'credit' | 'settle' | 'loss' | 'correction'
+
+export type KeyLimits = {
+  readonly requestsPerMinute?: number
+  readonly tokensPerMinute?: number
+  readonly concurrent?: number
+}
+export type Metadata = { readonly [name: string]: string }
+export type AuditDetail = { readonly [name: string]: string | number | boolean | null | readonly string[] }
+
+export type AccountTable = {
+  id: string
+  name: string
+  mode: Mode
+  unlimited: boolean
+  enabled: boolean
+  posted: Nano
+  held: Nano
+  cap_amount: Nano | null
+  cap_period: CapPeriod | null
+  created_at: number
+}
+
+export type ApiKeyTable = {
+  id: string
+  account_id: string
+  digest: string
+  hint: string
+  name: string
+  models: Json<readonly string[] | null>
+  limits: Json<KeyLimits | null>
+  cap_amount: Nano | null
+  cap_period: CapPeriod | null
+  expires_at: number | null
+  enabled: boolean
+  revoked_at: number | null
+  metadata: Json<Metadata>
+  created_at: number
+}
+
+export type AdminKeyTable = { digest: string; created_at: number }
+
+export type HoldTable = {
+  id: string
+  account_id: string
+  key_id: string
+  kind: HoldKind
+  amount: Nano
+  price_version: string
+  deadline: number
+  state: HoldState
+  node: string
+  created_at: number
+  ended_at: number | null
+}
+
+export type TxnTable = {
+  id: string
+  kind: TxnKind
+  hold_id: string | null
+  price_version: string | null
+  usage: Json<Usage | null>
+  basis: Basis
+  note: string | null
+  created_at: number
+}
+
+export type EntryTable = { txn_id: string; account: string; amount: Nano }
+
+export type RequestTable = {
+  id: string
+  account_id: string
+  key_id: string
+  model: string
+  capability: Capability
+  status: number
+  cost: Nano
+  basis: Basis
+  usage: Json<Usage | null>
+  streamed: boolean
+  duration_ms: number
+  created_at: number
+}
+
+export type AttemptTable = {
+  id: string
+  request_id: string
+  channel: string
+  vendor: string
+  upstream_model: string
+  status: number
+  vendor_cost: Nano
+  created_at: number
+}
+
+export type RevisionTable = { name: string; value: number }
+export type AuditTable = {
+  id: string
+  at: number
+  actor: string
+  action: string
+  subject: string
+  detail: Json<AuditDetail>
+}
+export type SettingTable = { name: string; value: string }
+
+export type Schema = {
+  account: AccountTable
+  api_key: ApiKeyTable
+  admin_key: AdminKeyTable
+  hold: HoldTable
+  txn: TxnTable
+  entry: EntryTable
+  request: RequestTable
+  attempt: AttemptTable
+  revision: RevisionTable
+  audit: AuditTable
+  setting: SettingTable
+}
+
+/** A connection or a transaction: what a query that needs no atomicity of its own takes. */
+export type Queries = Kysely<Schema>
+/** What a query takes that is only right together with others. */
+export type Tx = Transaction<Schema>
+
+/** Whose rows: said in every question that could touch several accounts, so that nobody sees another's by forgetting. */
+export type Scope = { readonly accountId: string } | 'every-account'
+
+/** How a column's value is made the same on both engines. */
+export type Kind = 'text' | 'money' | 'number' | 'boolean' | 'json'
+
+type Selected<C> = C extends ColumnType<infer S, infer _I, infer _U> ? { json: S } : C
+type KindOf<C> =
+  Selected<C> extends { json: unknown }
+    ? 'json'
+    : NonNullable<Selected<C>> extends bigint
+      ? 'money'
+      : NonNullable<Selected<C>> extends number
+        ? 'number'
+        : NonNullable<Selected<C>> extends boolean
+          ? 'boolean'
+          : 'text'
+type Kinds = { readonly [T in keyof Schema]: { readonly [C in keyof Schema[T]]: KindOf<Schema[T][C]> } }
+
+/** The kind of every column; a wrong or missing one does not compile. */
+export const columnKinds = {
+  account: {
+    id: 'text',
+    name: 'text',
+    mode: 'text',
+    unlimited: 'boolean',
+    enabled: 'boolean',
+    posted: 'money',
+    held: 'money',
+    cap_amount: 'money',
+    cap_period: 'text',
+    created_at: 'number',
+  },
+  api_key: {
+    id: 'text',
+    account_id: 'text',
+    digest: 'text',
+    hint: 'text',
+    name: 'text',
+    models: 'json',
+    limits: 'json',
+    cap_amount: 'money',
+    cap_period: 'text',
+    expires_at: 'number',
+    enabled: 'boolean',
+    revoked_at: 'number',
+    metadata: 'json',
+    created_at: 'number',
+  },
+  admin_key: { digest: 'text', created_at: 'number' },
+  hold: {
+    id: 'text',
+    account_id: 'text',
+    key_id: 'text',
+    kind: 'text',
+    amount: 'money',
+    price_version: 'text',
+    deadline: 'number',
+    state: 'text',
+    node: 'text',
+    created_at: 'number',
+    ended_at: 'number',
+  },
+  txn: {
+    id: 'text',
+    kind: 'text',
+    hold_id: 'text',
+    price_version: 'text',
+    usage: 'json',
+    basis: 'text',
+    note: 'text',
+    created_at: 'number',
+  },
+  entry: { txn_id: 'text', account: 'text', amount: 'money' },
+  request: {
+    id: 'text',
+    account_id: 'text',
+    key_id: 'text',
+    model: 'text',
+    capability: 'text',
+    status: 'number',
+    cost: 'money',
+    basis: 'text',
+    usage: 'json',
+    streamed: 'boolean',
+    duration_ms: 'number',
+    created_at: 'number',
+  },
+  attempt: {
+    id: 'text',
+    request_id: 'text',
+    channel: 'text',
+    vendor: 'text',
+    upstream_model: 'text',
+    status: 'number',
+    vendor_cost: 'money',
+    created_at: 'number',
+  },
+  revision: { name: 'text', value: 'number' },
+  audit: { id: 'text', at: 'number', actor: 'text', action: 'text', subject: 'text', detail: 'json' },
+  setting: { name: 'text', value: 'text' },
+} as const satisfies Kinds
+
+/** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */
+export const derivedKinds = {
+  account_unlimited: 'boolean',
+  account_enabled: 'boolean',
+  account_cap_amount: 'money',
+  available: 'money',
+  total: 'money',
+  expected: 'money',
+  rows: 'number',
+  settles: 'number',
+  losses: 'number',
+  ...Object.fromEntries([...units, 'reasoning'].map((unit) => [`sum_${unit}`, 'number'] as const)),
+} as const satisfies Record<string, Kind>

@@ -1,0 +1,25 @@
+import type { Queries } from './schema.ts'
+
+/** Small facts about this installation, such as the first account of each mode. */
+export async function readSetting(db: Queries, name: string): Promise<string | undefined> {
+  const row = await db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst()
+  return row?.value
+}
+
+export async function writeSetting(db: Queries, name: string, value: string): Promise<void> {
+  await db
+    .insertInto('setting')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+/** Keeps what is there: of several nodes that start at once, one decides. Gives the value that holds. */
+export async function claimSetting(db: Queries, name: string, value: string): Promise<string> {
+  await db
+    .insertInto('setting')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute()
+  return (await readSetting(db, name)) ?? value
+}

@@ -1,0 +1,29 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { claimSingleNode, FolderInUse } from './single-node.ts'
+
+const script = join(import.meta.dir, '../../test/support/hold-lock.ts')
+
+describe('one gateway on a folder', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-lock-'))
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('refuses a second, here or in another process, until the first is gone; kill -9 leaves no lock', async () => {
+    const first = claimSingleNode(folder)
+    expect(() => claimSingleNode(folder)).toThrow(FolderInUse)
+    const refused = Bun.spawn([process.execPath, script, folder], { stdout: 'pipe', stderr: 'pipe' })
+    expect(await new Response(refused.stderr).text()).toContain('Another gateway is running')
+    expect(await refused.exited).toBe(1)
+    first.release()
+
+    const other = Bun.spawn([process.execPath, script, folder], { stdout: 'pipe', stderr: 'inherit' })
+    const { value } = await other.stdout.getReader().read()
+    expect(new TextDecoder().decode(value)).toBe('held\n')
+    expect(() => claimSingleNode(folder)).toThrow('TURNPIKE_DATA')
+    other.kill('SIGKILL')
+    await other.exited
+    claimSingleNode(folder).release()
+  })
+})

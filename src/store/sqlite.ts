@@ -1,0 +1,155 @@
+import { Database, type SQLQueryBindings } from 'bun:sqlite'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type QueryResult,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  SqliteDriver,
+  type SqliteStatement,
+  type TransactionSettings,
+} from 'kysely'
+
+/** The seam of `bun:sqlite`: nothing else in the store knows which SQLite it runs on. */
+
+// A command line tool beside a running gateway waits this long in all for the other's commit, which takes milliseconds.
+const patienceMs = 5_000
+// SQLite's own wait blocks the event loop, with every stream on it: so it is short, and the rest is waited outside.
+const blockingWaitMs = 10
+const pauseMs = 5
+
+// Bun's own cache stops at 20 statements and never lets one go. The store has about 60, and inserts of several rows
+// make some more.
+const statementsMax = 256
+
+/** The database as kysely wants it: its type is that of another driver, met here and nowhere else. */
+export function openSqlite(file: string): Dialect {
+  const database = new Database(file, { create: true, strict: true, safeIntegers: true })
+  // Changing to WAL takes the file for a moment; at the start there is no event loop to hold up yet.
+  database.run(`PRAGMA busy_timeout = ${patienceMs}`)
+  // In WAL a reader never waits for a writer; FULL makes every commit survive a power cut, at about 0.1 ms each.
+  database.run('PRAGMA journal_mode = WAL')
+  database.run('PRAGMA synchronous = FULL')
+  database.run('PRAGMA foreign_keys = ON')
+  // Without it INSERT OR REPLACE deletes a row unseen by the triggers that keep the journal append-only.
+  database.run('PRAGMA recursive_triggers = ON')
+  database.run(`PRAGMA busy_timeout = ${blockingWaitMs}`)
+  return new ImmediateDialect({ database: withStatementCache(database) })
+}
+
+function withStatementCache(database: Database): SqliteDatabase {
+  type Statement = ReturnType<typeof database.prepare<unknown, SQLQueryBindings[]>>
+  const statements = new Map<string, Statement>()
+  return {
+    prepare(sql) {
+      let statement = statements.get(sql)
+      if (statement === undefined) {
+        statement = database.prepare<unknown, SQLQueryBindings[]>(sql)
+        if (statements.size >= statementsMax) {
+          const [oldest] = statements.keys()
+          if (oldest !== undefined) statements.delete(oldest)
+        }
+        statements.set(sql, statement)
+      }
+      // Bun takes bindings as one array too; its types and kysely's differ in that alone.
+      return statement as unknown as SqliteStatement
+    },
+    close() {
+      for (const statement of statements.values()) statement.finalize()
+      statements.clear()
+      database.close()
+    },
+  }
+}
+
+class ImmediateDialect extends SqliteDialect {
+  readonly #database: SqliteDatabase
+
+  constructor(config: { database: SqliteDatabase }) {
+    super(config)
+    this.#database = config.database
+  }
+
+  override createDriver() {
+    return new ImmediateDriver({ database: this.#database })
+  }
+
+  override createAdapter() {
+    return new TransactionalAdapter()
+  }
+}
+
+class ImmediateDriver extends SqliteDriver {
+  #patient: DatabaseConnection | undefined
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    this.#patient ??= new PatientConnection(await super.acquireConnection())
+    return this.#patient
+  }
+
+  /**
+   * A transaction that reads first and writes later fails at once with SQLITE_BUSY when another process wrote in
+   * between: no timeout applies to that upgrade. Taking the write lock at the start waits instead.
+   */
+  override async beginTransaction(connection: DatabaseConnection, settings?: TransactionSettings): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw(settings?.accessMode === 'read only' ? 'begin' : 'begin immediate'))
+  }
+}
+
+/** Tries again while another process commits. A statement that found the database busy has done nothing. */
+class PatientConnection implements DatabaseConnection {
+  readonly #connection: DatabaseConnection
+
+  constructor(connection: DatabaseConnection) {
+    this.#connection = connection
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const giveUpAt = performance.now() + patienceMs
+    for (;;) {
+      try {
+        return await this.#connection.executeQuery<R>(query)
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > giveUpAt) throw error
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    }
+  }
+
+  streamQuery<R>(query: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
+    return this.#connection.streamQuery<R>(query, chunkSize)
+  }
+}
+
+/** Not the kinds with a longer name, such as SQLITE_BUSY_SNAPSHOT: waiting does not help a stale reader. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY'
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  /** SQLite's schema changes are transactional; saying so makes the migrator run under BEGIN IMMEDIATE, once. */
+  override get supportsTransactionalDdl() {
+    return true
+  }
+}
+
+/** Holds an exclusive lock on a tiny database until released. The kernel frees it however the process ends. */
+export function lockFile(file: string): { release(): void } | undefined {
+  const database = new Database(file, { create: true, strict: true })
+  try {
+    database.run('PRAGMA busy_timeout = 0')
+    database.run('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    if (isBusy(error)) return undefined
+    throw error
+  }
+  return {
+    release() {
+      database.run('ROLLBACK')
+      database.close()
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import { nano } from '../base/money.ts'
+import { takeHold } from './holds.ts'
+import { settleHold } from './ledger.ts'
+import type { Store } from './open.ts'
+import { recordFree } from './requests.ts'
+import { listRequests, requestById, spentSince, sumUsage, sumVendors } from './usage.ts'
+
+const day = 86_400_000
+const monday = 20_000 * day
+const scope = { accountId }
+
+/** Three requests of ours on two days, one of somebody else. */
+async function history(store: Store): Promise<void> {
+  await fundedAccount(store)
+  await fundedAccount(store, { id: 'acc_b' })
+  const sold = [
+    { id: 'a', price: 10n, at: monday + 1, model: 'gpt-x', input: 5 },
+    { id: 'b', price: 20n, at: monday + 2, model: 'claude-y', input: 6 },
+    { id: 'c', price: 30n, at: monday + day, model: 'gpt-x', input: 7 },
+    { id: 'other', price: 99n, at: monday + 3, model: 'gpt-x', input: 8 },
+  ]
+  for (const { id, price, at, model, input } of sold) {
+    const owner = id === 'other' ? 'acc_b' : accountId
+    await takeHold(store, holdOf(id, 100n, { accountId: owner }))
+    const request = requestOf(id, { createdAt: at, model, keyId: id === 'b' ? 'key_b' : 'key_a' })
+    const attempts = [attemptOf(id, price / 2n, { createdAt: at, vendor: model === 'gpt-x' ? 'openai' : 'anthropic' })]
+    const hold = { id, accountId: owner }
+    await settleHold(store, settlementOf(id, price, { hold, request, attempts, usage: { input, reasoning: 1 } }))
+  }
+}
+
+eachEngine('usage', (open) => {
+  test('an account sees its own requests, newest first, page by page', async () => {
+    const store = await open()
+    await history(store)
+    const first = await listRequests(store.db, { scope }, { limit: 2 })
+    expect(first.map(({ id }) => id)).toEqual(['req_c', 'req_b'])
+    const rest = await listRequests(store.db, { scope }, { limit: 2, before: first[1] ?? { createdAt: 0, id: '' } })
+    expect(rest.map(({ id }) => id)).toEqual(['req_a'])
+    expect(await listRequests(store.db, { scope: 'every-account' }, { limit: 9 })).toHaveLength(4)
+    expect(await requestById(store.db, { scope, id: 'req_other' })).toBeUndefined()
+    expect((await requestById(store.db, { scope, id: 'req_a' }))?.attempts).toHaveLength(1)
+  })
+
+  test('filters by key, model and time', async () => {
+    const store = await open()
+    await history(store)
+    const ids = async (filter: object) =>
+      (await listRequests(store.db, { scope, ...filter }, { limit: 9 })).map(({ id }) => id)
+    expect(await ids({ keyId: 'key_b' })).toEqual(['req_b'])
+    expect(await ids({ model: 'gpt-x' })).toEqual(['req_c', 'req_a'])
+    expect(await ids({ from: monday + 2, to: monday + day })).toEqual(['req_b'])
+  })
+
+  test('sums by day and by model', async () => {
+    const store = await open()
+    await history(store)
+    expect(await sumUsage(store, { scope }, 'day')).toEqual([
+      { group: String(monday), requests: 2, cost: nano(30n), usage: { input: 11, reasoning: 2 } },
+      { group: String(monday + day), requests: 1, cost: nano(30n), usage: { input: 7, reasoning: 1 } },
+    ])
+    const byModel = await sumUsage(store, { scope: 'every-account' }, 'model')
+    expect(byModel.map(({ group, cost }) => [group, cost])).toEqual([
+      ['claude-y', nano(20n)],
+      ['gpt-x', nano(139n)],
+    ])
+    for (const by of ['hour', 'key', 'account', 'capability'] as const) {
+      const sums = await sumUsage(store, { scope }, by)
+      expect(sums.reduce((total, row) => total + row.cost, 0n)).toBe(60n)
+    }
+  })
+
+  test('tells what was spent, and what vendors were asked', async () => {
+    const store = await open()
+    await history(store)
+    expect(await spentSince(store.db, { accountId, since: monday + 2 })).toBe(nano(50n))
+    expect(await spentSince(store.db, { accountId, keyId: 'key_b', since: 0 })).toBe(nano(20n))
+    expect(await spentSince(store.db, { accountId: 'acc_x', since: 0 })).toBe(nano(0n))
+    expect(await sumVendors(store, { from: monday, to: monday + day })).toEqual([
+      { vendor: 'anthropic', attempts: 1, cost: nano(10n) },
+      { vendor: 'openai', attempts: 2, cost: nano(54n) },
+    ])
+  })
+
+  test('keeps a record of what needed no hold', async () => {
+    const store = await open()
+    await recordFree(store, { accountId, request: requestOf('free', { status: 429 }), attempts: [attemptOf('f', 0n)] })
+    const found = await requestById(store.db, { scope, id: 'req_free' })
+    expect(found?.request).toMatchObject({ status: 429, cost: nano(0n), usage: null })
+  })
+})

@@ -1,0 +1,92 @@
+import type { Clock } from '../base/clock.ts'
+import type { Offer } from '../catalogue/model.ts'
+import type { Vendor } from '../vendors/vendor.ts'
+
+/** One configured account at a vendor. */
+export type Channel = {
+  readonly id: string
+  readonly vendor: Vendor
+  readonly baseUrl: string
+  /** Several keys of one account are used in turn. A local server has one empty key. */
+  readonly credentials: readonly string[]
+  /** Among channels of one priority, the share of requests. */
+  readonly weight: number
+  /** Lower is tried first. */
+  readonly priority: number
+}
+
+/** One way to have a model: a channel, a key of it, and what the model is called there. */
+export type Route = {
+  readonly channel: Channel
+  readonly credential: string
+  readonly upstreamModel: string
+}
+
+export type Channels = {
+  readonly all: readonly Channel[]
+  /** The routes for a model, best first, at most one per channel; credentials at rest are left out. */
+  routes(offers: readonly Offer[]): Iterable<Route>
+  /** A credential that the vendor refused, or that is over its rate, is not used for a while. */
+  rest(credential: string, seconds: number): void
+  isResting(credential: string): boolean
+}
+
+export function makeChannels(all: readonly Channel[], clock: Clock, random: () => number): Channels {
+  const restsUntil = new Map<string, number>()
+  let turn = 0
+  const isResting = (credential: string) => (restsUntil.get(credential) ?? 0) > clock.monotonic()
+
+  function nextCredential(channel: Channel): string | undefined {
+    const { credentials } = channel
+    turn = (turn + 1) % Number.MAX_SAFE_INTEGER
+    for (let i = 0; i < credentials.length; i++) {
+      const credential = credentials[(turn + i) % credentials.length]
+      if (credential !== undefined && !isResting(credential)) return credential
+    }
+    return undefined
+  }
+
+  return {
+    all,
+    isResting,
+    rest: (credential, seconds) => restsUntil.set(credential, clock.monotonic() + seconds * 1000),
+    *routes(offers) {
+      // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
+      const left = candidates(all, offers)
+      while (left.length > 0) {
+        const best = Math.min(...left.map(({ channel }) => channel.priority))
+        const picked = pickByWeight(
+          left.filter(({ channel }) => channel.priority === best),
+          random,
+        )
+        left.splice(left.indexOf(picked), 1)
+        const credential = nextCredential(picked.channel)
+        if (credential !== undefined) yield { ...picked, credential }
+      }
+    },
+  }
+}
+
+type Candidate = { readonly channel: Channel; readonly upstreamModel: string }
+
+function candidates(all: readonly Channel[], offers: readonly Offer[]): Candidate[] {
+  const found: Candidate[] = []
+  for (const { vendor, channel: channelId, upstreamModel } of offers) {
+    for (const channel of all) {
+      if (channel.id === channelId || channel.vendor.id === vendor) found.push({ channel, upstreamModel })
+    }
+  }
+  return found
+}
+
+function pickByWeight(from: readonly Candidate[], random: () => number): Candidate {
+  const total = from.reduce((sum, { channel }) => sum + channel.weight, 0)
+  let point = random() * total
+  for (const candidate of from) {
+    point -= candidate.channel.weight
+    if (point < 0) return candidate
+  }
+  const last = from.at(-1)
+  if (last === undefined) throw new Error('nothing to pick from')
+  return last
+}

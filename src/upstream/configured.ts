@@ -1,0 +1,67 @@
+import type { ChannelEntry } from '../config/schema.ts'
+import { vendors } from '../vendors/index.ts'
+import type { Channel } from './channels.ts'
+
+/** A channel that cannot be: the path leads to the field in the operator's file. */
+export class ChannelError extends Error {
+  readonly path: readonly (string | number)[]
+
+  constructor(path: readonly (string | number)[], message: string) {
+    super(message)
+    this.name = 'ChannelError'
+    this.path = path
+  }
+}
+
+/** The operator's channels, and one for every vendor whose usual variable is set and that the file does not name. */
+export function configuredChannels(
+  entries: readonly ChannelEntry[],
+  variables: Readonly<Record<string, string | undefined>>,
+): Channel[] {
+  const written = entries.map(readEntry)
+  const ids = new Set<string>()
+  written.forEach(({ id }, index) => {
+    if (ids.has(id)) throw new ChannelError(['channels', index, 'id'], `there are two channels "${id}"`)
+    ids.add(id)
+  })
+  const named = new Set(written.map((channel) => channel.vendor.id))
+  return [
+    ...written,
+    ...channelsOfVariables(variables).filter(({ id, vendor }) => !named.has(vendor.id) && !ids.has(id)),
+  ]
+}
+
+function readEntry(entry: ChannelEntry, index: number): Channel {
+  const vendor = vendors.get(entry.vendor)
+  if (vendor === undefined) {
+    const known = [...vendors.keys()].join(', ')
+    throw new ChannelError(['channels', index, 'vendor'], `unknown vendor "${entry.vendor}"; there are: ${known}`)
+  }
+  const baseUrl = entry.baseUrl ?? vendor.baseUrl
+  if (baseUrl === '') throw new ChannelError(['channels', index, 'baseUrl'], `vendor "${vendor.id}" needs a baseUrl`)
+  const isLocal = vendor.local || vendor.environment.length === 0
+  if (entry.keys.length === 0 && !isLocal)
+    throw new ChannelError(['channels', index, 'keys'], 'at least one key is needed')
+  return {
+    id: entry.id,
+    vendor,
+    baseUrl,
+    credentials: entry.keys.length === 0 ? [localCredential] : entry.keys,
+    weight: entry.weight,
+    priority: entry.priority,
+  }
+}
+
+// Local servers take any key, and some refuse an empty one.
+const localCredential = 'local'
+
+function channelsOfVariables(variables: Readonly<Record<string, string | undefined>>): Channel[] {
+  const found: Channel[] = []
+  for (const vendor of vendors.values()) {
+    const variable = vendor.environment.find((name) => variables[name])
+    const key = variable === undefined ? undefined : variables[variable]
+    if (key === undefined) continue
+    found.push({ id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: [key], weight: 1, priority: 0 })
+  }
+  return found
+}

@@ -1,0 +1,77 @@
+import type { Dialect } from './compatible.ts'
+
+/**
+ * The vendors that speak the common protocol. A vendor that does not know `max_completion_tokens` would ignore it and
+ * overrun the hold, so the cap is spelled as each one reads it; `either` passes what the client wrote.
+ */
+export const dialects: readonly Dialect[] = [
+  {
+    id: 'openai',
+    baseUrl: 'https://api.openai.com/v1',
+    environment: ['OPENAI_API_KEY'],
+    outputCap: 'either',
+    storesByDefault: true,
+  },
+  { id: 'deepseek', baseUrl: 'https://api.deepseek.com/v1', environment: ['DEEPSEEK_API_KEY'] },
+  { id: 'moonshot', baseUrl: 'https://api.moonshot.ai/v1', environment: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'] },
+  {
+    id: 'zhipu',
+    baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
+    environment: ['ZHIPU_API_KEY', 'ZHIPUAI_API_KEY', 'ZAI_API_KEY'],
+  },
+  // Mistral always sends usage with the last chunk and refuses fields it does not know.
+  {
+    id: 'mistral',
+    baseUrl: 'https://api.mistral.ai/v1',
+    environment: ['MISTRAL_API_KEY'],
+    usageInStream: 'always',
+  },
+  {
+    id: 'groq',
+    baseUrl: 'https://api.groq.com/openai/v1',
+    environment: ['GROQ_API_KEY'],
+    outputCap: 'max_completion_tokens',
+  },
+  { id: 'xai', baseUrl: 'https://api.x.ai/v1', environment: ['XAI_API_KEY'], outputCap: 'max_completion_tokens' },
+  { id: 'openrouter', baseUrl: 'https://openrouter.ai/api/v1', environment: ['OPENROUTER_API_KEY'] },
+  { id: 'together', baseUrl: 'https://api.together.xyz/v1', environment: ['TOGETHER_API_KEY'] },
+  { id: 'fireworks', baseUrl: 'https://api.fireworks.ai/inference/v1', environment: ['FIREWORKS_API_KEY'] },
+  { id: 'siliconflow', baseUrl: 'https://api.siliconflow.cn/v1', environment: ['SILICONFLOW_API_KEY'] },
+  // The international address: the catalogue's dollar prices are its prices.
+  {
+    id: 'dashscope',
+    baseUrl: 'https://dashscope-intl.aliyuncs.com',
+    root: '/compatible-mode/v1',
+    environment: ['DASHSCOPE_API_KEY'],
+  },
+  {
+    id: 'ark',
+    baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
+    environment: ['ARK_API_KEY'],
+    outputCap: 'max_completion_tokens',
+  },
+  {
+    id: 'cerebras',
+    baseUrl: 'https://api.cerebras.ai/v1',
+    environment: ['CEREBRAS_API_KEY'],
+    outputCap: 'max_completion_tokens',
+  },
+  // Perplexity sends its usage so far with every chunk, asked or not.
+  {
+    id: 'perplexity',
+    baseUrl: 'https://api.perplexity.ai',
+    environment: ['PERPLEXITY_API_KEY'],
+    usageInStream: 'always',
+  },
+  { id: 'nvidia', baseUrl: 'https://integrate.api.nvidia.com/v1', environment: ['NVIDIA_API_KEY'] },
+  { id: 'minimax', baseUrl: 'https://api.minimax.io/v1', environment: ['MINIMAX_API_KEY'] },
+
+  // Servers on the operator's own machine, at their usual ports.
+  { id: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1', local: true },
+  { id: 'lmstudio', baseUrl: 'http://127.0.0.1:1234/v1', local: true },
+  { id: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1', local: true },
+  { id: 'llamacpp', baseUrl: 'http://127.0.0.1:8080/v1', local: true },
+]
+
+/** Anything else that speaks the common protocol: a channel of this vendor gives its own `baseUrl`. */
+export const anyDialect: Dialect = { id: 'compatible', baseUrl: '', outputCap: 'either' }

@@ -1,0 +1,8 @@
+import { compatible } from './compatible/compatible.ts'
+import { anyDialect, dialects } from './compatible/dialects.ts'
+import type { Vendor } from './vendor.ts'
+
+/** Every vendor the gateway can speak to. A new one is one line here. */
+const registered: readonly Vendor[] = [...dialects.map(compatible), compatible(anyDialect)]
+
+export const vendors: ReadonlyMap<string, Vendor> = new Map(registered.map((vendor) => [vendor.id, vendor]))

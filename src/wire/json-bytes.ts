@@ -1,0 +1,81 @@
+/** Where a value stands in a run of bytes: `[start, end)`. */
+export type Span = { readonly start: number; readonly end: number }
+
+const quote = 34
+const backslash = 92
+const comma = 44
+const colon = 58
+const openBracket = 91
+const closeBracket = 93
+const openBrace = 123
+const closeBrace = 125
+
+/**
+ * The span between the quotes of a string under `key` at the top level of the JSON object that starts at `from`.
+ * A walk over the bytes instead of a parse: it stops at the key, which stands near the start of every chunk.
+ */
+export function findTopLevelString(bytes: Uint8Array, from: number, key: Uint8Array): Span | undefined {
+  let depth = 0
+  let expectsKey = false
+  for (let i = from; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (byte === quote) {
+      const end = endOfString(bytes, i)
+      if (depth === 1 && expectsKey && equals(bytes, i + 1, end, key)) return stringValueAt(bytes, end + 1)
+      expectsKey = false
+      i = end
+    } else if (byte === openBrace || byte === openBracket) {
+      depth++
+      expectsKey = depth === 1
+    } else if (byte === closeBrace || byte === closeBracket) {
+      if (--depth === 0) return undefined
+    } else if (byte === comma) {
+      expectsKey = depth === 1
+    }
+  }
+  return undefined
+}
+
+/** The first byte of the value behind `"key":`, found anywhere; 0 when the key is not there. A hint, to be parsed. */
+export function valueByteAfter(bytes: Buffer, quotedKey: Buffer): number {
+  const found = bytes.indexOf(quotedKey)
+  if (found === -1) return 0
+  let i = skipSpace(bytes, found + quotedKey.length)
+  if (bytes[i] !== colon) return 0
+  i = skipSpace(bytes, i + 1)
+  return bytes[i] ?? 0
+}
+
+/** The bytes with the span replaced, and the same bytes where that changes nothing. */
+export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Uint8Array): Uint8Array {
+  if (span === undefined || equals(bytes, span.start, span.end, value)) return bytes
+  return Buffer.concat([bytes.subarray(0, span.start), value, bytes.subarray(span.end)])
+}
+
+function stringValueAt(bytes: Uint8Array, after: number): Span | undefined {
+  const colonAt = skipSpace(bytes, after)
+  if (bytes[colonAt] !== colon) return undefined
+  const valueAt = skipSpace(bytes, colonAt + 1)
+  if (bytes[valueAt] !== quote) return undefined
+  return { start: valueAt + 1, end: endOfString(bytes, valueAt) }
+}
+
+function skipSpace(bytes: Uint8Array, from: number): number {
+  let i = from
+  while (bytes[i] === 32 || bytes[i] === 9 || bytes[i] === 10 || bytes[i] === 13) i++
+  return i
+}
+
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let i = start + 1; i < bytes.length; i++) {
+    if (bytes[i] === backslash) i++
+    else if (bytes[i] === quote) return i
+  }
+  return bytes.length
+}
+
+function equals(bytes: Uint8Array, start: number, end: number, value: Uint8Array): boolean {
+  if (end - start !== value.length) return false
+  for (let i = 0; i < value.length; i++) if (bytes[start + i] !== value[i]) return false
+  return true
+}

@@ -1,0 +1,66 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { countText } from './estimate.ts'
+import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
+
+export const modelKey = Buffer.from('model')
+
+/** A whole answer. A vendor may say 200 and mean an error, or send a page of HTML: only an answer with choices is one. */
+export function readAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  if (isObject(json['error'])) throw readFailure(json['error'])
+  const { choices } = json
+  if (!Array.isArray(choices))
+    throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
+
+  return {
+    usage: readUsage(json['usage']),
+    estimateOutput: () => Math.max(1, countText(choices)),
+    body: replaceSpan(body, findTopLevelString(body, 0, modelKey), Buffer.from(ask.model)),
+  }
+}
+
+/** The vendor's overlapping numbers taken apart: cached and written input are inside `prompt_tokens`. */
+export function readUsage(usage: Json | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const promptDetails = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
+  const completionDetails = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
+  // DeepSeek says prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
+  const cachedInput = count(
+    promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
+  )
+  const cacheWrite = count(promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'])
+  const audioInput = count(promptDetails['audio_tokens'])
+  const audioOutput = count(completionDetails['audio_tokens'])
+  return {
+    input: Math.max(0, count(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput),
+    cachedInput,
+    cacheWrite,
+    audioInput,
+    output: Math.max(0, count(usage['completion_tokens']) - audioOutput),
+    audioOutput,
+    reasoning: count(completionDetails['reasoning_tokens']),
+  }
+}
+
+/** A vendor's error object where an answer should have been. Its text may pass on; whose fault it is, it cannot say. */
+export function readFailure(error: JsonObject): GatewayError {
+  const message = typeof error['message'] === 'string' ? error['message'] : "The model's vendor reported an error."
+  return new GatewayError('upstream-failed', message)
+}
+
+export function parseLoosely(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** Vendors have sent negative, fractional and absurd counts; a count is a whole number from zero up. */
+function count(value: Json | undefined): number {
+  return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER) : 0
+}

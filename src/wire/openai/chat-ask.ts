@@ -1,0 +1,180 @@
+import { badRequest } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
+import { fieldError } from '../issues.ts'
+import { countText } from './estimate.ts'
+import { chatRequest, type ChatRequest } from './schema.ts'
+
+/** Rule 1 of the specification: on a reasoning model these have no effect and raise no error. */
+const ignoredWhenReasoning: ReadonlySet<string> = new Set([
+  'top_p',
+  'stop',
+  'frequency_penalty',
+  'presence_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'modalities',
+  'audio',
+  'prediction',
+])
+
+// The dearest published image is about 48,000 tokens (gpt-4o-mini at high detail); a hold must not fall short of it.
+const imageTokensMax = 50_000
+
+export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: string) => ChatTraits): ChatAsk {
+  const { model } = body
+  if (model === undefined || model === null) {
+    throw badRequest("Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
+  }
+  if (typeof model !== 'string') throw badRequest("Invalid 'model': expected string.", 'model', 'invalid_type')
+  const traits = lookUp(model)
+
+  const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
+  const parsed = chatRequest.safeParse(native)
+  if (!parsed.success) throw fieldError(parsed.error)
+  const request = parsed.data
+  checkFieldsTogether(request)
+  checkModelRules(request, traits)
+  checkPricedFields(request, body, traits)
+
+  const cap = request.max_completion_tokens ?? request.max_tokens ?? traits.outputTokensMax
+  return {
+    protocol: 'openai',
+    model,
+    stream: request.stream ?? false,
+    usageShown: request.stream_options?.include_usage ?? false,
+    choices: request.n ?? 1,
+    outputTokensMax: Math.min(cap, traits.outputTokensMax),
+    inputTokensMax: Math.min(traits.contextTokens, bodyBytes + mediaTokensMax(request, traits)),
+    native,
+  }
+}
+
+function checkFieldsTogether(request: ChatRequest): void {
+  const needs = (field: keyof ChatRequest, what: string) =>
+    badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
+
+  if (isGiven(request.top_logprobs) && request.logprobs !== true) throw needs('top_logprobs', "when 'logprobs' is true")
+  if (isGiven(request.stream_options) && request.stream !== true) throw needs('stream_options', "when 'stream' is true")
+  if (!request.tools?.length) {
+    if (isGiven(request.tool_choice)) throw needs('tool_choice', "when 'tools' are given")
+    if (isGiven(request.parallel_tool_calls)) throw needs('parallel_tool_calls', "when 'tools' are given")
+  }
+  if (isGiven(request.audio) && !request.modalities?.includes('audio')) {
+    throw needs('audio', 'when \'modalities\' holds "audio"')
+  }
+}
+
+function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
+  if ((request.n ?? 1) > traits.choicesMax) {
+    throw badRequest(`Invalid 'n': this model gives at most ${traits.choicesMax} choices.`, 'n')
+  }
+  const { temperature, reasoning_effort: effort } = request
+  if (traits.reasoning && isGiven(temperature) && temperature !== 1) {
+    throw unsupported('temperature', String(temperature), 'Only the default (1) value is supported.')
+  }
+  // An empty list means that nothing is known of this model's efforts: its vendor judges.
+  if (isGiven(effort) && traits.efforts.length > 0 && !traits.efforts.includes(effort)) {
+    throw unsupported('reasoning_effort', `'${effort}'`, `Supported values are: ${listValues(traits.efforts)}.`)
+  }
+}
+
+/** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
+function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
+  const plainTiers = ['auto', 'default', 'standard_only']
+  if (isGiven(request.service_tier) && !plainTiers.includes(request.service_tier)) {
+    throw unsupported('service_tier', `'${request.service_tier}'`, `Supported values are: ${listValues(plainTiers)}.`)
+  }
+  if (request.modalities?.includes('audio') && !traits.sells('audioOutput')) {
+    throw unsupported('modalities', "'audio'", 'This model has no price for audio output.')
+  }
+  for (const field of ['web_search_options', 'enable_search', 'search_options', 'plugins']) {
+    const value = body[field]
+    if (value !== undefined && value !== null && value !== false && !traits.sells('webSearch')) {
+      throw badRequest(
+        `'${field}' is not supported: hosted search has no price on this model.`,
+        field,
+        'unsupported_value',
+      )
+    }
+  }
+}
+
+function unsupported(param: string, value: string, supported: string) {
+  const message = `Unsupported value: '${param}' does not support ${value} with this model. ${supported}`
+  return badRequest(message, param, 'unsupported_value')
+}
+
+/** `'low', 'medium', and 'high'`: the vendor's own grammar, which tools match. */
+function listValues(values: readonly string[]): string {
+  const quoted = values.map((value) => `'${value}'`)
+  if (quoted.length <= 2) return quoted.join(' and ')
+  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
+}
+
+function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
+  let tokens = 0
+  for (const message of request.messages) {
+    if (message.role !== 'user' || typeof message.content === 'string') continue
+    for (const part of message.content) {
+      if (part.type === 'text') continue
+      // Sound, video and files have no published bound but the context itself.
+      tokens += part.type === 'image_url' ? imageTokensMax : traits.contextTokens
+    }
+  }
+  return tokens
+}
+
+export type ChatTarget = {
+  readonly upstreamModel: string
+  readonly reasoning: boolean
+  /** How the vendor spells the cap on output. One that ignored the other spelling would overrun the hold. */
+  readonly outputCap: 'max_tokens' | 'max_completion_tokens' | 'either'
+  /** Whether usage in a stream has to be asked for; a vendor that always sends it may refuse the question. */
+  readonly usageInStream: 'asked' | 'always'
+  /** Whether the vendor keeps conversations unless told not to. */
+  readonly storesByDefault: boolean
+  /** Cache and user labels of different accounts must not meet at the vendor. */
+  namespaced(label: string): string
+}
+
+const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
+
+/** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
+export function writeAsk(ask: ChatAsk, target: ChatTarget): string {
+  const body: Record<string, Json | undefined> = { ...ask.native, model: target.upstreamModel }
+  if (ask.stream && target.usageInStream === 'asked') {
+    const given = isObject(body['stream_options']) ? body['stream_options'] : {}
+    body['stream_options'] = { ...given, include_usage: true }
+  }
+  if (ask.stream && target.usageInStream === 'always') delete body['stream_options']
+  const outputCap = target.reasoning && target.outputCap === 'either' ? 'max_completion_tokens' : target.outputCap
+  if (outputCap !== 'either') {
+    const cap = body['max_completion_tokens'] ?? body['max_tokens']
+    delete body['max_tokens']
+    delete body['max_completion_tokens']
+    if (isGiven(cap)) body[outputCap] = cap
+  }
+  for (const label of labels) {
+    const value = body[label]
+    if (typeof value === 'string') body[label] = target.namespaced(value)
+  }
+  if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
+  return JSON.stringify(body)
+}
+
+/** Tokens of the text the model would read, for when the vendor counted none. */
+export function estimateInput(ask: ChatAsk): number {
+  return Math.min(countText(ask.native['messages']) + countText(ask.native['tools']), ask.inputTokensMax)
+}
+
+function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {
+  const kept: Record<string, Json | undefined> = {}
+  for (const [field, value] of Object.entries(body)) if (!fields.has(field)) kept[field] = value
+  return kept
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined
+}

@@ -1,0 +1,118 @@
+import { dataOf } from '../../base/sse.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import type { GatewayError } from '../../base/errors.ts'
+import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { findTopLevelString, replaceSpan, valueByteAfter } from '../json-bytes.ts'
+import { modelKey, parseLoosely, readFailure, readUsage } from './chat-answer.ts'
+
+const encoder = new TextEncoder()
+const doneEvent = encoder.encode('data: [DONE]\n\n')
+const doneMark = Buffer.from('[DONE]')
+const doneEventBytesMax = 64
+
+const usageKey = Buffer.from('"usage"')
+const errorKey = Buffer.from('"error"')
+const finishKey = Buffer.from('"finish_reason"')
+const openBrace = 123
+const quote = 34
+
+/**
+ * The relay rules of the common protocol, one event at a time. An event goes on unparsed unless a cheap look at its
+ * bytes shows usage or an error in it: a parse costs more than all the rest of the relay.
+ */
+export function openStream(ask: ChatAsk): ChatStream {
+  const model = encoder.encode(ask.model)
+  let usage: Usage | undefined
+  let failure: GatewayError | undefined
+  let ended = false
+  let finishes = 0
+  let heldUsage: Uint8Array | undefined
+  let outputEvents = 0
+  let outputBytes = 0
+  let frameBytes = Number.MAX_SAFE_INTEGER
+
+  const facts: StreamFacts = {
+    get usage() {
+      return usage
+    },
+    get finished() {
+      return finishes >= ask.choices
+    },
+    get ended() {
+      return ended
+    },
+    get failure() {
+      return failure
+    },
+    get outputEvents() {
+      return outputEvents
+    },
+    get outputBytes() {
+      return outputBytes - outputEvents * Math.min(frameBytes, outputBytes / Math.max(1, outputEvents))
+    },
+  }
+
+  /** An event with usage in it: told apart from one that merely ends the choices, and from one that does both. */
+  function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
+    usage = readUsage(chunk['usage'])
+    const { choices } = chunk
+    if (Array.isArray(choices) && choices.length > 0) {
+      if (ask.usageShown) return event
+      const { usage: _, ...shown } = chunk
+      return encoder.encode(`data: ${JSON.stringify({ ...shown, model: ask.model })}\n\n`)
+    }
+    heldUsage = event
+    return undefined
+  }
+
+  function countOutput(event: Buffer): void {
+    frameBytes = Math.min(frameBytes, event.length)
+    if (outputEvents === 0 && isOpening(event)) return
+    outputEvents++
+    outputBytes += event.length
+  }
+
+  return {
+    facts,
+    take(received) {
+      const event = asBuffer(received)
+      if (event.length < doneEventBytesMax && event.includes(doneMark) && dataOf(event).trim() === '[DONE]') {
+        ended = true
+        return undefined
+      }
+      const json = event.indexOf(openBrace)
+      if (json === -1) return event // a comment, or something only its sender understands
+      const shown = replaceSpan(event, findTopLevelString(event, json, modelKey), model)
+      if (valueByteAfter(event, errorKey) === openBrace) {
+        const error = parseLoosely(dataOf(event))
+        if (isObject(error) && isObject(error['error'])) {
+          failure = readFailure(error['error'])
+          return undefined
+        }
+      }
+      if (valueByteAfter(event, finishKey) === quote) finishes++
+      else countOutput(event)
+      if (valueByteAfter(event, usageKey) === openBrace) {
+        const chunk = parseLoosely(dataOf(event))
+        if (isObject(chunk) && isObject(chunk['usage'])) return takeUsage(shown, chunk)
+      }
+      return shown
+    },
+    closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+const roleKey = Buffer.from('"role"')
+const emptyContent = [Buffer.from('"content":""'), Buffer.from('"content":null'), Buffer.from('"content": ""')]
+
+/** The first chunk usually only names the role; until something else came, nothing was delivered. */
+function isOpening(event: Buffer): boolean {
+  return (
+    event.includes(roleKey) && !event.includes('"tool_calls"') && emptyContent.some((empty) => event.includes(empty))
+  )
+}

@@ -1,0 +1,45 @@
+import type { GatewayError, Kind } from '../../base/errors.ts'
+import type { RequestId } from '../../base/ids.ts'
+import type { WireError } from '../../capabilities/errors.ts'
+import { errorHeaders } from '../error-headers.ts'
+
+/** Shape B of the specification. A new kind does not compile until it has a row here. */
+const rows = {
+  'bad-request': [400, 'invalid_request_error', 'invalid_value'],
+  unauthenticated: [401, 'invalid_request_error', 'invalid_api_key'],
+  'no-funds': [402, 'insufficient_balance', 'insufficient_balance'],
+  'unknown-model': [404, 'invalid_request_error', 'model_not_found'],
+  'wrong-capability': [400, 'invalid_request_error', 'endpoint_model_mismatch'],
+  'not-found': [404, 'invalid_request_error', 'unknown_url'],
+  'wrong-method': [405, 'invalid_request_error', 'method_not_supported'],
+  'wrong-type': [415, 'invalid_request_error', 'unsupported_content_type'],
+  conflict: [409, 'conflict_error', 'idempotency_in_progress'],
+  'idempotency-mismatch': [422, 'conflict_error', 'idempotency_mismatch'],
+  'too-many': [429, 'rate_limit_error', 'rate_limit_exceeded'],
+  'too-large': [413, 'invalid_request_error', 'request_too_large'],
+  'upstream-rejected': [400, 'invalid_request_error', 'invalid_value'],
+  'upstream-failed': [502, 'upstream_error', 'upstream_failed'],
+  'upstream-timeout': [504, 'upstream_error', 'upstream_timeout'],
+  overloaded: [503, 'overloaded_error', 'overloaded'],
+  'client-gone': [499, 'invalid_request_error', 'client_gone'],
+  bug: [500, 'server_error', 'internal_error'],
+} as const satisfies Record<Kind, readonly [status: number, type: string, code: string]>
+
+export function writeError(error: GatewayError, requestId: RequestId): WireError {
+  const { refusal } = error.details
+  // A vendor that speaks this protocol has said it in this protocol: tools match the wording.
+  const status = refusal?.status ?? rows[error.kind][0]
+  const body = refusal?.protocol === 'openai' ? refusal.body : JSON.stringify(shape(error))
+  return { status, headers: errorHeaders(error, requestId, status), body }
+}
+
+/** An error after the first byte: an event that official clients throw on, and no `[DONE]` behind it. */
+export function writeStreamError(error: GatewayError): Uint8Array {
+  return new TextEncoder().encode(`data: ${JSON.stringify(shape(error))}\n\n`)
+}
+
+function shape(error: GatewayError) {
+  const [, type, code] = rows[error.kind]
+  const { param, code: finer } = error.details
+  return { error: { message: error.message, type, param: param ?? null, code: finer ?? code } }
+}

@@ -1,0 +1,77 @@
+import { afterEach, beforeAll, describe, expect } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkLedger } from '../../src/store/check.ts'
+import { type Engine, openStore, type Store, type StoreOptions } from '../../src/store/open.ts'
+import { sharedPostgres } from './postgres.ts'
+
+export type OpenOptions = Pick<StoreOptions, 'clock'> & {
+  /** Where to open, if not in a new database: see `place`. */
+  readonly at?: Place
+  /** For tests that break the books on purpose; all others end with a balanced ledger. */
+  readonly books?: 'unchecked'
+}
+export type Open = (options?: OpenOptions) => Promise<Store>
+export type Place = { readonly url: string } | { readonly file: string }
+/** An address of a new database: `empty`, or with the schema already there. */
+export type NewPlace = (content?: 'empty') => Promise<Place>
+
+// A cold start of PostgreSQL on a busy machine.
+const startTimeoutMs = 60_000
+
+/** Runs the same tests on both engines. What a test opens is checked, closed and removed after it. */
+export function eachEngine(name: string, define: (open: Open, place: NewPlace, engine: Engine) => void): void {
+  describe(`${name} on SQLite`, () => {
+    const { open, remember } = bookkeeping()
+    const place: NewPlace = () => {
+      const folder = mkdtempSync(join(tmpdir(), 'turnpike-store-'))
+      remember(() => rmSync(folder, { recursive: true, force: true }))
+      return Promise.resolve({ file: join(folder, 'turnpike.db') })
+    }
+    define(open(place), place, 'sqlite')
+  })
+
+  describe(`${name} on PostgreSQL`, () => {
+    beforeAll(async () => {
+      await sharedPostgres()
+    }, startTimeoutMs)
+    const { open, remember } = bookkeeping()
+    const place: NewPlace = async (content) => {
+      const server = await sharedPostgres()
+      const url = content === 'empty' ? await server.emptyDatabase() : await server.freshDatabase()
+      remember(() => server.dropDatabase(url))
+      return { url }
+    }
+    define(open(place), place, 'postgres')
+  })
+}
+
+function bookkeeping() {
+  let stores: { store: Store; checked: boolean }[] = []
+  let removals: (() => unknown)[] = []
+
+  afterEach(async () => {
+    const opened = stores
+    const leftovers = removals
+    stores = []
+    removals = []
+    try {
+      for (const { store, checked } of opened) if (checked) expect(await checkLedger(store)).toEqual([])
+    } finally {
+      for (const { store } of opened) await store.close()
+      for (const remove of leftovers) await remove()
+    }
+  })
+
+  return {
+    remember: (removal: () => unknown) => removals.push(removal),
+    open:
+      (place: NewPlace): Open =>
+      async ({ at, books, ...options } = {}) => {
+        const store = await openStore({ ...(at ?? (await place())), ...options })
+        stores.push({ store, checked: books !== 'unchecked' })
+        return store
+      },
+  }
+}
