@@ -34,9 +34,9 @@ export function tap(source: Source, signal: AbortSignal): ReadableStream<Uint8Ar
           if (bytes !== undefined) return controller.enqueue(bytes)
           end()
           controller.close()
-        } catch (error) {
+        } catch {
           end()
-          controller.error(error)
+          controller.error() // without a reason, which Bun would print to the console
         }
       },
       cancel: leave,

@@ -1,0 +1,171 @@
+import { expect } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { newId } from '../../src/base/ids.ts'
+import { makeLog } from '../../src/base/log.ts'
+import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
+import { readEnvironment } from '../../src/config/environment.ts'
+import { readConfigFile } from '../../src/config/file.ts'
+import { openGateway, type Gateway, type GatewayOptions } from '../../src/gateway.ts'
+import { hintOf, makeSecretKeys } from '../../src/keys/secret-keys.ts'
+import { createAccount } from '../../src/store/accounts.ts'
+import { checkLedger } from '../../src/store/check.ts'
+import { insertKey } from '../../src/store/keys.ts'
+import { sharedPostgres } from './postgres.ts'
+
+/** A line of the simulator's own bill. */
+export type BillLine = {
+  readonly ref: string
+  readonly model: string
+  readonly status: number
+  readonly units: Readonly<Record<string, number>>
+  readonly cost: string
+}
+
+/** What a simulated vendor was sent. */
+export type SeenCall = {
+  readonly vendor: string
+  readonly path: string
+  readonly ref: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Record<string, unknown>
+}
+
+export type TestGateway = Gateway & {
+  /** A key of the first account, which has 100 dollars of play money. */
+  readonly key: string
+  readonly accountId: string
+  /** Everything the gateway logged. */
+  readonly logged: string[]
+  /** A new account with its own key. */
+  account(options?: { dollars?: string; models?: readonly string[]; expiresAt?: number }): Promise<{ id: string; key: string; keyId: string }>
+  bill(): Promise<BillLine[]>
+  calls(): Promise<SeenCall[]>
+  /** POSTs a JSON body with the first account's key. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  balance(accountId?: string): Promise<{ posted: Nano; held: Nano }>
+  /**
+   * The standing assertions, once every hold has ended: the ledger balances, and every attempt cost what the simulator
+   * says it did (estimated ones are only bounded). Call it after every test that could move money.
+   */
+  assertBooks(): Promise<void>
+}
+
+const secret = 'test-secret-test-secret-test-secret'
+
+export async function startTestGateway(
+  options: {
+    engine?: 'sqlite' | 'postgres'
+    yaml?: string
+    variables?: Record<string, string>
+    databaseUrl?: string
+  } & Pick<GatewayOptions, 'clock' | 'billing'> = {},
+): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
+  const secretKeys = makeSecretKeys(Buffer.from(secret))
+  const key = secretKeys.make('sk')
+  const logged: string[] = []
+  const databaseUrl =
+    options.databaseUrl ?? (options.engine === 'postgres' ? await (await sharedPostgres()).freshDatabase() : undefined)
+  const environment = readEnvironment({
+    PORT: '0',
+    TURNPIKE_DATA: folder,
+    TURNPIKE_SECRET: secret,
+    TURNPIKE_BOOTSTRAP_KEY: key,
+    ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+  })
+  const { clock, billing } = options
+  const gateway = await openGateway({
+    environment,
+    file: readConfigFile('test.yaml', options.yaml ?? '', options.variables ?? {}),
+    variables: options.variables ?? {},
+    log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
+    ...(clock !== undefined && { clock }),
+    ...(billing !== undefined && { billing }),
+  })
+  const { store, mode } = gateway
+  const accountId = gateway.firstStart.account.id
+
+  async function control<T>(path: string): Promise<T[]> {
+    if (gateway.sandboxUrl === undefined) throw new Error('there is no simulator in real mode')
+    const { data } = (await (await fetch(gateway.sandboxUrl + path)).json()) as { data: T[] }
+    return data
+  }
+
+  const bill = () => control<BillLine>('/__bill')
+  return {
+    ...gateway,
+    key,
+    accountId,
+    logged,
+    bill,
+    calls: () => control<SeenCall>('/__calls'),
+    post: (path, body, headers = {}) =>
+      fetch(gateway.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    async account({ dollars = '1', models, expiresAt } = {}) {
+      const id = newId('acc')
+      const amount = parseDollars(dollars) ?? nano(0n)
+      await createAccount(store, { id, name: id, mode, actor: 'test', credit: { amount, source: 'promo' } })
+      const made = secretKeys.make('sk')
+      const keyId = newId('key')
+      await insertKey(store, {
+        id: keyId,
+        accountId: id,
+        digest: secretKeys.digest(mode, made),
+        hint: hintOf(made),
+        actor: 'test',
+        ...(models !== undefined && { models }),
+        ...(expiresAt !== undefined && { expiresAt }),
+      })
+      return { id, key: made, keyId }
+    },
+    async balance(id = accountId) {
+      return store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', id).executeTakeFirstOrThrow()
+    },
+    async assertBooks() {
+      await until(() => gateway.openHolds() === 0)
+      expect(await checkLedger(store)).toEqual([])
+      const open = await store.db.selectFrom('hold').select('id').where('state', '=', 'open').execute()
+      expect(open).toEqual([])
+      if (gateway.sandboxUrl === undefined) return
+      const attempts = await store.db
+        .selectFrom('attempt')
+        .innerJoin('request', 'request.id', 'attempt.request_id')
+        .select(['attempt.id', 'attempt.status', 'attempt.vendor_cost', 'request.basis', 'request.cost'])
+        .execute()
+      const billed = new Map((await bill()).map((line) => [line.ref, line.cost]))
+      for (const attempt of attempts) {
+        if (attempt.basis === 'vendor' && attempt.status === 200) {
+          expect({ id: attempt.id, cost: formatDollars(attempt.vendor_cost) }).toEqual({
+            id: attempt.id,
+            cost: billed.get(attempt.id) ?? 'not on the bill',
+          })
+        }
+        if (attempt.basis === 'estimated') expect(attempt.cost).toBeGreaterThan(0n)
+      }
+    },
+    async close(closing) {
+      await gateway.close(closing)
+      if (databaseUrl !== undefined && options.databaseUrl === undefined) {
+        await (await sharedPostgres()).dropDatabase(databaseUrl)
+      }
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const untilMsMax = 10_000
+
+/** Awaits a condition; never a time. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = performance.now() + untilMsMax
+  while (!(await condition())) {
+    if (performance.now() > giveUpAt) throw new Error('the awaited condition never came')
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
