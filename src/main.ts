@@ -16,6 +16,6 @@ program
 try {
   await program.parseAsync()
 } catch (thrown) {
-  console.error(`turnpike: ${scrub(thrown instanceof Error ? thrown.message : String(thrown))}`)
+  process.stderr.write(`turnpike: ${scrub(thrown instanceof Error ? thrown.message : String(thrown))}\n`)
   process.exit(1)
 }

@@ -34,7 +34,7 @@ export function parseDollars(text: string): Nano | undefined {
 /** Decimal dollars without trailing zeros, the form of every amount in JSON and on the command line. */
 export function formatDollars(amount: Nano): string {
   const sign = amount < 0n ? '-' : ''
-  const absolute = amount < 0n ? -amount : amount
+  const absolute = amount < 0n ? 0n - amount : amount
   const fraction = (absolute % nanoPerDollar).toString().padStart(nanoDecimals, '0').replace(/0+$/, '')
   return `${sign}${absolute / nanoPerDollar}${fraction === '' ? '' : `.${fraction}`}`
 }

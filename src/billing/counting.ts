@@ -27,7 +27,9 @@ export function makeCountingBilling(): Billing & { readonly charged: bigint; rea
         kind: 'hold',
         amount: order.amount,
         settle: ({ price }) => end(price < order.amount ? price : order.amount),
-        release: () => end(zeroNano).then(() => {}),
+        async release() {
+          await end(zeroNano)
+        },
       }
       return Promise.resolve({ kind: 'hold', hold })
     },

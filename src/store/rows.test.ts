@@ -48,7 +48,7 @@ async function readAll(store: Store): Promise<Record<string, unknown>> {
     const rows = await store.db.selectFrom(table).selectAll().execute()
     all[table] = rows
       .map((row) =>
-        Object.fromEntries(Object.entries(row).map(([k, v]) => [k, /^(aud|txn)_/.test(String(v)) ? 'random' : v])),
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, isRandom(value) ? 'random' : value])),
       )
       .toSorted((a, b) => (show(a) < show(b) ? -1 : 1))
   }
@@ -56,6 +56,10 @@ async function readAll(store: Store): Promise<Record<string, unknown>> {
   all['sums'] = await sumUsage(store, { scope: 'every-account' }, 'day')
   all['vendors'] = await sumVendors(store, { from: 0, to: now * 2 })
   return all
+}
+
+function isRandom(value: unknown): boolean {
+  return typeof value === 'string' && /^(aud|txn)_/.test(value)
 }
 
 function show(row: object): string {

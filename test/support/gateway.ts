@@ -39,7 +39,11 @@ export type TestGateway = Gateway & {
   /** Everything the gateway logged. */
   readonly logged: string[]
   /** A new account with its own key. */
-  account(options?: { dollars?: string; models?: readonly string[]; expiresAt?: number }): Promise<{ id: string; key: string; keyId: string }>
+  account(options?: {
+    dollars?: string
+    models?: readonly string[]
+    expiresAt?: number
+  }): Promise<{ id: string; key: string; keyId: string }>
   bill(): Promise<BillLine[]>
   calls(): Promise<SeenCall[]>
   /** POSTs a JSON body with the first account's key. */

@@ -52,9 +52,6 @@ export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: str
 }
 
 function checkFieldsTogether(request: ChatRequest): void {
-  const needs = (field: keyof ChatRequest, what: string) =>
-    badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
-
   if (isGiven(request.top_logprobs) && request.logprobs !== true) throw needs('top_logprobs', "when 'logprobs' is true")
   if (isGiven(request.stream_options) && request.stream !== true) throw needs('stream_options', "when 'stream' is true")
   if (!request.tools?.length) {
@@ -64,6 +61,10 @@ function checkFieldsTogether(request: ChatRequest): void {
   if (isGiven(request.audio) && !request.modalities?.includes('audio')) {
     throw needs('audio', 'when \'modalities\' holds "audio"')
   }
+}
+
+function needs(field: keyof ChatRequest & string, what: string) {
+  return badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
 }
 
 function checkModelRules(request: ChatRequest, traits: ChatTraits): void {

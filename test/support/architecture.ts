@@ -1,0 +1,168 @@
+import { dirname, join, normalize } from 'node:path/posix'
+
+/** A source file as the checks see it: its path from the root of the project, and its text. */
+export type Source = { readonly path: string; readonly text: string }
+
+/** The house: a room may use its own files and rooms of a lower level. Beside that stand the exceptions below. */
+export const levels = {
+  base: 0,
+  capabilities: 1,
+  telemetry: 1,
+  config: 2,
+  media: 2,
+  wire: 2,
+  vendors: 3,
+  catalogue: 3,
+  store: 3,
+  keys: 4,
+  limits: 4,
+  idempotency: 4,
+  artifacts: 4,
+  billing: 4,
+  tasks: 4,
+  upstream: 4,
+  flow: 5,
+  http: 6,
+  mcp: 6,
+  admin: 6,
+} as const satisfies Record<string, number>
+
+type Room = keyof typeof levels
+
+/** What a room may use although it stands no lower. */
+const alsoUses: { readonly [R in Room]?: readonly Room[] } = { tasks: ['billing', 'upstream'] }
+
+/** What a room may not use although it stands lower: the line knows asks and answers, never a protocol. */
+const neverUses: { readonly [R in Room]?: readonly Room[] } = { flow: ['wire'] }
+
+/** The simulators must not share a mistake with the gateway, so they share almost nothing with it. */
+const apart = { sandbox: ['base'] } as const satisfies Record<string, readonly Room[]>
+
+/** These put the house together and may reach into every room. */
+const composing = ['commands', 'gateway.ts', 'main.ts']
+
+/** Where another runtime would have to be fitted. */
+const bunSeams = ['src/base/listen.ts', 'src/upstream/transport.ts', 'src/store/sqlite.ts', 'src/sandbox/']
+
+const linesMax = 400
+
+/** Everything that breaks the house's rules in these files, each as `file:line what`. */
+export function findBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap((source) => {
+    const code = blankComments(source.text)
+    const tests = isTest(source.path)
+    return [
+      ...(tests ? [] : foreignImports(source.path, code)),
+      ...(tests ? [] : strayBun(source.path, code)),
+      ...defaultExports(source.path, code),
+      ...tooLong(source),
+    ]
+  })
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith('.test.ts')
+}
+
+function foreignImports(path: string, code: string): string[] {
+  return importsOf(code).flatMap(({ specifier, line }) => {
+    if (!specifier.startsWith('.')) return []
+    const target = normalize(join(dirname(path), specifier))
+    const problem = problemWith(path, target)
+    return problem === undefined ? [] : [`${path}:${line} ${problem}`]
+  })
+}
+
+/** Why a file may not use another, or undefined where it may. */
+function problemWith(path: string, target: string): string | undefined {
+  const from = roomOf(path)
+  const to = roomOf(target)
+  if (composing.includes(from)) return undefined
+  if (from === to) return undefined
+  if (to === outside) return `reaches out of src to ${target}`
+  if (from in apart) {
+    const allowed: readonly string[] = apart[from as keyof typeof apart]
+    return allowed.includes(to) ? undefined : `${from} may use ${allowed.join(', ')} alone, not ${to}`
+  }
+  if (!isRoom(from)) return `${from} is not a room of the house`
+  if (!isRoom(to)) return `${from} may not use ${to}`
+  if (neverUses[from]?.includes(to)) return `${from} may not use ${to}`
+  if (levels[to] < levels[from] || alsoUses[from]?.includes(to)) return undefined
+  return `${from} [${levels[from]}] may not use ${to} [${levels[to]}]`
+}
+
+const outside = '(outside)'
+
+/** `store` of `src/store/open.ts`, `gateway.ts` of `src/gateway.ts`. */
+function roomOf(path: string): string {
+  const [top, room] = path.split('/')
+  return top === 'src' && room !== undefined ? room : outside
+}
+
+function isRoom(name: string): name is Room {
+  return Object.hasOwn(levels, name)
+}
+
+function strayBun(path: string, code: string): string[] {
+  if (bunSeams.some((seam) => path === seam || (seam.endsWith('/') && path.startsWith(seam)))) return []
+  const imports = importsOf(code)
+    .filter(({ specifier }) => specifier === 'bun' || specifier.startsWith('bun:'))
+    .map(({ specifier, line }) => `${path}:${line} ${specifier} outside of its seams`)
+  const globals = [...code.matchAll(/(?<![\w.$])Bun\s*\.\s*\w+/g)].map(
+    (match) => `${path}:${lineAt(code, match.index)} ${match[0]} outside of its seams`,
+  )
+  return [...imports, ...globals]
+}
+
+function defaultExports(path: string, code: string): string[] {
+  return [...code.matchAll(/^\s*export\s+(?:default\b|\{[^}]*\bas\s+default\b)/gm)].map(
+    (match) => `${path}:${lineAt(code, match.index + match[0].search(/\S/))} default export`,
+  )
+}
+
+function tooLong({ path, text }: Source): string[] {
+  const lines = text.trimEnd().split('\n').length
+  return lines > linesMax ? [`${path}:${linesMax} has ${lines} lines, ${linesMax} is the most`] : []
+}
+
+const quoted = String.raw`\s*['"]([^'"\n]+)['"]`
+const importPatterns = [
+  // import a, { type b } from 'x'; import type c from 'x'; export * as d from 'x'
+  new RegExp(String.raw`^[^\S\n]*(?:import|export)\s+[\w$*{}\s,]*?\bfrom${quoted}`, 'gm'),
+  // import 'x'
+  new RegExp(String.raw`^[^\S\n]*import${quoted}`, 'gm'),
+  // import('x'), also as a type, and require('x')
+  new RegExp(String.raw`\b(?:import|require)\s*\(${quoted}`, 'g'),
+  // A worker is named by its address.
+  new RegExp(String.raw`\bnew\s+URL\s*\(${quoted}\s*,\s*import\.meta\.url`, 'g'),
+]
+
+export function importsOf(code: string): { specifier: string; line: number }[] {
+  const found = importPatterns.flatMap((pattern) =>
+    [...code.matchAll(pattern)].map((match) => ({
+      specifier: match[1] ?? '',
+      // The line of the name, not of the word `import`: a list of imports may be long.
+      line: lineAt(code, match.index + match[0].length - 1),
+    })),
+  )
+  return found.toSorted((a, b) => a.line - b.line)
+}
+
+/**
+ * Comments that begin a line or stand behind code, as spaces. Not a parser: a `//` or `/*` inside a string begins no
+ * line and has no space on both sides, as far as our formatter and style go.
+ */
+function blankComments(text: string): string {
+  return text
+    .replaceAll(/^[^\S\n]*\/\*[\s\S]*?\*\//gm, blank)
+    .replaceAll(/^[^\S\n]*\/\/.*$/gm, blank)
+    .replaceAll(/ \/\/ .*$/gm, blank)
+}
+
+function blank(comment: string): string {
+  return comment.replaceAll(/[^\n]/g, ' ')
+}
+
+function lineAt(text: string, index: number): number {
+  return text.slice(0, index).split('\n').length
+}
