@@ -38,14 +38,14 @@ function notJson() {
 }
 
 /** The one-argument `JSON.rawJSON` and the reviver's third argument are in the runtime, not yet in the library types. */
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): Json }
+const exact = JSON as unknown as { rawJSON(text: string): Json }
 
 function reviveExactly(this: unknown, key: string, value: Json, context?: { source?: string }): Json {
   if (key === '__proto__') throw badRequest('"__proto__" is not allowed as a key.', '__proto__', 'invalid_value')
   if (typeof value !== 'number') return value
   const source = context?.source
   return source !== undefined && inexactNumber.test(source) && JSON.stringify(value) !== source
-    ? rawJSON(source)
+    ? exact.rawJSON(source)
     : value
 }
 

@@ -53,15 +53,10 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log 
           cause: thrown,
         })
       })
-      switch (taken.outcome) {
-        case 'held':
-          return { kind: 'hold', hold: holdOf(id, order) }
-        case 'no-funds':
-          return { kind: 'no-funds', available: taken.available }
-        case 'no-account':
-          // Disabled since the key was looked up: the key is as dead as if it had been revoked.
-          throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
-      }
+      if (taken.outcome === 'held') return { kind: 'hold', hold: holdOf(id, order) }
+      if (taken.outcome === 'no-funds') return { kind: 'no-funds', available: taken.available }
+      // Disabled since the key was looked up: the key is as dead as if it had been revoked.
+      throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
     },
   }
 }

@@ -31,24 +31,22 @@ export function serveChat(
       },
     }
     const answer = await run(parts.line, received)
-    switch (answer.kind) {
-      case 'whole':
-        return new Response(answer.body as Uint8Array<ArrayBuffer>, {
-          headers: {
-            'content-type': 'application/json',
-            'x-request-id': requestId,
-            'x-turnpike-cost': formatDollars(answer.cost),
-          },
-        })
-      case 'stream':
-        return new Response(answer.body, {
-          headers: {
-            'content-type': 'text/event-stream; charset=utf-8',
-            'cache-control': 'no-cache',
-            'x-accel-buffering': 'no', // nginx would hold the stream back
-            'x-request-id': requestId,
-          },
-        })
+    if (answer.kind === 'stream') {
+      return new Response(answer.body, {
+        headers: {
+          'content-type': 'text/event-stream; charset=utf-8',
+          'cache-control': 'no-cache',
+          'x-accel-buffering': 'no', // nginx would hold the stream back
+          'x-request-id': requestId,
+        },
+      })
     }
+    return new Response(answer.body as Uint8Array<ArrayBuffer>, {
+      headers: {
+        'content-type': 'application/json',
+        'x-request-id': requestId,
+        'x-turnpike-cost': formatDollars(answer.cost),
+      },
+    })
   }
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { scrub } from '../../base/log.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
@@ -21,7 +21,7 @@ const unknownModel = /model_not_found|ModelNotOpen|InvalidEndpointOrModel|model_
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
   const error = errorObject(response.body)
-  const code = `${String(error?.['code'] ?? '')} ${String(error?.['type'] ?? '')}`
+  const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
 
   if (status === 401 || status === 402 || status === 403 || outOfCredit.test(code)) {
     return {
@@ -49,13 +49,17 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   }
   if (status >= 400 && status < 500 && error !== undefined) {
     const body = withoutSecrets(response.body, secrets)
-    const message = withoutSecrets(String(error['message'] ?? 'The request was refused.'), secrets)
+    const message = withoutSecrets(textOf(error['message']) || 'The request was refused.', secrets)
     return {
       error: new GatewayError('upstream-rejected', message, { refusal: { protocol: 'openai', status, body } }),
       retryable: false,
     }
   }
   return { error: new GatewayError('upstream-failed', failed), retryable: true }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 function errorObject(body: string): JsonObject | undefined {

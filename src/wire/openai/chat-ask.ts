@@ -63,7 +63,7 @@ function checkFieldsTogether(request: ChatRequest): void {
   }
 }
 
-function needs(field: keyof ChatRequest & string, what: string) {
+function needs(field: keyof ChatRequest, what: string) {
   return badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
 }
 
