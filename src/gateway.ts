@@ -29,6 +29,7 @@ import { recoverAll, recoverHolds } from './store/ledger.ts'
 import { openStore, type Store } from './store/open.ts'
 import type { Mode } from './store/schema.ts'
 import { claimSingleNode } from './store/single-node.ts'
+import { discoverLocalServers } from './upstream/discover.ts'
 import { makeTransport } from './upstream/transport.ts'
 import { writeError } from './wire/openai/errors.ts'
 
@@ -120,6 +121,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       log,
     }),
   })
+  // Nobody waits for them: what is found is served from then on.
+  if (mode === 'real') void discoverLocalServers(listener.port).then(market.addLocal)
   const recovery = setInterval(() => void recoverHolds(store, { now: clock.now() }).catch(() => {}), recoveryEveryMs)
   recovery.unref()
 

@@ -9,6 +9,7 @@ import { startSandbox, type Sandbox, type SandboxModel } from './sandbox/sandbox
 import type { Mode } from './store/schema.ts'
 import { makeChannels, type Channel, type Channels } from './upstream/channels.ts'
 import { ChannelError, configuredChannels } from './upstream/configured.ts'
+import { ourModelId, type LocalServer } from './upstream/discover.ts'
 import { vendors } from './vendors/index.ts'
 
 /** What is on offer at one moment, and where it can be had. Immutable: a reload puts another in its place. */
@@ -24,6 +25,8 @@ export type Market = {
   readonly sandboxUrl: string | undefined
   readonly current: Offering
   reload(file: ConfigFile): void
+  /** Adds what local model servers offer. In sandbox mode there is nothing to add: they are real. */
+  addLocal(servers: readonly LocalServer[]): void
   close(): Promise<void>
 }
 
@@ -46,24 +49,37 @@ export function makeMarket(options: MarketOptions): Market {
     ? startSandbox({ port: options.environment.sandboxPort, models: simulated(catalogue, configured) })
     : undefined
 
+  let used = file
+  let local: readonly LocalServer[] = []
+  let current = offer(catalogue, configured)
+
   function offer(catalogue: Catalogue, configured: readonly Channel[]): Offering {
-    const all = sandbox === undefined ? configured : simulatedChannels(sandbox, configured)
+    const real = [...configured, ...local.map(({ channel }) => channel)]
+    const all = sandbox === undefined ? real : simulatedChannels(sandbox, configured)
     const models = new Map([...catalogue.models].filter(([, model]) => isServed(model, all)))
     return { channels: makeChannels(all, clock, Math.random), models, unsold: catalogue.unsold }
   }
 
-  let current = offer(catalogue, configured)
+  function reload(changed: ConfigFile): void {
+    const configured = readChannels(changed, variables)
+    const catalogue = readCatalogue(changed, isSandbox, local)
+    sandbox?.serve(simulated(catalogue, configured))
+    current = offer(catalogue, configured)
+    used = changed
+  }
+
   return {
     mode: isSandbox ? 'sandbox' : 'real',
     sandboxUrl: sandbox?.url,
     get current() {
       return current
     },
-    reload(changed) {
-      const configured = readChannels(changed, variables)
-      const catalogue = readCatalogue(changed, isSandbox)
-      sandbox?.serve(simulated(catalogue, configured))
-      current = offer(catalogue, configured)
+    reload,
+    addLocal(servers) {
+      if (isSandbox || servers.length === 0) return
+      const taken = new Set(configured.map(({ id }) => id))
+      local = servers.filter(({ channel }) => !taken.has(channel.id))
+      reload(used)
     },
     close: async () => sandbox?.stop(),
   }
@@ -78,14 +94,30 @@ function readChannels(file: ConfigFile, variables: MarketOptions['variables']): 
   }
 }
 
-function readCatalogue(file: ConfigFile, sandbox: boolean): Catalogue {
+function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonly LocalServer[] = []): Catalogue {
   const { models, exchange } = file.settings
   try {
-    return buildCatalogue({ families: loadFamilies(), overrides: readOverrides(models), exchange, sandbox })
+    const written = readOverrides(models)
+    const families = loadFamilies()
+    const known = new Set([...families.flatMap((family) => family.models), ...written].map(({ id }) => id))
+    const found = readOverrides(localModels(local).filter(({ id }) => !known.has(id)))
+    return buildCatalogue({ families, overrides: [...written, ...found], exchange, sandbox })
   } catch (thrown) {
     if (thrown instanceof CatalogueError) throw file.complain(thrown.path, thrown.reason)
     throw thrown
   }
+}
+
+/** Models of local servers cost nothing unless the operator prices them, under the same id in the file. */
+function localModels(servers: readonly LocalServer[]) {
+  return servers.flatMap(({ channel, upstreamModels }) =>
+    upstreamModels.map((upstreamModel) => ({
+      id: ourModelId(upstreamModel),
+      capability: 'chat',
+      channels: [{ channel: channel.id, upstreamModel }],
+      prices: { inputPerMillion: '0', outputPerMillion: '0' },
+    })),
+  )
 }
 
 function isServed(model: Model, channels: readonly Channel[]): boolean {
