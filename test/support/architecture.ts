@@ -39,7 +39,7 @@ const neverUses: { readonly [R in Room]?: readonly Room[] } = { flow: ['wire'] }
 const apart = { sandbox: ['base'] } as const satisfies Record<string, readonly Room[]>
 
 /** These put the house together and may reach into every room. */
-const composing = ['commands', 'gateway.ts', 'main.ts']
+const composing = new Set(['commands', 'gateway.ts', 'main.ts'])
 
 /** Where another runtime would have to be fitted. */
 const bunSeams = ['src/base/listen.ts', 'src/upstream/transport.ts', 'src/store/sqlite.ts', 'src/sandbox/']
@@ -77,7 +77,7 @@ function foreignImports(path: string, code: string): string[] {
 function problemWith(path: string, target: string): string | undefined {
   const from = roomOf(path)
   const to = roomOf(target)
-  if (composing.includes(from)) return undefined
+  if (composing.has(from)) return undefined
   if (from === to) return undefined
   if (to === outside) return `reaches out of src to ${target}`
   if (from in apart) {
