@@ -36,6 +36,8 @@ export type TestGateway = Gateway & {
   /** A key of the first account, which has 100 dollars of play money. */
   readonly key: string
   readonly accountId: string
+  /** Where it keeps its files. */
+  readonly folder: string
   /** Everything the gateway logged. */
   readonly logged: string[]
   /** A new account with its own key. */
@@ -102,6 +104,7 @@ export async function startTestGateway(
     ...gateway,
     key,
     accountId,
+    folder,
     logged,
     bill,
     calls: () => control<SeenCall>('/__calls'),

@@ -1,0 +1,63 @@
+import { connect, type Socket } from 'node:net'
+
+/** What came back over a socket that was written to byte by byte, past every client library. */
+export type RawAnswer = {
+  /** 0 where no answer came. */
+  readonly status: number
+  readonly text: string
+  /** The server ended the connection by itself. */
+  readonly closed: boolean
+}
+
+const quietMs = 2_000
+
+/**
+ * Writes bytes as they are and reads until the server closes, the first answer is whole, or nothing has come for a
+ * while. `wantsClose` waits for the close where that is what is asked about.
+ */
+export function sendRaw(
+  url: string,
+  request: string | Uint8Array,
+  { wantsClose = false }: { wantsClose?: boolean } = {},
+): Promise<RawAnswer> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = connect(Number(port), hostname)
+    const finish = (closed: boolean) => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve({ status: Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1] ?? 0), text, closed })
+    }
+    const timer = setTimeout(() => finish(false), quietMs)
+    socket.on('connect', () => socket.write(request))
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1')
+      if (!wantsClose && isWhole(text)) finish(false)
+    })
+    socket.on('error', () => finish(true))
+    socket.on('close', () => finish(true))
+  })
+}
+
+/** Head and body of the first answer are there, by its Content-Length. */
+function isWhole(text: string): boolean {
+  const headEnd = text.indexOf('\r\n\r\n')
+  if (headEnd === -1) return false
+  const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, headEnd))?.[1]
+  return length !== undefined && text.length >= headEnd + 4 + Number(length)
+}
+
+/** A request's bytes from its lines. */
+export function lines(...of: readonly string[]): string {
+  return `${of.join('\r\n')}\r\n\r\n`
+}
+
+/** A connected socket for tests that write slowly or read slowly. */
+export function openSocket(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => resolve(socket))
+    socket.once('error', reject)
+  })
+}

@@ -1,0 +1,26 @@
+import { expect } from 'bun:test'
+import { until, type TestGateway } from './gateway.ts'
+
+/**
+ * A request that is refused costs nobody anything: no vendor hears of it, no account changes by a nano, no hold is left.
+ * Gives the answer for further assertions. In real mode the test says how to count the vendor's calls.
+ */
+export async function refusedForFree<T>(
+  gateway: TestGateway,
+  send: () => Promise<T>,
+  vendorCalls: () => number | Promise<number> = async () => (await gateway.calls()).length,
+): Promise<T> {
+  await until(() => gateway.openHolds() === 0)
+  const before = { calls: await vendorCalls(), ...(await books(gateway)) }
+  const answer = await send()
+  await until(() => gateway.openHolds() === 0)
+  expect({ calls: await vendorCalls(), ...(await books(gateway)) }).toEqual(before)
+  return answer
+}
+
+async function books({ store }: TestGateway) {
+  const accounts = await store.db.selectFrom('account').select(['id', 'posted', 'held']).orderBy('id').execute()
+  const postings = await store.db.selectFrom('txn').select('id').execute()
+  expect(accounts.filter(({ held }) => held !== 0n)).toEqual([])
+  return { accounts, postings: postings.length }
+}

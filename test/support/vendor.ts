@@ -1,0 +1,158 @@
+import { createServer, type Server, type Socket } from 'node:net'
+
+/** One request as a raw vendor received it. */
+export type VendorRequest = { readonly head: string; readonly body: Record<string, unknown>; readonly call: number }
+
+/** A vendor that answers with whatever bytes a test wants, over sockets a test can cut. */
+export type RawVendor = {
+  /** Up to and including `/v1`. */
+  readonly baseUrl: string
+  readonly requests: VendorRequest[]
+  /** How many of its connections the gateway closed or cut while they were being answered. */
+  readonly hangups: number
+  stop(): Promise<void>
+}
+
+export type Reply = (socket: Socket, request: VendorRequest) => void | Promise<void>
+
+export async function startVendor(reply: Reply): Promise<RawVendor> {
+  const requests: VendorRequest[] = []
+  const sockets = new Set<Socket>()
+  let hangups = 0
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    let answering = 0
+    let received = Buffer.alloc(0)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      sockets.delete(socket)
+      if (answering > 0 && !socket.writableEnded) hangups++
+    })
+    socket.on('data', (bytes: Buffer) => {
+      received = Buffer.concat([received, bytes])
+      for (let read = readRequest(received); read !== undefined; read = readRequest(received)) {
+        received = received.subarray(read.bytes)
+        const request = { head: read.head, body: read.body, call: requests.length + 1 }
+        requests.push(request)
+        answering++
+        void Promise.resolve(reply(socket, request)).then(() => answering--)
+      }
+    })
+  })
+  const port = await listenOn(server)
+  return {
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    requests,
+    get hangups() {
+      return hangups
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function listenOn(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address !== null ? address.port : 0)
+    })
+  })
+}
+
+function readRequest(bytes: Buffer): { head: string; body: Record<string, unknown>; bytes: number } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const head = bytes.toString('latin1', 0, headEnd)
+  const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
+  const end = headEnd + 4 + length
+  if (bytes.length < end) return undefined
+  const text = bytes.toString('utf8', headEnd + 4, end)
+  return { head, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>, bytes: end }
+}
+
+/** A whole answer with its length. */
+export function answer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): string {
+  const given = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
+  const written = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} Whatever\r\n${written.join('')}\r\n${body}`
+}
+
+/** The head of an event stream; what follows is written with `chunk`. */
+export const streamHead =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n'
+
+export function chunk(bytes: string | Uint8Array): Buffer {
+  const body = Buffer.from(bytes)
+  return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
+}
+
+export const lastChunk = '0\r\n\r\n'
+
+export function event(json: unknown): string {
+  return `data: ${typeof json === 'string' ? json : JSON.stringify(json)}\n\n`
+}
+
+const shared = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm' }
+
+export function delta(content: string): string {
+  return event({ ...shared, choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+}
+
+export const opening = event({
+  ...shared,
+  choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
+})
+
+export const finish = event({ ...shared, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+
+export function usageEvent(prompt: number, completion: number): string {
+  return event({ ...shared, choices: [], usage: usage(prompt, completion) })
+}
+
+export const done = 'data: [DONE]\n\n'
+
+export function usage(prompt: number, completion: number) {
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }
+}
+
+/** A plain completion; `more` lays fields over it. */
+export function completion(content: string, more: Record<string, unknown> = {}): string {
+  return JSON.stringify({
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      { index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: 'stop' },
+    ],
+    usage: usage(10, 5),
+    ...more,
+  })
+}
+
+/** A configuration in real mode with one channel and one model `m` for each vendor; more settings may follow. */
+export function channelsTo(
+  vendors: Readonly<Record<string, Pick<RawVendor, 'baseUrl'> & { key?: string }>>,
+  more = '',
+): string {
+  const ids = Object.keys(vendors)
+  const channels = Object.entries(vendors).map(
+    ([id, { baseUrl, key = 'vendor-key' }], priority) =>
+      `  - { id: ${id}, vendor: compatible, baseUrl: "${baseUrl}", keys: ["${key}"], priority: ${priority} }`,
+  )
+  return [
+    'sandbox: false',
+    'channels:',
+    ...channels,
+    'models:',
+    '  - id: m',
+    '    capability: chat',
+    `    channels: [${ids.map((id) => `{ channel: ${id} }`).join(', ')}]`,
+    '    outputTokensMax: 1000',
+    '    prices: { inputPerMillion: "1", outputPerMillion: "10" }',
+    more,
+  ].join('\n')
+}
