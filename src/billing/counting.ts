@@ -26,6 +26,8 @@ export function makeCountingBilling(): Billing & { readonly charged: bigint; rea
       const hold: Hold = {
         kind: 'hold',
         amount: order.amount,
+        sending() {},
+        mark() {},
         settle: ({ price }) => end(price < order.amount ? price : order.amount),
         async release() {
           await end(zeroNano)

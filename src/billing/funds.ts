@@ -33,6 +33,12 @@ export type Ending = {
   readonly attempts: readonly AttemptRecord[]
 }
 
+/** An attempt as far as it is known when it leaves. */
+export type SentAttempt = Omit<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>
+
+/** How far an answer has come. */
+export type Progress = { readonly usage: Usage; readonly price: Nano; readonly vendorCost: Nano }
+
 /** Something was delivered, and it has a price. */
 export type Sale = Ending & {
   readonly basis: Basis
@@ -45,6 +51,10 @@ export type Sale = Ending & {
 export type Hold = {
   readonly kind: 'hold'
   readonly amount: Nano
+  /** An attempt is about to leave: from here on the vendor may charge. Throws where that cannot be put on record. */
+  sending(attempt: SentAttempt): void
+  /** What would be charged if the answer ended now; kept in case we do not live to see its end. */
+  mark(progress: Progress): void
   /** Resolves once the settlement is recorded, with what the customer was charged. */
   settle(sale: Sale): Promise<Nano>
   release(ending: Ending): Promise<void>

@@ -29,6 +29,8 @@ export function trackOpenHolds(billing: Billing): TrackedBilling {
     return {
       kind: 'hold',
       amount: hold.amount,
+      sending: (attempt) => hold.sending(attempt),
+      mark: (progress) => hold.mark(progress),
       settle: (sale) => hold.settle(sale).finally(endOnce),
       release: (ending) => hold.release(ending).finally(endOnce),
     }

@@ -16,6 +16,9 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log 
     return {
       kind: 'hold',
       amount: order.amount,
+      // The hold's row is all that strict mode leaves behind: what a crash interrupts is found by reconciling.
+      sending() {},
+      mark() {},
       async settle(sale) {
         const { price, basis, usage, attempts } = sale
         const settled = await settleHold(store, { hold, price, basis, usage, request: recordOf(order, sale), attempts })

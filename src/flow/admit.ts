@@ -82,8 +82,12 @@ function traitsOf(model: Model, id: string): ChatTraits {
   }
 }
 
+// `"max_completion_tokens":1000000,`: a client that takes the advice sends a longer body, and must be able to afford it.
+const capFieldBytesMax = 32
+
 function noFunds(needed: Nano, available: Nano, ask: ChatAsk, model: Model): GatewayError {
-  const affordable = Math.floor(affordableOutput(available, ask.inputTokensMax, model.prices) / ask.choices)
+  const input = ask.inputTokensMax + capFieldBytesMax
+  const affordable = Math.floor(affordableOutput(available, input, model.prices) / ask.choices)
   const advice =
     affordable > 0
       ? `It affords ${affordable} output tokens: lower max_tokens, or add credit.`

@@ -2,6 +2,7 @@ import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Mac } from '../base/secret.ts'
+import type { SentAttempt } from '../billing/funds.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
@@ -28,6 +29,7 @@ export function makeCall(parts: CallParts) {
   return async (routed: Routed): Promise<Outcome> => {
     const { ask } = routed
     const timeouts = ask.stream ? parts.timeouts.stream : parts.timeouts.whole
+    routed.funds.sending(sentAttempt(routed))
     const sent = await parts.transport.send(
       writeCall(routed, parts.tenantMac),
       timeouts,
@@ -127,6 +129,10 @@ export function attemptRecord(
   routed: Routed,
   ended: Pick<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>,
 ): AttemptRecord {
+  return { ...sentAttempt(routed), ...ended }
+}
+
+function sentAttempt(routed: Routed): SentAttempt {
   const { channel, upstreamModel } = routed.route
   return {
     id: routed.attemptId,
@@ -134,7 +140,6 @@ export function attemptRecord(
     vendor: channel.vendor.id,
     upstreamModel,
     createdAt: routed.startedAt,
-    ...ended,
   }
 }
 

@@ -9,6 +9,7 @@ import type { AttemptRecord } from '../store/requests.ts'
 import { attemptRecord } from './call.ts'
 import type { Drains } from './drains.ts'
 import { estimateOutput } from './estimate.ts'
+import { Marks } from './marks.ts'
 import type { Relay } from './relay.ts'
 import { release } from './release.ts'
 import type { Answer, Delivered, Routed } from './stages.ts'
@@ -47,6 +48,7 @@ function meterStream(
 ): ReadableStream<Uint8Array> {
   let over = false
   let reading: Promise<unknown> = Promise.resolve()
+  const marks = new Marks(routed, relay)
 
   /** The last bytes a client gets: the protocol's end once the money is recorded, or an error in its place. */
   async function close(cut: GatewayError | undefined): Promise<Uint8Array> {
@@ -64,7 +66,10 @@ function meterStream(
     let cut: GatewayError | undefined
     try {
       const bytes = await relay.next()
-      if (bytes !== undefined) return bytes
+      if (bytes !== undefined) {
+        marks.delivered(bytes.length)
+        return bytes
+      }
       relay.complete()
     } catch (thrown) {
       cut = asGatewayError(thrown)

@@ -8,7 +8,7 @@ export type Breach = { readonly rule: 'I1' | 'I2' | 'I3' | 'I4' | 'I5'; readonly
 
 /**
  * Checks the books against themselves, in one consistent view; no breach is a balanced ledger.
- * I1 entries of a posting sum to zero. I2 a balance is the sum of its entries. I3 what is held is the sum of open holds.
+ * I1 entries of a posting sum to zero. I2 a balance is the sum of its entries. I3 what is held is the sum of open holds and leases.
  * I4 a hold ends at most once, and as its state says; none is open past its deadline. I5 no charge exceeds its hold.
  */
 export async function checkLedger(store: Store): Promise<Breach[]> {
@@ -59,14 +59,18 @@ async function wrongBalances(tx: Tx): Promise<Breach[]> {
 }
 
 async function wrongHeld(tx: Tx): Promise<Breach[]> {
-  const rows = await tx
-    .selectFrom('account')
-    .leftJoin('hold', (join) => join.onRef('hold.account_id', '=', 'account.id').on('hold.state', '=', 'open'))
-    .select((eb) => ['account.id', 'account.held', sum(eb.ref('hold.amount')).as('total')])
-    .groupBy(['account.id', 'account.held'])
-    .having((eb) => eb('account.held', '<>', sum(eb.ref('hold.amount'))))
-    .execute()
-  return rows.map((row) => ({ rule: 'I3', subject: row.id, why: `held ${row.held}, open holds ${row.total}` }))
+  const { rows } = await sql<{ id: string; held: Nano; total: Nano }>`
+    with claims as (
+      select account_id, amount from hold where state = 'open'
+      union all
+      select account_id, amount from lease
+    ), claimed as (
+      select account_id, cast(sum(amount) as bigint) as total from claims group by account_id
+    )
+    select account.id, account.held, coalesce(claimed.total, 0) as total
+      from account left join claimed on claimed.account_id = account.id
+      where account.held <> coalesce(claimed.total, 0)`.execute(tx)
+  return rows.map((row) => ({ rule: 'I3', subject: row.id, why: `held ${row.held}, holds and leases ${row.total}` }))
 }
 
 async function wrongEndings(tx: Tx): Promise<Breach[]> {

@@ -1,7 +1,7 @@
 import { type Nano, nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { endHold, holdState, type OpenHold, releaseOf } from './holds.ts'
-import { Entries, postingOf } from './journal.ts'
+import { Entries, postingOf } from './postings.ts'
 import type { Store } from './open.ts'
 import { type AttemptRecord, attemptRecords, type RequestRecord, requestRecord } from './requests.ts'
 import type { Basis, HoldState, Queries, Tx } from './schema.ts'

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { ledger } from './migrations/0001-ledger.ts'
+import { leases } from './migrations/0002-leases.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
@@ -11,6 +12,7 @@ import type { Queries } from './schema.ts'
 function migrations(engine: Engine): Record<string, Migration> {
   return {
     '0001-ledger': ledger(engine),
+    '0002-leases': leases(),
   }
 }
 

@@ -22,7 +22,9 @@ eachEngine('opening', (open, place, engine) => {
     const at = await place('empty')
     const stores = await Promise.all(Array.from({ length: 5 }, () => open({ at })))
     const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(stores[0]?.db ?? fail())
-    expect(rows.map((row) => row.name)).toEqual(['0001-ledger'])
+    const names = rows.map((row) => row.name)
+    expect(names).toContain('0001-ledger')
+    expect(names).toEqual([...new Set(names)])
   })
 
   test('a database that a newer version migrated further is taken as it is', async () => {

@@ -121,6 +121,12 @@ export type AuditTable = {
 }
 export type SettingTable = { name: string; value: string }
 
+/** A gateway process, and how far it has come: see `turns.ts`. */
+export type NodeTable = { id: string; epoch: number; turn: number; seen_at: number }
+
+/** What a node may spend of an account's balance without asking. */
+export type LeaseTable = { node: string; account_id: string; amount: Nano }
+
 export type Schema = {
   account: AccountTable
   api_key: ApiKeyTable
@@ -133,6 +139,8 @@ export type Schema = {
   revision: RevisionTable
   audit: AuditTable
   setting: SettingTable
+  node: NodeTable
+  lease: LeaseTable
 }
 
 /** A connection or a transaction: what a query that needs no atomicity of its own takes. */
@@ -241,6 +249,8 @@ export const columnKinds = {
   revision: { name: 'text', value: 'number' },
   audit: { id: 'text', at: 'number', actor: 'text', action: 'text', subject: 'text', detail: 'json' },
   setting: { name: 'text', value: 'text' },
+  node: { id: 'text', epoch: 'number', turn: 'number', seen_at: 'number' },
+  lease: { node: 'text', account_id: 'text', amount: 'money' },
 } as const satisfies Kinds
 
 /** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */

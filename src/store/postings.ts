@@ -5,27 +5,21 @@ import type { Basis, Tx, TxnKind } from './schema.ts'
 import type { Write } from './together.ts'
 
 /** Money moved from some accounts to others: one txn and its entries, which sum to zero. */
-export type Posting = {
+export type LedgerPosting = {
   readonly id: string
   readonly kind: TxnKind
   readonly basis: Basis
   readonly now: number
-  readonly entries: ReadonlyMap<string, Nano>
+  readonly entries: Entries
   readonly holdId?: string
   readonly priceVersion?: string
   readonly usage?: Usage | null
   readonly note?: string | null
 }
 
-/**
- * The writes of a posting: double entry, never changed afterwards. The assertion stays on in production: an unbalanced posting is a bug in
- * our arithmetic, and stopping is cheaper than a ledger that lies.
- */
-export function postingOf(tx: Tx, posting: Posting): Write[] {
-  const entries = [...posting.entries].filter(([, amount]) => amount !== 0n)
-  const sum = entries.reduce((total, [, amount]) => total + amount, 0n)
-  if (sum !== 0n) throw new Error(`posting ${posting.id} is off by ${sum} nano`)
-
+/** The writes of a posting: double entry, never changed afterwards. */
+export function postingOf(tx: Tx, posting: LedgerPosting): Write[] {
+  const rows = posting.entries.rows(posting.id)
   const txn = tx.insertInto('txn').values({
     id: posting.id,
     kind: posting.kind,
@@ -36,8 +30,7 @@ export function postingOf(tx: Tx, posting: Posting): Write[] {
     note: posting.note ?? null,
     created_at: posting.now,
   })
-  if (entries.length === 0) return [txn]
-  const rows = entries.map(([account, amount]) => ({ txn_id: posting.id, account, amount }))
+  if (rows.length === 0) return [txn]
   return [txn, tx.insertInto('entry').values(rows)]
 }
 
@@ -46,5 +39,20 @@ export class Entries extends Map<string, Nano> {
   move(from: string, to: string, amount: Nano): void {
     this.set(from, nano((this.get(from) ?? 0n) - amount))
     this.set(to, nano((this.get(to) ?? 0n) + amount))
+  }
+
+  /**
+   * The rows of one txn. The assertion stays on in production: an unbalanced posting is a bug in our arithmetic, and
+   * stopping is cheaper than a ledger that lies.
+   */
+  rows(txnId: string): { txn_id: string; account: string; amount: Nano }[] {
+    const rows: { txn_id: string; account: string; amount: Nano }[] = []
+    let sum = 0n
+    for (const [account, amount] of this) {
+      sum += amount
+      if (amount !== 0n) rows.push({ txn_id: txnId, account, amount })
+    }
+    if (sum !== 0n) throw new Error(`posting ${txnId} is off by ${sum} nano`)
+    return rows
   }
 }

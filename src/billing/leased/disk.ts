@@ -1,0 +1,91 @@
+import { closeSync, fdatasync, fsyncSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { mkdirSync, existsSync, fstatSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The journal's files as a seam: tests put one in its place that crashes, fills up and forgets what was not synced. */
+export type Disk = {
+  /** Names of the segments that exist. */
+  list(): string[]
+  read(name: string): Uint8Array
+  /** Opens for writing at any position; an existing file keeps its bytes until they are written over. */
+  open(name: string): SegmentFile
+  remove(name: string): void
+  /** Room set aside for when the disk is full. False where it could not be had. */
+  reserve(): boolean
+  /** Gives the reserve up, so that settlements still fit. */
+  useReserve(): void
+}
+
+export type SegmentFile = {
+  /** Throws `DiskFull` when there is no room. Once it returns, the bytes survive the end of this process. */
+  write(bytes: Uint8Array, position: number): void
+  /** Once it resolves, the bytes survive the end of the machine. A rejection is final: the kernel may have dropped them. */
+  sync(): Promise<void>
+  close(): void
+}
+
+export class DiskFull extends Error {
+  constructor() {
+    super('the disk is full')
+    this.name = 'DiskFull'
+  }
+}
+
+const reserveBytes = 64 * 1024 * 1024
+const reserveName = 'reserve'
+const segmentPattern = /^segment-[ab]$/
+
+export function openDisk(folder: string): Disk {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return {
+    list: () => readdirSync(folder).filter((name) => segmentPattern.test(name)),
+    read: (name) => readFileSync(join(folder, name)),
+    open: (name) => openSegment(join(folder, name)),
+    remove: (name) => unlinkSync(join(folder, name)),
+    reserve: () => setAside(join(folder, reserveName)),
+    useReserve() {
+      if (existsSync(join(folder, reserveName))) unlinkSync(join(folder, reserveName))
+    },
+  }
+}
+
+function openSegment(path: string): SegmentFile {
+  // Without O_TRUNC: the file may be recycled, and its older generation is harmless behind the newer one's end.
+  const fd = openSync(path, existsSync(path) ? 'r+' : 'wx+', 0o600)
+  return {
+    write(bytes, position) {
+      let written = 0
+      while (written < bytes.length) {
+        try {
+          written += writeSync(fd, bytes, written, bytes.length - written, position + written)
+        } catch (thrown) {
+          throw isFull(thrown) ? new DiskFull() : thrown
+        }
+      }
+    },
+    sync: () =>
+      new Promise((resolve, reject) => fdatasync(fd, (error) => (error === null ? resolve() : reject(error)))),
+    close: () => closeSync(fd),
+  }
+}
+
+/** Written out, not merely promised: a sparse file reserves nothing. */
+function setAside(path: string): boolean {
+  const fd = openSync(path, 'a', 0o600)
+  try {
+    const zeros = Buffer.alloc(1024 * 1024)
+    for (let size = fstatSync(fd).size; size < reserveBytes; size += zeros.length) writeSync(fd, zeros)
+    fsyncSync(fd)
+    return true
+  } catch (thrown) {
+    if (!isFull(thrown)) throw thrown
+    unlinkSync(path)
+    return false
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function isFull(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && (thrown.code === 'ENOSPC' || thrown.code === 'EDQUOT')
+}

@@ -1,0 +1,95 @@
+import type { Nano } from '../../base/money.ts'
+
+/** Waits for a refill of its account's lease. */
+export type Waiter = {
+  readonly amount: Nano
+  readonly resolve: (outcome: WaitOutcome) => void
+  /** How often other nodes have been asked to give back for it. */
+  recalls: number
+}
+
+export type WaitOutcome =
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'no-funds'; readonly available: Nano }
+  | { readonly kind: 'no-account' }
+  | { readonly kind: 'unavailable' }
+
+/**
+ * The part of an account's balance that this node may spend without asking. What the database has leased to us is, at
+ * every moment between turns, exactly `left + open + unflushed`.
+ */
+export class Lease {
+  left = 0n
+  /** Held by requests under way. */
+  open = 0n
+  /** Charged, and not yet posted. */
+  unflushed = 0n
+  readonly waiters: Waiter[] = []
+  usedAt: number
+
+  constructor(now: number) {
+    this.usedAt = now
+  }
+
+  get total(): bigint {
+    return this.left + this.open + this.unflushed
+  }
+
+  take(amount: bigint, now: number): boolean {
+    this.usedAt = now
+    // Whoever waits came first.
+    if (this.waiters.length > 0 || this.left < amount) return false
+    this.left -= amount
+    this.open += amount
+    return true
+  }
+
+  end(amount: bigint, charge: bigint): void {
+    this.open -= amount
+    this.unflushed += charge
+    this.left += amount - charge
+    this.#check()
+  }
+
+  /** A charge of the process before us, on money that it had leased. */
+  owe(charge: bigint): void {
+    this.left -= charge
+    this.unflushed += charge
+    this.#check()
+  }
+
+  flushed(charge: bigint): void {
+    this.unflushed -= charge
+    this.#check()
+  }
+
+  granted(amount: bigint): void {
+    this.left += amount
+  }
+
+  /** Serves in order of arrival, passing over who asks for more than is left; gives those that stay unserved. */
+  serve(): Waiter[] {
+    const unserved: Waiter[] = []
+    for (const waiter of this.waiters.splice(0)) {
+      if (waiter.amount <= this.left) {
+        this.left -= waiter.amount
+        this.open += waiter.amount
+        waiter.resolve({ kind: 'taken' })
+      } else unserved.push(waiter)
+    }
+    return unserved
+  }
+
+  /** How much more than what is left all who wait ask for. */
+  get missing(): bigint {
+    const wanted = this.waiters.reduce((sum, { amount }) => sum + amount, 0n)
+    return wanted > this.left ? wanted - this.left : 0n
+  }
+
+  #check(): void {
+    // The assertion stays on: a lease that lies must stop this node before it spends what it does not have.
+    if (this.left < 0n || this.open < 0n || this.unflushed < 0n) {
+      throw new Error(`a lease is off: left ${this.left}, open ${this.open}, unflushed ${this.unflushed}`)
+    }
+  }
+}

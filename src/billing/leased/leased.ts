@@ -1,0 +1,197 @@
+import type { Clock, Timers } from '../../base/clock.ts'
+import { GatewayError } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import type { AttemptRecord } from '../../store/requests.ts'
+import type { Posting } from '../../store/turns.ts'
+import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, Taken } from '../funds.ts'
+import type { Bank } from './bank.ts'
+import type { Disk } from './disk.ts'
+import { Journal, recoverJournal, type SyncMode } from './journal.ts'
+import type { WaitOutcome } from './lease.ts'
+import type { JournalRecord } from './records.ts'
+import { replay, type Underway } from './replay.ts'
+import { Teller } from './teller.ts'
+
+export type LeasedOptions = {
+  readonly node: string
+  readonly bank: Bank
+  readonly disk: Disk
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+  readonly sync: SyncMode
+  /** Called when this process must not go on: the disk lost bytes, or another process took its place. */
+  readonly fatal: (why: string, cause: unknown) => void
+  readonly segmentBytes?: number
+}
+
+export type LeasedBilling = Billing & {
+  /** Whether anything can be admitted: not while the disk is full, nor once this process was fenced off. */
+  readonly ready: boolean
+  /** Posts everything and gives every lease back. Call it when no hold is open any more. */
+  close(): Promise<void>
+}
+
+// Every so often a full disk is asked whether there is room again.
+const reserveEveryMs = 1_000
+
+/**
+ * Billing without the database on a request's path: the right to spend is leased from it in larger pieces, what happens
+ * is written to a local journal, and postings follow in batches. A crash is repaired from the journal at the next start.
+ */
+export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedBilling> {
+  const { disk, timers, log, bank } = options
+  const { records, last } = recoverJournal(disk)
+  const owed = replay(records)
+  const journal = new Journal(
+    {
+      disk,
+      timers,
+      sync: options.sync,
+      fatal: (error) => options.fatal('the journal could not be made durable', error),
+      ...(options.segmentBytes !== undefined && { segmentBytes: options.segmentBytes }),
+    },
+    last,
+  )
+  const underway = new Map<string, Underway>()
+  const teller = new Teller({ ...options, flushed: (ids) => append({ type: 'FLUSHED', ids }) })
+  let isFull = !disk.reserve()
+
+  journal.rotate(owed.map(endRecord))
+  await teller.open(owed)
+  if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
+
+  /** Written before anything that it allows can happen. */
+  function append(record: JournalRecord): void {
+    journal.append(record)
+    if (journal.write() === 'full') noticeFull()
+    if (journal.wantsRotation) journal.rotate(unfinished())
+  }
+
+  function* unfinished(): Generator<JournalRecord> {
+    for (const [id, { order, sent, progress }] of underway) {
+      yield { type: 'HOLD', id, order }
+      for (const attempt of sent) yield { type: 'SEND', id, attempt }
+      if (progress !== undefined) yield { type: 'MARK', id, progress }
+    }
+    for (const posting of teller.unflushed()) yield endRecord(posting)
+  }
+
+  function noticeFull(): void {
+    if (isFull) return
+    isFull = true
+    log.error({}, 'the disk of the journal is full: nothing new is admitted')
+    const tryAgain = () => {
+      isFull = !disk.reserve()
+      if (isFull) timers.after(reserveEveryMs, tryAgain)
+      else log.info({}, 'the disk of the journal has room again')
+    }
+    timers.after(reserveEveryMs, tryAgain)
+  }
+
+  function holdOf(id: string, order: Order): Hold {
+    const hold: Underway = { order, sent: [], progress: undefined }
+    underway.set(id, hold)
+    // Not written yet: until something is sent, a hold without a record is a hold that never was.
+    journal.append({ type: 'HOLD', id, order })
+
+    async function end(posting: Posting): Promise<void> {
+      if (!underway.delete(id)) throw new GatewayError('bug', `hold ${id} had ended already`)
+      teller.end(order.amount, posting)
+      append(endRecord(posting))
+      await journal.durable()
+    }
+
+    return {
+      kind: 'hold',
+      amount: order.amount,
+      sending(attempt: SentAttempt) {
+        if (isFull) throw diskFull()
+        hold.sent.push(attempt)
+        append({ type: 'SEND', id, attempt })
+      },
+      mark(progress: Progress) {
+        hold.progress = progress
+        append({ type: 'MARK', id, progress })
+      },
+      async settle(sale: Sale) {
+        const posting = settlement(id, order, sale)
+        await end(posting)
+        if (posting.excess > 0n) {
+          const fields = { request: order.requestId, model: order.model, excess: String(posting.excess) }
+          log.error(fields, 'usage beyond its hold')
+        }
+        return posting.charge
+      },
+      release: (ending: Ending) => end(release(id, order, ending)),
+    }
+  }
+
+  return {
+    get ready() {
+      return !isFull && teller.isOpen
+    },
+    async take(order): Promise<Taken> {
+      if (isFull) throw diskFull()
+      if (!teller.take(order.accountId, order.amount)) {
+        const outcome = await teller.wait(order.accountId, order.amount)
+        if (outcome.kind !== 'taken') return refused(outcome)
+      }
+      return { kind: 'hold', hold: holdOf(newId('hold'), order) }
+    },
+    async close() {
+      await teller.close()
+      await journal.close()
+      await bank.close()
+    },
+  }
+}
+
+function refused(outcome: Exclude<WaitOutcome, { kind: 'taken' }>): Taken {
+  if (outcome.kind === 'no-funds') return outcome
+  if (outcome.kind === 'no-account')
+    throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
+  throw new GatewayError('overloaded', 'The ledger cannot be reached at the moment.', { retryAfterSeconds: 1 })
+}
+
+function diskFull(): GatewayError {
+  return new GatewayError('overloaded', 'Nothing new can be recorded at the moment.', { retryAfterSeconds: 5 })
+}
+
+function endRecord(posting: Posting): JournalRecord {
+  return { type: posting.basis === 'policy_zero' ? 'VOID' : 'SETTLE', id: posting.holdId, posting }
+}
+
+function settlement(id: string, order: Order, sale: Sale): Posting {
+  if (sale.price < 0n) throw new GatewayError('bug', `the price of hold ${id} is negative`)
+  const charge: Nano = sale.price < order.amount ? sale.price : order.amount
+  // A vendor's number beyond the hold is a cost somebody bears; an estimate beyond it was only a guess.
+  const excess = nano(sale.basis === 'estimated' ? 0n : sale.price - charge)
+  return { ...posting(id, order, sale, sale.attempts), charge, excess, basis: sale.basis, usage: sale.usage }
+}
+
+function release(id: string, order: Order, ending: Ending): Posting {
+  const lost = ending.attempts.map((attempt) => ({ ...attempt, delivered: false }))
+  return { ...posting(id, order, ending, lost), charge: zeroNano, excess: zeroNano, basis: 'policy_zero', usage: null }
+}
+
+function posting(id: string, order: Order, ending: Ending, attempts: readonly AttemptRecord[]) {
+  return {
+    holdId: id,
+    accountId: order.accountId,
+    priceVersion: order.priceVersion,
+    attempts,
+    request: {
+      id: order.requestId,
+      keyId: order.keyId,
+      model: order.model,
+      capability: order.capability,
+      status: ending.status,
+      streamed: ending.streamed,
+      durationMs: ending.durationMs,
+      createdAt: order.startedAt,
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import type { AttemptRecord } from '../../store/requests.ts'
+import type { Posting } from '../../store/turns.ts'
+import type { Order, Progress, SentAttempt } from '../funds.ts'
+import type { JournalRecord } from './records.ts'
+
+/** A hold under way, as the journal tells it. */
+export type Underway = {
+  readonly order: Order
+  readonly sent: SentAttempt[]
+  progress: Progress | undefined
+}
+
+// What a client saw that lost its connection when the process died.
+const crashedStatus = 500
+
+/** The postings that a dead process owes the database: those it made, and those that must be made for it. */
+export function replay(records: readonly JournalRecord[]): Posting[] {
+  const underway = new Map<string, Underway>()
+  const owed = new Map<string, Posting>()
+  for (const record of records) {
+    switch (record.type) {
+      case 'HOLD':
+        underway.set(record.id, { order: record.order, sent: [], progress: undefined })
+        break
+      case 'SEND':
+        underway.get(record.id)?.sent.push(record.attempt)
+        break
+      case 'MARK': {
+        const hold = underway.get(record.id)
+        if (hold !== undefined) hold.progress = record.progress
+        break
+      }
+      case 'SETTLE':
+      case 'VOID':
+        underway.delete(record.id)
+        owed.set(record.id, record.posting)
+        break
+      case 'FLUSHED':
+        for (const id of record.ids) owed.delete(id)
+        break
+      case 'OPEN':
+        break
+    }
+  }
+  for (const [id, hold] of underway) {
+    const posting = postingFor(id, hold)
+    if (posting !== undefined) owed.set(id, posting)
+  }
+  return [...owed.values()]
+}
+
+/**
+ * A hold without an outcome: our crash. Never sent, nothing happened. Sent, the customer pays what the last mark says was
+ * delivered by then; what the vendor charges beyond it is ours, and `reconcile` will find it by the attempt's id.
+ */
+function postingFor(id: string, { order, sent, progress }: Underway): Posting | undefined {
+  const last = sent.at(-1)
+  if (last === undefined) return undefined
+  const charge = progress === undefined ? zeroNano : smaller(progress.price, order.amount)
+  const attempts: AttemptRecord[] = sent.map((attempt) => ({
+    ...attempt,
+    status: 0,
+    vendorCost: attempt === last ? (progress?.vendorCost ?? zeroNano) : zeroNano,
+    delivered: attempt === last && progress !== undefined,
+  }))
+  return {
+    holdId: id,
+    accountId: order.accountId,
+    priceVersion: order.priceVersion,
+    charge,
+    excess: zeroNano,
+    basis: progress === undefined ? 'policy_zero' : 'estimated',
+    usage: progress?.usage ?? null,
+    request: {
+      id: order.requestId,
+      keyId: order.keyId,
+      model: order.model,
+      capability: order.capability,
+      status: crashedStatus,
+      streamed: progress !== undefined,
+      durationMs: 0,
+      createdAt: order.startedAt,
+    },
+    attempts,
+  }
+}
+
+function smaller(a: Nano, b: Nano): Nano {
+  return nano(a < b ? a : b)
+}

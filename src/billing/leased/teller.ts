@@ -1,0 +1,282 @@
+import type { Clock, Timers } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import { Fenced, type Grant, type Identity, type Posting, type Take, type Turn } from '../../store/turns.ts'
+import { BankUnavailable, type Bank } from './bank.ts'
+import { Lease, type Waiter, type WaitOutcome } from './lease.ts'
+
+export type TellerOptions = {
+  readonly node: string
+  readonly bank: Bank
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+  readonly flushed: (ids: readonly string[]) => void
+  readonly fatal: (why: string, cause: unknown) => void
+}
+
+const flushEveryMs = 20
+const postingsPerTurn = 500
+const idleMs = 2_000
+const sweepEveryMs = 1_000
+const retryMs = 200
+// A refill asks for up to so many times the hold that caused it, so that the next ones need not ask.
+const holdsAhead = 20n
+const recallsMax = 5
+const recallWaitMs = 100
+
+/**
+ * Goes to the bank for the node, one turn at a time: refills, postings and returns together. Since only one turn is ever
+ * under way, the number of the last one in the database says exactly what has happened after an answer was lost.
+ */
+export class Teller {
+  readonly #options: TellerOptions
+  readonly #leases = new Map<string, Lease>()
+  #identity: Identity
+  #turn = 0
+  #queue: Posting[] = []
+  #inTurn: readonly Posting[] = []
+  #recalled = new Set<string>()
+  #state: 'closed' | 'open' | 'unreachable' | 'stopped' = 'closed'
+  #busy: Promise<void> | undefined
+  #cancelFlush: (() => void) | undefined
+  #cancelSweep: (() => void) | undefined
+
+  constructor(options: TellerOptions) {
+    this.#options = options
+    this.#identity = { node: options.node, epoch: 0 }
+    options.bank.onRecall?.((accountId) => {
+      this.#recalled.add(accountId)
+      this.#soon()
+    })
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
+  /** Takes the node's new epoch, posts what the last process owed, and gives back what it had leased. */
+  async open(owed: readonly Posting[]): Promise<void> {
+    const { node, bank } = this.#options
+    const { epoch, turn, leases, posted } = await bank.open(
+      node,
+      owed.map(({ holdId }) => holdId),
+    )
+    this.#identity = { node, epoch }
+    this.#turn = turn
+    for (const [accountId, amount] of leases) this.#leaseOf(accountId).left = amount
+    // What had arrived before the crash was taken off its lease then.
+    this.#queue = owed.filter(({ holdId }) => !posted.has(holdId))
+    for (const { accountId, charge } of this.#queue) this.#leaseOf(accountId).owe(charge)
+    this.#state = 'open'
+    await this.#settleUp()
+    this.#sweepLater()
+  }
+
+  /** From what is leased already, at once. */
+  take(accountId: string, amount: Nano): boolean {
+    return this.#state !== 'stopped' && this.#leaseOf(accountId).take(amount, this.#options.clock.monotonic())
+  }
+
+  /** With a turn to the bank. While it is known to be out of reach nobody waits for it. */
+  wait(accountId: string, amount: Nano): Promise<WaitOutcome> {
+    if (this.#state !== 'open') return Promise.resolve({ kind: 'unavailable' })
+    return new Promise((resolve) => {
+      this.#leaseOf(accountId).waiters.push({ amount, resolve, recalls: 0 })
+      this.#soon()
+    })
+  }
+
+  /** A hold of `amount` ended: what was not charged can be spent again at once. */
+  end(amount: Nano, posting: Posting): void {
+    this.#leaseOf(posting.accountId).end(amount, posting.charge)
+    this.#queue.push(posting)
+    if (this.#queue.length >= postingsPerTurn) this.#soon()
+    else this.#flushLater()
+  }
+
+  *unflushed(): Generator<Posting> {
+    yield* this.#inTurn
+    yield* this.#queue
+  }
+
+  async close(): Promise<void> {
+    this.#cancelSweep?.()
+    this.#cancelFlush?.()
+    await this.#settleUp()
+    if (this.#state === 'open') this.#state = 'closed'
+  }
+
+  /** Everything posted and every lease given back, or as far as the bank can be reached. */
+  async #settleUp(): Promise<void> {
+    for (;;) {
+      await this.#busy
+      const idle = [...this.#leases.values()].every(({ left }) => left === 0n)
+      if (this.#state !== 'open' || (idle && this.#queue.length === 0)) return
+      for (const accountId of this.#leases.keys()) this.#recalled.add(accountId)
+      await this.#go()
+    }
+  }
+
+  #leaseOf(accountId: string): Lease {
+    let lease = this.#leases.get(accountId)
+    if (lease === undefined) {
+      lease = new Lease(this.#options.clock.monotonic())
+      this.#leases.set(accountId, lease)
+    }
+    return lease
+  }
+
+  #flushLater(): void {
+    this.#cancelFlush ??= this.#options.timers.after(flushEveryMs, () => this.#soon())
+  }
+
+  #soon(): void {
+    this.#cancelFlush?.()
+    this.#cancelFlush = undefined
+    if (this.#state === 'open' && this.#busy === undefined) void this.#go()
+  }
+
+  #sweepLater(): void {
+    this.#cancelSweep = this.#options.timers.after(sweepEveryMs, () => {
+      const since = this.#options.clock.monotonic() - idleMs
+      for (const [accountId, lease] of this.#leases) {
+        if (lease.usedAt > since) continue
+        if (lease.left > 0n) this.#recalled.add(accountId)
+        else if (lease.total === 0n && lease.waiters.length === 0) this.#leases.delete(accountId)
+      }
+      if (this.#recalled.size > 0) this.#soon()
+      this.#sweepLater()
+    })
+  }
+
+  #go(): Promise<void> {
+    this.#busy = this.#takeTurn().finally(() => {
+      this.#busy = undefined
+      if (this.#hasWork()) this.#soon()
+    })
+    return this.#busy
+  }
+
+  #hasWork(): boolean {
+    if (this.#queue.length > 0) return true
+    for (const lease of this.#leases.values()) if (lease.waiters.length > 0) return true
+    return false
+  }
+
+  async #takeTurn(): Promise<void> {
+    const turn = this.#nextTurn()
+    if (turn === undefined) return
+    const { bank, flushed } = this.#options
+    try {
+      const grants = await bank.turn(this.#identity, turn)
+      this.#turn = turn.number
+      this.#posted(turn, flushed)
+      this.#served(grants)
+    } catch (error) {
+      if (error instanceof BankUnavailable) return this.#findOut(turn)
+      this.#stop(error)
+    }
+  }
+
+  /** What there is to do now. What is to be returned is out of reach of new holds from this moment on. */
+  #nextTurn(): Turn | undefined {
+    const takes: Take[] = []
+    const returns: { accountId: string; amount: Nano }[] = []
+    for (const [accountId, lease] of this.#leases) {
+      if (lease.waiters.length > 0) {
+        const largest = lease.waiters.reduce((most, { amount }) => (amount > most ? amount : most), zeroNano)
+        takes.push({ accountId, need: nano(lease.missing), extra: nano(largest * holdsAhead) })
+      } else if (this.#recalled.has(accountId) && lease.left > 0n) {
+        returns.push({ accountId, amount: nano(lease.left) })
+        lease.left = 0n
+      }
+    }
+    this.#recalled.clear()
+    const postings = this.#queue.splice(0, postingsPerTurn)
+    if (takes.length + returns.length + postings.length === 0) return undefined
+    this.#inTurn = postings
+    return { number: this.#turn + 1, postings, takes, returns }
+  }
+
+  #posted(turn: Turn, flushed: (ids: readonly string[]) => void): void {
+    for (const { accountId, charge } of turn.postings) this.#leaseOf(accountId).flushed(charge)
+    this.#inTurn = []
+    if (turn.postings.length > 0) flushed(turn.postings.map(({ holdId }) => holdId))
+  }
+
+  #served(grants: ReadonlyMap<string, Grant>): void {
+    for (const [accountId, grant] of grants) {
+      const lease = this.#leaseOf(accountId)
+      if (grant.kind === 'no-account') {
+        for (const waiter of lease.waiters.splice(0)) waiter.resolve({ kind: 'no-account' })
+        continue
+      }
+      lease.granted(grant.amount)
+      const unserved = lease.serve()
+      if (grant.kind === 'granted') lease.waiters.push(...unserved)
+      else this.#refuse(accountId, lease, unserved)
+    }
+  }
+
+  /** The balance is used up, unless another node holds some of it that it does not need: that is asked first. */
+  #refuse(accountId: string, lease: Lease, unserved: readonly Waiter[]): void {
+    const { bank, timers } = this.#options
+    const patient = unserved.filter((waiter) => bank.recall !== undefined && waiter.recalls < recallsMax)
+    for (const waiter of unserved) {
+      if (!patient.includes(waiter)) waiter.resolve({ kind: 'no-funds', available: nano(lease.left) })
+    }
+    if (patient.length === 0) return
+    for (const waiter of patient) waiter.recalls++
+    void bank.recall?.(accountId).catch(() => {})
+    timers.after(recallWaitMs, () => {
+      this.#leaseOf(accountId).waiters.push(...patient)
+      this.#soon()
+    })
+  }
+
+  /** The answer was lost: nobody waits meanwhile, and the bank is asked until it says whether the turn took place. */
+  async #findOut(turn: Turn): Promise<void> {
+    const { bank, log, flushed } = this.#options
+    this.#state = 'unreachable'
+    log.error({}, 'the ledger cannot be reached: what is leased is still served')
+    this.#turnAway()
+    for (;;) {
+      await new Promise<void>((resolve) => this.#options.timers.after(retryMs, resolve))
+      try {
+        const standing = await bank.standing(this.#identity)
+        if (standing.turn === turn.number) {
+          this.#turn = turn.number
+          this.#posted(turn, flushed)
+        } else {
+          this.#queue.unshift(...turn.postings)
+          this.#inTurn = []
+        }
+        // What the bank has leased to us is the truth, and what requests hold and owe is ours to know.
+        for (const accountId of new Set([...standing.leases.keys(), ...this.#leases.keys()])) {
+          const lease = this.#leaseOf(accountId)
+          lease.left = (standing.leases.get(accountId) ?? 0n) - lease.open - lease.unflushed
+        }
+        this.#state = 'open'
+        log.info({}, 'the ledger can be reached again')
+        return
+      } catch (error) {
+        if (!(error instanceof BankUnavailable)) return this.#stop(error)
+      }
+    }
+  }
+
+  #turnAway(): void {
+    for (const lease of this.#leases.values()) {
+      for (const waiter of lease.waiters.splice(0)) waiter.resolve({ kind: 'unavailable' })
+    }
+  }
+
+  /** Fenced off, or a posting that the database refuses: either way this process must not spend any more. */
+  #stop(error: unknown): void {
+    this.#state = 'stopped'
+    this.#turnAway()
+    const why = error instanceof Fenced ? error.message : 'the ledger refused a turn'
+    this.#options.fatal(why, error)
+  }
+}

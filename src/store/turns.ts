@@ -1,0 +1,305 @@
+import { nano, type Nano } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import { available } from './accounts.ts'
+import { Entries } from './postings.ts'
+import type { Store } from './open.ts'
+import type { AttemptRecord, RequestRecord } from './requests.ts'
+import { json } from './rows.ts'
+import type { Basis, Tx } from './schema.ts'
+import { foldsWrites } from './together.ts'
+
+/** Which process of which node speaks. A new process takes a new epoch; whatever an older one still says is refused. */
+export type Identity = { readonly node: string; readonly epoch: number }
+
+/** How a leased hold ended, with everything that is to be kept of it. */
+export type Posting = {
+  /** Also the id of the txn, so that a hold is posted once however often it is sent. */
+  readonly holdId: string
+  readonly accountId: string
+  readonly priceVersion: string
+  /** What the customer pays, never more than the hold. */
+  readonly charge: Nano
+  /** What the vendor's number says beyond the hold: our loss. */
+  readonly excess: Nano
+  readonly basis: Exclude<Basis, 'manual'>
+  readonly usage: Usage | null
+  readonly request: RequestRecord
+  readonly attempts: readonly AttemptRecord[]
+}
+
+/** Everything a node wants of the database at one moment, done in one commit or not at all. */
+export type Turn = {
+  /** Counts up by one. After a lost answer the number kept here tells whether the turn took place. */
+  readonly number: number
+  readonly postings: readonly Posting[]
+  readonly takes: readonly Take[]
+  readonly returns: readonly { readonly accountId: string; readonly amount: Nano }[]
+}
+
+export type Take = {
+  readonly accountId: string
+  /** What is asked for now. */
+  readonly need: Nano
+  /** What would be welcome beside it, so that the next requests need not ask. */
+  readonly extra: Nano
+}
+
+export type Grant =
+  | { readonly kind: 'granted'; readonly amount: Nano }
+  /** Less than was needed, all there was. */
+  | { readonly kind: 'short'; readonly amount: Nano }
+  | { readonly kind: 'no-account' }
+
+export type Standing = { readonly turn: number; readonly leases: ReadonlyMap<string, Nano> }
+
+/** Another process has taken this node's place. */
+export class Fenced extends Error {
+  constructor(node: string) {
+    super(`another process runs as node ${node}`)
+    this.name = 'Fenced'
+  }
+}
+
+/** Takes a new epoch: from then on the process before it is fenced off. Also says which of these holds are posted already. */
+export async function openNode(
+  store: Store,
+  node: string,
+  holdIds: readonly string[],
+): Promise<Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }> {
+  return store.transaction(async (tx) => {
+    const row = await tx
+      .insertInto('node')
+      .values({ id: node, epoch: 1, turn: 0, seen_at: store.now() })
+      .onConflict((conflict) =>
+        conflict.column('id').doUpdateSet((eb) => ({ epoch: eb('node.epoch', '+', 1), seen_at: store.now() })),
+      )
+      .returning(['epoch', 'turn'])
+      .executeTakeFirstOrThrow()
+    const posted = new Set<string>()
+    for (let i = 0; i < holdIds.length; i += idsPerQuery) {
+      const known = await tx
+        .selectFrom('txn')
+        .select('id')
+        .where('id', 'in', holdIds.slice(i, i + idsPerQuery))
+        .execute()
+      for (const { id } of known) posted.add(id)
+    }
+    return { ...row, leases: await leasesOf(tx, node), posted }
+  })
+}
+
+export async function readStanding(store: Store, { node, epoch }: Identity): Promise<Standing> {
+  return store.transaction(async (tx) => {
+    const row = await tx.selectFrom('node').select(['epoch', 'turn']).where('id', '=', node).executeTakeFirst()
+    if (row?.epoch !== epoch) throw new Fenced(node)
+    return { turn: row.turn, leases: await leasesOf(tx, node) }
+  })
+}
+
+/** One commit: the epoch is checked, postings are booked, what is not needed is given back, and more is leased. */
+export async function takeTurn(store: Store, identity: Identity, turn: Turn): Promise<Map<string, Grant>> {
+  return store.transaction(async (tx) => {
+    const now = store.now()
+    const { node, epoch } = identity
+    const mine = await tx
+      .updateTable('node')
+      .set({ turn: turn.number, seen_at: now })
+      .where('id', '=', node)
+      .where('epoch', '=', epoch)
+      .where('turn', '=', turn.number - 1)
+      .returning('id')
+      .executeTakeFirst()
+    if (mine === undefined) throw new Fenced(node)
+
+    const spent = await post(tx, turn.postings, now)
+    for (const [accountId, change] of changesOf(turn, spent)) await applyChange(tx, node, accountId, change)
+    const grants = new Map<string, Grant>()
+    // In order of id, as everywhere: two nodes that lock the same accounts must not wait for each other.
+    for (const take of turn.takes.toSorted(byAccount)) grants.set(take.accountId, await lease(tx, node, take))
+    return grants
+  })
+}
+
+const idsPerQuery = 500
+// SQLite takes 32,766 values in a statement and PostgreSQL 65,535; the widest row here has twelve.
+const rowsPerInsert = 1_000
+
+/** Books what is not booked yet, and gives what was charged by account. */
+async function post(tx: Tx, postings: readonly Posting[], now: number): Promise<Map<string, bigint>> {
+  const spent = new Map<string, bigint>()
+  if (postings.length === 0) return spent
+  const booked = postings.map((posting) => ({ posting, entries: entriesOf(posting) }))
+  const txns = booked.filter(({ entries }) => entries.length > 0)
+  const fresh = new Set<string>()
+  for (const part of parts(txns)) {
+    const rows = part.map(({ posting }) => txnRow(posting, now))
+    const inserted = await tx
+      .insertInto('txn')
+      .values(rows)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .execute()
+    for (const { id } of inserted) fresh.add(id)
+  }
+  const isFresh = ({ posting, entries }: (typeof booked)[number]) => entries.length === 0 || fresh.has(posting.holdId)
+  const news = booked.filter(isFresh)
+  for (const part of parts(news.flatMap(({ entries }) => entries))) await tx.insertInto('entry').values(part).execute()
+  await record(
+    tx,
+    news.map(({ posting }) => posting),
+  )
+  for (const { posting } of news) {
+    spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)
+  }
+  return spent
+}
+
+async function record(tx: Tx, postings: readonly Posting[]): Promise<void> {
+  for (const part of parts(postings.map(requestRow))) {
+    await tx
+      .insertInto('request')
+      .values(part)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .execute()
+  }
+  for (const part of parts(postings.flatMap(attemptRows))) {
+    await tx
+      .insertInto('attempt')
+      .values(part)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .execute()
+  }
+}
+
+function entriesOf(posting: Posting) {
+  const entries = new Entries()
+  entries.move(`cust:${posting.accountId}`, `revenue:${posting.request.model}`, posting.charge)
+  entries.move('platform:loss', `revenue:${posting.request.model}`, posting.excess)
+  for (const { vendor, vendorCost, delivered } of posting.attempts) {
+    entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
+  }
+  return entries.rows(posting.holdId)
+}
+
+function txnRow(posting: Posting, now: number) {
+  return {
+    id: posting.holdId,
+    kind: posting.basis === 'policy_zero' ? ('loss' as const) : ('settle' as const),
+    hold_id: posting.holdId,
+    price_version: posting.priceVersion,
+    usage: json(posting.usage),
+    basis: posting.basis,
+    note: null,
+    created_at: now,
+  }
+}
+
+function requestRow({ accountId, request, charge, basis, usage }: Posting) {
+  return {
+    id: request.id,
+    account_id: accountId,
+    key_id: request.keyId,
+    model: request.model,
+    capability: request.capability,
+    status: request.status,
+    cost: charge,
+    basis,
+    usage: json(usage),
+    streamed: request.streamed,
+    duration_ms: request.durationMs,
+    created_at: request.createdAt,
+  }
+}
+
+function attemptRows({ request, attempts }: Posting) {
+  return attempts.map((attempt) => ({
+    id: attempt.id,
+    request_id: request.id,
+    channel: attempt.channel,
+    vendor: attempt.vendor,
+    upstream_model: attempt.upstreamModel,
+    status: attempt.status,
+    vendor_cost: attempt.vendorCost,
+    created_at: attempt.createdAt,
+  }))
+}
+
+type Change = { spent: bigint; returned: bigint }
+
+function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): [string, Change][] {
+  const changes = new Map<string, Change>()
+  for (const [accountId, amount] of spent) changes.set(accountId, { spent: amount, returned: 0n })
+  for (const { accountId, amount } of turn.returns) {
+    const change = changes.get(accountId)
+    changes.set(accountId, { spent: change?.spent ?? 0n, returned: (change?.returned ?? 0n) + amount })
+  }
+  return [...changes]
+    .filter(([, { spent, returned }]) => spent + returned !== 0n)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** What was charged leaves the balance and the lease in one commit; what is returned leaves the lease alone. */
+async function applyChange(tx: Tx, node: string, accountId: string, { spent, returned }: Change): Promise<void> {
+  const leased = nano(spent + returned)
+  await tx
+    .updateTable('account')
+    .set((eb) => ({ posted: eb('posted', '-', nano(spent)), held: eb('held', '-', leased) }))
+    .where('id', '=', accountId)
+    .execute()
+  await tx
+    .updateTable('lease')
+    .set((eb) => ({ amount: eb('amount', '-', leased) }))
+    .where('node', '=', node)
+    .where('account_id', '=', accountId)
+    .execute()
+}
+
+async function lease(tx: Tx, node: string, take: Take): Promise<Grant> {
+  let query = tx
+    .selectFrom('account')
+    .select(['posted', 'held', 'unlimited'])
+    .where('id', '=', take.accountId)
+    .where('enabled', '=', true)
+  if (foldsWrites(tx)) query = query.forUpdate()
+  const account = await query.executeTakeFirst()
+  if (account === undefined) return { kind: 'no-account' }
+  const grant = grantFor(take, account.unlimited ? 'unlimited' : available(account))
+  if (grant.amount === 0n) return grant
+  await tx
+    .updateTable('account')
+    .set((eb) => ({ held: eb('held', '+', grant.amount) }))
+    .where('id', '=', take.accountId)
+    .execute()
+  await tx
+    .insertInto('lease')
+    .values({ node, account_id: take.accountId, amount: grant.amount })
+    .onConflict((conflict) =>
+      conflict.columns(['node', 'account_id']).doUpdateSet((eb) => ({ amount: eb('lease.amount', '+', grant.amount) })),
+    )
+    .execute()
+  return grant
+}
+
+// Beside what is needed, at most a twentieth of what is there: the last of a balance must not be locked up on a node
+// that does not need it.
+const shareOfBalance = 20n
+
+export function grantFor(take: Take, balance: Nano | 'unlimited'): Exclude<Grant, { kind: 'no-account' }> {
+  if (balance === 'unlimited') return { kind: 'granted', amount: nano(take.need + take.extra) }
+  if (balance < take.need) return { kind: 'short', amount: balance > 0n ? balance : nano(0n) }
+  const share = (balance - take.need) / shareOfBalance
+  return { kind: 'granted', amount: nano(take.need + (take.extra < share ? take.extra : share)) }
+}
+
+async function leasesOf(tx: Tx, node: string): Promise<Map<string, Nano>> {
+  const rows = await tx.selectFrom('lease').select(['account_id', 'amount']).where('node', '=', node).execute()
+  return new Map(rows.map(({ account_id: accountId, amount }) => [accountId, amount]))
+}
+
+function byAccount(a: { accountId: string }, b: { accountId: string }): number {
+  return a.accountId < b.accountId ? -1 : 1
+}
+
+function* parts<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let i = 0; i < rows.length; i += rowsPerInsert) yield rows.slice(i, i + rowsPerInsert)
+}
