@@ -1,5 +1,5 @@
 import { asGatewayError, GatewayError } from '../base/errors.ts'
-import type { Log } from '../base/log.ts'
+import { withoutSecrets, type Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Mac } from '../base/secret.ts'
 import type { SentAttempt } from '../billing/funds.ts'
@@ -41,12 +41,18 @@ export function makeCall(parts: CallParts) {
       return failed(parts, routed, 0, sent.error, retry)
     }
     const { exchange } = sent
+    // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
+    const leave = () => exchange.abort()
+    if (routed.signal.aborted) leave()
+    else routed.signal.addEventListener('abort', leave, { once: true })
     try {
       if (exchange.status !== 200) return await refused(parts, routed, exchange)
       return await accepted(routed, exchange)
     } catch (thrown) {
       exchange.abort()
-      return failed(parts, routed, exchange.status, asGatewayError(thrown), 'no')
+      return failed(parts, routed, exchange.status, discreet(asGatewayError(thrown), routed), 'no')
+    } finally {
+      routed.signal.removeEventListener('abort', leave)
     }
   }
 }
@@ -76,13 +82,23 @@ async function accepted(routed: Routed, exchange: Exchange): Promise<Outcome> {
     )
   }
   if (ask.stream && exchange.header('content-type')?.startsWith('text/event-stream')) {
-    const relay = new Relay(exchange, codec.openStream(ask), ask.outputTokensMax * ask.choices)
+    const relay = new Relay(exchange, codec.openStream(ask), {
+      outputTokensMax: ask.outputTokensMax * ask.choices,
+      discreet: (failure) => discreet(failure, routed),
+    })
     await relay.begin()
     return { kind: 'streaming', relay }
   }
   const answer = codec.readAnswer(ask, await exchange.readAll(answerBytesMax))
   if (ask.stream) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
   return { kind: 'answered', answer }
+}
+
+/** A vendor that fails under a good status says so in its own words, and those may name our key or its address. */
+function discreet(error: GatewayError, { route }: Routed): GatewayError {
+  const { channel, credential } = route
+  const message = withoutSecrets(error.message, { baseUrl: channel.baseUrl, credential })
+  return message === error.message ? error : new GatewayError(error.kind, message, error.details)
 }
 
 /** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
@@ -97,7 +113,7 @@ async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Pr
     },
     { baseUrl: channel.baseUrl, credential },
   )
-  if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(credential, verdict.restCredentialSeconds)
+  if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(routed.route, verdict.restCredentialSeconds)
   return failed(parts, routed, exchange.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
 }
 

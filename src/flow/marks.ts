@@ -12,6 +12,7 @@ export class Marks {
   readonly #relay: Relay
   #bytes = 0
   #markedAtMs: number
+  #inputTokens: number | undefined
 
   constructor(routed: Routed, relay: Relay) {
     this.#routed = routed
@@ -32,8 +33,10 @@ export class Marks {
     const { ask, codec, model, funds } = this.#routed
     const { facts } = this.#relay
     if (facts.outputEvents === 0) return
+    // Once a stream: a long prompt takes milliseconds to count.
+    this.#inputTokens ??= codec.estimateInput(ask)
     const usage = facts.usage ?? {
-      input: codec.estimateInput(ask),
+      input: this.#inputTokens,
       output: Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices),
     }
     const counts = { ...usage, request: 1 }

@@ -17,15 +17,21 @@ export class Relay {
   readonly #exchange: Exchange
   readonly #stream: ChatStream
   readonly #splitter = new EventSplitter(eventBytesMax)
+  readonly #discreet: (failure: GatewayError) => GatewayError
   readonly #bytesMax: number
   #bytes = 0
   #over = false
   #first: Uint8Array | undefined
 
-  constructor(exchange: Exchange, stream: ChatStream, outputTokensMax: number) {
+  constructor(
+    exchange: Exchange,
+    stream: ChatStream,
+    options: { outputTokensMax: number; discreet: (failure: GatewayError) => GatewayError },
+  ) {
     this.#exchange = exchange
     this.#stream = stream
-    this.#bytesMax = outputTokensMax * wireBytesPerToken + wireBytesSpare
+    this.#discreet = options.discreet
+    this.#bytesMax = options.outputTokensMax * wireBytesPerToken + wireBytesSpare
   }
 
   get facts(): StreamFacts {
@@ -49,7 +55,7 @@ export class Relay {
   /** Throws unless the vendor's stream came to its proper end: a cut must never look like one. */
   complete(): void {
     const { failure, ended, finished } = this.facts
-    if (failure !== undefined) throw failure
+    if (failure !== undefined) throw this.#discreet(failure)
     if (!ended && !finished) {
       throw new GatewayError('upstream-failed', "The model's vendor ended the stream before it was finished.")
     }

@@ -259,6 +259,7 @@ export const derivedKinds = {
   account_enabled: 'boolean',
   account_cap_amount: 'money',
   available: 'money',
+  new_id: 'text',
   total: 'money',
   expected: 'money',
   rows: 'number',

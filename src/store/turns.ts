@@ -1,6 +1,7 @@
 import { nano, type Nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { available } from './accounts.ts'
+import { insertNew } from './bulk.ts'
 import { Entries } from './postings.ts'
 import type { Store } from './open.ts'
 import type { AttemptRecord, RequestRecord } from './requests.ts'
@@ -121,54 +122,30 @@ export async function takeTurn(store: Store, identity: Identity, turn: Turn): Pr
 }
 
 const idsPerQuery = 500
-// SQLite takes 32,766 values in a statement and PostgreSQL 65,535; the widest row here has twelve.
-const rowsPerInsert = 1_000
 
 /** Books what is not booked yet, and gives what was charged by account. */
 async function post(tx: Tx, postings: readonly Posting[], now: number): Promise<Map<string, bigint>> {
   const spent = new Map<string, bigint>()
   if (postings.length === 0) return spent
   const booked = postings.map((posting) => ({ posting, entries: entriesOf(posting) }))
-  const txns = booked.filter(({ entries }) => entries.length > 0)
-  const fresh = new Set<string>()
-  for (const part of parts(txns)) {
-    const rows = part.map(({ posting }) => txnRow(posting, now))
-    const inserted = await tx
-      .insertInto('txn')
-      .values(rows)
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returning('id')
-      .execute()
-    for (const { id } of inserted) fresh.add(id)
-  }
-  const isFresh = ({ posting, entries }: (typeof booked)[number]) => entries.length === 0 || fresh.has(posting.holdId)
-  const news = booked.filter(isFresh)
-  for (const part of parts(news.flatMap(({ entries }) => entries))) await tx.insertInto('entry').values(part).execute()
-  await record(
+  const moving = booked.filter(({ entries }) => entries.length > 0)
+  const fresh = await insertNew(
     tx,
-    news.map(({ posting }) => posting),
+    'txn',
+    moving.map(({ posting }) => txnRow(posting, now)),
   )
+  const news = moving.filter(({ posting }) => fresh.has(posting.holdId))
+  await insertNew(
+    tx,
+    'entry',
+    news.flatMap(({ entries }) => entries),
+  )
+  await insertNew(tx, 'request', postings.map(requestRow))
+  await insertNew(tx, 'attempt', postings.flatMap(attemptRows))
   for (const { posting } of news) {
     spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)
   }
   return spent
-}
-
-async function record(tx: Tx, postings: readonly Posting[]): Promise<void> {
-  for (const part of parts(postings.map(requestRow))) {
-    await tx
-      .insertInto('request')
-      .values(part)
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .execute()
-  }
-  for (const part of parts(postings.flatMap(attemptRows))) {
-    await tx
-      .insertInto('attempt')
-      .values(part)
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .execute()
-  }
 }
 
 function entriesOf(posting: Posting) {
@@ -298,8 +275,4 @@ async function leasesOf(tx: Tx, node: string): Promise<Map<string, Nano>> {
 
 function byAccount(a: { accountId: string }, b: { accountId: string }): number {
   return a.accountId < b.accountId ? -1 : 1
-}
-
-function* parts<T>(rows: readonly T[]): Generator<readonly T[]> {
-  for (let i = 0; i < rows.length; i += rowsPerInsert) yield rows.slice(i, i + rowsPerInsert)
 }

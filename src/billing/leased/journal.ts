@@ -85,7 +85,8 @@ export class Journal {
     this.append({ type: 'OPEN' })
     this.write()
     this.#startBytes = this.#position
-    previous?.close()
+    // A sync of it may still be under way; what it would make durable is in the new segment already.
+    if (previous !== undefined) void (this.#syncing ?? Promise.resolve()).then(() => previous.close())
   }
 
   async close(): Promise<void> {

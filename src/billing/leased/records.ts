@@ -14,15 +14,43 @@ export type JournalRecord =
   | { readonly type: 'FLUSHED'; readonly ids: readonly string[] }
   | { readonly type: 'OPEN' }
 
-/** Amounts are bigint, which JSON has no number for: written as text with a mark that no other value starts with. */
-const amountMark = '$'
-
+/**
+ * Amounts are bigint, which JSON has no number for: they are written as text under the names below, and nowhere else. A
+ * replacer that looks at every value would cost more than the write itself.
+ */
 export function encodeRecord(record: JournalRecord): string {
-  return JSON.stringify(record, (_key, value: unknown) => (typeof value === 'bigint' ? `${amountMark}${value}` : value))
+  switch (record.type) {
+    case 'HOLD':
+      return JSON.stringify({ ...record, order: { ...record.order, amount: record.order.amount.toString() } })
+    case 'MARK':
+      return JSON.stringify({ ...record, progress: { ...record.progress, ...text(record.progress) } })
+    case 'SETTLE':
+    case 'VOID':
+      return JSON.stringify({ ...record, posting: writePosting(record.posting) })
+    case 'SEND':
+    case 'FLUSHED':
+    case 'OPEN':
+      return JSON.stringify(record)
+  }
 }
 
+const amounts: ReadonlySet<string> = new Set(['amount', 'price', 'vendorCost', 'charge', 'excess'])
+
 export function decodeRecord(payload: string): JournalRecord {
-  return JSON.parse(payload, (_key, value: unknown) =>
-    typeof value === 'string' && /^\$-?\d+$/.test(value) ? BigInt(value.slice(1)) : value,
+  return JSON.parse(payload, (key, value: unknown) =>
+    typeof value === 'string' && amounts.has(key) ? BigInt(value) : value,
   ) as JournalRecord
+}
+
+function text({ price, vendorCost }: Progress) {
+  return { price: price.toString(), vendorCost: vendorCost.toString() }
+}
+
+function writePosting(posting: Posting) {
+  return {
+    ...posting,
+    charge: posting.charge.toString(),
+    excess: posting.excess.toString(),
+    attempts: posting.attempts.map((attempt) => ({ ...attempt, vendorCost: attempt.vendorCost.toString() })),
+  }
 }

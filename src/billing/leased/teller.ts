@@ -150,8 +150,9 @@ export class Teller {
     })
   }
 
+  /** One turn at a time: whoever comes while one is under way gets that one. */
   #go(): Promise<void> {
-    this.#busy = this.#takeTurn().finally(() => {
+    this.#busy ??= this.#takeTurn().finally(() => {
       this.#busy = undefined
       if (this.#hasWork()) this.#soon()
     })

@@ -1,0 +1,61 @@
+import { Fenced, type Grant, type Identity, type Standing, type Turn } from '../../store/turns.ts'
+import { BankUnavailable, type Bank } from './bank.ts'
+
+type Asked =
+  | { readonly method: 'start'; readonly file: string }
+  | { readonly method: 'open'; readonly node: string; readonly holdIds: readonly string[] }
+  | { readonly method: 'turn'; readonly identity: Identity; readonly turn: Turn }
+  | { readonly method: 'standing'; readonly identity: Identity }
+  | { readonly method: 'close' }
+
+export type BankCall = Asked & { readonly id: number }
+
+export type BankReply =
+  | { readonly id: number; readonly kind: 'done'; readonly result: unknown }
+  | { readonly id: number; readonly kind: 'failed'; readonly name: string; readonly message: string }
+
+/** The bank in a thread of its own, for SQLite. One call at a time is the teller's rule, so this only passes words on. */
+export async function startWorkerBank(file: string): Promise<Bank> {
+  const worker = new Worker(new URL('./bank-worker.ts', import.meta.url).href)
+  const pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
+  let calls = 0
+
+  worker.onmessage = ({ data: reply }: MessageEvent<BankReply>) => {
+    const call = pending.get(reply.id)
+    pending.delete(reply.id)
+    if (reply.kind === 'done') call?.resolve(reply.result)
+    else call?.reject(revive(reply.name, reply.message))
+  }
+  worker.onerror = (event) => {
+    for (const { reject } of pending.values()) reject(new Error(`the bank's thread failed: ${event.message}`))
+    pending.clear()
+  }
+
+  function ask<T>(asked: Asked): Promise<T> {
+    return new Promise<unknown>((resolve, reject) => {
+      const id = ++calls
+      pending.set(id, { resolve, reject })
+      worker.postMessage({ ...asked, id })
+    }) as Promise<T>
+  }
+
+  await ask({ method: 'start', file })
+  return {
+    open: (node, holdIds) =>
+      ask<Standing & { epoch: number; posted: ReadonlySet<string> }>({ method: 'open', node, holdIds }),
+    turn: (identity, turn) => ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn }),
+    standing: (identity) => ask<Standing>({ method: 'standing', identity }),
+    async close() {
+      await ask({ method: 'close' })
+      worker.terminate()
+    },
+  }
+}
+
+/** An error loses its class on the way between threads; the two that mean something get it back. */
+function revive(name: string, message: string): Error {
+  if (name === 'BankUnavailable') return new BankUnavailable(new Error(message))
+  const error = name === 'Fenced' ? new Fenced('') : new Error(message)
+  error.message = message
+  return error
+}
