@@ -4,7 +4,7 @@ import type { BankCall, BankReply } from './worker-bank.ts'
 
 /** The bank's own thread: a flush to SQLite is synchronous, and on the request's thread it would stop every stream. */
 declare const self: {
-  onmessage: ((event: { data: BankCall }) => void) | null
+  addEventListener(type: 'message', listener: (event: { data: BankCall }) => void): void
   postMessage(reply: BankReply): void
 }
 
@@ -18,26 +18,17 @@ async function start(file: string): Promise<Bank> {
 }
 
 async function run(call: BankCall): Promise<unknown> {
-  if (call.method === 'start') {
-    bank = start(call.file)
-    await bank
-    return undefined
-  }
+  if (call.method === 'start') bank = start(call.file)
   if (bank === undefined) throw new Error('the bank has not started')
-  const open = await bank
-  switch (call.method) {
-    case 'open':
-      return open.open(call.node, call.holdIds)
-    case 'turn':
-      return open.turn(call.identity, call.turn)
-    case 'standing':
-      return open.standing(call.identity)
-    case 'close':
-      return close?.()
-  }
+  const started = await bank
+  if (call.method === 'open') return started.open(call.node, call.holdIds)
+  if (call.method === 'turn') return started.turn(call.identity, call.turn)
+  if (call.method === 'standing') return started.standing(call.identity)
+  if (call.method === 'close') await close?.()
+  return undefined
 }
 
-self.onmessage = ({ data: call }) => {
+self.addEventListener('message', ({ data: call }) => {
   run(call).then(
     (result) => self.postMessage({ id: call.id, kind: 'done', result }),
     (error: unknown) => {
@@ -45,4 +36,4 @@ self.onmessage = ({ data: call }) => {
       self.postMessage({ id: call.id, kind: 'failed', name, message })
     },
   )
-}
+})

@@ -115,9 +115,8 @@ export class Journal {
   #syncLater(): void {
     this.#cancelSync ??= this.#options.timers.after(syncEveryMs, () => {
       this.#cancelSync = undefined
-      void this.#sync().then(() => {
-        if (this.#dirty) this.#syncLater()
-      })
+      void this.#sync()
+      if (this.#dirty) this.#syncLater()
     })
   }
 

@@ -20,16 +20,16 @@ export async function startWorkerBank(file: string): Promise<Bank> {
   const pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
 
-  worker.onmessage = ({ data: reply }: MessageEvent<BankReply>) => {
+  worker.addEventListener('message', ({ data: reply }: MessageEvent<BankReply>) => {
     const call = pending.get(reply.id)
     pending.delete(reply.id)
     if (reply.kind === 'done') call?.resolve(reply.result)
     else call?.reject(revive(reply.name, reply.message))
-  }
-  worker.onerror = (event) => {
+  })
+  worker.addEventListener('error', (event) => {
     for (const { reject } of pending.values()) reject(new Error(`the bank's thread failed: ${event.message}`))
     pending.clear()
-  }
+  })
 
   function ask<T>(asked: Asked): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
