@@ -5,6 +5,7 @@ import { Entries, postingOf } from './postings.ts'
 import type { Store } from './open.ts'
 import { type AttemptRecord, attemptRecords, type RequestRecord, requestRecord } from './requests.ts'
 import type { Basis, HoldState, Queries, Tx } from './schema.ts'
+import { addUsage, usedBy } from './rollups.ts'
 import { together, type Write } from './together.ts'
 
 export type Settlement = {
@@ -51,6 +52,7 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
     ...attemptRecords(tx, request.id, attempts),
     releaseOf(tx, hold.accountId, ended.amount, charge),
   ])
+  await addUsage(tx, [usedBy(hold.accountId, request, attempts, charge, usage)])
   return { outcome: 'settled', charge, excess }
 }
 
@@ -88,6 +90,7 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
     writes.push(...attemptRecords(tx, request.id, attempts))
   }
   await together(tx, [...writes, releaseOf(tx, hold.accountId, ended.amount, zeroNano)])
+  if (request !== undefined) await addUsage(tx, [usedBy(hold.accountId, request, attempts, zeroNano, null)])
   return { outcome: 'voided' }
 }
 

@@ -127,6 +127,46 @@ export type NodeTable = { id: string; epoch: number; turn: number; seen_at: numb
 /** What a node may spend of an account's balance without asking. */
 export type LeaseTable = { node: string; account_id: string; amount: Nano }
 
+/** An answer kept for whoever asks again under the same Idempotency-Key. */
+export type IdempotencyTable = {
+  account_id: string
+  path: string
+  key_digest: string
+  fingerprint: string
+  state: 'running' | 'done'
+  request_id: string
+  node: string
+  status: number | null
+  sealed_body: string | null
+  created_at: number
+}
+
+/** Sums of one hour; see `rollups.ts`. */
+export type UsageHourTable = {
+  hour: number
+  account_id: string
+  key_id: string
+  model: string
+  capability: Capability
+  vendor: string
+  requests: number
+  cost: Nano
+  vendor_cost: Nano
+  input: number
+  cached_input: number
+  cache_write: number
+  cache_write_hour: number
+  image_input: number
+  audio_input: number
+  output: number
+  image_output: number
+  audio_output: number
+  character: number
+  video_token: number
+  web_search: number
+  reasoning: number
+}
+
 export type Schema = {
   account: AccountTable
   api_key: ApiKeyTable
@@ -141,6 +181,8 @@ export type Schema = {
   setting: SettingTable
   node: NodeTable
   lease: LeaseTable
+  idempotency: IdempotencyTable
+  usage_hour: UsageHourTable
 }
 
 /** A connection or a transaction: what a query that needs no atomicity of its own takes. */
@@ -251,6 +293,42 @@ export const columnKinds = {
   setting: { name: 'text', value: 'text' },
   node: { id: 'text', epoch: 'number', turn: 'number', seen_at: 'number' },
   lease: { node: 'text', account_id: 'text', amount: 'money' },
+  idempotency: {
+    account_id: 'text',
+    path: 'text',
+    key_digest: 'text',
+    fingerprint: 'text',
+    state: 'text',
+    request_id: 'text',
+    node: 'text',
+    status: 'number',
+    sealed_body: 'text',
+    created_at: 'number',
+  },
+  usage_hour: {
+    hour: 'number',
+    account_id: 'text',
+    key_id: 'text',
+    model: 'text',
+    capability: 'text',
+    vendor: 'text',
+    requests: 'number',
+    cost: 'money',
+    vendor_cost: 'money',
+    input: 'number',
+    cached_input: 'number',
+    cache_write: 'number',
+    cache_write_hour: 'number',
+    image_input: 'number',
+    audio_input: 'number',
+    output: 'number',
+    image_output: 'number',
+    audio_output: 'number',
+    character: 'number',
+    video_token: 'number',
+    web_search: 'number',
+    reasoning: 'number',
+  },
 } as const satisfies Kinds
 
 /** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */

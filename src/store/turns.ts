@@ -4,6 +4,7 @@ import { available } from './accounts.ts'
 import { insertNew } from './bulk.ts'
 import { Entries } from './postings.ts'
 import type { Store } from './open.ts'
+import { addUsage, usedBy } from './rollups.ts'
 import type { AttemptRecord, RequestRecord } from './requests.ts'
 import { json } from './rows.ts'
 import type { Basis, Tx } from './schema.ts'
@@ -140,8 +141,15 @@ async function post(tx: Tx, postings: readonly Posting[], now: number): Promise<
     'entry',
     news.flatMap(({ entries }) => entries),
   )
-  await insertNew(tx, 'request', postings.map(requestRow))
+  const recorded = await insertNew(tx, 'request', postings.map(requestRow))
   await insertNew(tx, 'attempt', postings.flatMap(attemptRows))
+  const recordedNow = postings.filter(({ request }) => recorded.has(request.id))
+  await addUsage(
+    tx,
+    recordedNow.map(({ accountId, request, attempts, charge, usage }) =>
+      usedBy(accountId, request, attempts, charge, usage),
+    ),
+  )
   for (const { posting } of news) {
     spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)
   }

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** What nodes have leased of balances, and sums of usage by the hour. */
+/** What nodes have leased of balances, answers kept for idempotency keys, and sums of usage by the hour. */
 export function leases(): Migration {
   return {
     async up(db: Kysely<unknown>) {
@@ -21,6 +21,58 @@ export function leases(): Migration {
         .addPrimaryKeyConstraint('lease_key', ['node', 'account_id'])
         .execute()
       await db.schema.createIndex('lease_account').on('lease').column('account_id').execute()
+
+      await db.schema
+        .createTable('idempotency')
+        .addColumn('account_id', 'text', (c) => c.notNull())
+        .addColumn('path', 'text', (c) => c.notNull())
+        .addColumn('key_digest', 'text', (c) => c.notNull())
+        .addColumn('fingerprint', 'text', (c) => c.notNull())
+        .addColumn('state', 'text', (c) => c.notNull().check(sql`state in ('running', 'done')`))
+        .addColumn('request_id', 'text', (c) => c.notNull())
+        .addColumn('node', 'text', (c) => c.notNull())
+        .addColumn('status', 'integer')
+        .addColumn('sealed_body', 'text')
+        .addColumn('created_at', 'bigint', (c) => c.notNull())
+        .addPrimaryKeyConstraint('idempotency_key', ['account_id', 'path', 'key_digest'])
+        .execute()
+      await db.schema.createIndex('idempotency_age').on('idempotency').column('created_at').execute()
+
+      await createRollup(db)
     },
   }
+}
+
+const sums = ['requests', 'cost', 'vendor_cost'] as const
+const countedUnits = [
+  'input',
+  'cached_input',
+  'cache_write',
+  'cache_write_hour',
+  'image_input',
+  'audio_input',
+  'output',
+  'image_output',
+  'audio_output',
+  'character',
+  'video_token',
+  'web_search',
+  'reasoning',
+] as const
+
+/** One row an hour for what an account's key used of a model at a vendor: reports add these instead of every request. */
+async function createRollup(db: Kysely<unknown>): Promise<void> {
+  let table = db.schema
+    .createTable('usage_hour')
+    .addColumn('hour', 'bigint', (c) => c.notNull())
+    .addColumn('account_id', 'text', (c) => c.notNull())
+    .addColumn('key_id', 'text', (c) => c.notNull())
+    .addColumn('model', 'text', (c) => c.notNull())
+    .addColumn('capability', 'text', (c) => c.notNull())
+    .addColumn('vendor', 'text', (c) => c.notNull())
+  for (const column of [...sums, ...countedUnits]) table = table.addColumn(column, 'bigint', (c) => c.notNull())
+  await table
+    .addPrimaryKeyConstraint('usage_hour_key', ['account_id', 'hour', 'key_id', 'model', 'capability', 'vendor'])
+    .execute()
+  await db.schema.createIndex('usage_hour_hour').on('usage_hour').column('hour').execute()
 }

@@ -1,0 +1,98 @@
+import type { Store } from './open.ts'
+import type { Queries } from './schema.ts'
+
+/** Which answer: a key counts within one account and one path. The key itself is never stored. */
+export type AnswerId = { readonly accountId: string; readonly path: string; readonly keyDigest: string }
+
+export type KeptAnswer = {
+  readonly fingerprint: string
+  readonly state: 'running' | 'done'
+  readonly requestId: string
+  readonly status: number | null
+  /** Absent where only the fact is kept: streams and sounds. */
+  readonly sealedBody: string | null
+}
+
+/** Begins, or gives what is there. Of any number that come at once, one begins. */
+export async function beginAnswer(
+  store: Store,
+  id: AnswerId,
+  begun: { readonly fingerprint: string; readonly requestId: string; readonly node: string; readonly keepMs: number },
+): Promise<'begun' | KeptAnswer> {
+  const now = store.now()
+  return store.transaction(async (tx) => {
+    await where(tx.deleteFrom('idempotency'), id)
+      .where('created_at', '<', now - begun.keepMs)
+      .execute()
+    const inserted = await tx
+      .insertInto('idempotency')
+      .values({
+        account_id: id.accountId,
+        path: id.path,
+        key_digest: id.keyDigest,
+        fingerprint: begun.fingerprint,
+        state: 'running',
+        request_id: begun.requestId,
+        node: begun.node,
+        status: null,
+        sealed_body: null,
+        created_at: now,
+      })
+      .onConflict((conflict) => conflict.columns(['account_id', 'path', 'key_digest']).doNothing())
+      .returning('request_id')
+      .executeTakeFirst()
+    if (inserted !== undefined) return 'begun'
+    const row = await where(tx.selectFrom('idempotency').selectAll(), id).executeTakeFirstOrThrow()
+    return {
+      fingerprint: row.fingerprint,
+      state: row.state,
+      requestId: row.request_id,
+      status: row.status,
+      sealedBody: row.sealed_body,
+    }
+  })
+}
+
+export async function keepAnswer(
+  db: Queries,
+  id: AnswerId,
+  answer: { readonly requestId: string; readonly status: number; readonly sealedBody: string | null },
+): Promise<void> {
+  await where(db.updateTable('idempotency'), id)
+    .set({ state: 'done', status: answer.status, sealed_body: answer.sealedBody })
+    .where('request_id', '=', answer.requestId)
+    .execute()
+}
+
+/** Nothing came of it that would be paid twice: the next try runs. */
+export async function freeAnswer(db: Queries, id: AnswerId, requestId: string): Promise<void> {
+  await where(db.deleteFrom('idempotency'), id).where('request_id', '=', requestId).execute()
+}
+
+/**
+ * At the start of a node: what its last process left running. Requests that had reached a vendor are done, since they may
+ * have been charged; the others never happened.
+ */
+export async function closeAbandoned(store: Store, node: string, sentRequestIds: readonly string[]): Promise<void> {
+  await store.transaction(async (tx) => {
+    const left = tx.updateTable('idempotency').where('node', '=', node).where('state', '=', 'running')
+    for (let i = 0; i < sentRequestIds.length; i += idsPerQuery) {
+      const ids = sentRequestIds.slice(i, i + idsPerQuery)
+      await left.set({ state: 'done', status: 500 }).where('request_id', 'in', ids).execute()
+    }
+    await tx.deleteFrom('idempotency').where('node', '=', node).where('state', '=', 'running').execute()
+  })
+}
+
+export async function dropOldAnswers(db: Queries, before: number): Promise<void> {
+  await db.deleteFrom('idempotency').where('created_at', '<', before).execute()
+}
+
+const idsPerQuery = 500
+
+function where<Q extends { where(column: 'account_id' | 'path' | 'key_digest', is: '=', value: string): Q }>(
+  query: Q,
+  id: AnswerId,
+): Q {
+  return query.where('account_id', '=', id.accountId).where('path', '=', id.path).where('key_digest', '=', id.keyDigest)
+}

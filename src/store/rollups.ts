@@ -1,0 +1,125 @@
+import { CompiledQuery } from 'kysely'
+import { nano, type Nano } from '../base/money.ts'
+import type { Capability } from '../capabilities/capability.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import type { AttemptRecord, RequestRecord } from './requests.ts'
+import type { Tx, UsageHourTable } from './schema.ts'
+import { foldsWrites } from './together.ts'
+
+/** What one request adds to the sums of its hour. */
+export type Used = {
+  readonly accountId: string
+  readonly keyId: string
+  readonly model: string
+  readonly capability: Capability
+  /** Whose answer was delivered, or who was asked last; '' where nobody was. */
+  readonly vendor: string
+  readonly createdAt: number
+  readonly cost: Nano
+  readonly vendorCost: Nano
+  readonly usage: Usage | null
+}
+
+/** What a request adds, from its record and what became of its attempts. */
+export function usedBy(
+  accountId: string,
+  request: RequestRecord,
+  attempts: readonly AttemptRecord[],
+  cost: Nano,
+  usage: Usage | null,
+): Used {
+  return {
+    accountId,
+    keyId: request.keyId,
+    model: request.model,
+    capability: request.capability,
+    vendor: (attempts.find(({ delivered }) => delivered) ?? attempts.at(-1))?.vendor ?? '',
+    createdAt: request.createdAt,
+    cost,
+    vendorCost: nano(attempts.reduce((sum, { vendorCost }) => sum + vendorCost, 0n)),
+    usage,
+  }
+}
+
+/** Column by unit: the one place that knows both spellings. */
+export const unitColumns = {
+  input: 'input',
+  cachedInput: 'cached_input',
+  cacheWrite: 'cache_write',
+  cacheWriteHour: 'cache_write_hour',
+  imageInput: 'image_input',
+  audioInput: 'audio_input',
+  output: 'output',
+  imageOutput: 'image_output',
+  audioOutput: 'audio_output',
+  character: 'character',
+  videoToken: 'video_token',
+  webSearch: 'web_search',
+  reasoning: 'reasoning',
+} as const satisfies { readonly [U in Exclude<keyof Usage, 'request'>]: keyof UsageHourTable }
+
+const hourMs = 3_600_000
+const identity = ['hour', 'account_id', 'key_id', 'model', 'capability', 'vendor'] as const
+const summed = ['requests', 'cost', 'vendor_cost', ...Object.values(unitColumns)] as const
+const columns = [...identity, ...summed]
+
+/** Adds requests to the sums of their hours, in the transaction that books them: a report never differs from the books. */
+export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
+  if (used.length === 0) return
+  const rows = JSON.stringify(sumByHour(used).map((row) => columns.map((column) => text(row[column]))))
+  await tx.executeQuery(CompiledQuery.raw(foldsWrites(tx) ? statements.postgres : statements.sqlite, [rows]))
+}
+
+function sumByHour(used: readonly Used[]): UsageHourTable[] {
+  const sums = new Map<string, UsageHourTable>()
+  for (const one of used) {
+    const hour = Math.floor(one.createdAt / hourMs) * hourMs
+    const id = `${hour}/${one.accountId}/${one.keyId}/${one.capability}/${one.vendor}/${one.model}`
+    const sum = sums.get(id) ?? emptyRow(one, hour)
+    sum.requests++
+    sum.cost = nano(sum.cost + one.cost)
+    sum.vendor_cost = nano(sum.vendor_cost + one.vendorCost)
+    for (const unit of Object.keys(unitColumns) as (keyof typeof unitColumns)[]) {
+      sum[unitColumns[unit]] += one.usage?.[unit] ?? 0
+    }
+    sums.set(id, sum)
+  }
+  // In one order everywhere: two nodes that add to the same rows must not wait for each other.
+  return [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+}
+
+function emptyRow(one: Used, hour: number): UsageHourTable {
+  const zeros = Object.fromEntries(Object.values(unitColumns).map((column) => [column, 0]))
+  return {
+    ...(zeros as Record<(typeof unitColumns)[keyof typeof unitColumns], number>),
+    hour,
+    account_id: one.accountId,
+    key_id: one.keyId,
+    model: one.model,
+    capability: one.capability,
+    vendor: one.vendor,
+    requests: 0,
+    cost: nano(0n),
+    vendor_cost: nano(0n),
+  }
+}
+
+function statementFor(engine: 'postgres' | 'sqlite'): string {
+  const source = engine === 'postgres' ? 'json_array_elements($1::json) as given(value)' : 'json_each(?) as given'
+  const number = (at: number) =>
+    engine === 'postgres' ? `(given.value ->> ${at})::bigint` : `cast(given.value ->> ${at} as integer)`
+  const isNumber = (column: string) => column === 'hour' || !(identity as readonly string[]).includes(column)
+  const read = columns.map((column, at) => (isNumber(column) ? number(at) : `given.value ->> ${at}`))
+  const adding = summed.map((column) => `${column} = usage_hour.${column} + excluded.${column}`)
+  return (
+    `insert into usage_hour (${columns.join(', ')}) select ${read.join(', ')} from ${source} where true ` +
+    `on conflict (account_id, hour, key_id, model, capability, vendor) do update set ${adding.join(', ')}`
+  )
+}
+
+const statements = { postgres: statementFor('postgres'), sqlite: statementFor('sqlite') }
+
+/** 64-bit integers travel as text: JSON would round them. */
+function text(value: string | number | bigint): string {
+  return String(value)
+}
