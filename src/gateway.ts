@@ -13,16 +13,20 @@ import { makeAdmit } from './flow/admit.ts'
 import { makeAuthenticate } from './flow/authenticate.ts'
 import { makeCall } from './flow/call.ts'
 import { Drains } from './flow/drains.ts'
+import { makeLimit } from './flow/limit.ts'
 import { makeMeter } from './flow/meter.ts'
+import { makeOnce } from './flow/once.ts'
 import { makeRelease } from './flow/release.ts'
 import { makeRoute } from './flow/route.ts'
 import type { Parts } from './flow/run.ts'
 import { makeCors } from './http/cors.ts'
 import { makeEdge } from './http/edge.ts'
 import { makeRoutes } from './http/routes.ts'
+import { makeIdempotency } from './idempotency/idempotency.ts'
 import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
+import { makeLimiter } from './limits/limiter.ts'
 import { makeMarket, type Market } from './market.ts'
 import { anyAccount } from './store/accounts.ts'
 import { recoverAll, recoverHolds } from './store/ledger.ts'
@@ -50,6 +54,8 @@ export type Gateway = {
   readonly sandboxUrl: string | undefined
   readonly firstStart: FirstStart
   readonly modelCount: number
+  /** A chat model to try the gateway with, if it serves any. */
+  readonly exampleModel: string | undefined
   readonly store: Store
   readonly openHolds: () => number
   /** Takes a new file into use; throws, and changes nothing, where it is not valid. */
@@ -85,6 +91,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const models = () => market.current.models
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
+    limit: makeLimit(makeLimiter()),
+    once: makeOnce(makeIdempotency({ store, secret, node: ledger.node })),
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({
@@ -132,6 +140,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     sandboxUrl: market.sandboxUrl,
     firstStart,
     modelCount: market.current.models.size,
+    exampleModel: exampleOf(market.current.models),
     store,
     openHolds: () => billing.open,
     reload: (changed) => market.reload(changed),
@@ -176,6 +185,15 @@ function callTimeouts(written: ConfigFile['settings']['timeouts']) {
     stream: { ...shared, firstByteMs: written.firstByteSeconds * 1000 },
     whole: { ...shared, firstByteMs: wholeMs },
   }
+}
+
+const usualExample = 'gpt-4o-mini'
+
+/** The example of every guide where it is served, else the first model that can chat. */
+function exampleOf(models: Market['current']['models']): string | undefined {
+  if (models.has(usualExample)) return usualExample
+  for (const [id, model] of models) if (model.capabilities.includes('chat')) return id
+  return undefined
 }
 
 async function notReady(store: Store, market: Market, draining: boolean): Promise<readonly string[]> {

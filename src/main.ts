@@ -1,21 +1,90 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import packageJson from '../package.json'
-import { scrub } from './base/log.ts'
+import { withoutSecrets } from './commands/output.ts'
 
 /** argv → command. Commands are loaded when they are run: a start should not pay for the others. */
 const program = new Command('turnpike')
   .description('One base address and one key in front of every model.')
   .version(packageJson.version)
 
+const configOption = () => new Option('--config <file>', 'settings (default: turnpike.yaml, where there is one)')
+const jsonOption = () => new Option('--json', 'one JSON document instead of text')
+const modeOption = () =>
+  new Option('--mode <mode>', 'whose accounts (default: the mode a start would have now)').choices(['sandbox', 'real'])
+
+/** A command that works on the database; it shares the options that say which and how. */
+function command(parent: Command, usage: string, description: string): Command {
+  const made = parent.command(usage).description(description)
+  return made.addOption(modeOption()).addOption(configOption()).addOption(jsonOption())
+}
+
 program
   .command('serve')
   .description('run the gateway')
-  .option('--config <file>', 'settings (default: turnpike.yaml, where there is one)')
+  .addOption(configOption())
   .action(async (options) => (await import('./commands/serve.ts')).serve(options))
+
+program
+  .command('check')
+  .description('say what is wrong with the settings, or what a start would serve')
+  .addOption(configOption())
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./commands/check.ts')).check(options))
+
+program
+  .command('models')
+  .description('list the models that a start would serve, with their prices')
+  .option('--all', 'also those that are not served, and why')
+  .addOption(configOption())
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./commands/models.ts')).models(options))
+
+program
+  .command('sandbox')
+  .description('run the vendor simulators alone')
+  .option('--port <number>', 'where to listen (default: SANDBOX_PORT, or a free one)')
+  .addOption(configOption())
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./commands/sandbox.ts')).sandbox(options))
+
+const accounts = program.command('accounts').description('balances')
+command(accounts, 'create', 'make an account')
+  .requiredOption('--name <name>', 'what it is called')
+  .option('--credit <dollars>', 'its first balance')
+  .option('--unlimited', 'metered, and never refused for money')
+  .action(async (options) => (await import('./commands/accounts.ts')).create(options))
+command(accounts, 'list', 'list accounts').action(async (options) =>
+  (await import('./commands/accounts.ts')).list(options),
+)
+command(accounts, 'credit', 'pay in; a negative amount corrects down, never below zero')
+  .argument('<account>', 'name or id')
+  .argument('<dollars>', 'such as 10 or -0.25')
+  .option('--note <text>', 'kept with the booking')
+  .action(async (account, dollars, options) =>
+    (await import('./commands/accounts.ts')).addCredit(account, dollars, options),
+  )
+
+const keys = program.command('keys').description('API keys')
+command(keys, 'create', 'make a key, and show it this once')
+  .requiredOption('--account <account>', 'name or id of the account it spends from')
+  .option('--name <name>', 'what it is for')
+  .option('--models <patterns>', "ids or patterns it may use, such as 'gpt-*,o3' (default: every model)")
+  .option('--expires <when>', 'such as 12h, 30d or 2027-01-31 (default: never)')
+  .action(async (options) => (await import('./commands/keys.ts')).create(options))
+command(keys, 'list', 'list keys')
+  .option('--account <account>', 'of this account alone')
+  .action(async (options) => (await import('./commands/keys.ts')).list(options))
+keys
+  .command('revoke')
+  .description('end a key for good, on every node within 5 seconds')
+  .argument('<id>', 'as keys list shows it')
+  .addOption(jsonOption())
+  .action(async (id, options) => (await import('./commands/keys.ts')).revoke(id, options))
 
 try {
   await program.parseAsync()
 } catch (thrown) {
-  process.stderr.write(`turnpike: ${scrub(thrown instanceof Error ? thrown.message : String(thrown))}\n`)
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  process.stderr.write(`turnpike: ${withoutSecrets(message, process.env)}\n`)
   process.exit(1)
 }

@@ -39,14 +39,27 @@ export type MarketOptions = {
   readonly hasRealAccount: boolean
 }
 
+/** What a file and the environment come to before anything is started: commands stop here, a start goes on. */
+export type Plan = {
+  readonly mode: Mode
+  readonly configured: readonly Channel[]
+  readonly catalogue: Catalogue
+}
+
+export function planMarket(options: Pick<MarketOptions, 'file' | 'variables' | 'hasRealAccount'>): Plan {
+  const { file, variables, hasRealAccount } = options
+  const configured = readChannels(file, variables)
+  const isSandbox = file.settings.sandbox ?? (configured.length === 0 && !hasRealAccount)
+  return { mode: isSandbox ? 'sandbox' : 'real', configured, catalogue: readCatalogue(file, isSandbox) }
+}
+
 /** Brings catalogue, channels and, in sandbox mode, the simulators together, and keeps doing so when the file changes. */
 export function makeMarket(options: MarketOptions): Market {
   const { file, variables, clock } = options
-  const configured = readChannels(file, variables)
-  const isSandbox = file.settings.sandbox ?? (configured.length === 0 && !options.hasRealAccount)
-  const catalogue = readCatalogue(file, isSandbox)
+  const { mode, configured, catalogue } = planMarket(options)
+  const isSandbox = mode === 'sandbox'
   const sandbox = isSandbox
-    ? startSandbox({ port: options.environment.sandboxPort, models: simulated(catalogue, configured) })
+    ? startSandbox({ port: options.environment.sandboxPort, models: simulatedModels(catalogue, configured) })
     : undefined
 
   let used = file
@@ -55,21 +68,21 @@ export function makeMarket(options: MarketOptions): Market {
 
   function offer(catalogue: Catalogue, configured: readonly Channel[]): Offering {
     const real = [...configured, ...local.map(({ channel }) => channel)]
-    const all = sandbox === undefined ? real : simulatedChannels(sandbox, configured)
-    const models = new Map([...catalogue.models].filter(([, model]) => isServed(model, all)))
+    const all = sandbox === undefined ? real : simulatedChannels(configured, (vendor) => sandbox.baseUrl(vendor))
+    const models = servedModels(catalogue, all)
     return { channels: makeChannels(all, clock, Math.random), models, unsold: catalogue.unsold }
   }
 
   function reload(changed: ConfigFile): void {
     const configured = readChannels(changed, variables)
     const catalogue = readCatalogue(changed, isSandbox, local)
-    sandbox?.serve(simulated(catalogue, configured))
+    sandbox?.serve(simulatedModels(catalogue, configured))
     current = offer(catalogue, configured)
     used = changed
   }
 
   return {
-    mode: isSandbox ? 'sandbox' : 'real',
+    mode,
     sandboxUrl: sandbox?.url,
     get current() {
       return current
@@ -85,7 +98,7 @@ export function makeMarket(options: MarketOptions): Market {
   }
 }
 
-function readChannels(file: ConfigFile, variables: MarketOptions['variables']): Channel[] {
+export function readChannels(file: ConfigFile, variables: MarketOptions['variables']): Channel[] {
   try {
     return configuredChannels(file.settings.channels, variables)
   } catch (thrown) {
@@ -94,7 +107,7 @@ function readChannels(file: ConfigFile, variables: MarketOptions['variables']): 
   }
 }
 
-function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonly LocalServer[] = []): Catalogue {
+export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonly LocalServer[] = []): Catalogue {
   const { models, exchange } = file.settings
   try {
     const written = readOverrides(models)
@@ -120,6 +133,11 @@ function localModels(servers: readonly LocalServer[]) {
   )
 }
 
+/** What these channels can answer: a model needs a price, and a channel that has it and speaks its capability. */
+export function servedModels(catalogue: Catalogue, channels: readonly Channel[]): ReadonlyMap<string, Model> {
+  return new Map([...catalogue.models].filter(([, model]) => isServed(model, channels)))
+}
+
 function isServed(model: Model, channels: readonly Channel[]): boolean {
   return (
     model.capabilities.includes('chat') &&
@@ -134,10 +152,10 @@ function isServed(model: Model, channels: readonly Channel[]): boolean {
 const sandboxCredential = 'sandbox'
 
 /** Every vendor has a channel that leads to its simulator; so have the operator's own channels, under their own ids. */
-function simulatedChannels(sandbox: Sandbox, configured: readonly Channel[]): Channel[] {
+export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandbox['baseUrl']): Channel[] {
   const own = configured.map((channel) => ({
     ...channel,
-    baseUrl: sandbox.baseUrl(channel.vendor.id),
+    baseUrl: baseUrl(channel.vendor.id),
     credentials: [sandboxCredential],
   }))
   const named = new Set(own.map(({ vendor }) => vendor.id))
@@ -147,7 +165,7 @@ function simulatedChannels(sandbox: Sandbox, configured: readonly Channel[]): Ch
     ...others.map((vendor) => ({
       id: vendor.id,
       vendor,
-      baseUrl: sandbox.baseUrl(vendor.id),
+      baseUrl: baseUrl(vendor.id),
       credentials: [sandboxCredential],
       weight: 1,
       priority: 0,
@@ -156,7 +174,7 @@ function simulatedChannels(sandbox: Sandbox, configured: readonly Channel[]): Ch
 }
 
 /** The catalogue as plain facts for the simulators, which must not share our types' opinions. */
-function simulated(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
+export function simulatedModels(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
   const found: SandboxModel[] = []
   for (const model of catalogue.models.values()) {
     if (!model.capabilities.includes('chat')) continue

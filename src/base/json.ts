@@ -37,8 +37,16 @@ function notJson() {
   return badRequest('We could not parse the JSON body of your request.', undefined, 'invalid_json')
 }
 
-/** The one-argument `JSON.rawJSON` and the reviver's third argument are in the runtime, not yet in the library types. */
-const exact = JSON as unknown as { rawJSON(text: string): Json }
+/** `JSON.rawJSON` and the reviver's third argument are in the runtime, not yet in the library types. */
+const exact = JSON as unknown as {
+  rawJSON(text: string): Json
+  isRawJSON(value: unknown): value is { readonly rawJSON: string }
+}
+
+/** For fields that take a fraction: a number that kept its own text, as the double nearest to it. */
+export function asDouble(value: Json | undefined): Json | undefined {
+  return exact.isRawJSON(value) ? Number(value.rawJSON) : value
+}
 
 function reviveExactly(this: unknown, key: string, value: Json, context?: { source?: string }): Json {
   if (key === '__proto__') throw badRequest('"__proto__" is not allowed as a key.', '__proto__', 'invalid_value')

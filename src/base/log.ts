@@ -34,6 +34,15 @@ export function scrub(text: string): string {
   return text.replace(secretPattern, '[redacted]')
 }
 
+// Local servers are given a word for a key; a word is no secret, and every sentence may hold it.
+const keyCharactersMin = 8
+
+/** A vendor's words without what no answer may name: the key we use there, its address, and whatever looks like a secret. */
+export function withoutSecrets(text: string, { baseUrl, credential }: { baseUrl: string; credential: string }): string {
+  const hidden = credential.length < keyCharactersMin ? text : text.replaceAll(credential, '[redacted]')
+  return scrub(hidden.replaceAll(new URL(baseUrl).host, '[redacted]'))
+}
+
 function clean(fields: LogFields): LogFields {
   const cleaned: Record<string, LogFields[string]> = {}
   for (const [name, value] of Object.entries(fields)) cleaned[name] = typeof value === 'string' ? scrub(value) : value

@@ -31,6 +31,8 @@ export class EventSplitter {
         lineStart = false
         continue
       }
+      // The last CR of a stream that ends its lines with CR LF is half of a line end: the event waits for the rest of it.
+      if (byte === cr && i + 1 === bytes.length && lineStart && bytes[i - 1] === lf) break
       const end = byte === cr && bytes[i + 1] === lf ? i + 2 : i + 1
       if (lineStart && i > start) {
         events.push(bytes.subarray(start, end))

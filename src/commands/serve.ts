@@ -4,6 +4,7 @@ import { makeLog, type Log } from '../base/log.ts'
 import { formatDollars } from '../base/money.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
+import { quoted, say } from './output.ts'
 import { checkRuntime } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
@@ -14,17 +15,17 @@ export async function serve(options: { config?: string }): Promise<void> {
   const { file, path } = loadSettings(options.config)
   const log = makeLog({ level: file.settings.log.level })
   const gateway = await openGateway({ environment, file, variables: process.env, log })
-  greet(gateway)
+  // The variable that holds a key which works: the operator's own shell has the one that was given.
+  greet(gateway, environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY')
   reloadOnChange(gateway, path, log)
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
 }
 
-function greet(gateway: Gateway): void {
+function greet(gateway: Gateway, keyVariable: string): void {
   const { mode, firstStart, url } = gateway
   const { account, key, adminKey } = firstStart
-  const say = (line = '') => console.log(line)
   say()
-  say(`Turnpike serves ${gateway.modelCount} models at ${url}/v1`)
+  say(`Turnpike serves ${gateway.modelCount} models at ${url}/v1 (reference: ${url}/docs)`)
   if (mode === 'sandbox') {
     say(
       `Sandbox mode: no vendor is configured, so simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`,
@@ -36,18 +37,21 @@ function greet(gateway: Gateway): void {
     say('Your key (shown only now; Turnpike keeps a keyed hash of it):')
     say(`  ${key}`)
   } else {
-    say(`Make a new key with: npx turnpike keys create --account ${account.name}`)
+    say(`Make a new key with: npx turnpike keys create --account ${quoted(account.name)}`)
   }
   if (adminKey !== undefined) {
     say("The operator's key (shown only now):")
     say(`  ${adminKey}`)
   }
   say()
-  say('Try it:')
+  const { exampleModel } = gateway
+  if (exampleModel === undefined) return say('No vendor is configured, so there is no model to try yet.')
+  const credential = key ?? `$${keyVariable}`
+  say(key === undefined ? `Try it (with your key in ${keyVariable}):` : 'Try it:')
   say(`  curl ${url}/v1/chat/completions \\`)
-  say(`    -H "Authorization: Bearer ${key ?? '$TURNPIKE_KEY'}" \\`)
+  say(`    -H "Authorization: Bearer ${credential}" \\`)
   say('    -H "Content-Type: application/json" \\')
-  say(`    -d '{"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hello!"}]}'`)
+  say(`    -d '{"model": "${exampleModel}", "messages": [{"role": "user", "content": "Hello!"}]}'`)
   say('  (add "stream": true to the body to see it stream)')
   say()
 }

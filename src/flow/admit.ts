@@ -5,40 +5,42 @@ import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { ChatAsk, ChatTraits } from '../capabilities/chat.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Principal } from '../keys/key-ring.ts'
-import type { Admitted, Authenticated } from './stages.ts'
+import { leavingAtEnd } from './limit.ts'
+import type { Admitted, Limited } from './stages.ts'
 
 // A hold outlives the longest request it can belong to by this much before anyone may call it abandoned.
 const deadlineMarginMs = 60_000
 
 /** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
 export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; billing: Billing; totalMs: number }) {
-  return async (authenticated: Authenticated): Promise<Admitted> => {
-    const { codec, principal } = authenticated
-    const { body, bytes } = await authenticated.readBody()
+  return async (limited: Limited): Promise<Admitted> => {
+    const { codec, principal, pass } = limited
+    const { body, raw } = await limited.readBody()
     const models = parts.models() // one snapshot for the whole request
     let model: Model | undefined
-    const ask = codec.readAsk(body, bytes, (id) => {
+    const ask = codec.readAsk(body, raw.length, (id) => {
       model = findChatModel(models, principal, id)
       return traitsOf(model, id)
     })
     if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
 
-    const funds = await takeHold(authenticated, ask, model)
-    return { ...authenticated, ask, model, funds }
+    await pass.spend(() => codec.estimateInput(ask))
+    const hold = await takeHold(limited, ask, model)
+    return { ...limited, ask, model, funds: leavingAtEnd(hold, pass) }
   }
 
-  async function takeHold(authenticated: Authenticated, ask: ChatAsk, model: Model): Promise<Hold> {
+  async function takeHold({ principal, ...received }: Limited, ask: ChatAsk, model: Model): Promise<Hold> {
     const amount = holdFor({ input: ask.inputTokensMax, output: ask.choices * ask.outputTokensMax }, model.prices)
     const taken = await parts.billing.take({
-      requestId: authenticated.requestId,
-      accountId: authenticated.principal.accountId,
-      keyId: authenticated.principal.keyId,
+      requestId: received.requestId,
+      accountId: principal.accountId,
+      keyId: principal.keyId,
       model: ask.model,
       capability: 'chat',
       amount,
       priceVersion: model.prices.version,
-      startedAt: authenticated.receivedAt,
-      deadline: authenticated.receivedAt + parts.totalMs + deadlineMarginMs,
+      startedAt: received.receivedAt,
+      deadline: received.receivedAt + parts.totalMs + deadlineMarginMs,
     })
     if (taken.kind === 'no-funds') throw noFunds(amount, taken.available, ask, model)
     return taken.hold

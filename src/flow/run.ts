@@ -1,11 +1,14 @@
 import { GatewayError } from '../base/errors.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import type { Admitted, Answer, Authenticated, Delivered, Outcome, Received, Retry, Routed } from './stages.ts'
+import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
 /** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */
 export type Parts = {
   authenticate(received: Received): Promise<Authenticated>
-  admit(authenticated: Authenticated): Promise<Admitted>
+  limit(authenticated: Authenticated): Promise<Limited>
+  /** Walks, unless the same request has been walked before. */
+  once(limited: Limited, walk: () => Promise<Answer>): Promise<Answer>
+  admit(limited: Limited): Promise<Admitted>
   /** Gives the next way each time it is asked, and is told how the last one failed. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
   call(routed: Routed): Promise<Outcome>
@@ -17,7 +20,17 @@ export type Parts = {
 /** One request, one walk down the line. What a stage needs, the stage before it proves. */
 export async function run(parts: Parts, received: Received): Promise<Answer> {
   const authenticated = await parts.authenticate(received)
-  const admitted = await parts.admit(authenticated) // the model's rules, and a hold on the money
+  const limited = await parts.limit(authenticated)
+  try {
+    return await parts.once(limited, () => answer(parts, limited))
+  } catch (error) {
+    limited.pass.leave(0)
+    throw error
+  }
+}
+
+async function answer(parts: Parts, limited: Limited): Promise<Answer> {
+  const admitted = await parts.admit(limited) // the model's rules, and a hold on the money
 
   const failed: AttemptRecord[] = []
   try {

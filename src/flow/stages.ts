@@ -5,6 +5,7 @@ import type { Nano } from '../base/money.ts'
 import type { ChatAnswer, ChatAsk, ChatCodec } from '../capabilities/chat.ts'
 import type { Hold } from '../billing/funds.ts'
 import type { Model } from '../catalogue/model.ts'
+import type { Pass, Say } from '../limits/limiter.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Route } from '../upstream/channels.ts'
@@ -23,15 +24,22 @@ export type Received = {
   readonly receivedAt: number
   /** Whole milliseconds since then, by a clock that never jumps. */
   elapsedMs(): number
-  /** Read only once the key is known to be good; throws for a body that is too large or not an object. */
-  readBody(): Promise<{ readonly body: JsonObject; readonly bytes: number }>
+  readonly path: string
+  readonly idempotencyKey: string | undefined
+  /** Says something in the head of the answer, whichever answer it becomes. */
+  readonly say: Say
+  /** Read once, and only when the key is known to be good; throws for a body that is too large or not an object. */
+  readBody(): Promise<{ readonly body: JsonObject; readonly raw: Uint8Array }>
 }
 
 /** Proof that the key is good. */
 export type Authenticated = Received & { readonly principal: Principal }
 
+/** Proof that the key has requests left. */
+export type Limited = Authenticated & { readonly pass: Pass }
+
 /** Proof that the request is valid, allowed, and paid for up to its hold. */
-export type Admitted = Authenticated & {
+export type Admitted = Limited & {
   readonly ask: ChatAsk
   readonly model: Model
   readonly funds: Hold

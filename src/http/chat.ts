@@ -16,6 +16,7 @@ export function serveChat(
   return async (visit: Visit): Promise<Response> => {
     const { request, requestId } = visit
     const receivedTick = parts.clock.monotonic()
+    let read: ReturnType<typeof readWhole> | undefined
     const received: Received = {
       requestId,
       codec,
@@ -24,9 +25,13 @@ export function serveChat(
       signal: request.signal,
       receivedAt: parts.clock.now(),
       elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),
-      async readBody() {
-        const read = await readJsonBody(request, parts.bodyBytesMax, parts.json)
-        visit.connection.holdOpen()
+      path: visit.path,
+      idempotencyKey: request.headers.get('idempotency-key') ?? undefined,
+      say(header, value) {
+        visit.said[header] = value
+      },
+      readBody() {
+        read ??= readWhole(visit, parts)
         return read
       },
     }
@@ -38,6 +43,7 @@ export function serveChat(
           'cache-control': 'no-cache',
           'x-accel-buffering': 'no', // nginx would hold the stream back
           'x-request-id': requestId,
+          ...visit.said,
         },
       })
     }
@@ -46,7 +52,14 @@ export function serveChat(
         'content-type': 'application/json',
         'x-request-id': requestId,
         'x-turnpike-cost': formatDollars(answer.cost),
+        ...visit.said,
       },
     })
   }
+}
+
+async function readWhole(visit: Visit, limits: { bodyBytesMax: number; json: JsonLimits }) {
+  const read = await readJsonBody(visit.request, limits.bodyBytesMax, limits.json)
+  visit.connection.holdOpen()
+  return read
 }

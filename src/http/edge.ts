@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import { clientAddress } from './client-address.ts'
 import type { Cors } from './cors.ts'
-import type { Route } from './route.ts'
+import type { Route, Visit } from './route.ts'
 import { pathOf } from './target.ts'
 
 export type EdgeOptions = {
@@ -26,26 +26,23 @@ export function makeEdge(options: EdgeOptions): Serve {
 
   return async (request, connection) => {
     const requestId = newRequestId()
+    const said: Record<string, string> = {}
     let { writeError } = options
     let response: Response
     try {
       const found = find(request)
       if (found.kind === 'path') writeError = found.route.writeError
       const preflight = options.cors?.preflight(request)
-      response = preflight ?? (await dispatch(request, requestId, connection, found))
+      response = preflight ?? (await dispatch({ request, requestId, connection, said }, found))
     } catch (thrown) {
-      response = refuse(asGatewayError(thrown), requestId, writeError)
+      response = refuse(asGatewayError(thrown), requestId, said, writeError)
     }
     options.cors?.allow(request, response)
     return response
   }
 
-  async function dispatch(
-    request: Request,
-    requestId: RequestId,
-    connection: Connection,
-    found: Found,
-  ): Promise<Response> {
+  async function dispatch(arrival: Arrival, found: Found): Promise<Response> {
+    const { request, connection } = arrival
     if (found.kind === 'nothing') {
       throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}`)
     }
@@ -54,20 +51,28 @@ export function makeEdge(options: EdgeOptions): Serve {
       throw new GatewayError('wrong-method', message, { allow: found.allow })
     }
     const address = clientAddress(request, () => connection.address, options.trustedProxies)
-    const response = await found.route.serve({ request, requestId, connection, address, id: found.id })
+    const response = await found.route.serve({ ...arrival, address, path: found.route.path, id: found.id })
     return request.method === 'HEAD' ? new Response(null, response) : response
   }
 
-  function refuse(error: GatewayError, requestId: RequestId, writeError: WriteError): Response {
+  function refuse(
+    error: GatewayError,
+    requestId: RequestId,
+    said: Readonly<Record<string, string>>,
+    writeError: WriteError,
+  ): Response {
     if (error.kind === 'bug') {
       const { cause } = error.details
       options.log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')
     }
     const { status, headers, body } = writeError(error, requestId)
     // A body that was not read to its end would be taken for the next request on this connection.
-    return new Response(body, { status, headers: status === 413 ? { ...headers, connection: 'close' } : headers })
+    const closing = status === 413 ? { connection: 'close' } : {}
+    return new Response(body, { status, headers: { ...said, ...headers, ...closing } })
   }
 }
+
+type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said'>
 
 type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }

@@ -10,12 +10,12 @@ export async function readJsonBody(
   request: Request,
   bytesMax: number,
   limits: JsonLimits,
-): Promise<{ body: JsonObject; bytes: number }> {
+): Promise<{ body: JsonObject; raw: Uint8Array }> {
   checkHeaders(request)
-  const bytes = await readBytes(request, bytesMax)
-  const body = parseBody(decode(bytes), limits)
+  const raw = await readBytes(request, bytesMax)
+  const body = parseBody(decode(raw), limits)
   if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
-  return { body, bytes: bytes.length }
+  return { body, raw }
 }
 
 function checkHeaders({ headers }: Request): void {

@@ -1,6 +1,7 @@
 import type { RequestId } from '../base/ids.ts'
 import type { Connection } from '../base/listen.ts'
 import type { WriteError } from '../capabilities/errors.ts'
+import type { OperationId } from './openapi/operations.ts'
 
 /** One request as the edge has it, before any stage of the line. */
 export type Visit = {
@@ -9,6 +10,9 @@ export type Visit = {
   readonly connection: Connection
   /** The client's address, a forwarding header believed only behind a trusted proxy. */
   readonly address: string
+  readonly path: string
+  /** Headers that stages want in the answer, whichever answer it becomes. */
+  readonly said: Record<string, string>
   /** The `{id}` of the path, decoded; '' where the path has none. */
   readonly id: string
 }
@@ -22,5 +26,7 @@ export type Route = {
   readonly path: string
   readonly auth: 'key' | 'open'
   readonly writeError: WriteError
+  /** What the contract says about it; a route without is not part of the contract. */
+  readonly docs?: OperationId
   readonly serve: (visit: Visit) => Promise<Response> | Response
 }

@@ -8,6 +8,7 @@ import { writeError } from '../wire/openai/errors.ts'
 import { serveChat } from './chat.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
 import { serveModel, serveModelList } from './models.ts'
+import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
 import type { Route } from './route.ts'
 
 export type RouteParts = {
@@ -20,14 +21,21 @@ export type RouteParts = {
   readonly readiness: Readiness
 }
 
+// Who may call a route is said in each line; so far, every path shows errors alike.
+const keyed = { auth: 'key', writeError } as const
+const open = { auth: 'open', writeError } as const
+
 /** Every path of the public port. */
 export function makeRoutes(parts: RouteParts): readonly Route[] {
-  const chat = { ...parts, bodyBytesMax: parts.chatBodyBytesMax }
+  const chat = serveChat({ ...parts, bodyBytesMax: parts.chatBodyBytesMax }, openaiChat)
   return [
-    { method: 'POST', path: '/v1/chat/completions', auth: 'key', writeError, serve: serveChat(chat, openaiChat) },
-    { method: 'GET', path: '/v1/models', auth: 'key', writeError, serve: serveModelList(parts) },
-    { method: 'GET', path: '/v1/models/{id}', auth: 'key', writeError, serve: serveModel(parts) },
-    { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: serveHealth },
-    { method: 'GET', path: '/readyz', auth: 'open', writeError, serve: serveReadiness(parts.readiness) },
+    { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
+    { ...keyed, method: 'GET', path: '/v1/models', docs: 'listModels', serve: serveModelList(parts) },
+    { ...keyed, method: 'GET', path: '/v1/models/{id}', docs: 'retrieveModel', serve: serveModel(parts) },
+    { ...open, method: 'GET', path: '/healthz', serve: serveHealth },
+    { ...open, method: 'GET', path: '/readyz', serve: serveReadiness(parts.readiness) },
+    { ...open, method: 'GET', path: '/openapi.json', serve: serveContract },
+    { ...open, method: 'GET', path: '/docs', serve: serveReference },
+    { ...open, method: 'GET', path: '/', serve: serveLanding },
   ]
 }

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts'
 import { readRevision } from '../store/audit.ts'
 import { keyByDigest } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
-import type { Mode } from '../store/schema.ts'
+import type { KeyLimits, Mode } from '../store/schema.ts'
 import { AuthFailures } from './auth-failures.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { allows } from './scope.ts'
@@ -14,6 +14,7 @@ import type { SecretKeys } from './secret-keys.ts'
 export type Principal = {
   readonly accountId: string
   readonly keyId: string
+  readonly limits: KeyLimits | null
   mayUse(model: string): boolean
 }
 
@@ -115,7 +116,7 @@ export class KeyRing {
     if (!key.enabled || key.revokedAt !== null || !account.enabled) return 'unknown'
     return {
       expiresAt: key.expiresAt,
-      principal: { accountId: account.id, keyId: key.id, mayUse: (model) => allows(key.models, model) },
+      principal: { accountId: account.id, keyId: key.id, limits: key.limits, mayUse: (model) => allows(key.models, model) },
     }
   }
 

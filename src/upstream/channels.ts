@@ -26,22 +26,35 @@ export type Channels = {
   readonly all: readonly Channel[]
   /** The routes for a model, best first, at most one per channel; credentials at rest are left out. */
   routes(offers: readonly Offer[]): Iterable<Route>
-  /** A credential that the vendor refused, or that is over its rate, is not used for a while. */
-  rest(credential: string, seconds: number): void
-  isResting(credential: string): boolean
+  /** A credential that the vendor refused, or that is over its rate, is not used at that channel for a while. */
+  rest(route: Pick<Route, 'channel' | 'credential'>, seconds: number): void
+  isResting(route: Pick<Route, 'channel' | 'credential'>): boolean
 }
 
+// A vendor may say "tomorrow"; whether that is still true is worth one call a minute.
+const restSecondsMax = 60
+
 export function makeChannels(all: readonly Channel[], clock: Clock, random: () => number): Channels {
-  const restsUntil = new Map<string, number>()
+  // By channel: the same key may be in use at several, and local servers all take the same one.
+  const restsUntil = new Map<string, Map<string, number>>()
   let turn = 0
-  const isResting = (credential: string) => (restsUntil.get(credential) ?? 0) > clock.monotonic()
+
+  function isResting({ channel, credential }: Pick<Route, 'channel' | 'credential'>): boolean {
+    return (restsUntil.get(channel.id)?.get(credential) ?? 0) > clock.monotonic()
+  }
+
+  function rest({ channel, credential }: Pick<Route, 'channel' | 'credential'>, seconds: number): void {
+    const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
+    restsUntil.set(channel.id, ofChannel)
+    ofChannel.set(credential, clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000)
+  }
 
   function nextCredential(channel: Channel): string | undefined {
     const { credentials } = channel
     turn = (turn + 1) % Number.MAX_SAFE_INTEGER
     for (let i = 0; i < credentials.length; i++) {
       const credential = credentials[(turn + i) % credentials.length]
-      if (credential !== undefined && !isResting(credential)) return credential
+      if (credential !== undefined && !isResting({ channel, credential })) return credential
     }
     return undefined
   }
@@ -49,7 +62,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   return {
     all,
     isResting,
-    rest: (credential, seconds) => restsUntil.set(credential, clock.monotonic() + seconds * 1000),
+    rest,
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
       const left = candidates(all, offers)

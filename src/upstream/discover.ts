@@ -11,7 +11,9 @@ const modelsMax = 1_000
 
 /** Asks the usual ports of local model servers what they serve. `ownPort` is not asked: it is us. */
 export async function discoverLocalServers(ownPort: number): Promise<LocalServer[]> {
-  const local = [...vendors.values()].filter((vendor) => vendor.local && new URL(vendor.baseUrl).port !== String(ownPort))
+  const local = [...vendors.values()].filter(
+    (vendor) => vendor.local && new URL(vendor.baseUrl).port !== String(ownPort),
+  )
   const found = await Promise.all(
     local.map(async (vendor) => {
       const upstreamModels = await listModels(vendor.baseUrl).catch(() => [])

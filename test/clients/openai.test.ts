@@ -1,23 +1,411 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import OpenAI from 'openai'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import OpenAI, { type APIError } from 'openai'
+import { zodResponseFormat } from 'openai/helpers/zod'
+import { z } from 'zod'
+import { formatDollars } from '../../src/base/money.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { holdsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import { refusedForFree } from '../support/refused.ts'
 
+const clock = movableClock()
 let gateway: TestGateway
 let client: OpenAI
+/** Requests that the client library made, tries again included. */
+let tries = 0
+
+function clientWith(apiKey: string): OpenAI {
+  return new OpenAI({
+    apiKey,
+    baseURL: `${gateway.url}/v1`,
+    fetch(url, init) {
+      tries++
+      return fetch(url, init)
+    },
+  })
+}
 
 beforeAll(async () => {
-  gateway = await startTestGateway()
-  client = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1` })
+  gateway = await startTestGateway({ clock })
+  client = clientWith(gateway.key)
 })
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
 
-test('a plain answer', async () => {
-  const completion = await client.chat.completions.create({
-    model: 'gpt-4o-mini',
-    messages: [{ role: 'user', content: 'Hello!' }],
+const model = 'gpt-4o-mini'
+const hello = [{ role: 'user' as const, content: 'Hello!' }]
+const user = (content: string) => [{ role: 'user' as const, content }]
+
+describe('answers', () => {
+  test('a plain answer', async () => {
+    const completion = await client.chat.completions.create({ model, messages: hello })
+    expect(completion.choices[0]?.message.content).toContain('Hello!')
+    expect(completion.choices[0]?.finish_reason).toBe('stop')
+    expect(completion.model).toBe(model)
+    expect(completion._request_id).toStartWith('req_')
+    const record = await recordOf(gateway, completion._request_id ?? '')
+    expect(record).toMatchObject({ status: 200, basis: 'vendor', streamed: false, model })
+    expect(record.usage).toMatchObject({
+      input: completion.usage?.prompt_tokens ?? -1,
+      output: completion.usage?.completion_tokens ?? -1,
+    })
   })
-  expect(completion.choices[0]?.message.content).toContain('Hello!')
-  expect(completion.model).toBe('gpt-4o-mini')
-  expect(completion._request_id).toStartWith('req_')
+
+  test('the cost of an answer is said in a header, and is what the account was charged', async () => {
+    const before = await gateway.balance()
+    const { data, response } = await client.chat.completions.create({ model, messages: hello }).withResponse()
+    const after = await gateway.balance()
+    expect(data.usage?.total_tokens).toBeGreaterThan(0)
+    const cost = (before.posted - after.posted) as typeof before.posted
+    expect(cost).toBeGreaterThan(0n)
+    expect(response.headers.get('x-turnpike-cost')).toBe(formatDollars(cost))
+  })
+
+  test('a dated id of the vendor is shown as the id that was asked for', async () => {
+    const completion = await client.chat.completions.create({ model, messages: user('Hi sandbox:dated') })
+    expect(completion.model).toBe(model)
+  })
+
+  test('several candidates, all of them charged', async () => {
+    const completion = await client.chat.completions.create({ model, messages: hello, n: 2 })
+    expect(completion.choices.map(({ index }) => index)).toEqual([0, 1])
+    const record = await recordOf(gateway, completion._request_id ?? '')
+    expect(record.usage).toMatchObject({ output: completion.usage?.completion_tokens ?? -1 })
+  })
+
+  test('structured output comes back parsed', async () => {
+    const place = z.object({ city: z.string(), population: z.number(), rivers: z.array(z.string()) })
+    const completion = await client.chat.completions.parse({
+      model,
+      messages: user('Name a city.'),
+      response_format: zodResponseFormat(place, 'place'),
+    })
+    const parsed = completion.choices[0]?.message.parsed
+    expect(place.safeParse(parsed).success).toBe(true)
+  })
+
+  test('a JSON object where one was asked for', async () => {
+    const completion = await client.chat.completions.create({
+      model,
+      messages: user('Answer in JSON.'),
+      response_format: { type: 'json_object' },
+    })
+    expect(JSON.parse(completion.choices[0]?.message.content ?? '')).toBeObject()
+  })
+})
+
+describe('streams', () => {
+  test('without usage asked for, none is shown and all is charged', async () => {
+    const { data: stream, response } = await client.chat.completions
+      .create({ model, messages: hello, stream: true })
+      .withResponse()
+    let text = ''
+    let finish: string | null = null
+    for await (const chunk of stream) {
+      expect(chunk.usage ?? null).toBeNull()
+      expect(chunk.choices).toHaveLength(1)
+      expect(chunk.model).toBe(model)
+      text += chunk.choices[0]?.delta.content ?? ''
+      finish = chunk.choices[0]?.finish_reason ?? finish
+    }
+    expect(text).toContain('Hello!')
+    expect(finish).toBe('stop')
+    const record = await recordOf(gateway, response)
+    expect(record).toMatchObject({ status: 200, basis: 'vendor', streamed: true })
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  test('with usage asked for, the last chunk has it and no choices', async () => {
+    const { data: stream, response } = await client.chat.completions
+      .create({ model, messages: hello, stream: true, stream_options: { include_usage: true } })
+      .withResponse()
+    const chunks = await Array.fromAsync(stream)
+    const last = chunks.pop()
+    expect(last?.choices).toEqual([])
+    expect(chunks.every((chunk) => chunk.usage === null && chunk.choices.length === 1)).toBe(true)
+    const record = await recordOf(gateway, response)
+    expect(record.usage).toMatchObject({
+      input: last?.usage?.prompt_tokens ?? -1,
+      output: last?.usage?.completion_tokens ?? -1,
+    })
+  })
+
+  test('the same words, streamed and whole', async () => {
+    const whole = await client.chat.completions.create({ model, messages: user('Count the apples.') })
+    const stream = client.chat.completions.stream({ model, messages: user('Count the apples.') })
+    const streamed = await stream.finalChatCompletion()
+    expect(streamed.choices[0]?.message.content).toBe(whole.choices[0]?.message.content ?? '')
+  })
+
+  test('leaving in the middle ends the call at the vendor and charges what was read', async () => {
+    const { id, key } = await gateway.account({ dollars: '10' })
+    const stream = await clientWith(key).chat.completions.create({
+      model,
+      messages: user('Tell me a story. sandbox:endless sandbox:pace=5'),
+      stream: true,
+    })
+    let chunks = 0
+    for await (const _ of stream) if (++chunks === 4) break
+    const { bill } = gateway
+    const attempt = async () => (await bill()).findLast((line) => line.status === 499)
+    await until(async () => (await attempt()) !== undefined)
+    await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
+    const record = await lastRequestOf(gateway, id)
+    const [hold] = await holdsOf(gateway, id)
+    expect(record).toMatchObject({ status: 499, basis: 'estimated' })
+    expect(record?.cost).toBeGreaterThan(0n)
+    expect(record?.cost).toBeLessThanOrEqual(hold?.amount ?? 0n)
+    // What was read was a few tokens of an answer that could have had 16,384.
+    expect(record?.cost).toBeLessThan((hold?.amount ?? 0n) / 10n)
+  })
+
+  test('an error in the middle is thrown, not mistaken for the end', async () => {
+    const stream = await client.chat.completions.create({
+      model,
+      messages: user('Hi sandbox:midstream-error'),
+      stream: true,
+    })
+    const seen: unknown[] = []
+    const reading = (async () => {
+      for await (const chunk of stream) seen.push(chunk)
+    })()
+    await expect(reading).rejects.toBeInstanceOf(OpenAI.APIError)
+    expect(seen.length).toBeGreaterThan(0)
+  })
+
+  test('a vendor that dies in the middle is an error too', async () => {
+    const stream = await client.chat.completions.create({ model, messages: user('Hi sandbox:cut=3'), stream: true })
+    await expect(Array.fromAsync(stream)).rejects.toBeInstanceOf(OpenAI.APIError)
+  })
+})
+
+const weatherTool = {
+  type: 'function' as const,
+  function: {
+    name: 'get_weather',
+    parameters: {
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+      additionalProperties: false,
+    },
+  },
+}
+const clockTool = {
+  type: 'function' as const,
+  function: { name: 'read_clock', parameters: { type: 'object', properties: {}, additionalProperties: false } },
+}
+
+describe('tools', () => {
+  test('a call, its result, and the words that follow', async () => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = user('What is the weather in Oslo?')
+    const first = await client.chat.completions.create({ model, messages, tools: [weatherTool] })
+    expect(first.choices[0]?.finish_reason).toBe('tool_calls')
+    const message = first.choices[0]?.message
+    const [call] = message?.tool_calls ?? []
+    if (message === undefined || call?.type !== 'function') throw new Error('no tool was called')
+    expect(call.function.name).toBe('get_weather')
+    expect(JSON.parse(call.function.arguments)).toHaveProperty('city')
+    const second = await client.chat.completions.create({
+      model,
+      messages: [...messages, message, { role: 'tool', tool_call_id: call.id, content: '4 degrees, rain' }],
+      tools: [weatherTool],
+    })
+    expect(second.choices[0]?.finish_reason).toBe('stop')
+    expect(second.choices[0]?.message.content).not.toBeEmpty()
+  })
+
+  test('two at once, also in a stream', async () => {
+    const ask = { model, messages: user('The weather and the clock, please.'), tools: [weatherTool, clockTool] }
+    const whole = await client.chat.completions.create(ask)
+    const streamed = await client.chat.completions.stream(ask).finalChatCompletion()
+    const names = (completion: OpenAI.ChatCompletion) =>
+      completion.choices[0]?.message.tool_calls?.map((call) => call.type === 'function' && call.function.name)
+    expect(names(whole)).toEqual(['get_weather', 'read_clock'])
+    expect(names(streamed)).toEqual(['get_weather', 'read_clock'])
+    const one = await client.chat.completions.create({ ...ask, parallel_tool_calls: false })
+    expect(names(one)).toEqual(['get_weather'])
+  })
+
+  test('a tool that is insisted on', async () => {
+    const completion = await client.chat.completions.create({
+      model,
+      messages: hello,
+      tools: [weatherTool, clockTool],
+      tool_choice: { type: 'function', function: { name: 'read_clock' } },
+    })
+    const [call] = completion.choices[0]?.message.tool_calls ?? []
+    expect(call?.type === 'function' && call.function.name).toBe('read_clock')
+  })
+})
+
+describe('models', () => {
+  test('are listed as far as the key may use them', async () => {
+    const all = await Array.fromAsync(await client.models.list())
+    expect(all.map(({ id }) => id)).toContain(model)
+    expect(all.every((item) => item.object === 'model' && item.created > 0 && item.owned_by !== '')).toBe(true)
+    const { key } = await gateway.account({ models: ['gpt-4o*'] })
+    const some = await Array.fromAsync(await clientWith(key).models.list())
+    expect(some.length).toBeGreaterThan(1)
+    expect(some.every(({ id }) => id.startsWith('gpt-4o'))).toBe(true)
+  })
+
+  test('are found one by one', async () => {
+    expect(await client.models.retrieve(model)).toMatchObject({ id: model, object: 'model', owned_by: 'openai' })
+    await thrownBy(client.models.retrieve('nothing-like-it'), OpenAI.NotFoundError)
+  })
+})
+
+/** The error that a call rejects with, of the class the library gives it. */
+async function thrownBy<T extends APIError>(
+  call: Promise<unknown>,
+  kind: abstract new (...given: never[]) => T,
+): Promise<T> {
+  const thrown: unknown = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  expect(thrown).toBeInstanceOf(kind)
+  return thrown as T
+}
+
+describe('errors', () => {
+  test('a bad key is tried once', async () => {
+    tries = 0
+    const call = () => clientWith('sk-nobody').chat.completions.create({ model, messages: hello })
+    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.AuthenticationError))
+    expect(error).toMatchObject({ status: 401, code: 'invalid_api_key', type: 'invalid_request_error' })
+    expect(error.requestID).toStartWith('req_')
+    expect(tries).toBe(1)
+  })
+
+  test('a bad field is named', async () => {
+    tries = 0
+    const call = () => client.chat.completions.create({ model, messages: hello, temperature: 3 })
+    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.BadRequestError))
+    expect(error).toMatchObject({ status: 400, param: 'temperature', code: 'invalid_value' })
+    expect(tries).toBe(1)
+  })
+
+  test('an unknown model', async () => {
+    const call = () => client.chat.completions.create({ model: 'gpt-99', messages: hello })
+    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.NotFoundError))
+    expect(error).toMatchObject({ status: 404, code: 'model_not_found' })
+  })
+
+  test('an empty balance is tried once, and says what would be affordable', async () => {
+    const { key } = await gateway.account({ dollars: '0.0001' })
+    tries = 0
+    const call = () => clientWith(key).chat.completions.create({ model, messages: hello })
+    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.APIError))
+    expect(error).toMatchObject({ status: 402, code: 'insufficient_balance', type: 'insufficient_balance' })
+    expect(tries).toBe(1)
+    const affordable = Number(/affords (\d+) output tokens/.exec(error.message)?.[1])
+    expect(affordable).toBeGreaterThan(0)
+    // What the message says is true.
+    const smaller = await clientWith(key).chat.completions.create({ model, messages: hello, max_tokens: affordable })
+    expect(smaller.choices).toHaveLength(1)
+  })
+
+  test("a vendor's rate limit is ours to say, with a time to wait", async () => {
+    const impatient = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const call = impatient.chat.completions.create({ model, messages: user('Hi sandbox:status=429') })
+    const error = await thrownBy(call, OpenAI.RateLimitError)
+    expect(error).toMatchObject({ status: 429, code: 'rate_limit_exceeded', type: 'rate_limit_error' })
+    expect(error.headers?.get('retry-after')).toBe('1')
+    clock.advance(2_000)
+  })
+
+  test("a vendor's failure", async () => {
+    const impatient = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const call = impatient.chat.completions.create({ model, messages: user('Hi sandbox:status=500') })
+    const error = await thrownBy(call, OpenAI.InternalServerError)
+    expect(error).toMatchObject({ status: 502, code: 'upstream_failed', type: 'upstream_error' })
+  })
+
+  test("a vendor's own refusal passes with its words", async () => {
+    const call = client.chat.completions.create({ model, messages: user('Hi sandbox:fail=content_policy_violation') })
+    const error = await thrownBy(call, OpenAI.BadRequestError)
+    expect(error).toMatchObject({ status: 400, code: 'content_policy_violation' })
+    expect(error.message).toContain('safety system')
+  })
+})
+
+describe('reasoning models', () => {
+  const thinker = 'gpt-5-mini'
+  const sentToVendor = async () => (await gateway.calls()).at(-1)?.body ?? {}
+
+  test('fields without effect raise no error and never reach the vendor', async () => {
+    const ignored = {
+      top_p: 0.5,
+      stop: ['x'],
+      frequency_penalty: 1,
+      presence_penalty: -1,
+      logit_bias: { '50256': -100 },
+      logprobs: true,
+      top_logprobs: 2,
+      modalities: ['text' as const],
+      prediction: { type: 'content' as const, content: 'x' },
+    }
+    const completion = await client.chat.completions.create({ model: thinker, messages: hello, ...ignored })
+    expect(completion.choices[0]?.message.content).not.toBeEmpty()
+    const sent = await sentToVendor()
+    for (const field of Object.keys(ignored)) expect(sent).not.toHaveProperty(field)
+    expect(sent['model']).toBe(thinker)
+  })
+
+  test('fields without effect are not even checked', async () => {
+    const odd = { top_logprobs: 5, top_p: 7, audio: { voice: 'alloy', format: 'wav' as const } }
+    const completion = await client.chat.completions.create({ model: thinker, messages: hello, ...odd })
+    expect(completion.choices).toHaveLength(1)
+  })
+
+  test('only the default temperature', async () => {
+    const call = () => client.chat.completions.create({ model: thinker, messages: hello, temperature: 0.2 })
+    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.BadRequestError))
+    expect(error).toMatchObject({ param: 'temperature', code: 'unsupported_value' })
+    const one = await client.chat.completions.create({ model: thinker, messages: hello, temperature: 1 })
+    expect(one.choices).toHaveLength(1)
+  })
+
+  test('max_tokens goes on under the name such models know', async () => {
+    await client.chat.completions.create({ model: thinker, messages: hello, max_tokens: 500 })
+    const sent = await sentToVendor()
+    expect(sent).not.toHaveProperty('max_tokens')
+    expect(sent['max_completion_tokens']).toBe(500)
+  })
+
+  test('a budget used up by thinking is an empty answer that is paid for', async () => {
+    const completion = await client.chat.completions.create({
+      model: thinker,
+      messages: hello,
+      max_completion_tokens: 16,
+      reasoning_effort: 'high',
+    })
+    expect(completion.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: '' } })
+    expect(completion.usage?.completion_tokens).toBe(16)
+    expect(completion.usage?.completion_tokens_details?.reasoning_tokens).toBe(16)
+    const record = await recordOf(gateway, completion._request_id ?? '')
+    expect(record).toMatchObject({ basis: 'vendor', usage: { output: 16, reasoning: 16 } })
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  test('an empty answer that was streamed is paid for too', async () => {
+    const { data: stream, response } = await client.chat.completions
+      .create({ model: thinker, messages: hello, max_completion_tokens: 16, reasoning_effort: 'high', stream: true })
+      .withResponse()
+    const chunks = await Array.fromAsync(stream)
+    expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe('')
+    expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('length')
+    expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', usage: { output: 16 } })
+  })
+
+  test('an effort the model does not know is answered with those it does', async () => {
+    const call = () => client.chat.completions.create({ model: thinker, messages: hello, reasoning_effort: 'xhigh' })
+    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.BadRequestError))
+    expect(error).toMatchObject({ param: 'reasoning_effort', code: 'unsupported_value' })
+    expect(error.message).toContain("'minimal', 'low', 'medium', and 'high'")
+    const known = await client.chat.completions.create({ model: thinker, messages: hello, reasoning_effort: 'low' })
+    expect(known.usage?.completion_tokens_details?.reasoning_tokens).toBe(16)
+  })
 })

@@ -30,6 +30,8 @@ export type SeenCall = {
   readonly ref: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Record<string, unknown>
+  /** The body as it came: digits that JSON would round stay visible. */
+  readonly text: string
 }
 
 export type TestGateway = Gateway & {
@@ -45,6 +47,8 @@ export type TestGateway = Gateway & {
     dollars?: string
     models?: readonly string[]
     expiresAt?: number
+    /** A key of the test's choosing, for keys that resemble each other. */
+    key?: string
   }): Promise<{ id: string; key: string; keyId: string }>
   bill(): Promise<BillLine[]>
   calls(): Promise<SeenCall[]>
@@ -114,11 +118,10 @@ export async function startTestGateway(
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
-    async account({ dollars = '1', models, expiresAt } = {}) {
+    async account({ dollars = '1', models, expiresAt, key: made = secretKeys.make('sk') } = {}) {
       const id = newId('acc')
       const amount = parseDollars(dollars) ?? nano(0n)
       await createAccount(store, { id, name: id, mode, actor: 'test', credit: { amount, source: 'promo' } })
-      const made = secretKeys.make('sk')
       const keyId = newId('key')
       await insertKey(store, {
         id: keyId,

@@ -9,7 +9,7 @@ export type RawAnswer = {
   readonly closed: boolean
 }
 
-const quietMs = 2_000
+const quietMsDefault = 2_000
 
 /**
  * Writes bytes as they are and reads until the server closes, the first answer is whole, or nothing has come for a
@@ -18,7 +18,7 @@ const quietMs = 2_000
 export function sendRaw(
   url: string,
   request: string | Uint8Array,
-  { wantsClose = false }: { wantsClose?: boolean } = {},
+  { wantsClose = false, quietMs = quietMsDefault }: { wantsClose?: boolean; quietMs?: number } = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {

@@ -73,6 +73,24 @@ function readRequest(bytes: Buffer): { head: string; body: Record<string, unknow
   return { head, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>, bytes: end }
 }
 
+/** Writes the same bytes for ever, as fast as they are taken, and gives how many were. */
+export async function flood(socket: Socket, bytes: Uint8Array): Promise<number> {
+  let sent = 0
+  let wake = () => {}
+  socket.on('drain', () => wake()).on('close', () => wake())
+  while (!socket.destroyed) {
+    sent += bytes.length
+    const hasRoom = socket.write(bytes)
+    if (!hasRoom && !socket.destroyed) await new Promise<void>((resolve) => (wake = resolve))
+  }
+  return sent
+}
+
+/** A whole stream of events, ended as it should be. */
+export function stream(events: string): Buffer {
+  return Buffer.concat([Buffer.from(streamHead), chunk(events), Buffer.from(lastChunk)])
+}
+
 /** A whole answer with its length. */
 export function answer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): string {
   const given = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }

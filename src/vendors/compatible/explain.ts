@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { scrub } from '../../base/log.ts'
+import { withoutSecrets } from '../../base/log.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 const failed = "The model's vendor did not answer as it should."
@@ -69,10 +69,4 @@ function errorObject(body: string): JsonObject | undefined {
   } catch {
     return undefined
   }
-}
-
-/** No answer names an upstream key or address, whatever the vendor wrote into its message. */
-export function withoutSecrets(text: string, secrets: { baseUrl: string; credential: string }): string {
-  const { host } = new URL(secrets.baseUrl)
-  return scrub(text.replaceAll(secrets.credential, '[redacted]').replaceAll(host, '[redacted]'))
 }

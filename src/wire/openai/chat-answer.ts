@@ -60,7 +60,10 @@ export function parseLoosely(text: string): Json | undefined {
   }
 }
 
+// More than any model can have made, and at any price still an amount that a ledger's column holds.
+const countMax = 1_000_000_000_000
+
 /** Vendors have sent negative, fractional and absurd counts; a count is a whole number from zero up. */
 function count(value: Json | undefined): number {
-  return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER) : 0
+  return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), countMax) : 0
 }

@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
 import { fieldError } from '../issues.ts'
 import { countText } from './estimate.ts'
@@ -31,7 +31,7 @@ export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: str
   const traits = lookUp(model)
 
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
-  const parsed = chatRequest.safeParse(native)
+  const parsed = chatRequest.safeParse(withDoubles(native))
   if (!parsed.success) throw fieldError(parsed.error)
   const request = parsed.data
   checkFieldsTogether(request)
@@ -49,6 +49,14 @@ export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: str
     inputTokensMax: Math.min(traits.contextTokens, bodyBytes + mediaTokensMax(request, traits)),
     native,
   }
+}
+
+const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
+
+/** `0.70000000000000000001` is a temperature too. It goes on as it was written, and is checked as a vendor will read it. */
+function withDoubles(body: JsonObject): JsonObject {
+  if (!fractions.some((field) => typeof body[field] === 'object')) return body
+  return { ...body, ...Object.fromEntries(fractions.map((field) => [field, asDouble(body[field])])) }
 }
 
 function checkFieldsTogether(request: ChatRequest): void {

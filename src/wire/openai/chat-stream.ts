@@ -1,6 +1,6 @@
 import { dataOf } from '../../base/sse.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import type { GatewayError } from '../../base/errors.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { findTopLevelString, replaceSpan, valueByteAfter } from '../json-bytes.ts'
@@ -66,6 +66,12 @@ export function openStream(ask: ChatAsk): ChatStream {
     return undefined
   }
 
+  /** A terminal event that cannot be read must not pass for an end. */
+  function unreadable(): undefined {
+    failure = new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
+    return undefined
+  }
+
   function countOutput(event: Buffer): void {
     frameBytes = Math.min(frameBytes, event.length)
     if (outputEvents === 0 && isOpening(event)) return
@@ -86,6 +92,7 @@ export function openStream(ask: ChatAsk): ChatStream {
       const shown = replaceSpan(event, findTopLevelString(event, json, modelKey), model)
       if (valueByteAfter(event, errorKey) === openBrace) {
         const error = parseLoosely(dataOf(event))
+        if (error === undefined) return unreadable()
         if (isObject(error) && isObject(error['error'])) {
           failure = readFailure(error['error'])
           return undefined
@@ -95,6 +102,7 @@ export function openStream(ask: ChatAsk): ChatStream {
       else countOutput(event)
       if (valueByteAfter(event, usageKey) === openBrace) {
         const chunk = parseLoosely(dataOf(event))
+        if (chunk === undefined) return unreadable()
         if (isObject(chunk) && isObject(chunk['usage'])) return takeUsage(shown, chunk)
       }
       return shown

@@ -1,0 +1,29 @@
+import { reportTo } from './control.ts'
+import { vendorKey } from './fixtures.ts'
+
+/**
+ * The measure for everything Turnpike adds: what this runtime makes of a proxy that reads the JSON body, puts its own
+ * key in place of the client's, and passes the answer's body through. It checks, counts and promises nothing.
+ */
+const [upstream = ''] = process.argv.slice(2)
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  idleTimeout: 65,
+  async fetch(request) {
+    if (request.method === 'GET') return new Response('ok')
+    const body: unknown = await request.json()
+    const answer = await fetch(`${upstream}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${vendorKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return new Response(answer.body, {
+      status: answer.status,
+      headers: { 'content-type': answer.headers.get('content-type') ?? 'application/octet-stream' },
+    })
+  },
+})
+
+reportTo(process, server.port ?? 0)

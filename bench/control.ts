@@ -1,0 +1,74 @@
+/** What a measured process tells about itself: CPU time of all its threads, and its memory. */
+export type Vitals = { readonly cpuMicros: number; readonly rssBytes: number }
+
+export type Ready = { readonly kind: 'ready'; readonly port: number }
+export type Report = { readonly kind: 'vitals' } & Vitals
+
+/** In the child: says where it listens, answers every question with its vitals, and ends with its parent. */
+export function reportTo(parent: NodeJS.Process, port: number): void {
+  parent.on('message', () => {
+    const { user, system } = process.cpuUsage()
+    parent.send?.({ kind: 'vitals', cpuMicros: user + system, rssBytes: process.memoryUsage.rss() } satisfies Report)
+  })
+  parent.on('disconnect', () => process.exit(0))
+  parent.send?.({ kind: 'ready', port } satisfies Ready)
+}
+
+/** In the parent: one process of its own, on its own core where the machine lets us choose. */
+export type Child = {
+  readonly port: number
+  readonly startMs: number
+  vitals(): Promise<Vitals>
+  stop(): Promise<void>
+}
+
+export type Core = 0 | 1
+
+/** The command that keeps a program on one core; nothing where there is no taskset or only one core. */
+export function pinned(core: Core): string[] {
+  return Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1 ? ['taskset', '-c', String(core)] : []
+}
+
+const childEnvironment = {
+  PATH: process.env['PATH'] ?? '',
+  // As `bin/turnpike` sets it; the bare proxy gets the same.
+  BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
+}
+
+/** Resolves when the child has answered its first /healthz, with the time that took since the spawn. */
+export async function startChild(core: Core, script: string, args: readonly string[]): Promise<Child> {
+  let settleReady: (port: number) => void = () => {}
+  const ready = new Promise<number>((resolve) => (settleReady = resolve))
+  const asked: ((vitals: Vitals) => void)[] = []
+  const spawnedAt = performance.now()
+  const child = Bun.spawn([...pinned(core), process.execPath, `${import.meta.dir}/${script}`, ...args], {
+    env: childEnvironment,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    ipc(message: Ready | Report) {
+      if (message.kind === 'ready') settleReady(message.port)
+      else asked.shift()?.(message)
+    },
+  })
+  const died = child.exited.then((code) => {
+    throw new Error(`${script} ended with ${code} before it was ready`)
+  })
+  const port = await Promise.race([ready, died])
+  died.catch(() => {})
+  const health = await fetch(`http://127.0.0.1:${port}/healthz`)
+  await health.arrayBuffer()
+  if (health.status !== 200) throw new Error(`${script} is not healthy`)
+  const startMs = performance.now() - spawnedAt
+  return {
+    port,
+    startMs,
+    vitals: () =>
+      new Promise((resolve) => {
+        asked.push(resolve)
+        child.send('vitals')
+      }),
+    async stop() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}

@@ -1,0 +1,164 @@
+import { createDocument } from 'zod-openapi'
+import { GatewayError, type Kind } from '../../src/base/errors.ts'
+import { newRequestId } from '../../src/base/ids.ts'
+import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
+import { errorNotes } from '../../src/http/openapi/error-notes.ts'
+import { operations, type OperationDocs } from '../../src/http/openapi/operations.ts'
+import type { Route } from '../../src/http/route.ts'
+import {
+  chatCompletion,
+  chatCompletionChunk,
+  errorBody,
+  model,
+  modelList,
+  usage,
+} from '../../src/wire/openai/answer-schema.ts'
+import { writeError } from '../../src/wire/openai/errors.ts'
+import { chatMessage, chatRequest } from '../../src/wire/openai/schema.ts'
+import type { Document, Responses, Schema } from './types.ts'
+
+const json = 'application/json'
+const about = `One base address and one key in front of every vendor's models. The protocol is the common one of chat completions: official clients work when their base address points here.`
+
+/** The contract, made of the route table, what is written about its routes, and the schemas that requests are checked by. */
+export function makeDocument(routes: readonly Route[]): Document {
+  const document = createDocument({
+    openapi: '3.1.1',
+    info: { title: 'Turnpike', version: '1.0.0', description: about },
+    servers: [{ url: '/' }],
+    security: [{ key: [] }],
+    paths: Object.fromEntries(routes.flatMap(describePath)),
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'A key that begins with `sk-`, issued by the operator.' },
+      },
+      schemas: {
+        ChatCompletionRequest: chatRequest,
+        ChatMessage: chatMessage,
+        ChatCompletion: chatCompletion,
+        ChatCompletionChunk: chatCompletionChunk,
+        Usage: usage,
+        Model: model,
+        ModelList: modelList,
+        Error: errorBody,
+      },
+      headers: {
+        RequestId: {
+          description: "This request, in the gateway's own records: name it when you ask about one.",
+          schema: { type: 'string' },
+        },
+        Cost: { description: 'What the answer cost, in decimal dollars.', schema: { type: 'string' } },
+        RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
+        Allow: { description: 'The methods that the path takes.', schema: { type: 'string' } },
+        Challenge: { description: 'Always `Bearer`.', schema: { type: 'string' } },
+      },
+    },
+  }) as unknown as Document // The same object, in the few words that the reference is made with.
+  tidy(document)
+  const { ChatCompletionRequest, ChatMessage } = document.components.schemas
+  annotate(ChatCompletionRequest, chatFields)
+  for (const variant of ChatMessage?.oneOf ?? []) annotate(variant, messageFields)
+  return { ...document, components: { ...document.components, responses: errorResponses() } }
+}
+
+function describePath(route: Route) {
+  if (route.docs === undefined) return []
+  const { samples, request, ...docs }: OperationDocs = operations[route.docs]
+  const operation = {
+    operationId: route.docs,
+    summary: docs.summary,
+    description: docs.description,
+    ...(route.auth === 'open' && { security: [] }),
+    ...(route.path.includes('{id}') && {
+      parameters: [{ name: 'id', in: 'path' as const, required: true, schema: { type: 'string' as const } }],
+    }),
+    ...(request !== undefined && {
+      requestBody: { required: true, content: { [json]: { schema: request.schema, example: request.example } } },
+    }),
+    responses: {
+      '200': describeAnswer(docs.answer),
+      ...Object.fromEntries([...docs.errors, 500].map((status) => [status, { $ref: responseRef(status) }])),
+    },
+    'x-codeSamples': [
+      { lang: 'Shell', label: 'curl', source: samples.curl },
+      { lang: 'TypeScript', label: 'TypeScript', source: samples.typescript },
+      { lang: 'Python', label: 'Python', source: samples.python },
+    ],
+  }
+  return [[route.path, { [route.method.toLowerCase()]: operation }] as const]
+}
+
+function describeAnswer({ description, schema, event, metered }: OperationDocs['answer']) {
+  return {
+    description,
+    headers: {
+      'x-request-id': { $ref: '#/components/headers/RequestId' as const },
+      ...(metered && { 'x-turnpike-cost': { $ref: '#/components/headers/Cost' as const } }),
+    },
+    content: { [json]: { schema }, ...(event !== undefined && { 'text/event-stream': { schema: event } }) },
+  }
+}
+
+function responseRef(status: number): `#/components/responses/Error${number}` {
+  return `#/components/responses/Error${status}`
+}
+
+const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'www-authenticate': 'Challenge' },
+  405: { allow: 'Allow' },
+  429: { 'retry-after': 'RetryAfter' },
+  503: { 'retry-after': 'RetryAfter' },
+}
+
+/** One response for every status, with an example of each kind of error that has it, as the gateway itself writes it. */
+function errorResponses(): Responses {
+  const responses: Responses = {}
+  for (const [kind, note] of Object.entries(errorNotes)) {
+    if (note === undefined) continue
+    const { when, message, ...details } = note
+    const { status, body } = writeError(new GatewayError(kind as Kind, message, details), newRequestId())
+    const name = `Error${status}`
+    const before = responses[name]
+    responses[name] = {
+      description: before === undefined ? when : `${before.description}; or ${when}`,
+      headers: {
+        'x-request-id': { $ref: '#/components/headers/RequestId' },
+        ...Object.fromEntries(
+          Object.entries(headersOf[status] ?? {}).map(([header, ref]) => [
+            header,
+            { $ref: `#/components/headers/${ref}` },
+          ]),
+        ),
+      },
+      content: {
+        [json]: {
+          schema: { $ref: '#/components/schemas/Error' },
+          examples: { ...before?.content[json]?.examples, [kind]: { summary: when, value: JSON.parse(body) } },
+        },
+      },
+    }
+  }
+  return Object.fromEntries(Object.entries(responses).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function annotate(schema: Schema | undefined, notes: Readonly<Record<string, string>>): void {
+  for (const [name, field] of Object.entries(schema?.properties ?? {})) {
+    const description = notes[name]
+    if (description !== undefined) field.description = description
+  }
+}
+
+/** Every integer is bounded by what a double holds, and every object is open: true, and said a hundred times too often. */
+function tidy(node: unknown): void {
+  if (typeof node !== 'object' || node === null) return
+  const schema = node as Schema
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (isEmpty(schema.additionalProperties)) delete schema.additionalProperties
+  if (isEmpty(schema.properties)) delete schema.properties
+  for (const inner of Object.values(node)) tidy(inner)
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}

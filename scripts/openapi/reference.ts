@@ -1,0 +1,162 @@
+import { fieldTable } from './fields.ts'
+import { html, inline, paragraphs, type Html } from './html.ts'
+import { style } from './style.ts'
+import type { Document, Operation, Response, Responses } from './types.ts'
+
+const json = 'application/json'
+const icon = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='M2 3h12v3H2zM6 6h4v8H6z' fill='#2563c9'/></svg>`
+
+/** The page at `/docs`: everything of the contract, in one file that asks nobody for anything. */
+export function makeReference(document: Document): string {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  )
+  const schemas = ['ChatMessage', 'Usage', 'Model'] as const
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${document.info.title} reference</title>
+        <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}" />
+        <style>
+          ${{ html: style }}
+        </style>
+      </head>
+      <body>
+        <a class="skip" href="#content">Skip to the content</a>
+        <header>
+          <h1>${document.info.title} reference</h1>
+          <p>Version ${document.info.version} · <a href="/openapi.json">OpenAPI document</a></p>
+        </header>
+        <nav aria-label="Contents">
+          <ul>
+            <li><a href="#start">Before you start</a></li>
+            ${operations.map(({ operation }) => html`<li><a href="#${operation.operationId}">${operation.summary}</a></li> `)}${schemas.map((name) => html`<li><a href="#schema-${name}">${name}</a></li> `)}
+            <li><a href="#errors">Errors</a></li>
+          </ul>
+        </nav>
+        <main id="content">
+          ${start(document)}${operations.map(({ method, path, operation }) => section(method, path, operation, document))}${schemas.map((name) => schemaSection(name, document))}${errors(document.components.responses)}
+        </main>
+      </body>
+    </html> `
+  return page.html
+}
+
+function start(document: Document): Html {
+  return html`<section id="start">
+    <h2>Before you start</h2>
+    ${paragraphs(document.info.description)}
+    <p>
+      The examples take the address and the key from the environment. The address is where this page came from; a key
+      begins with <code>sk-</code>, and the operator makes one with <code>npx turnpike keys create</code>.
+    </p>
+    <pre tabindex="0"><code>export TURNPIKE_URL=http://127.0.0.1:8080
+export TURNPIKE_KEY=sk-…</code></pre>
+    <p>
+      Every request carries the key as <code>Authorization: Bearer sk-…</code>. Every answer carries an
+      <code>x-request-id</code>.
+    </p>
+  </section> `
+}
+
+function section(method: string, path: string, operation: Operation, document: Document): Html {
+  const { operationId, summary, description, parameters, requestBody, responses } = operation
+  const answer = responses['200']
+  const request = requestBody?.content[json]?.schema
+  return html`<section id="${operationId}">
+    <h2>${summary}</h2>
+    <p class="endpoint"><span class="method">${method}</span> <code>${path}</code></p>
+    ${paragraphs(description)}${(parameters ?? []).map(({ name }) => html`<p><code>{${name}}</code> stands in the path.</p> `)}${
+      request &&
+      html`<h3>Request</h3>
+        ${fieldTable(resolve(request, document), 'request', 'Fields of the JSON body')}`
+    }
+    <h3>Example</h3>
+    ${operation['x-codeSamples'].map(({ label, source }, index) => html`<details${{ html: index === 0 ? ' open' : '' }}><summary>${label}</summary><pre tabindex="0"><code>${source}</code></pre></details>\n`)}
+    <h3>Answer</h3>
+    ${answer !== undefined && 'content' in answer ? answerTables(answer, document) : undefined}
+    <h3>Errors</h3>
+    ${errorTable(
+      Object.values(responses).flatMap((response) => ('$ref' in response ? [nameOf(response.$ref)] : [])),
+      document.components.responses,
+    )}
+  </section> `
+}
+
+function answerTables(answer: Response, document: Document): Html {
+  const headers = Object.entries(answer.headers).map(([name, { $ref }]) => {
+    const description = document.components.headers[nameOf($ref)]?.description ?? ''
+    return html`<li><code>${name}</code>: ${inline(description)}</li> `
+  })
+  const tables = Object.entries(answer.content).map(([type, { schema }]) =>
+    fieldTable(
+      resolve(schema, document),
+      'answer',
+      type === json ? 'Fields of the answer' : 'Fields of each event of a stream',
+    ),
+  )
+  return html`${paragraphs(answer.description)}
+    <ul>
+      ${headers}
+    </ul>
+    ${tables}`
+}
+
+function schemaSection(name: string, document: Document): Html {
+  const schema = document.components.schemas[name] ?? {}
+  return html`<section id="schema-${name}">
+    <h2>${name}</h2>
+    ${fieldTable(schema, name === 'ChatMessage' ? 'request' : 'answer', `Fields of ${name}`)}
+  </section> `
+}
+
+function errors(responses: Responses): Html {
+  const example = responses['Error400']?.content[json]?.examples?.['bad-request']?.value
+  return html`<section id="errors">
+    <h2>Errors</h2>
+    <p>
+      Every error has one shape, with all four fields. Where <code>x-should-retry</code> is <code>false</code>, another
+      try cannot help.
+    </p>
+    <pre tabindex="0"><code>${JSON.stringify(example, null, 2)}</code></pre>
+    ${errorTable(Object.keys(responses), responses)}
+  </section> `
+}
+
+function errorTable(names: readonly string[], responses: Responses): Html {
+  const rows = names.flatMap((name) =>
+    Object.values(responses[name]?.content[json]?.examples ?? {}).map(
+      ({ summary, value }) =>
+        html`<tr role="row">
+          <th role="rowheader" scope="row">${name.replace('Error', '')}</th>
+          <td role="cell"><code>${value.error.type}</code><br /><code>${value.error.code}</code></td>
+          <td role="cell">${inline(summary)}</td>
+        </tr> `,
+    ),
+  )
+  return html`<table role="table" class="errors">
+    <caption>
+      Errors by status
+    </caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        <th role="columnheader" scope="col">Status</th>
+        <th role="columnheader" scope="col">Type and code</th>
+        <th role="columnheader" scope="col">When</th>
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${rows}
+    </tbody>
+  </table> `
+}
+
+function resolve(schema: { $ref?: string }, document: Document) {
+  return schema.$ref === undefined ? schema : (document.components.schemas[nameOf(schema.$ref)] ?? {})
+}
+
+function nameOf(ref: string): string {
+  return ref.split('/').at(-1) ?? ''
+}

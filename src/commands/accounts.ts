@@ -1,0 +1,168 @@
+import { newId } from '../base/ids.ts'
+import { formatDollars, nano, parseDollars, zeroNano, type Nano } from '../base/money.ts'
+import {
+  available,
+  createAccount,
+  credit,
+  findAccount,
+  listAccounts,
+  type Account,
+  type CreditSource,
+} from '../store/accounts.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import { withInstallation, type InstallationOptions } from './installation.ts'
+import { quoted, say, sayJson, sheet, showTime, table, unixSeconds, type Column } from './output.ts'
+
+type Options = InstallationOptions & { readonly json?: boolean }
+
+const actor = 'cli'
+const nameCharactersMax = 100
+// A slip of the finger should not be a balance; and 64 bits hold some 9 billion dollars of nanos.
+const creditMax = nano(1_000_000n * 1_000_000_000n)
+const creditMin = nano(-1_000_000n * 1_000_000_000n)
+
+/** `turnpike accounts create` */
+export async function create(options: Options & { name: string; credit?: string; unlimited?: boolean }): Promise<void> {
+  const name = readName(options.name)
+  const amount = options.credit === undefined ? zeroNano : readAmount(options.credit)
+  if (amount < 0n) throw new Error('a new account has nothing to take away: --credit must not be negative')
+  await withInstallation(options, async ({ store, mode }) => {
+    const made = await createAccount(store, {
+      id: newId('acc'),
+      name,
+      mode,
+      actor,
+      unlimited: options.unlimited ?? false,
+      credit: { amount, source: sourceIn(mode) },
+    })
+    if (made.outcome === 'name-taken') throw new Error(`there is an account "${name}" in ${mode} mode already`)
+    if (options.json) return sayJson(show(made.account))
+    say(describe(made.account))
+    say()
+    say(`Make a key for it with: npx turnpike keys create --account ${quoted(name)}`)
+  })
+}
+
+/** `turnpike accounts list` */
+export async function list(options: Options): Promise<void> {
+  await withInstallation(options, async ({ store, mode }) => {
+    const accounts = await allAccounts(store, mode)
+    if (options.json) return sayJson({ data: accounts.map(show) })
+    if (accounts.length === 0) return say(`There is no account in ${mode} mode yet.`)
+    say(table(columns, accounts))
+  })
+}
+
+/** `turnpike accounts credit` */
+export async function addCredit(
+  nameOrId: string,
+  amountText: string,
+  options: Options & { note?: string },
+): Promise<void> {
+  const amount = readAmount(amountText)
+  if (amount === zeroNano) throw new Error('a credit of nothing changes nothing')
+  await withInstallation(options, async ({ store, mode }) => {
+    const account = await accountNamed(store, mode, nameOrId)
+    const outcome = await credit(store, {
+      accountId: account.id,
+      amount,
+      source: sourceIn(account.mode),
+      actor,
+      ...(options.note !== undefined && { note: options.note }),
+    })
+    switch (outcome.outcome) {
+      case 'credited':
+      case 'repeated':
+        return options.json ? sayJson(show(outcome.account)) : say(describe(outcome.account))
+      case 'below-zero':
+        throw new Error(`only $${formatDollars(outcome.available)} can be taken from "${account.name}"`)
+      case 'absent':
+      case 'conflict':
+        throw new Error(`the credit was not booked: ${outcome.outcome}`)
+    }
+  })
+}
+
+/** What an operator calls an account: an id, or a name in this mode. */
+export async function accountNamed(store: Store, mode: Mode, nameOrId: string): Promise<Account> {
+  const account = await findAccount(store.db, { mode, nameOrId })
+  if (account !== undefined) return account
+  const other = mode === 'real' ? 'sandbox' : 'real'
+  const elsewhere = await findAccount(store.db, { mode: other, nameOrId })
+  const advice =
+    elsewhere === undefined ? 'turnpike accounts list shows them' : `there is one in ${other} mode: --mode ${other}`
+  throw new Error(`there is no account "${nameOrId}" in ${mode} mode; ${advice}`)
+}
+
+const pageSize = 500
+
+export async function allAccounts(store: Store, mode: Mode): Promise<Account[]> {
+  const found: Account[] = []
+  for (;;) {
+    const last = found.at(-1)
+    const page = await listAccounts(store.db, { limit: pageSize, mode, ...(last !== undefined && { after: last.id }) })
+    found.push(...page)
+    if (page.length < pageSize) return found.toSorted((a, b) => a.createdAt - b.createdAt)
+  }
+}
+
+const columns: readonly Column<Account>[] = [
+  { name: 'NAME', show: ({ name }) => name },
+  { name: 'BALANCE', align: 'right', show: ({ posted }) => `$${formatDollars(posted)}` },
+  { name: 'HELD', align: 'right', show: ({ held }) => `$${formatDollars(held)}` },
+  { name: 'STATE', show: state },
+  { name: 'CREATED', show: ({ createdAt }) => showTime(createdAt) },
+  { name: 'ID', show: ({ id }) => id },
+]
+
+function describe(account: Account): string {
+  return sheet({
+    account: account.name,
+    id: account.id,
+    mode: account.mode,
+    balance: `$${formatDollars(account.posted)}`,
+    available: account.unlimited ? 'unlimited' : `$${formatDollars(available(account))}`,
+  })
+}
+
+function state({ enabled, unlimited }: Account): string {
+  return [enabled ? 'enabled' : 'disabled', ...(unlimited ? ['unlimited'] : [])].join(', ')
+}
+
+/** As the operator's API shows it. */
+function show(account: Account) {
+  return {
+    id: account.id,
+    name: account.name,
+    mode: account.mode,
+    balance: formatDollars(account.posted),
+    held: formatDollars(account.held),
+    unlimited: account.unlimited,
+    enabled: account.enabled,
+    cap: account.cap === null ? null : { amount: formatDollars(account.cap.amount), period: account.cap.period },
+    created_at: unixSeconds(account.createdAt),
+  }
+}
+
+/** Play money is given away; real money was paid in. */
+function sourceIn(mode: Mode): CreditSource {
+  return mode === 'sandbox' ? 'promo' : 'cash:manual'
+}
+
+function readAmount(text: string): Nano {
+  const amount = parseDollars(text)
+  if (amount === undefined) {
+    throw new Error(`"${text}" is no amount: write decimal dollars with up to nine decimals, such as 10 or -0.25`)
+  }
+  if (amount > creditMax || amount < creditMin) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
+  return amount
+}
+
+function readName(text: string): string {
+  const name = text.trim()
+  if (name === '' || name.length > nameCharactersMax || /\p{Cc}/u.test(name)) {
+    throw new Error(`a name has 1 to ${nameCharactersMax} characters, and no control characters`)
+  }
+  return name
+}

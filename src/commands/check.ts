@@ -1,0 +1,134 @@
+import { databaseFile, EnvironmentError, readEnvironment, type Environment } from '../config/environment.ts'
+import { ConfigError, type ConfigFile } from '../config/file.ts'
+import { planMarket, servedModels, simulatedChannels, type Plan } from '../market.ts'
+import type { Channel } from '../upstream/channels.ts'
+import { complaintsAbout } from './complaints.ts'
+import { hasRealAccount, isInstalled } from './installation.ts'
+import { say, sayJson, sheet, table, withoutSecrets, type Column } from './output.ts'
+import { checkRuntime } from './runtime.ts'
+import { loadSettings } from './settings.ts'
+
+type Complaint = { file?: string; line?: number; column?: number; path?: string; message: string }
+
+type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
+
+/** `turnpike check`: what a start would refuse, all of it, or what a start would serve. Starts and changes nothing. */
+export async function check(options: { config?: string; json?: boolean }): Promise<void> {
+  const findings: Findings = { texts: [], complaints: [] }
+  const environment = attempt(findings, () => {
+    checkRuntime(process.env)
+    return readEnvironment(process.env)
+  })
+  const loaded = attempt(findings, () => loadSettings(options.config))
+  const isUsed = environment === undefined ? false : await isUsedForReal(findings, environment)
+  if (loaded !== undefined) {
+    const isSandbox = loaded.file.settings.sandbox ?? false
+    for (const error of complaintsAbout(loaded.file, process.env, isSandbox)) note(findings, error)
+  }
+  if (findings.texts.length > 0 || environment === undefined || loaded === undefined) {
+    report(findings, options.json)
+    return
+  }
+  const plan = planMarket({ file: loaded.file, variables: process.env, hasRealAccount: isUsed })
+  await describe({ ...loaded, environment, plan }, options.json)
+}
+
+function attempt<T>(findings: Findings, read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (thrown) {
+    note(findings, thrown)
+    return undefined
+  }
+}
+
+/** A real account in the database keeps a gateway without vendors out of sandbox mode. */
+async function isUsedForReal(findings: Findings, environment: Environment): Promise<boolean> {
+  try {
+    return await hasRealAccount(environment)
+  } catch (thrown) {
+    note(findings, thrown)
+    return false
+  }
+}
+
+function clean(text: string): string {
+  return withoutSecrets(text, process.env)
+}
+
+function note({ texts, complaints }: Findings, thrown: unknown): void {
+  const message = clean(thrown instanceof Error ? thrown.message : String(thrown))
+  texts.push(thrown instanceof EnvironmentError ? `environment: ${message}` : message)
+  if (!(thrown instanceof ConfigError)) {
+    complaints.push({ message })
+    return
+  }
+  thrown.complaints.forEach((complaint, index) => {
+    const file = thrown.message.split('\n')[index]?.split(`:${complaint.line}:`)[0] ?? ''
+    complaints.push({ file, ...complaint, message: clean(complaint.message) })
+  })
+}
+
+function report({ texts, complaints }: Findings, json = false): void {
+  if (json) sayJson({ valid: false, complaints })
+  else for (const text of texts) console.error(text)
+  process.exitCode = 1
+}
+
+type Checked = {
+  readonly file: ConfigFile
+  readonly path: string | undefined
+  readonly environment: Environment
+  readonly plan: Plan
+}
+
+async function describe({ path, environment, plan }: Checked, json = false): Promise<void> {
+  const { mode, configured } = plan
+  const channels = mode === 'sandbox' ? simulatedChannels(configured, () => '') : configured
+  const models = servedModels(plan.catalogue, channels)
+  if (json) {
+    sayJson({
+      valid: true,
+      mode,
+      channels: configured.map(({ id, vendor, credentials, weight, priority }) => ({
+        id,
+        vendor: vendor.id,
+        keys: credentials.length,
+        weight,
+        priority,
+      })),
+      models: [...models.keys()],
+    })
+    return
+  }
+  say('The configuration is valid. A start now would serve:')
+  say()
+  say(
+    sheet({
+      mode: mode === 'sandbox' ? 'sandbox: simulators answer, nothing costs real money' : 'real',
+      file: path ?? 'none, every setting has its default',
+      database: await describeDatabase(environment),
+      models: `${models.size} (turnpike models lists them)`,
+    }),
+  )
+  if (configured.length > 0) {
+    say()
+    say(table(columns, configured))
+  } else if (mode === 'real')
+    say('\nNo vendor is configured: only local model servers, where there are any, would answer.')
+}
+
+async function describeDatabase(environment: Environment): Promise<string> {
+  const place = environment.databaseUrl === undefined ? databaseFile(environment) : 'PostgreSQL'
+  return (await isInstalled(environment)) ? place : `${place} (made at the first start)`
+}
+
+const columns: readonly Column<Channel>[] = [
+  { name: 'CHANNEL', show: ({ id }) => id },
+  { name: 'VENDOR', show: ({ vendor }) => vendor.id },
+  // The host alone: an address may have a password in it.
+  { name: 'HOST', show: ({ baseUrl }) => new URL(baseUrl).host },
+  { name: 'KEYS', align: 'right', show: ({ credentials }) => String(credentials.length) },
+  { name: 'WEIGHT', align: 'right', show: ({ weight }) => String(weight) },
+  { name: 'PRIORITY', align: 'right', show: ({ priority }) => String(priority) },
+]

@@ -1,0 +1,32 @@
+const hourMs = 3_600_000
+const unitMs = { h: hourMs, d: 24 * hourMs, w: 7 * 24 * hourMs } as const
+const yearsMax = 100
+
+const duration = /^(\d{1,6})([hdw])$/
+const isoDate = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
+/** `30d`, `12h`, `2w` from now, or a date: a day begins at midnight UTC, a time says its zone. */
+export function readExpiry(text: string, now: number): number {
+  const at = momentOf(text, now)
+  if (at === undefined) {
+    throw new Error(`"${text}" is no time: write 12h, 30d, 8w, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z`)
+  }
+  if (at <= now) throw new Error(`${text} is in the past`)
+  if (at > now + yearsMax * 366 * unitMs.d)
+    throw new Error(`${text} is too far away; leave it out for a key that never expires`)
+  return at
+}
+
+function momentOf(text: string, now: number): number | undefined {
+  const [, count, unit] = duration.exec(text) ?? []
+  if (count !== undefined && isUnit(unit)) return now + Number(count) * unitMs[unit]
+  if (!isoDate.test(text)) return undefined
+  const at = Date.parse(text)
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const isReal = !Number.isNaN(at) && new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10))
+  return isReal ? at : undefined
+}
+
+function isUnit(text: string | undefined): text is keyof typeof unitMs {
+  return text !== undefined && Object.hasOwn(unitMs, text)
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import { quoted, sheet, table, withoutSecrets } from './output.ts'
+
+test('a table is aligned, and obeys no control character in it', () => {
+  const rows = [
+    { name: 'a', amount: '10' },
+    { name: 'long\u001B[2Jer', amount: '5' },
+  ]
+  const columns = [
+    { name: 'NAME', show: (row: { name: string }) => row.name },
+    { name: 'N', align: 'right' as const, show: (row: { amount: string }) => row.amount },
+  ]
+  expect(table(columns, rows)).toBe(['NAME         N', 'a           10', 'long?[2Jer   5'].join('\n'))
+  expect(sheet({ id: 'x', models: 'all\n' })).toBe('id      x\nmodels  all?')
+})
+
+test.each([
+  ['unknown vendor "gsk_abcdef12"', 'unknown vendor "[redacted]"'],
+  ['postgres://me:p4ssword@host/db', 'postgres://me:[redacted]@host/db'],
+  ['key sk-abcdefghijkl', 'key [redacted]'],
+  ['the word short stays', 'the word short stays'],
+])('%s', (text, clean) => {
+  expect(withoutSecrets(text, { GROQ_API_KEY: 'gsk_abcdef12', OTHER_TOKEN: 'short', LANG: 'unknown vendor' })).toBe(
+    clean,
+  )
+})
+
+test.each([
+  ['acme', 'acme'],
+  ['ac me', `'ac me'`],
+  [`it's`, `'it'\\''s'`],
+  ['$(rm)', `'$(rm)'`],
+])('%s in a shell', (word, safe) => {
+  expect(quoted(word)).toBe(safe)
+})

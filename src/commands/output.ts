@@ -1,0 +1,70 @@
+import { scrub } from '../base/log.ts'
+
+/** What every command prints with: lines and tables for people, one JSON document for machines. */
+export function say(line = ''): void {
+  console.log(line)
+}
+
+export function sayJson(value: unknown): void {
+  console.log(JSON.stringify(value, null, 2))
+}
+
+/** Beside the answer, so that a script that reads it is not disturbed. */
+export function warn(text: string): void {
+  console.error(`turnpike: warning: ${text}`)
+}
+
+export type Column<Row> = {
+  readonly name: string
+  readonly align?: 'right'
+  readonly show: (row: Row) => string
+}
+
+/** Aligned columns with their names above; the last one is not padded, so that a line ends where its text does. */
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const lines = [columns.map(({ name }) => name), ...rows.map((row) => columns.map(({ show }) => printable(show(row))))]
+  const widths = columns.map((_, index) => Math.max(...lines.map((cells) => cells[index]?.length ?? 0)))
+  const pad = (cell: string, index: number) =>
+    columns[index]?.align === 'right' ? cell.padStart(widths[index] ?? 0) : cell.padEnd(widths[index] ?? 0)
+  return lines.map((cells) => cells.map(pad).join('  ').trimEnd()).join('\n')
+}
+
+/** Names and values below each other. */
+export function sheet(facts: Readonly<Record<string, string>>): string {
+  const width = Math.max(...Object.keys(facts).map((name) => name.length))
+  return Object.entries(facts)
+    .map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`)
+    .join('\n')
+}
+
+/** Names come from operators, and a terminal obeys control characters. */
+function printable(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, '?')
+}
+
+/** To the minute, in the time zone that every log of the gateway uses. */
+export function showTime(unixMs: number): string {
+  return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')}Z`
+}
+
+export function unixSeconds(unixMs: number): number {
+  return Math.floor(unixMs / 1000)
+}
+
+/** So that it can be pasted into a shell as it stands. */
+export function quoted(word: string): string {
+  return /^[\w.@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+const secretName = /KEY|SECRET|TOKEN|PASSWORD|DATABASE_URL/i
+const secretCharactersMin = 8
+
+/** Vendors' keys come in every form, so beside what looks like a secret goes whatever the environment calls one. */
+export function withoutSecrets(text: string, variables: Readonly<Record<string, string | undefined>>): string {
+  let clean = text
+  for (const [name, value] of Object.entries(variables)) {
+    if (value === undefined || value.length < secretCharactersMin || !secretName.test(name)) continue
+    clean = clean.replaceAll(value, '[redacted]')
+  }
+  return scrub(clean)
+}

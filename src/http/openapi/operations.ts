@@ -1,0 +1,67 @@
+import type { z } from 'zod'
+import { chatCompletion, chatCompletionChunk, model, modelList } from '../../wire/openai/answer-schema.ts'
+import { chatRequest } from '../../wire/openai/schema.ts'
+import { listSamples, chatSamples, modelSamples, type Samples } from './samples.ts'
+
+/**
+ * What the contract says about each documented route. Used when the contract is written, not while serving: the route
+ * table names an entry by its id and imports the type alone.
+ */
+export type OperationDocs = {
+  readonly summary: string
+  readonly description: string
+  readonly request?: { readonly schema: z.ZodType; readonly example: unknown }
+  readonly answer: {
+    readonly description: string
+    readonly schema: z.ZodType
+    /** Where the answer may stream: one event of it. */
+    readonly event?: z.ZodType
+    /** Whether the answer says what it cost. */
+    readonly metered?: true
+  }
+  /** Statuses of errors that this operation can give, beside 405 and 500. */
+  readonly errors: readonly number[]
+  readonly samples: Samples
+}
+
+const ask = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello!' }] }
+
+export const operations = {
+  createChatCompletion: {
+    summary: 'Create a chat completion',
+    description: [
+      'Answers the last message of a conversation, in one piece or as a stream.',
+      'Fields that are not listed go on to vendors that speak this protocol. An explicit null means that a field is absent.',
+      'For models of the reasoning class `top_p`, `stop`, the penalties, `logit_bias`, `logprobs`, `top_logprobs`, ' +
+        '`modalities`, `audio` and `prediction` are accepted and have no effect. A small `max_completion_tokens` may be ' +
+        'used up by reasoning alone: the answer is then empty with `finish_reason` `length`, and is paid for.',
+      'A stream ends with `data: [DONE]`. A failure before its first byte is an ordinary error; after it, an event with ' +
+        'an `error` object is the last one, and what was delivered is billed.',
+    ].join('\n\n'),
+    request: { schema: chatRequest, example: ask },
+    answer: {
+      description: 'The answer; with `stream`, the same as events of `chat.completion.chunk`.',
+      schema: chatCompletion,
+      event: chatCompletionChunk,
+      metered: true,
+    },
+    errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
+    samples: chatSamples(ask.model),
+  },
+  listModels: {
+    summary: 'List models',
+    description: 'The models that the calling key may use. Availability changes: read it before choosing one.',
+    answer: { description: 'The models.', schema: modelList },
+    errors: [401, 429, 503],
+    samples: listSamples,
+  },
+  retrieveModel: {
+    summary: 'Retrieve a model',
+    description: 'One model of the list, by its id.',
+    answer: { description: 'The model.', schema: model },
+    errors: [401, 404, 429, 503],
+    samples: modelSamples(ask.model),
+  },
+} as const satisfies Record<string, OperationDocs>
+
+export type OperationId = keyof typeof operations

@@ -1,0 +1,73 @@
+/** The same request three ways: pasted into a shell, and with the official client in two languages. */
+export type Samples = { readonly curl: string; readonly typescript: string; readonly python: string }
+
+const typescriptClient = `import OpenAI from 'openai'
+
+const client = new OpenAI({
+  baseURL: \`\${process.env.TURNPIKE_URL}/v1\`,
+  apiKey: process.env.TURNPIKE_KEY,
+})
+`
+const pythonClient = `import os
+from openai import OpenAI
+
+client = OpenAI(
+    base_url=os.environ["TURNPIKE_URL"] + "/v1",
+    api_key=os.environ["TURNPIKE_KEY"],
+)
+`
+
+export function chatSamples(model: string): Samples {
+  return {
+    curl: `curl "$TURNPIKE_URL/v1/chat/completions" \\
+  -H "Authorization: Bearer $TURNPIKE_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello!"}]}'`,
+    typescript: `${typescriptClient}
+const answer = await client.chat.completions.create({
+  model: '${model}',
+  messages: [{ role: 'user', content: 'Hello!' }],
+})
+console.log(answer.choices[0]?.message.content)
+
+const stream = await client.chat.completions.create({
+  model: '${model}',
+  messages: [{ role: 'user', content: 'Hello!' }],
+  stream: true,
+})
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`,
+    python: `${pythonClient}
+answer = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello!"}],
+)
+print(answer.choices[0].message.content)
+
+stream = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello!"}],
+    stream=True,
+)
+for chunk in stream:
+    print(chunk.choices[0].delta.content or "", end="")`,
+  }
+}
+
+export const listSamples: Samples = {
+  curl: `curl "$TURNPIKE_URL/v1/models" -H "Authorization: Bearer $TURNPIKE_KEY"`,
+  typescript: `${typescriptClient}
+for await (const model of client.models.list()) console.log(model.id)`,
+  python: `${pythonClient}
+for model in client.models.list():
+    print(model.id)`,
+}
+
+export function modelSamples(model: string): Samples {
+  return {
+    curl: `curl "$TURNPIKE_URL/v1/models/${model}" -H "Authorization: Bearer $TURNPIKE_KEY"`,
+    typescript: `${typescriptClient}
+console.log(await client.models.retrieve('${model}'))`,
+    python: `${pythonClient}
+print(client.models.retrieve("${model}"))`,
+  }
+}

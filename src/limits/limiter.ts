@@ -1,0 +1,118 @@
+import { RateLimiterMemory, type RateLimiterAbstract, type RateLimiterRes } from 'rate-limiter-flexible'
+import { GatewayError } from '../base/errors.ts'
+import type { KeyLimits } from '../store/schema.ts'
+
+/** Says something in the head of the answer, whichever answer it becomes. */
+export type Say = (header: string, value: string) => void
+
+/** A request that was let in. */
+export type Pass = {
+  /** Counts the request's tokens, estimated by now; throws where the minute has no room for them. */
+  spend(estimate: () => number): Promise<void>
+  /** The request is over, once: its place is free, and the estimate gives way to what was used. */
+  leave(tokensUsed: number): void
+}
+
+export type Limiter = {
+  /** Throws `too-many` where the key has had its requests for this minute, or all its places are taken. */
+  enter(keyId: string, limits: KeyLimits | null, say: Say): Promise<Pass>
+}
+
+const windowSeconds = 60
+// The counters only count: how much is too much differs from key to key and is judged here.
+const counter = { points: Number.MAX_SAFE_INTEGER, duration: windowSeconds }
+const placeRetrySeconds = 1
+
+const unlimitedPass: Pass = { spend: () => Promise.resolve(), leave() {} }
+
+/** Minutes are counted in memory; a counter that several nodes share fits in the same place. */
+export function makeLimiter(
+  counters: { requests: RateLimiterAbstract; tokens: RateLimiterAbstract } = {
+    requests: new RateLimiterMemory(counter),
+    tokens: new RateLimiterMemory(counter),
+  },
+): Limiter {
+  const places = new Map<string, number>()
+
+  function takePlace(keyId: string, concurrent: number): void {
+    const taken = places.get(keyId) ?? 0
+    if (taken >= concurrent) {
+      const message = `This key may have ${concurrent} requests at once, and it has.`
+      throw new GatewayError('too-many', message, { retryAfterSeconds: placeRetrySeconds })
+    }
+    places.set(keyId, taken + 1)
+  }
+
+  function leavePlace(keyId: string): void {
+    const taken = places.get(keyId) ?? 0
+    if (taken <= 1) places.delete(keyId)
+    else places.set(keyId, taken - 1)
+  }
+
+  async function countTokens(keyId: string, perMinute: number, tokens: number, say: Say): Promise<void> {
+    const counted = await counters.tokens.consume(keyId, tokens)
+    report(say, 'tokens', perMinute, counted)
+    if (counted.consumedPoints <= perMinute) return
+    await counters.tokens.reward(keyId, tokens)
+    throw tooMany(`This key may use ${perMinute} tokens a minute.`, counted)
+  }
+
+  function passOf(keyId: string, limits: KeyLimits, say: Say): Pass {
+    const { tokensPerMinute, concurrent } = limits
+    let counted = 0
+    let isInside = true
+    return {
+      async spend(estimate) {
+        if (tokensPerMinute === undefined) return
+        const tokens = Math.max(1, estimate())
+        await countTokens(keyId, tokensPerMinute, tokens, say)
+        counted = tokens
+      },
+      leave(tokensUsed) {
+        if (!isInside) return
+        isInside = false
+        if (concurrent !== undefined) leavePlace(keyId)
+        if (tokensPerMinute === undefined || tokensUsed === counted) return
+        const correct =
+          tokensUsed > counted
+            ? counters.tokens.penalty(keyId, tokensUsed - counted)
+            : counters.tokens.reward(keyId, counted - tokensUsed)
+        correct.catch(() => {}) // a shared counter that is away for a moment: the minute passes anyway
+      },
+    }
+  }
+
+  return {
+    async enter(keyId, limits, say) {
+      if (limits === null) return unlimitedPass
+      const { requestsPerMinute, tokensPerMinute, concurrent } = limits
+      if (tokensPerMinute !== undefined) report(say, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
+      if (requestsPerMinute !== undefined) {
+        const counted = await counters.requests.consume(keyId)
+        report(say, 'requests', requestsPerMinute, counted)
+        if (counted.consumedPoints > requestsPerMinute) {
+          throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
+        }
+      }
+      if (concurrent !== undefined) takePlace(keyId, concurrent)
+      return passOf(keyId, limits, say)
+    },
+  }
+}
+
+function tooMany(message: string, counted: RateLimiterRes): GatewayError {
+  return new GatewayError('too-many', message, { retryAfterSeconds: counted.msBeforeNext / 1000 })
+}
+
+function report(say: Say, what: 'requests' | 'tokens', limit: number, counted: RateLimiterRes | null): void {
+  say(`x-ratelimit-limit-${what}`, String(limit))
+  say(`x-ratelimit-remaining-${what}`, String(Math.max(0, limit - (counted?.consumedPoints ?? 0))))
+  say(`x-ratelimit-reset-${what}`, duration(counted?.msBeforeNext ?? 0))
+}
+
+/** `12ms`, `1s`, `6m0s`: as the common protocol writes it. */
+function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.ceil(ms))}ms`
+  const seconds = Math.ceil(ms / 1000)
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
+}

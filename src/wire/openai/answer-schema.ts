@@ -1,0 +1,109 @@
+import { z } from 'zod'
+
+/**
+ * What the common protocol answers, for the reference and for tests: vendors' answers pass through as they came, so
+ * nothing is checked against these while serving. Objects are loose, since a vendor may say more than this.
+ */
+const text = (description: string) => z.string().meta({ description })
+const count = (description: string) => z.int().min(0).meta({ description })
+
+const named = z.looseObject({ name: z.string(), arguments: text('JSON, as text; it may not be valid.') })
+
+const toolCall = z.looseObject({
+  id: text('Repeat it as `tool_call_id` in the message with the result.'),
+  type: text('`function` or `custom`.'),
+  function: named.optional(),
+  custom: z.looseObject({ name: z.string(), input: z.string() }).optional(),
+})
+
+const message = z.looseObject({
+  role: z.literal('assistant'),
+  content: text('The answer. Null where the model calls tools or refuses.').nullable(),
+  refusal: text('Why the model does not answer.').nullish(),
+  reasoning_content: text('What the model thought, at vendors that show it.').nullish(),
+  tool_calls: z.array(toolCall).nullish(),
+})
+
+const finishReason = text('`stop`, `length`, `tool_calls` or `content_filter`.')
+
+export const usage = z.looseObject({
+  prompt_tokens: count('Tokens of the request.'),
+  completion_tokens: count('Tokens of all candidates together, reasoning included.'),
+  total_tokens: count('Both together.'),
+  prompt_tokens_details: z
+    .looseObject({ cached_tokens: count('Of the prompt: read from the cache, at its price.').nullish() })
+    .nullish(),
+  completion_tokens_details: z
+    .looseObject({ reasoning_tokens: count('Of the completion: thought, and not shown.').nullish() })
+    .nullish(),
+})
+
+export const chatCompletion = z.looseObject({
+  id: text('The completion.'),
+  object: z.literal('chat.completion'),
+  created: count('Unix time in seconds.'),
+  model: text('The id that was asked for.'),
+  choices: z
+    .array(
+      z.looseObject({
+        index: count('The candidate, from 0.'),
+        message,
+        finish_reason: finishReason,
+        logprobs: z.looseObject({}).nullish(),
+      }),
+    )
+    .meta({ description: 'One for each of `n`.' }),
+  usage: usage.optional(),
+})
+
+const toolCallDelta = z.looseObject({
+  index: count('Which call this is a piece of.'),
+  id: text('In the first piece of a call.').optional(),
+  type: z.string().optional(),
+  function: z.looseObject({ name: z.string().optional(), arguments: z.string().optional() }).optional(),
+})
+
+const delta = z.looseObject({
+  role: text('In the first chunk.').optional(),
+  content: text('The next piece of the answer.').nullish(),
+  refusal: z.string().nullish(),
+  reasoning_content: z.string().nullish(),
+  tool_calls: z.array(toolCallDelta).nullish(),
+})
+
+export const chatCompletionChunk = z.looseObject({
+  id: text('The completion, the same in every chunk.'),
+  object: z.literal('chat.completion.chunk'),
+  created: count('Unix time in seconds.'),
+  model: text('The id that was asked for.'),
+  choices: z
+    .array(
+      z.looseObject({
+        index: count('The candidate, from 0.'),
+        delta,
+        finish_reason: finishReason.nullish(),
+        logprobs: z.looseObject({}).nullish(),
+      }),
+    )
+    .meta({ description: 'Empty in the last chunk where `stream_options.include_usage` was asked for.' }),
+  usage: usage.nullish(),
+})
+
+export const model = z.looseObject({
+  id: text('What to write in `model`.'),
+  object: z.literal('model'),
+  created: count('Unix time in seconds: its release, where that is known.'),
+  owned_by: text('The vendor whose model it is.'),
+  capabilities: z.array(z.string()).meta({ description: 'What can be asked of it: `chat` and others.' }),
+})
+
+export const modelList = z.looseObject({ object: z.literal('list'), data: z.array(model) })
+
+export const errorBody = z.object({
+  error: z.object({
+    message: text('What went wrong, for people.'),
+    type: text('The kind of error, for programs.'),
+    param: text('The field at fault, such as `messages[0].content`; null where it is none.').nullable(),
+    code: text('The finer kind, for programs.'),
+  }),
+})

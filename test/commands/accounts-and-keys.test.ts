@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { checkLedger } from '../../src/store/check.ts'
+import { openStore } from '../../src/store/open.ts'
+import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { until } from '../support/gateway.ts'
+import { sharedPostgres } from '../support/postgres.ts'
+
+// Every command is a process of its own, and machines that test are busy.
+setDefaultTimeout(30_000)
+
+type ShownAccount = { id: string; name: string; mode: string; balance: string; unlimited: boolean }
+type ShownKey = { id: string; key: string; account: string; models: string[] | null; state: string; expires_at: number }
+
+describe('beside a running gateway', () => {
+  let cli: Cli
+  let gateway: Served
+
+  beforeAll(async () => {
+    cli = makeCli()
+    gateway = await cli.serve()
+  })
+  afterAll(async () => {
+    await cli.close()
+  })
+
+  test('an account is made, credited, corrected, and never taken below zero', async () => {
+    const made = await cli.json<ShownAccount>(['accounts', 'create', '--name', 'acme', '--credit', '10'])
+    expect(made).toMatchObject({ name: 'acme', mode: 'sandbox', balance: '10', unlimited: false })
+    expect(await cli.json(['accounts', 'credit', 'acme', '2.5', '--note', 'paid'])).toMatchObject({ balance: '12.5' })
+    expect(await cli.json(['accounts', 'credit', made.id, '-0.000000001'])).toMatchObject({ balance: '12.499999999' })
+
+    const refused = await cli.run(['accounts', 'credit', 'acme', '-13'])
+    expect(refused).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'turnpike: only $12.499999999 can be taken from "acme"\n',
+    })
+    const taken = await cli.run(['accounts', 'create', '--name', 'acme'])
+    expect(taken).toMatchObject({ code: 1, err: 'turnpike: there is an account "acme" in sandbox mode already\n' })
+
+    const { out } = await cli.run(['accounts', 'list'])
+    const [head, ...rows] = out.trimEnd().split('\n')
+    expect(head).toMatch(/^NAME +BALANCE +HELD +STATE +CREATED +ID$/)
+    expect(rows.map((row) => row.split(/\s+/).slice(0, 3))).toEqual([
+      ['demo', '$100', '$0'],
+      ['acme', '$12.499999999', '$0'],
+    ])
+    // Columns are aligned: the ids begin below their name.
+    for (const row of rows) expect(row.indexOf('acc_')).toBe(head?.indexOf('ID') ?? -1)
+  })
+
+  test('what is no amount is refused in one line', async () => {
+    for (const amount of ['ten', '1e3', '0.0000000001', '2000000', '0', '']) {
+      const { code, err } = await cli.run(['accounts', 'credit', 'demo', amount])
+      expect({ amount, code, lines: err.trim().split('\n').length }).toEqual({ amount, code: 1, lines: 1 })
+    }
+  })
+
+  test('a key works at once, for its models only, spends from its account, and is dead within 5 s of its end', async () => {
+    await cli.json(['accounts', 'create', '--name', 'spender', '--credit', '1'])
+    const args = [
+      'keys',
+      'create',
+      '--account',
+      'spender',
+      '--name',
+      'ci',
+      '--models',
+      'gpt-4o-*, o3',
+      '--expires',
+      '30d',
+    ]
+    const { id, key, models, expires_at } = await cli.json<ShownKey>(args)
+    expect(models).toEqual(['gpt-4o-*', 'o3'])
+    expect(expires_at * 1000).toBeWithin(Date.now() + 29.9 * 86_400_000, Date.now() + 30 * 86_400_000)
+
+    expect((await gateway.chat({}, key)).status).toBe(200)
+    expect((await gateway.chat({ model: 'deepseek-chat' }, key)).status).toBe(404)
+    const { data } = await cli.json<{ data: ShownAccount[] }>(['accounts', 'list'])
+    expect(Number(data.find(({ name }) => name === 'spender')?.balance)).toBeWithin(0.9, 1)
+
+    const listed = await cli.run(['keys', 'list', '--account', 'spender'])
+    expect(listed.out).toContain(`sk-…${key.slice(-4)}`)
+    expect(listed.out).not.toContain(key.slice(0, 12))
+
+    const revoked = await cli.run(['keys', 'revoke', id])
+    const revokedAt = performance.now()
+    expect(revoked).toMatchObject({ code: 0, err: '' })
+    await until(async () => (await gateway.chat({}, key)).status === 401)
+    expect(performance.now() - revokedAt).toBeLessThan(5_000)
+    expect((await cli.run(['keys', 'revoke', id])).out).toBe(`${id} was revoked already.\n`)
+    expect((await cli.run(['keys', 'list', '--account', 'spender'])).out).toContain('revoked')
+  })
+
+  test('a pattern that no model matches is a warning', async () => {
+    const { code, out, err } = await cli.run(['keys', 'create', '--account', 'demo', '--models', 'gpt-*,gtp-*'])
+    expect(code).toBe(0)
+    expect(out).toMatch(/^ {2}sk-[\w-]{40,}$/m)
+    expect(err).toBe('turnpike: warning: no model is called like "gtp-*" now\n')
+  })
+
+  test.each([
+    { args: ['keys', 'create', '--account', 'nobody'], says: 'there is no account "nobody" in sandbox mode' },
+    {
+      args: ['keys', 'create', '--account', 'demo', '--mode', 'real'],
+      says: 'there is one in sandbox mode: --mode sandbox',
+    },
+    { args: ['keys', 'create', '--account', 'demo', '--expires', 'soon'], says: '"soon" is no time' },
+    { args: ['keys', 'create', '--account', 'demo', '--models', 'gpt-*,'], says: '--models takes ids or patterns' },
+    { args: ['keys', 'revoke', 'key_0'], says: 'there is no key "key_0"' },
+    { args: ['accounts', 'create', '--name', ' '], says: 'a name has 1 to 100 characters' },
+    { args: ['accounts', 'list', '--mode', 'both'], says: 'Allowed choices are sandbox, real' },
+  ])('$args is refused', async ({ args, says }) => {
+    const { code, out, err } = await cli.run(args)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toContain(says)
+  })
+
+  test('what the commands booked balances', async () => {
+    const store = await openStore({ file: join(cli.folder, 'data/turnpike.sqlite') })
+    expect(await checkLedger(store)).toEqual([])
+    await store.close()
+  })
+})
+
+describe('before the first start', () => {
+  test('every command on the database says so, and makes nothing', async () => {
+    const cli = makeCli()
+    const commands = [
+      'accounts list',
+      'accounts create --name x',
+      'accounts credit x 1',
+      'keys list',
+      'keys create --account x',
+    ]
+    const ran = await Promise.all(commands.map((command) => cli.run(command.split(' '))))
+    for (const { code, out, err } of ran) {
+      expect({ code, out }).toEqual({ code: 1, out: '' })
+      expect(err).toMatch(/^turnpike: there is no database at \S+ yet: start the gateway once first \(npm start\)\n$/)
+    }
+    expect(existsSync(join(cli.folder, 'data'))).toBe(false)
+    await cli.close()
+  })
+
+  test('an empty PostgreSQL database stays empty', async () => {
+    const server = await sharedPostgres()
+    const url = await server.emptyDatabase()
+    const cli = makeCli()
+    const variables = { DATABASE_URL: url, TURNPIKE_SECRET: 's'.repeat(32) }
+    expect((await cli.run(['accounts', 'list'], variables)).err).toContain('nothing in this PostgreSQL database yet')
+
+    const gateway = await cli.serve([], variables)
+    const { key } = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo'], variables)
+    expect((await gateway.chat({}, key)).status).toBe(200)
+    await cli.close()
+    await server.dropDatabase(url)
+  }, 60_000)
+})
+
+test('no key is made under another secret than the one the gateway has', async () => {
+  const cli = makeCli()
+  await cli.serve()
+  renameSync(join(cli.folder, 'data/secret'), join(cli.folder, 'data/secret.away'))
+  const { code, err } = await cli.run(['keys', 'create', '--account', 'demo'])
+  expect(code).toBe(1)
+  expect(err).toContain('give TURNPIKE_SECRET as the gateway has it')
+  expect(existsSync(join(cli.folder, 'data/secret'))).toBe(false)
+  await cli.close()
+})

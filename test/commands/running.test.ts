@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { checkLedger } from '../../src/store/check.ts'
+import { openStore } from '../../src/store/open.ts'
+import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { until } from '../support/gateway.ts'
+
+// Every command is a process of its own, and machines that test are busy.
+setDefaultTimeout(30_000)
+
+let cli: Cli
+beforeEach(() => {
+  cli = makeCli()
+})
+afterEach(() => cli.close())
+
+test('SIGTERM lets a running stream come to its end, bills it, and exits with 0', async () => {
+  const gateway = await cli.serve()
+  // Longer than the notice that load balancers get, so that the port is closed while it runs.
+  const content = 'sandbox:pace=100 sandbox:tokens=40'
+  const response = await gateway.chat({ stream: true, messages: [{ role: 'user', content }] })
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let text = decoder.decode((await reader.read()).value)
+  gateway.signal('SIGTERM')
+  // npm and a terminal may pass on the same signal twice.
+  gateway.signal('SIGTERM')
+  await until(() => gateway.output().includes('stopping once requests are done'))
+  await until(() =>
+    fetch(`${gateway.url}/readyz`).then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  )
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    text += decoder.decode(value, { stream: true })
+  }
+  expect(text.match(/chat\.completion\.chunk/g)?.length).toBeGreaterThan(40)
+  expect(text).toEndWith('data: [DONE]\n\n')
+  expect(await gateway.exited).toBe(0)
+
+  const store = await openStore({ file: join(cli.folder, 'data/turnpike.sqlite') })
+  expect(await checkLedger(store)).toEqual([])
+  const requests = await store.db.selectFrom('request').select(['status', 'basis', 'cost']).execute()
+  expect(requests).toEqual([{ status: 200, basis: 'vendor', cost: expect.any(BigInt) }])
+  await store.close()
+})
+
+function priced(markup: string): string {
+  return `models: [{ id: gpt-4o-mini, prices: { markup: "${markup}" } }]\n`
+}
+
+async function costOf(gateway: Served): Promise<number> {
+  return Number((await gateway.chat()).headers.get('x-turnpike-cost'))
+}
+
+describe('a changed turnpike.yaml', () => {
+  test('is taken into use by itself, and a bad one changes nothing', async () => {
+    cli.write('turnpike.yaml', priced('1'))
+    const gateway = await cli.serve()
+    const single = await costOf(gateway)
+    expect(single).toBeGreaterThan(0)
+
+    cli.write('turnpike.yaml', priced('3'))
+    await until(async () => (await costOf(gateway)) > 2 * single)
+    expect(await costOf(gateway)).toBeCloseTo(3 * single, 8)
+
+    cli.write('turnpike.yaml', priced('three'))
+    await until(() => gateway.output().includes('the old one stays in use'))
+    expect(gateway.output()).toContain('turnpike.yaml:1:')
+    expect(await costOf(gateway)).toBeCloseTo(3 * single, 8)
+
+    // Editors replace a file, and may leave it broken for a moment: the next good one is taken.
+    cli.write('turnpike.yaml', priced('2'))
+    await until(async () => (await costOf(gateway)) < 2.5 * single)
+  })
+
+  test('is taken into use by SIGHUP, also one that was not there at the start', async () => {
+    const gateway = await cli.serve()
+    const single = await costOf(gateway)
+    cli.write('turnpike.yaml', priced('5'))
+    gateway.signal('SIGHUP')
+    await until(() => gateway.output().includes('the configuration was reloaded'))
+    expect(await costOf(gateway)).toBeCloseTo(5 * single, 8)
+
+    cli.write('turnpike.yaml', 'limits: { attemptsMax: none }')
+    gateway.signal('SIGHUP')
+    await until(() => gateway.output().includes('the old one stays in use'))
+    expect(await costOf(gateway)).toBeCloseTo(5 * single, 8)
+  })
+})

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { makeCli, type Cli } from '../support/cli.ts'
+
+// Every command is a process of its own, and machines that test are busy.
+setDefaultTimeout(30_000)
+
+let cli: Cli
+beforeEach(() => {
+  cli = makeCli()
+})
+afterEach(() => cli.close())
+
+const bootstrapKey = `sk-${'b'.repeat(32)}`
+
+/** The curl of a greeting, as one would copy it. */
+function curlIn(output: string): string {
+  return /^ {2}curl[^]*?\}'$/m.exec(output)?.[0] ?? ''
+}
+
+async function paste(command: string, variables: Record<string, string> = {}): Promise<string> {
+  const child = Bun.spawn(['sh', '-c', command], {
+    env: { PATH: process.env['PATH'] ?? '', ...variables },
+    stderr: 'ignore',
+  })
+  return new Response(child.stdout).text()
+}
+
+const hasCurl = Bun.which('curl') !== null
+
+describe('the greeting', () => {
+  test('the keys are printed by the first start, and by no other', async () => {
+    const first = await cli.serve()
+    expect(first.key).toMatch(/^sk-[\w-]{40,}$/)
+    expect(first.output()).toMatch(/^ {2}adm-[\w-]{40,}$/m)
+    expect((await first.chat()).status).toBe(200)
+    first.signal('SIGTERM')
+    expect(await first.exited).toBe(0)
+
+    const second = await cli.serve()
+    expect(second.key).toBeUndefined()
+    expect(second.output()).not.toMatch(/sk-\w|adm-\w/)
+    expect(second.output()).toContain('npx turnpike keys create --account demo')
+    expect(second.output()).toContain('"Authorization: Bearer $TURNPIKE_KEY"')
+    expect((await second.chat({}, first.key)).status).toBe(200)
+  })
+
+  test.skipIf(!hasCurl)('its curl works as pasted', async () => {
+    const { output } = await cli.serve()
+    expect(JSON.parse(await paste(curlIn(output())))).toMatchObject({ object: 'chat.completion' })
+  })
+
+  test.skipIf(!hasCurl)('its curl uses a given key by its variable, and does not repeat it', async () => {
+    const variables = { TURNPIKE_BOOTSTRAP_KEY: bootstrapKey }
+    const { output } = await cli.serve([], variables)
+    expect(output()).not.toContain(bootstrapKey)
+    expect(curlIn(output())).toContain('$TURNPIKE_BOOTSTRAP_KEY')
+    expect(JSON.parse(await paste(curlIn(output()), variables))).toMatchObject({ object: 'chat.completion' })
+  })
+
+  test('in real mode its model is one that is served', async () => {
+    const { output, url, key } = await cli.serve([], { DEEPSEEK_API_KEY: 'not-used' })
+    const model = /"model": "([^"]+)"/.exec(curlIn(output()))?.[1]
+    const answer = await fetch(`${url}/v1/models/${model}`, { headers: { authorization: `Bearer ${key}` } })
+    expect(await answer.json()).toMatchObject({ id: model, owned_by: 'deepseek', capabilities: ['chat'] })
+  })
+})
+
+describe('a start that is refused', () => {
+  const postgres = 'postgres://turnpike:hidden-password@127.0.0.1:1/none'
+
+  test.each([
+    {
+      name: 'a short secret',
+      variables: { TURNPIKE_SECRET: 's'.repeat(31) },
+      says: 'TURNPIKE_SECRET must be at least 32',
+    },
+    {
+      name: 'a malformed key',
+      variables: { TURNPIKE_BOOTSTRAP_KEY: 'sk-short' },
+      says: 'TURNPIKE_BOOTSTRAP_KEY must be',
+    },
+    { name: 'a key of another kind', variables: { TURNPIKE_BOOTSTRAP_KEY: 'b'.repeat(40) }, says: 'must be sk- and' },
+    {
+      name: "a malformed operator's key",
+      variables: { TURNPIKE_ADMIN_KEY: bootstrapKey },
+      says: 'TURNPIKE_ADMIN_KEY must be',
+    },
+    { name: 'PostgreSQL without a secret', variables: { DATABASE_URL: postgres }, says: 'TURNPIKE_SECRET is required' },
+  ])('$name: one clear line, at once, without the secret', async ({ variables, says }) => {
+    const { code, out, err, ms } = await cli.run(['serve'], variables)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(says)])
+    for (const value of Object.values(variables)) expect(err).not.toContain(value)
+    expect(ms).toBeLessThan(2_000)
+  })
+
+  test('a second gateway on the same folder', async () => {
+    const first = await cli.serve()
+    const { code, err, ms } = await cli.run(['serve'])
+    expect(code).toBe(1)
+    expect(err).toStartWith('turnpike: Another gateway is running on ')
+    expect(ms).toBeLessThan(2_000)
+    expect((await first.chat()).status).toBe(200)
+  })
+})

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseDocument } from 'yaml'
+import { z } from 'zod'
+import { readConfigFile } from '../src/config/file.ts'
+import { channelEntry, fileSchema } from '../src/config/schema.ts'
+import { planMarket } from '../src/market.ts'
+
+const text = readFileSync(join(import.meta.dir, '../turnpike.example.yaml'), 'utf8')
+
+/** Every setting as `limits.attemptsMax`; what lists and records hold is the operator's own. */
+function settingsOf(schema: z.core.JSONSchema._JSONSchema, prefix = ''): string[] {
+  if (typeof schema === 'boolean' || schema.properties === undefined) return []
+  return Object.entries(schema.properties).flatMap(([name, inner]) => [
+    prefix + name,
+    ...settingsOf(inner, `${prefix}${name}.`),
+  ])
+}
+
+/** The examples come to life: a line that begins with # and no space is one, and the empty default above it goes. */
+function uncommented(): string {
+  return text.replaceAll(/^\w+: (?:\[\]|\{\})\n(?=#\w)/gm, '').replaceAll(/^#(?=[^\s]|  - )/gm, '')
+}
+
+describe('turnpike.example.yaml', () => {
+  const schema = z.toJSONSchema(fileSchema, { io: 'input' })
+
+  test('with comments stripped it is the defaults, and nothing else', () => {
+    expect(readConfigFile('example', text, {}).settings).toEqual(readConfigFile('empty', '', {}).settings)
+  })
+
+  test('every setting of the schema stands in it, and no other', () => {
+    const shown = parseDocument(text).toJS()
+    const examples = parseDocument(uncommented()).toJS()
+    const has = (value: unknown, path: readonly string[]): boolean =>
+      path.length === 0 ||
+      (typeof value === 'object' && value !== null && path[0] !== undefined && path[0] in value
+        ? has((value as Record<string, unknown>)[path[0]], path.slice(1))
+        : false)
+    const settings = settingsOf(schema)
+    expect(settings).toContain('limits.attemptsMax')
+    // `sandbox` has no default: what it is depends on what is configured.
+    expect(settings.filter((path) => !has(shown, path.split('.')))).toEqual(['sandbox'])
+    expect(settings.filter((path) => !has(examples, path.split('.')))).toEqual([])
+  })
+
+  test('a setting stands below a comment that says why one would change it', () => {
+    const lines = text.split('\n')
+    const uncommentedSettings = lines.filter((line, index) => {
+      const isSetting = /^\s+\w+: /.test(line) || /^\w+: \S/.test(line)
+      const before = lines[index - 1] ?? ''
+      return isSetting && !before.trim().startsWith('# ')
+    })
+    expect(uncommentedSettings).toEqual([])
+  })
+
+  test('its examples are settings that a start takes', () => {
+    const variables = { OPENAI_API_KEY: 'a', OPENAI_SECOND_KEY: 'b', OPENROUTER_API_KEY: 'c' }
+    const file = readConfigFile('example', uncommented(), variables)
+    const plan = planMarket({ file, variables, hasRealAccount: false })
+    expect(plan.mode).toBe('real')
+    expect(plan.configured.map(({ id }) => id)).toEqual(['openai-main', 'openai-second', 'router', 'local'])
+    for (const id of ['house-chat', 'my-llama']) expect([...plan.catalogue.models.keys()]).toContain(id)
+    expect(plan.catalogue.unsold).toContainEqual({ id: 'o3', why: 'hidden by the operator' })
+    const written = uncommented()
+    expect(Object.keys(channelEntry.shape).filter((name) => !written.includes(` ${name}: `))).toEqual([])
+    expect(file.settings.exchange).toEqual({ CNY: '0.14' })
+  })
+})

@@ -1,0 +1,315 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars, nano, parseDollars } from '../../src/base/money.ts'
+import { readConfigFile } from '../../src/config/file.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lines, sendRaw } from '../support/raw-socket.ts'
+import { attemptsOf, booked, holdsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import { contentOf, payloadsOf, says } from '../support/streams.ts'
+
+/** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change. */
+const models = (perToken = '10') => `
+models:
+  - id: flat
+    capability: chat
+    vendor: openai
+    prices: { inputPerMillion: "0", outputPerMillion: "0", perRequest: "0.01" }
+  - id: dear
+    capability: chat
+    vendor: openai
+    outputTokensMax: 4000
+    prices: { inputPerMillion: "1", outputPerMillion: "${perToken}" }
+`
+
+// A cold start of PostgreSQL on a busy machine.
+const startTimeoutMs = 60_000
+
+describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startTestGateway({ engine, yaml: models() })
+  }, startTimeoutMs)
+  afterEach(() => gateway.assertBooks())
+  afterAll(() => gateway.close())
+
+  const chat = (body: unknown, key = gateway.key) =>
+    gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${key}` })
+  const dear = (words: string, more: Record<string, unknown> = {}) => says(words, { model: 'dear', ...more })
+  const billedFor = async (response: Response) => {
+    const ids = new Set((await attemptsOf(gateway, response)).map(({ id }) => id))
+    return (await gateway.bill()).filter(({ ref }) => ids.has(ref))
+  }
+
+  /** An account of its own, so that whatever is charged was charged for this. */
+  async function customer(dollars = '10') {
+    const account = await gateway.account({ dollars })
+    const charged = async () => nano((parseDollars(dollars) ?? 0n) - (await gateway.balance(account.id)).posted)
+    return {
+      ...account,
+      charged,
+      async hold() {
+        const hold = (await holdsOf(gateway, account.id)).at(-1)
+        if (hold === undefined) throw new Error('nothing was ever held')
+        return hold.amount
+      },
+    }
+  }
+
+  describe('a balance is spent to its end and no further', () => {
+    test('of five hundred at once it pays for the hundred it can', async () => {
+      const { id, key } = await customer('1')
+      const before = (await gateway.bill()).length
+      const body = JSON.stringify(says('Hi', { model: 'flat' }))
+      const request =
+        lines(
+          'POST /v1/chat/completions HTTP/1.1',
+          `Host: ${new URL(gateway.url).host}`,
+          `Authorization: Bearer ${key}`,
+          'Content-Type: application/json',
+          `Content-Length: ${body.length}`,
+        ) + body
+      let lowest = 0n
+      let isOver = false
+      const watch = (async () => {
+        while (!isOver) {
+          const { posted, held } = await gateway.balance(id)
+          if (posted - held < lowest) lowest = posted - held
+        }
+      })()
+      // Raw sockets: clients and gateway share one process, and its `fetch` makes 256 requests at once.
+      const answers = await Promise.all(
+        Array.from({ length: 500 }, () => sendRaw(gateway.url, request, { quietMs: 30_000 })),
+      )
+      isOver = true
+      await watch
+      const count = (status: number) => answers.filter((answer) => answer.status === status).length
+      expect({ paid: count(200), refused: count(402) }).toEqual({ paid: 100, refused: 400 })
+      expect((await gateway.bill()).length - before).toBe(100)
+      expect(await gateway.balance(id)).toEqual({ posted: nano(0n), held: nano(0n) })
+      expect(lowest).toBe(0n)
+    }, 60_000)
+
+    test('a hold that was not used up is there again for the next', async () => {
+      const { key, id } = await customer('0.05')
+      // Each may cost up to four cents and costs a fraction of one.
+      for (let turn = 0; turn < 5; turn++) expect((await chat(dear('Hi'), key)).status).toBe(200)
+      expect((await gateway.balance(id)).posted).toBeGreaterThan(0n)
+    })
+  })
+
+  describe('what was used is what is paid', () => {
+    test.each([
+      ['an answer', {}],
+      ['a stream', { stream: true }],
+      ['eight candidates', { n: 8 }],
+      ['eight candidates, streamed', { n: 8, stream: true }],
+      ['a dated model', {}, 'sandbox:dated'],
+      ['usage in the last chunk of the answer', { stream: true }, 'sandbox:inline-usage'],
+    ])('%s', async (_name, more, words = '') => {
+      const { key, charged } = await customer()
+      const response = await chat(dear(`Hello there. ${words}`, more), key)
+      await response.text()
+      const record = await recordOf(gateway, response)
+      const [line] = await billedFor(response)
+      expect(record.basis).toBe('vendor')
+      expect(formatDollars(record.cost)).toBe(line?.cost ?? '')
+      expect(await charged()).toBe(record.cost)
+      expect(record.usage).toMatchObject({ input: line?.units['input'] ?? -1, output: line?.units['output'] ?? -1 })
+    })
+
+    test('nothing, where the vendor says so', async () => {
+      const { key, charged } = await customer()
+      for (const stream of [false, true]) {
+        const response = await chat(dear('Hi sandbox:zero', { stream }), key)
+        await response.text()
+        expect(await recordOf(gateway, response)).toMatchObject({ status: 200, cost: 0n, basis: 'vendor' })
+      }
+      expect(await charged()).toBe(nano(0n))
+    })
+
+    test('each of a hundred requests that carry one and the same id', async () => {
+      const { key, charged } = await customer('2')
+      const headers = { authorization: `Bearer ${key}`, 'x-request-id': 'again', 'x-client-request-id': 'again' }
+      const send = () => gateway.post('/v1/chat/completions', says('Hi', { model: 'flat' }), headers)
+      const answers = await Promise.all(Array.from({ length: 100 }, send))
+      expect(new Set(answers.map((answer) => answer.headers.get('x-request-id'))).size).toBe(100)
+      expect(await charged()).toBe(nano(1_000_000_000n))
+    })
+
+    test('at the price that stood when it was asked', async () => {
+      const { key } = await customer()
+      const response = await chat(dear('A long story. sandbox:tokens=30 sandbox:pace=5', { stream: true }), key)
+      const reader = response.body?.getReader()
+      await reader?.read()
+      gateway.reload(readConfigFile('test.yaml', models('10000'), {}))
+      while (!(await reader?.read())?.done);
+      const record = await recordOf(gateway, response)
+      const later = await chat(dear('A long story. sandbox:tokens=30'), key)
+      const laterRecord = await recordOf(gateway, later)
+      gateway.reload(readConfigFile('test.yaml', models(), {}))
+      expect(record.usage).toMatchObject({ output: 30 })
+      // 30 tokens at ten micro-dollars, and an input of a few dozen at one.
+      expect(record.cost).toBeWithin(nano(300_000n), nano(400_000n))
+      expect(laterRecord.cost).toBeGreaterThan(nano(300_000_000n))
+    })
+  })
+
+  describe('what failed is free', () => {
+    test.each([
+      ['a server error', 'sandbox:status=500', 502],
+      ['an overload', 'sandbox:status=503', 502],
+      ['a page', 'sandbox:html', 502],
+      ['an error under 200', 'sandbox:error200', 502],
+      ['a refusal', 'sandbox:fail=content_policy_violation', 400],
+      ['a connection that dies', 'sandbox:cut=0', 502],
+      ['an answer that was charged and never came', 'sandbox:charge-then-fail=500', 502],
+    ])('%s', async (_name, words, status) => {
+      const { key, charged } = await customer()
+      for (const stream of [false, true]) {
+        const response = await chat(dear(`Hi ${words}`, { stream }), key)
+        const text = await response.text()
+        // A stream may have sent its empty opening by the time the connection dies.
+        if (response.status === 200) expect(text).toContain('"error"')
+        else expect(response.status).toBe(status)
+        expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, basis: 'policy_zero' })
+      }
+      expect(await charged()).toBe(nano(0n))
+      expect((await holdsOf(gateway, (await gateway.account()).id)).length).toBe(0)
+    })
+
+    test('what the vendor took for it stands on its bill under our attempt, not on the customer’s', async () => {
+      const { key } = await customer()
+      const response = await chat(dear('Hi sandbox:charge-then-fail=500'), key)
+      const lines = await billedFor(response)
+      expect(lines).toHaveLength(1)
+      expect(Number(lines[0]?.cost)).toBeGreaterThan(0)
+      expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+    })
+  })
+
+  describe('an answer without its number', () => {
+    test.each([
+      ['a connection that dies', 'sandbox:cut=20', true],
+      ['an end without a finish', 'sandbox:eof=20', true],
+      ['an error in the middle', 'sandbox:midstream-error', true],
+      ['a vendor that does not count, streamed', 'sandbox:nousage', true],
+      ['a vendor that does not count', 'sandbox:nousage', false],
+    ])('%s is estimated: more than nothing, no more than was held, and near what the vendor bills', async (...row) => {
+      const [, words, stream] = row
+      const { key, charged, hold } = await customer()
+      const response = await chat(dear(`Tell me something. sandbox:tokens=200 ${words}`, { stream }), key)
+      await response.text()
+      const record = await recordOf(gateway, response)
+      expect(record.basis).toBe('estimated')
+      expect(record.cost).toBeGreaterThan(0n)
+      expect(record.cost).toBeLessThanOrEqual(await hold())
+      expect(await charged()).toBe(record.cost)
+      const [line] = await billedFor(response)
+      const ratio = Number(formatDollars(record.cost)) / Number(line?.cost)
+      expect(ratio).toBeWithin(0.5, 2)
+    })
+
+    test('one that only thought, where thinking is shown, is not free', async () => {
+      const { key } = await customer()
+      const response = await chat(says('Think. sandbox:cut=10', { model: 'deepseek-reasoner', stream: true }), key)
+      await response.text()
+      const record = await recordOf(gateway, response)
+      expect(record.basis).toBe('estimated')
+      expect(record.cost).toBeGreaterThan(0n)
+    })
+  })
+
+  describe('a number that cannot be', () => {
+    test('beyond what was asked for: the customer pays the hold, the rest is our loss', async () => {
+      const { key, charged, hold, id } = await customer('0.05')
+      const before = await booked(gateway, 'platform:loss')
+      const response = await chat(dear('Hi sandbox:usage=1100', { max_tokens: 1000 }), key)
+      expect(response.status).toBe(200)
+      const record = await recordOf(gateway, response)
+      expect(record.cost).toBe(await hold())
+      expect(await charged()).toBe(await hold())
+      // A hundred tokens too many at ten micro-dollars, less what the input was overestimated by.
+      const loss = before - (await booked(gateway, 'platform:loss'))
+      expect(loss).toBeWithin(nano(900_000n), nano(1_000_001n))
+      expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
+      expect(gateway.logged.join('')).toContain('usage beyond its hold')
+    })
+
+    test.each(['sandbox:usage=-5', 'sandbox:usage=1000000000'])('%s', async (words) => {
+      const { key, hold, id } = await customer('0.05')
+      for (const stream of [false, true]) {
+        const response = await chat(dear(`Hi ${words}`, { stream, max_tokens: 1000 }), key)
+        expect(response.status).toBe(200)
+        await response.text()
+        const record = await recordOf(gateway, response)
+        expect(record.cost).toBeGreaterThan(0n)
+        expect(record.cost).toBeLessThanOrEqual(await hold())
+      }
+      expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
+    })
+  })
+
+  describe('a client that leaves', () => {
+    async function leaveAfter(chunks: number, words: string, key: string): Promise<void> {
+      const abort = new AbortController()
+      const before = (await gateway.calls()).length
+      const asked = fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(dear(words, { stream: true })),
+        signal: abort.signal,
+      })
+      if (chunks === 0) {
+        await until(async () => (await gateway.calls()).length > before)
+      } else {
+        const reader = (await asked).body?.getReader()
+        for (let read = 0; read < chunks; read++) await reader?.read()
+      }
+      abort.abort()
+      await asked.then(
+        (response) => response.text().catch(() => ''),
+        () => '',
+      )
+    }
+
+    test('in the middle pays for what was read, not for what was held', async () => {
+      const { key, id, hold, charged } = await customer()
+      await leaveAfter(5, 'A long story. sandbox:endless sandbox:pace=3', key)
+      await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
+      const record = await lastRequestOf(gateway, id)
+      expect(record).toMatchObject({ status: 499, basis: 'estimated' })
+      expect(await charged()).toBe(record?.cost ?? nano(-1n))
+      expect(record?.cost).toBeGreaterThan(0n)
+      expect(record?.cost).toBeLessThan((await hold()) / 4n)
+    })
+
+    test('before the first byte pays nothing', async () => {
+      const { key, id, charged } = await customer()
+      await leaveAfter(0, 'Hello. sandbox:delay=60000', key)
+      await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
+      expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499, cost: 0n, basis: 'policy_zero' })
+      expect(await charged()).toBe(nano(0n))
+      expect((await gateway.bill()).at(-1)).toMatchObject({ status: 499, cost: '0' })
+    })
+
+    test('at any moment leaves no hold and no money behind', async () => {
+      const { key, id } = await customer()
+      await Promise.all(
+        Array.from({ length: 24 }, (_, index) => leaveAfter((index % 6) + 1, 'Hello. sandbox:pace=1', key)),
+      )
+      await until(async () => (await holdsOf(gateway, id)).every(({ state }) => state !== 'open'))
+      expect(await holdsOf(gateway, id)).toHaveLength(24)
+      expect((await gateway.balance(id)).held).toBe(nano(0n))
+    })
+  })
+
+  test('an end that the client has seen is an end that is paid for', async () => {
+    const { key } = await customer()
+    const response = await chat(dear('Hello.', { stream: true }), key)
+    const reader = response.body?.getReader()
+    let text = ''
+    while (!text.includes('[DONE]')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
+    // No waiting: by the time the last event was sent, the settlement had been recorded.
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor' })
+    expect(contentOf(await payloadsOf(new Response(text)))).toContain('Hello.')
+  })
+})

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { z } from 'zod'
+import type { Document } from '../../scripts/openapi/types.ts'
+import { operations } from '../../src/http/openapi/operations.ts'
+import { makeRoutes, type RouteParts } from '../../src/http/routes.ts'
+import {
+  chatCompletion,
+  chatCompletionChunk,
+  errorBody,
+  model,
+  modelList,
+} from '../../src/wire/openai/answer-schema.ts'
+import { chatRequest } from '../../src/wire/openai/schema.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+let gateway: TestGateway
+let contract: Document
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  contract = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as Document
+})
+afterAll(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+})
+
+test('what is committed is what would be written now', async () => {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../scripts/openapi.ts'), '--check'], {
+    stderr: 'pipe',
+  })
+  expect(await new Response(child.stderr).text()).toBe('')
+  expect(await child.exited).toBe(0)
+})
+
+describe('/openapi.json', () => {
+  test('is OpenAPI 3.1 of version 1.0.0, relative to where it came from, and asks for a bearer key', () => {
+    expect(contract).toMatchObject({
+      openapi: expect.stringMatching(/^3\.1\./),
+      info: { version: '1.0.0' },
+      servers: [{ url: '/' }],
+      security: [{ key: [] }],
+      components: { securitySchemes: { key: { type: 'http', scheme: 'bearer' } } },
+    })
+  })
+
+  test('has every route that takes a key, and no other', () => {
+    const routes = makeRoutes({} as RouteParts)
+    const described = Object.entries(contract.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`),
+    )
+    expect(described).toEqual(
+      routes.filter(({ auth }) => auth === 'key').map(({ method, path, docs }) => `${method} ${path} ${docs}`),
+    )
+    expect(Object.keys(operations)).toEqual(routes.flatMap(({ docs }) => docs ?? []))
+  })
+
+  test('every reference in it leads somewhere', () => {
+    const refs = [...JSON.stringify(contract).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '')
+    expect(refs.length).toBeGreaterThan(20)
+    for (const ref of new Set(refs)) {
+      const target = ref
+        .slice(2)
+        .split('/')
+        .reduce<unknown>((at, step) => (at as Record<string, unknown> | undefined)?.[step], contract)
+      expect({ ref, found: target !== undefined }).toEqual({ ref, found: true })
+    }
+  })
+
+  test('names every field that a request is checked for, each with a note', () => {
+    const { properties = {}, required } = contract.components.schemas['ChatCompletionRequest'] ?? {}
+    expect(Object.keys(properties)).toEqual(Object.keys(chatRequest.shape))
+    for (const [name, { description }] of Object.entries(properties))
+      expect({ name, description }).toEqual({ name, description: expect.any(String) })
+    expect(required).toEqual(['model', 'messages'])
+  })
+
+  test('has every status of the error table, in the one shape', () => {
+    const { responses } = contract.components
+    const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 500, 502, 503, 504]
+    expect(Object.keys(responses)).toEqual(statuses.map((status) => `Error${status}`))
+    for (const { content } of Object.values(responses)) {
+      for (const { value } of Object.values(content['application/json']?.examples ?? {})) errorBody.parse(value)
+    }
+  })
+})
+
+function get(path: string): Promise<Response> {
+  return fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.key}` } })
+}
+
+describe('answers are what the contract says', () => {
+  const messages = [{ role: 'user', content: 'Hello!' }]
+  const chat = (more: object) => gateway.post('/v1/chat/completions', { model: 'gpt-4o-mini', messages, ...more })
+
+  test.each<{ name: string; schema: z.ZodType; ask: () => Promise<Response> }>([
+    { name: 'a completion', schema: chatCompletion, ask: () => chat({}) },
+    { name: 'of a reasoning model', schema: chatCompletion, ask: () => chat({ model: 'o3' }) },
+    {
+      name: 'with a tool call',
+      schema: chatCompletion,
+      ask: () => chat({ tools: [{ type: 'function', function: { name: 'look_up' } }], tool_choice: 'required' }),
+    },
+    { name: 'the models', schema: modelList, ask: () => get('/v1/models') },
+    { name: 'a model', schema: model, ask: () => get('/v1/models/gpt-4o-mini') },
+    { name: 'a bad request', schema: errorBody, ask: () => chat({ temperature: 3 }) },
+    { name: 'an unknown model', schema: errorBody, ask: () => get('/v1/models/gpt-0') },
+    { name: 'no key', schema: errorBody, ask: () => fetch(`${gateway.url}/v1/models`) },
+  ])('$name', async ({ schema, ask }) => {
+    schema.parse(await (await ask()).json())
+  })
+
+  test('every chunk of a stream', async () => {
+    const text = await (await chat({ stream: true, stream_options: { include_usage: true } })).text()
+    const events = text.split('\n\n').filter((event) => event.startsWith('data: {'))
+    expect(events.length).toBeGreaterThan(3)
+    for (const event of events) chatCompletionChunk.parse(JSON.parse(event.slice('data: '.length)))
+  })
+})
+
+describe('the pages over HTTP', () => {
+  test('/ leads to the reference', async () => {
+    const response = await fetch(`${gateway.url}/`, { redirect: 'manual' })
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/docs'])
+  })
+
+  test('/docs may load and run nothing but its own style', async () => {
+    const response = await fetch(`${gateway.url}/docs`)
+    const page = await response.text()
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    const style = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? ''
+    const hash = createHash('sha256').update(style).digest('base64')
+    expect(response.headers.get('content-security-policy')).toStartWith(
+      `default-src 'none'; style-src 'sha256-${hash}'`,
+    )
+    expect(page).not.toMatch(/<script|<iframe|style="|\son\w+="|@import|url\(/)
+    // The only addresses are those of this gateway, of the page itself, and of an example that one copies.
+    const links = [...page.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link ?? '')
+    expect(links.filter((link) => !/^(?:#|\/openapi\.json$|data:image\/svg)/.test(link))).toEqual([])
+  })
+
+  test('/docs links only to places that it has', async () => {
+    const page = await (await fetch(`${gateway.url}/docs`)).text()
+    const places = new Set([...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id))
+    const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
+    expect(links.length).toBeGreaterThan(5)
+    expect(links.filter((id) => !places.has(id))).toEqual([])
+  })
+
+  test.each(['/docs', '/openapi.json'])('%s is sent again only when it has changed', async (path) => {
+    const first = await fetch(gateway.url + path)
+    const etag = first.headers.get('etag') ?? ''
+    expect((await first.text()).length).toBeGreaterThan(1_000)
+    const again = await fetch(gateway.url + path, { headers: { 'if-none-match': `"other", W/${etag}` } })
+    expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+    const head = await fetch(gateway.url + path, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
+  })
+})

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+const executablePath = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+const hasBrowser = existsSync(executablePath)
+if (!hasBrowser) {
+  process.stderr.write(`skipped: no browser at ${executablePath}; CHROMIUM_PATH names another\n`)
+}
+
+const browserTimeoutMs = 60_000
+
+describe.skipIf(!hasBrowser)('the reference in a browser', () => {
+  let gateway: TestGateway
+  let browser: Browser
+
+  beforeAll(async () => {
+    gateway = await startTestGateway()
+    // The browser's own sandbox does not start for root; the page is ours and runs no script.
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  }, browserTimeoutMs)
+  afterAll(async () => {
+    await browser.close()
+    await gateway.close()
+  })
+
+  async function open(options: BrowserContextOptions): Promise<{ page: Page; asked: string[]; said: string[] }> {
+    const context = await browser.newContext(options)
+    const page = await context.newPage()
+    const asked: string[] = []
+    const said: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    page.on('console', (message) => said.push(message.text()))
+    await page.goto(`${gateway.url}/`)
+    return { page, asked, said }
+  }
+
+  test(
+    'it asks nobody for anything, and its policy stops nothing of its own',
+    async () => {
+      const { page, asked, said } = await open({ viewport: { width: 1280, height: 900 } })
+      expect(await page.title()).toBe('Turnpike reference')
+      expect(asked.filter((url) => !url.startsWith('data:'))).toEqual([`${gateway.url}/`, `${gateway.url}/docs`])
+      expect(said).toEqual([])
+      // The style is in force: without it the contents would stand above the text, not beside it.
+      const contents = await page.getByRole('navigation', { name: 'Contents' }).boundingBox()
+      const text = await page.getByRole('main').boundingBox()
+      expect((contents?.x ?? 0) + (contents?.width ?? 0)).toBeLessThanOrEqual(text?.x ?? 0)
+    },
+    browserTimeoutMs,
+  )
+
+  test(
+    'an endpoint has its fields, its examples and its errors',
+    async () => {
+      const { page } = await open({})
+      const section = page.locator('#createChatCompletion')
+      expect(await section.getByRole('heading').allInnerTexts()).toEqual([
+        'Create a chat completion',
+        'Request',
+        'Example',
+        'Answer',
+        'Errors',
+      ])
+      const fields = section.getByRole('table', { name: 'Fields of the JSON body' })
+      expect(await fields.getByRole('rowheader', { name: 'max_completion_tokens' }).count()).toBe(1)
+      expect(
+        await section.getByRole('table', { name: 'Errors by status' }).getByRole('rowheader', { name: '402' }).count(),
+      ).toBe(1)
+      for (const label of ['TypeScript', 'Python']) {
+        const example = section.locator('details', { hasText: label }).last()
+        await section.locator('summary', { hasText: label }).click()
+        expect(await example.locator('pre').isVisible()).toBe(true)
+      }
+    },
+    browserTimeoutMs,
+  )
+
+  test.each([
+    { name: 'a phone', options: { viewport: { width: 360, height: 740 } } },
+    { name: 'a phone in the dark', options: { viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const } },
+    { name: 'a wide screen', options: { viewport: { width: 1600, height: 900 } } },
+  ])(
+    'it fits and can be read on $name',
+    async ({ options }) => {
+      const { page } = await open(options)
+      const measured = await page.evaluate(`({
+        overflow: document.documentElement.scrollWidth - innerWidth,
+        text: getComputedStyle(document.body).color,
+        ground: getComputedStyle(document.body).backgroundColor,
+        size: parseFloat(getComputedStyle(document.querySelector('main p')).fontSize),
+      })`)
+      const { overflow, text, ground, size } = measured as {
+        overflow: number
+        text: string
+        ground: string
+        size: number
+      }
+      expect(overflow).toBeLessThanOrEqual(0)
+      expect(size).toBeGreaterThanOrEqual(16)
+      expect(brightness(ground) > brightness(text)).toBe(options.colorScheme !== 'dark')
+      expect(Math.abs(brightness(ground) - brightness(text))).toBeGreaterThan(150)
+    },
+    browserTimeoutMs,
+  )
+})
+
+/** From 0 to 255, of `rgb(1, 2, 3)`. */
+function brightness(color: string): number {
+  const [red = 0, green = 0, blue = 0] = [...color.matchAll(/\d+/g)].map(Number)
+  return 0.3 * red + 0.6 * green + 0.1 * blue
+}

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from './gateway.ts'
+
+const program = join(import.meta.dir, '../../bin/turnpike')
+
+type Variables = Readonly<Record<string, string>>
+
+export type Ran = { readonly code: number; readonly out: string; readonly err: string; readonly ms: number }
+
+/** A gateway in a process of its own, as an operator runs it. */
+export type Served = {
+  readonly url: string
+  /** The key it printed, if it made one. */
+  readonly key: string | undefined
+  /** Everything printed so far. */
+  readonly output: () => string
+  readonly signal: (name: 'SIGTERM' | 'SIGHUP') => void
+  /** The exit code, once it has ended. */
+  readonly exited: Promise<number>
+  /** A chat request; by default with the key it printed. */
+  chat(body?: Record<string, unknown>, key?: string): Promise<Response>
+}
+
+export type Cli = {
+  readonly folder: string
+  readonly write: (name: string, text: string) => void
+  run(args: readonly string[], variables?: Variables): Promise<Ran>
+  /** The JSON of a command that must succeed. */
+  json<T>(args: readonly string[], variables?: Variables): Promise<T>
+  serve(args?: readonly string[], variables?: Variables): Promise<Served>
+  close(): Promise<void>
+}
+
+/** The real command line in an empty folder, with an environment that has nothing in it but what the test gives. */
+export function makeCli(): Cli {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-cli-'))
+  const running: Bun.Subprocess[] = []
+
+  const start = (args: readonly string[], variables: Variables) => {
+    const base = { PATH: process.env['PATH'] ?? '', HOME: folder, PORT: '0', TURNPIKE_DATA: join(folder, 'data') }
+    const child = Bun.spawn([program, ...args], {
+      cwd: folder,
+      env: { ...base, ...variables },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    running.push(child)
+    return child
+  }
+
+  async function run(args: readonly string[], variables: Variables = {}): Promise<Ran> {
+    const startedAt = performance.now()
+    const child = start(args, variables)
+    const [code, out, err] = await Promise.all([child.exited, textOf(child.stdout), textOf(child.stderr)])
+    return { code, out, err, ms: performance.now() - startedAt }
+  }
+
+  return {
+    folder,
+    write: (name, text) => writeFileSync(join(folder, name), text),
+    run,
+    async json<T>(args: readonly string[], variables: Variables = {}) {
+      const { code, out, err } = await run([...args, '--json'], variables)
+      if (code !== 0) throw new Error(`turnpike ${args.join(' ')} failed: ${err}`)
+      return JSON.parse(out) as T
+    },
+    async serve(args = [], variables = {}) {
+      const child = start(['serve', ...args], variables)
+      let text = ''
+      void collect(child.stdout, (piece) => (text += piece))
+      void collect(child.stderr, (piece) => (text += piece))
+      await until(() => text.includes('Try it') || text.includes('no model to try') || child.exitCode !== null)
+      const url = /at (http:\S+)\/v1/.exec(text)?.[1]
+      if (url === undefined) throw new Error(`the gateway did not start: ${text}`)
+      const key = /^ {2}(sk-\S+)$/m.exec(text)?.[1]
+      return {
+        url,
+        key,
+        output: () => text,
+        signal: (name) => child.kill(name),
+        exited: child.exited,
+        chat: (body = {}, used = key) => ask(url, used, body),
+      }
+    },
+    async close() {
+      for (const child of running) child.kill('SIGKILL')
+      await Promise.all(running.map((child) => child.exited))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function ask(url: string, key: string | undefined, body: Record<string, unknown>): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello!' }], ...body }),
+  })
+}
+
+function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  return new Response(stream).text()
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
+}

@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lines, openSocket, sendRaw } from '../support/raw-socket.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { says } from '../support/streams.ts'
+
+let gateway: TestGateway
+let host: string
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ yaml: 'limits: { chatBodyBytesMax: 1048576 }' })
+  host = new URL(gateway.url).host
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const body = JSON.stringify(says('Hello!'))
+const authorization = () => `Authorization: Bearer ${gateway.key}`
+const get = (target: string, ...headers: string[]) => lines(`GET ${target} HTTP/1.1`, ...headers)
+const post = (...headers: string[]) =>
+  lines(
+    'POST /v1/chat/completions HTTP/1.1',
+    `Host: ${host}`,
+    authorization(),
+    'Content-Type: application/json',
+    ...headers,
+  )
+
+describe('a Host that is none', () => {
+  test.each([
+    { name: 'a path and a fragment in it', hosts: ['localhost:4000/#@evil'] },
+    { name: 'an open path in it', hosts: ['a/healthz?'] },
+    { name: 'a user in it', hosts: ['user@localhost'] },
+    { name: 'a space in it', hosts: ['a b'] },
+    { name: 'empty', hosts: [''] },
+    { name: 'two of them', hosts: ['localhost', 'evil'] },
+    { name: 'none at all', hosts: [] },
+  ])('$name is refused before any route is looked for', async ({ hosts }) => {
+    for (const target of ['/v1/models', '/healthz']) {
+      const headers = hosts.map((name) => `Host: ${name}`)
+      const answer = await sendRaw(gateway.url, get(target, ...headers, authorization()))
+      expect(answer.status).toBe(400)
+      expect(answer.text).not.toContain('"status":"ok"')
+      expect(answer.text).not.toContain('gpt-4o')
+    }
+  })
+})
+
+// The runtime folds absolute targets, dot segments and backslashes before our code sees them. What counts is that the
+// route found is the route whose rules are applied: never a protected answer without a key.
+describe('odd targets', () => {
+  test.each([
+    '//v1/models',
+    '///v1/models',
+    '/v1//models',
+    '/v1/%2e%2e/admin',
+    '/v1/..%2f..%2fadmin',
+    '/v1/models/..;/admin',
+    '/v1/models%00',
+    '/v1/models;x',
+    '/v1%2fmodels',
+    '/V1/models',
+    '/v1/models/',
+    '/v1/%6dodels',
+    '/v1/models%20',
+    '/admin/../admin/keys',
+  ])('%s is nothing, even with a key', async (target) => {
+    const answer = await refusedForFree(gateway, () =>
+      sendRaw(gateway.url, get(target, `Host: ${host}`, authorization())),
+    )
+    expect([400, 404]).toContain(answer.status)
+    expect(answer.text).not.toContain('gpt-4o')
+  })
+
+  test.each([
+    'http://evil/v1/models',
+    'http://evil:1/v1/models',
+    '/healthz/../v1/models',
+    '/healthz/%2e%2e/v1/models',
+    '/v1\\models',
+    '/./v1/./models',
+    '/v1/models?/../../healthz',
+    '/v1/models#/healthz',
+  ])('%s without a key is not answered like an open path', async (target) => {
+    const answer = await refusedForFree(gateway, () => sendRaw(gateway.url, get(target, `Host: ${host}`)))
+    expect([400, 401, 404]).toContain(answer.status)
+    expect(answer.text).not.toContain('gpt-4o')
+  })
+})
+
+describe('framing that could be read two ways', () => {
+  const chunkedEnd = '0\r\n\r\n'
+  const cases = {
+    'a length and chunks': () => post('Content-Length: 5', 'Transfer-Encoding: chunked') + chunkedEnd,
+    'two lengths': () => post('Content-Length: 5', `Content-Length: ${body.length}`) + body,
+    'a list of lengths': () => post(`Content-Length: 5, ${body.length}`) + body,
+    'chunks by another name': () => post('Transfer-Encoding: xchunked') + chunkedEnd,
+    'chunks and something after': () => post('Transfer-Encoding: chunked, identity') + chunkedEnd,
+    'bare line feeds': () => post(`Content-Length: ${body.length}`).replaceAll('\r\n', '\n') + body,
+    'a space before a colon': () => get('/v1/models', `Host : ${host}`, authorization()),
+    'a folded header': () => get('/v1/models', `Host: ${host}`, 'X-Folded: a', '  b', authorization()),
+    'a signed length': () => post(`Content-Length: +${body.length}`) + body,
+    'a negative length': () => post('Content-Length: -1') + body,
+    'a length in hex': () => post(`Content-Length: 0x${body.length.toString(16)}`) + body,
+    'a length with a space': () => post('Content-Length: 7 1') + body,
+    'a chunk size that is none': () => `${post('Transfer-Encoding: chunked')}zz\r\nabc\r\n${chunkedEnd}`,
+    'a chunk size beyond all numbers': () =>
+      `${post('Transfer-Encoding: chunked')}fffffffffffffffff\r\nabc\r\n${chunkedEnd}`,
+    'no version': () => 'GET /v1/models\r\n\r\n',
+    'a version of the future': () => lines('GET /v1/models HTTP/2.0', `Host: ${host}`),
+    'a byte zero': () => get('/v1/models\0', `Host: ${host}`, authorization()),
+  } satisfies Record<string, () => string>
+
+  test.each(Object.entries(cases))('%s is refused, and the connection closed', async (_name, request) => {
+    const answer = await refusedForFree(gateway, () => sendRaw(gateway.url, request(), { wantsClose: true }))
+    expect(answer.status).toBeWithin(400, 506)
+    expect(answer.closed).toBe(true)
+    expect(answer.text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+  })
+
+  test('the body of a refused request is not taken for the next one', async () => {
+    const hidden = get('/healthz', `Host: ${host}`)
+    const request =
+      lines(
+        'POST /v1/chat/completions HTTP/1.1',
+        `Host: ${host}`,
+        'Authorization: Bearer sk-nobody',
+        'Content-Type: application/json',
+        `Content-Length: ${hidden.length}`,
+      ) + hidden
+    const answer = await refusedForFree(gateway, () => sendRaw(gateway.url, request, { wantsClose: true }))
+    expect(answer.status).toBe(401)
+    expect(answer.text).not.toContain('"status":"ok"')
+  })
+})
+
+describe('more than a request should be', () => {
+  test('a header of ten megabytes is cut off', async () => {
+    const big = get('/v1/models', `Host: ${host}`, `X-Big: ${'a'.repeat(10 * 1024 * 1024)}`)
+    const answer = await sendRaw(gateway.url, big, { wantsClose: true })
+    expect(answer.status).toBe(431)
+    expect(answer.closed).toBe(true)
+  })
+
+  test('headers beyond sixteen kilobytes, and hundreds of them', async () => {
+    const long = get('/v1/models', `Host: ${host}`, authorization(), `X-Long: ${'a'.repeat(17 * 1024)}`)
+    const many = get('/v1/models', `Host: ${host}`, ...Array.from({ length: 250 }, (_, index) => `X-${index}: a`))
+    for (const request of [long, many]) {
+      expect(await sendRaw(gateway.url, request, { wantsClose: true })).toMatchObject({ status: 431, closed: true })
+    }
+  })
+
+  test('a body declared as a terabyte is refused before it is read', async () => {
+    const request = post('Content-Length: 1000000000000') + body
+    const answer = await refusedForFree(gateway, () => sendRaw(gateway.url, request, { wantsClose: true }))
+    expect(answer).toMatchObject({ status: 413, closed: true })
+    expect(answer.text).toContain('request_too_large')
+  })
+
+  test('a body without an end is refused at the limit, however it was announced', async () => {
+    await refusedForFree(gateway, async () => {
+      const socket = await openSocket(gateway.url)
+      let text = ''
+      let closed = false
+      socket.on('data', (bytes: Buffer) => {
+        text += bytes.toString('latin1')
+      })
+      socket.on('close', () => {
+        closed = true
+      })
+      socket.on('error', () => {})
+      socket.write(post('Transfer-Encoding: chunked'))
+      const piece = Buffer.from(`10000\r\n${'a'.repeat(0x10000)}\r\n`)
+      let sent = 0
+      await until(async () => {
+        if (text !== '' || closed) return true
+        sent += piece.length
+        await new Promise((resolve) => socket.write(piece, resolve))
+        return false
+      })
+      await until(() => text !== '')
+      socket.destroy()
+      expect(text).toStartWith('HTTP/1.1 413')
+      // The limit is one megabyte; the rest is what the sockets' own buffers had taken by then.
+      expect(sent).toBeLessThan(16 * 1024 * 1024)
+    })
+  })
+
+  test('a body that drips in is cut off while others are served', async () => {
+    const slow = await openSocket(gateway.url)
+    let text = ''
+    slow.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1')
+    })
+    slow.on('error', () => {})
+    slow.write(post(`Content-Length: ${body.length + 1_000_000}`))
+    let slowest = 0
+    const startedAt = performance.now()
+    while (text === '' && performance.now() - startedAt < 14_000) {
+      slow.write(' ')
+      const askedAt = performance.now()
+      expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
+      slowest = Math.max(slowest, performance.now() - askedAt)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    slow.destroy()
+    expect(text).toStartWith('HTTP/1.1 400')
+    expect(text).toContain('body_too_slow')
+    expect(slowest).toBeLessThan(500)
+  }, 20_000)
+})

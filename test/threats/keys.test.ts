@@ -1,0 +1,228 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { changeAccount } from '../../src/store/accounts.ts'
+import { changeKey, revokeKey } from '../../src/store/keys.ts'
+import { dumpAll } from '../support/dump.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { sharedPostgres } from '../support/postgres.ts'
+import { lines, sendRaw } from '../support/raw-socket.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { says } from '../support/streams.ts'
+
+const clock = movableClock()
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    clock,
+    yaml: 'trustedProxies: ["127.0.0.1"]\nlimits: { authFailuresPerMinute: 50 }',
+  })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const list = (key: string, headers: Record<string, string> = {}) =>
+  fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}`, ...headers } })
+
+describe('a credential that is none', () => {
+  const canary = 'sk-canary0123456789canary0123456789canary'
+  const quotes = "'".repeat(8 * 1024)
+
+  test.each([
+    { name: 'no header', headers: {} },
+    { name: 'another scheme', headers: { authorization: `Basic ${canary}` } },
+    { name: 'a scheme alone', headers: { authorization: 'Bearer' } },
+    { name: 'two spaces', headers: { authorization: `Bearer  ${canary}` } },
+    { name: 'two keys', headers: { authorization: `Bearer ${canary}, Bearer ${canary}` } },
+    { name: 'words behind the key', headers: { authorization: `Bearer ${canary} and more` } },
+    { name: 'an unknown key', headers: { authorization: `Bearer ${canary}` } },
+    { name: 'a key under another name', headers: { 'x-api-key': canary } },
+    { name: 'a quote that ends a statement', headers: { authorization: "Bearer '/**/OR/**/'1'='1" } },
+    { name: 'words of SQL', headers: { authorization: "Bearer ' OR '1'='1" } },
+    { name: 'eight kilobytes of quotes', headers: { authorization: `Bearer ${quotes}` } },
+  ])('$name is a 401 like any other', async ({ headers }) => {
+    const answers = await refusedForFree(gateway, async () => [
+      await fetch(`${gateway.url}/v1/models?api_key=${gateway.key}`, { headers }),
+      await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(says('Hello!')),
+      }),
+    ])
+    for (const answer of answers) {
+      expect(answer.status).toBe(401)
+      expect(answer.headers.get('www-authenticate')).toStartWith('Bearer')
+      expect(answer.headers.get('x-should-retry')).toBe('false')
+      const body = await answer.text()
+      expect(body).not.toContain('canary')
+      expect(JSON.parse(body)).toEqual({
+        error: {
+          message: 'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".',
+          type: 'invalid_request_error',
+          param: null,
+          code: 'invalid_api_key',
+        },
+      })
+    }
+    expect(gateway.logged.join('')).not.toContain('canary')
+  })
+
+  test('two Authorization headers are no key, though one of them is good', async () => {
+    const host = new URL(gateway.url).host
+    const answer = await sendRaw(
+      gateway.url,
+      lines(
+        'GET /v1/models HTTP/1.1',
+        `Host: ${host}`,
+        `Authorization: Bearer ${gateway.key}`,
+        'Authorization: Bearer sk-x',
+      ),
+    )
+    expect([400, 401]).toContain(answer.status)
+  })
+
+  test('a key is compared whole: two that begin alike see each their own models', async () => {
+    const alike = `sk-${'a'.repeat(60)}`
+    const { key } = await gateway.account({ models: ['gpt-4o-mini'], key: `${alike}1` })
+    const { key: other } = await gateway.account({ models: ['gpt-4o'], key: `${alike}2` })
+    const seenBy = async (held: string) => ((await (await list(held)).json()) as { data: { id: string }[] }).data
+    expect((await seenBy(key)).map(({ id }) => id)).toEqual(['gpt-4o-mini'])
+    expect((await seenBy(other)).map(({ id }) => id)).toEqual(['gpt-4o'])
+    for (const cut of [1, 4, 8]) {
+      const similar = key.slice(0, -cut) + 'x'.repeat(cut)
+      expect((await list(similar === key ? `${key}x` : similar)).status).toBe(401)
+    }
+    expect((await list(key.toUpperCase())).status).toBe(401)
+    expect((await list(`${key}=`)).status).toBe(401)
+  })
+})
+
+describe('a key that was good', () => {
+  test('is dead at its expiry', async () => {
+    const { key } = await gateway.account({ expiresAt: clock.now() + 60_000 })
+    expect((await list(key)).status).toBe(200)
+    clock.advance(60_001)
+    expect((await refusedForFree(gateway, () => list(key))).status).toBe(401)
+  })
+
+  test.each([
+    {
+      name: 'revoked',
+      end: (keyId: string) => revokeKey(gateway.store, { id: keyId, actor: 'test' }),
+    },
+    {
+      name: 'disabled',
+      end: (keyId: string) => changeKey(gateway.store, { id: keyId, actor: 'test', enabled: false }),
+    },
+  ])('is dead soon after it was $name', async ({ end }) => {
+    const { key, keyId } = await gateway.account()
+    expect((await list(key)).status).toBe(200)
+    await end(keyId)
+    await until(async () => (await list(key)).status === 401)
+  })
+
+  test('takes no money of an account that was disabled, not even before the news has spread', async () => {
+    const { key, id } = await gateway.account()
+    expect((await list(key)).status).toBe(200)
+    await changeAccount(gateway.store, { id, actor: 'test', enabled: false })
+    const answer = await refusedForFree(gateway, () =>
+      gateway.post('/v1/chat/completions', says('Hello!'), { authorization: `Bearer ${key}` }),
+    )
+    expect(answer.status).toBe(401)
+  })
+
+  test('is dead on every node within seconds', async () => {
+    const postgres = await sharedPostgres()
+    const databaseUrl = await postgres.freshDatabase()
+    const one = await startTestGateway({ databaseUrl })
+    const other = await startTestGateway({ databaseUrl })
+    try {
+      const { key, keyId } = await one.account()
+      const seenBy = async (node: TestGateway) =>
+        (await fetch(`${node.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status
+      expect(await seenBy(one)).toBe(200)
+      expect(await seenBy(other)).toBe(200)
+      await revokeKey(one.store, { id: keyId, actor: 'test' })
+      const revokedAt = performance.now()
+      await until(async () => (await seenBy(one)) === 401 && (await seenBy(other)) === 401)
+      expect(performance.now() - revokedAt).toBeLessThan(5_000)
+    } finally {
+      await one.close()
+      await other.close()
+      await postgres.dropDatabase(databaseUrl)
+    }
+  }, 60_000)
+})
+
+describe('guessing keys', () => {
+  const from = (address: string) => ({ 'x-forwarded-for': `8.8.8.8, ${address}` })
+  const guess = (index: number) => `sk-${createHash('sha256').update(String(index)).digest('hex')}`
+
+  test('ends in 429 for that address, and a good key still works there', async () => {
+    const attacker = from('203.0.113.7')
+    const first = await Promise.all(Array.from({ length: 50 }, (_, index) => list(guess(index), attacker)))
+    expect(new Set(first.map(({ status }) => status))).toEqual(new Set([401]))
+    const next = await list(guess(1_000), attacker)
+    expect(next.status).toBe(429)
+    expect(Number(next.headers.get('retry-after'))).toBeWithin(1, 61)
+    const later = await Promise.all(Array.from({ length: 200 }, (_, index) => list(guess(2_000 + index), attacker)))
+    expect(new Set(later.map(({ status }) => status))).toEqual(new Set([429]))
+
+    const { key } = await gateway.account()
+    expect((await list(key, attacker)).status).toBe(200)
+    expect((await list(guess(3_000), from('203.0.113.8'))).status).toBe(401)
+    clock.advance(61_000)
+    expect((await list(guess(4_000), attacker)).status).toBe(401)
+  })
+
+  test('an address in front of the trusted proxy’s own entry is not believed', async () => {
+    for (let index = 0; index < 51; index++) {
+      await list(guess(5_000 + index), { 'x-forwarded-for': `198.51.100.${index}, 203.0.113.99` })
+    }
+    expect((await list(guess(6_000), { 'x-forwarded-for': '198.51.100.200, 203.0.113.99' })).status).toBe(429)
+  })
+
+  test('the operator’s own machine is not locked out', async () => {
+    for (let index = 0; index < 60; index++) await list(guess(7_000 + index))
+    expect((await list(guess(8_000))).status).toBe(401)
+  })
+})
+
+describe('what a thief of the database has', () => {
+  test.each(['sqlite', 'postgres'] as const)(
+    'is no key, on %s',
+    async (engine) => {
+      const node = await startTestGateway({ engine })
+      try {
+        const { key } = await node.account()
+        await node.post('/v1/chat/completions', says('Hello!'), { authorization: `Bearer ${key}` })
+        await node.assertBooks()
+        const dump = await dumpAll(node)
+        for (const secret of [key, node.key]) {
+          for (const form of [
+            secret,
+            secret.slice(3),
+            Buffer.from(secret).toString('base64').slice(0, 40),
+            Buffer.from(secret).toString('hex'),
+            createHash('sha256').update(secret).digest('hex'),
+            createHash('sha256').update(secret).digest('base64'),
+          ]) {
+            expect(dump).not.toContain(form)
+          }
+          expect(dump).toContain(secret.slice(-4))
+        }
+      } finally {
+        await node.close()
+      }
+    },
+    60_000,
+  )
+})
+
+test('the public port has no operator’s paths', async () => {
+  for (const path of ['/admin/keys', '/admin/accounts', '/admin', '/__bill', '/__calls']) {
+    const answer = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.key}` } })
+    expect(answer.status).toBe(404)
+  }
+})

@@ -1,0 +1,227 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { makeRoutes, type RouteParts } from '../../src/http/routes.ts'
+import { dumpAll } from '../support/dump.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { recordOf } from '../support/records.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { contentOf, payloadsOf, says } from '../support/streams.ts'
+
+let gateway: TestGateway
+/** May use one model and no other. */
+let narrow: { id: string; key: string }
+let other: { id: string; key: string }
+
+const allowed = 'gpt-4o-mini'
+const forbidden = 'gpt-4o'
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  narrow = await gateway.account({ dollars: '10', models: [allowed] })
+  other = await gateway.account({ dollars: '10' })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const chat = (body: unknown, key = narrow.key) => gateway.post('/v1/chat/completions', body, bearer(key))
+
+describe('every route asks who is calling, and whether they may', () => {
+  type Answers = { readonly withoutKey: number; readonly forbidden: number; readonly allowed: number }
+  /** How to call a route about a model; `answers` is what no key, a forbidden model and an allowed one give. */
+  type Row = { readonly path: (model: string) => string; readonly body?: object; readonly answers: Answers }
+  const guarded = { withoutKey: 401, forbidden: 404, allowed: 200 }
+  const open = { withoutKey: 200, forbidden: 200, allowed: 200 }
+
+  // A new route has no row and fails the test below, until somebody has thought about who may call it.
+  const rows: Readonly<Record<string, Row>> = {
+    'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
+    'GET /v1/models': { path: () => '/v1/models', answers: { ...guarded, forbidden: 200 } },
+    'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
+    'GET /healthz': { path: () => '/healthz', answers: open },
+    'GET /readyz': { path: () => '/readyz', answers: open },
+  }
+  const routes = makeRoutes({} as unknown as RouteParts)
+  const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
+
+  test('the table below names every route, and no other', () => {
+    expect(Object.keys(rows).toSorted()).toEqual(routes.map(nameOf).toSorted())
+  })
+
+  test('a route is open exactly where it says so', () => {
+    for (const route of routes) {
+      expect({ route: nameOf(route), auth: route.auth }).toEqual({
+        route: nameOf(route),
+        auth: rows[nameOf(route)]?.answers.withoutKey === 401 ? 'key' : 'open',
+      })
+    }
+  })
+
+  test.each(Object.entries(rows))('%s', async (name, { path, body, answers }) => {
+    const [method = ''] = name.split(' ')
+    const call = (model: string, key?: string) =>
+      fetch(gateway.url + path(model), {
+        method,
+        headers: { 'content-type': 'application/json', ...(key !== undefined && bearer(key)) },
+        ...(body !== undefined && { body: JSON.stringify({ ...body, model }) }),
+      })
+    const withoutKey = await refusedForFree(gateway, () => call(allowed))
+    const withForbidden = await refusedForFree(gateway, () => call(forbidden, narrow.key))
+    const withAllowed = await call(allowed, narrow.key)
+    expect({
+      withoutKey: withoutKey.status,
+      forbidden: withForbidden.status,
+      allowed: withAllowed.status,
+    }).toEqual(answers)
+    const text = await withForbidden.text()
+    if (answers.forbidden === 200) expect(text).not.toContain(`"${forbidden}"`)
+  })
+})
+
+describe('a model outside of the key’s scope', () => {
+  test('cannot be told from one that does not exist', async () => {
+    const answers = await refusedForFree(gateway, async () => ({
+      real: await chat(says('Hello!', { model: 'gpt-5.2' })),
+      invented: await chat(says('Hello!', { model: 'gpt-9.9' })),
+    }))
+    const { real, invented } = answers
+    expect(real.status).toBe(404)
+    expect(invented.status).toBe(404)
+    expect((await real.text()).replaceAll('gpt-5.2', '')).toBe((await invented.text()).replaceAll('gpt-9.9', ''))
+    const names = (response: Response) => [...response.headers.keys()].toSorted()
+    expect(names(real)).toEqual(names(invented))
+  })
+
+  test('is not reached by rules that only real models have', async () => {
+    // A reasoning model would refuse the temperature, a plain one the effort: neither may show through.
+    for (const model of ['gpt-5.2', 'gpt-9.9']) {
+      const answer = await refusedForFree(gateway, () =>
+        chat(says('Hello!', { model, temperature: 0.2, reasoning_effort: 'odd', n: 9_999 })),
+      )
+      expect(answer.status).toBe(404)
+    }
+  })
+
+  test.each([
+    'GPT-4o-mini',
+    'gpt-4o-mini ',
+    ' gpt-4o-mini',
+    'gpt-4o-mini\u0000',
+    'gpt-4o-mini\n',
+    'ｇｐｔ-4o-mini',
+    'gpt‑4o‑mini',
+    'gpt-4o-mini/',
+    'gpt-4o*',
+    '*',
+    'openai/gpt-4o-mini',
+    '__proto__',
+    'constructor',
+    'toString',
+    '',
+  ])('%j is no spelling of one', async (model) => {
+    const answer = await refusedForFree(gateway, () => chat(says('Hello!', { model })))
+    expect(answer.status).toBe(404)
+    const found = await fetch(`${gateway.url}/v1/models/${encodeURIComponent(model)}`, {
+      headers: bearer(narrow.key),
+    })
+    expect(found.status).toBe(404)
+  })
+
+  test('the list shows what may be used and nothing else', async () => {
+    const { data } = (await (await fetch(`${gateway.url}/v1/models`, { headers: bearer(narrow.key) })).json()) as {
+      data: { id: string }[]
+    }
+    expect(data.map(({ id }) => id)).toEqual([allowed])
+  })
+})
+
+describe('accounts do not meet', () => {
+  test('the same question of two accounts is asked twice and paid by each', async () => {
+    const before = (await gateway.calls()).length
+    const mine = await chat(says('What is the same for both?'))
+    const theirs = await chat(says('What is the same for both?'), other.key)
+    expect((await gateway.calls()).length - before).toBe(2)
+    expect(mine.headers.get('x-request-id')).not.toBe(theirs.headers.get('x-request-id'))
+    expect(await recordOf(gateway, mine)).toMatchObject({ account_id: narrow.id })
+    expect(await recordOf(gateway, theirs)).toMatchObject({ account_id: other.id })
+  })
+
+  test('labels that a vendor keeps things by are each account’s own, and steady', async () => {
+    const labels = { prompt_cache_key: 'shared', user: 'shared', safety_identifier: 'shared' }
+    const sent = async (key: string) => {
+      await chat(says('Hello!', labels), key)
+      return (await gateway.calls()).at(-1)?.body ?? {}
+    }
+    const mine = await sent(narrow.key)
+    const theirs = await sent(other.key)
+    const again = await sent(narrow.key)
+    for (const label of Object.keys(labels)) {
+      expect(mine[label]).toBeString()
+      expect(mine[label]).not.toBe('shared')
+      expect(mine[label]).not.toBe(theirs[label])
+      expect(mine[label]).toBe(again[label])
+    }
+    const { body } = await (async () => {
+      await chat(says('Hello!', { metadata: { user: 'shared' } }))
+      return (await gateway.calls()).at(-1) ?? { body: {} as Record<string, unknown> }
+    })()
+    expect(body['metadata']).toEqual({ user: 'shared' })
+  })
+
+  test('a vendor that keeps conversations is told not to, unless the client says otherwise', async () => {
+    const sent = async (more: Record<string, unknown>) => {
+      await chat(says('Hello!', more))
+      return (await gateway.calls()).at(-1)?.body['store']
+    }
+    expect(await sent({})).toBe(false)
+    expect(await sent({ store: null })).toBe(false)
+    expect(await sent({ store: true })).toBe(true)
+    await chat(says('Hello!', { model: 'deepseek-chat' }), other.key)
+    expect((await gateway.calls()).at(-1)?.body).not.toHaveProperty('store')
+  })
+
+  test('nobody gets another’s answer while many come and go', async () => {
+    const clients = 60
+    const answers = await Promise.all(
+      Array.from({ length: clients }, async (_, index) => {
+        const marker = `marker${index}x`
+        const leaves = index % 3 === 0
+        const abort = new AbortController()
+        const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { ...bearer(index % 2 === 0 ? narrow.key : other.key), 'content-type': 'application/json' },
+          body: JSON.stringify(says(`Say ${marker} sandbox:pace=1`, { stream: index % 2 === 0 })),
+          signal: abort.signal,
+        })
+        if (leaves) {
+          await response.body?.getReader().read()
+          abort.abort()
+          return undefined
+        }
+        const streamed = index % 2 === 0
+        const text = streamed ? contentOf(await payloadsOf(response)) : await response.text()
+        return { marker, text }
+      }),
+    )
+    for (const found of answers) {
+      if (found === undefined) continue
+      expect(found.text.match(/marker\d+x/g)).not.toBeNull()
+      expect(new Set(found.text.match(/marker\d+x/g))).toEqual(new Set([found.marker]))
+    }
+  })
+})
+
+test('what was said stands nowhere afterwards', async () => {
+  const canary = 'canary-of-the-prompt-7f3a'
+  const words = says(`Repeat: ${canary}`)
+  await (await chat(words)).text()
+  await payloadsOf(await chat({ ...words, stream: true }))
+  await chat(says(`${canary} sandbox:status=500`))
+  await chat(says(`${canary} sandbox:fail=content_policy_violation`))
+  await chat(says(canary, { temperature: 3 }))
+  await chat(says(canary, { model: canary }))
+  await chat({ ...words, metadata: { note: canary }, user: canary })
+  await gateway.assertBooks()
+  const dump = await dumpAll(gateway)
+  expect(dump).toContain('gpt-4o-mini')
+  expect(dump).not.toContain(canary)
+})
