@@ -2,6 +2,7 @@ import type { RequestId } from '../base/ids.ts'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
+import type { SpendingCap } from './caps.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 
 /** Where the numbers of a charge come from. */
@@ -16,6 +17,8 @@ export type Order = {
   readonly capability: Capability
   /** The most it can cost. */
   readonly amount: Nano
+  /** Beside the balance, what its key and its account may spend in a period. */
+  readonly caps: readonly SpendingCap[]
   /** The price list it will be settled by, whatever happens to prices meanwhile. */
   readonly priceVersion: string
   /** Unix milliseconds. */
@@ -67,7 +70,12 @@ export type Funds = Hold | Free
 
 export type Taken =
   | { readonly kind: 'hold'; readonly hold: Hold }
-  | { readonly kind: 'no-funds'; readonly available: Nano }
+  | {
+      readonly kind: 'no-funds'
+      readonly available: Nano
+      /** The spending cap that stands in the way, where it is not the balance. */
+      readonly cap?: SpendingCap
+    }
 
 /** The billing seam. Strict: a database transaction for each step. Counting: in memory, for the bench. */
 export type Billing = {

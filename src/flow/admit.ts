@@ -1,6 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
-import type { Billing, Hold } from '../billing/funds.ts'
+import type { Billing, Hold, Taken } from '../billing/funds.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { ChatAsk, ChatTraits } from '../capabilities/chat.ts'
 import type { Model } from '../catalogue/model.ts'
@@ -38,11 +38,12 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
       model: ask.model,
       capability: 'chat',
       amount,
+      caps: principal.caps,
       priceVersion: model.prices.version,
       startedAt: received.receivedAt,
       deadline: received.receivedAt + parts.totalMs + deadlineMarginMs,
     })
-    if (taken.kind === 'no-funds') throw noFunds(amount, taken.available, ask, model)
+    if (taken.kind === 'no-funds') throw noFunds(amount, taken, ask, model)
     return taken.hold
   }
 }
@@ -84,16 +85,20 @@ function traitsOf(model: Model, id: string): ChatTraits {
   }
 }
 
+type NoFunds = Exclude<Taken, { kind: 'hold' }>
+
 // `"max_completion_tokens":1000000,`: a client that takes the advice sends a longer body, and must be able to afford it.
 const capFieldBytesMax = 32
 
-function noFunds(needed: Nano, available: Nano, ask: ChatAsk, model: Model): GatewayError {
+function noFunds(needed: Nano, { available, cap }: NoFunds, ask: ChatAsk, model: Model): GatewayError {
+  const what =
+    cap === undefined ? 'Insufficient balance' : `The ${cap.of.kind}'s spending cap (${cap.period}) is used up`
   const input = ask.inputTokensMax + capFieldBytesMax
   const affordable = Math.floor(affordableOutput(available, input, model.prices) / ask.choices)
   const advice =
     affordable > 0
       ? `It affords ${affordable} output tokens: lower max_tokens, or add credit.`
       : 'It affords no output tokens for an input of this size: add credit.'
-  const message = `Insufficient balance: this request needs up to $${formatDollars(needed)} and $${formatDollars(available)} is available. ${advice}`
+  const message = `${what}: this request needs up to $${formatDollars(needed)} and $${formatDollars(available)} is available. ${advice}`
   return new GatewayError('no-funds', message)
 }

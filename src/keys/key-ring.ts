@@ -2,7 +2,8 @@ import { GatewayError } from '../base/errors.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { readRevision } from '../store/audit.ts'
-import { keyByDigest } from '../store/keys.ts'
+import type { Cap } from '../store/accounts.ts'
+import { keyByDigest, type ApiKey, type KeyAccount } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { KeyLimits, Mode } from '../store/schema.ts'
 import { AuthFailures } from './auth-failures.ts'
@@ -15,8 +16,12 @@ export type Principal = {
   readonly accountId: string
   readonly keyId: string
   readonly limits: KeyLimits | null
+  /** What the key, and its account, may spend in a period. */
+  readonly caps: readonly PrincipalCap[]
   mayUse(model: string): boolean
 }
+
+export type PrincipalCap = Cap & { readonly of: { readonly kind: 'key' | 'account'; readonly id: string } }
 
 type Known = { readonly principal: Principal; readonly expiresAt: number | null }
 
@@ -116,7 +121,13 @@ export class KeyRing {
     if (!key.enabled || key.revokedAt !== null || !account.enabled) return 'unknown'
     return {
       expiresAt: key.expiresAt,
-      principal: { accountId: account.id, keyId: key.id, limits: key.limits, mayUse: (model) => allows(key.models, model) },
+      principal: {
+        accountId: account.id,
+        keyId: key.id,
+        limits: key.limits,
+        caps: capsOf(key, account),
+        mayUse: (model) => allows(key.models, model),
+      },
     }
   }
 
@@ -136,6 +147,13 @@ export class KeyRing {
     }
     if (!this.#closed) this.#schedule()
   }
+}
+
+function capsOf(key: ApiKey, account: KeyAccount): PrincipalCap[] {
+  const caps: PrincipalCap[] = []
+  if (key.cap !== null) caps.push({ ...key.cap, of: { kind: 'key', id: key.id } })
+  if (account.cap !== null) caps.push({ ...account.cap, of: { kind: 'account', id: account.id } })
+  return caps
 }
 
 function refused(failures: AuthFailures, address: string): GatewayError {

@@ -1,0 +1,109 @@
+import type { Clock } from '../base/clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import { nano, type Nano } from '../base/money.ts'
+import type { CapPeriod } from '../store/schema.ts'
+import type { Billing, Hold, Taken } from './funds.ts'
+
+/** How much a key, or an account, may spend in a period. */
+export type SpendingCap = {
+  readonly of: { readonly kind: 'key' | 'account'; readonly id: string }
+  readonly amount: Nano
+  readonly period: CapPeriod
+}
+
+/** What the books say was spent since a moment. */
+export type SpentSince = (of: SpendingCap['of'], since: number) => Promise<Nano>
+
+type Spending = {
+  readonly since: number
+  /** Posted, as far as this node knows. */
+  spent: bigint
+  /** Held by requests under way. */
+  open: bigint
+  readAt: number
+}
+
+// Other nodes spend too: what the books say is read again this often. A cap over several nodes is exact to that.
+const readEveryMs = 5_000
+const spendingsMax = 10_000
+
+/** Billing that also keeps to spending caps: a request whose hold would pass one is refused like an empty balance. */
+export function capSpending(billing: Billing, parts: { clock: Clock; spentSince: SpentSince }): Billing {
+  const { clock } = parts
+  const spendings = new Map<string, Spending>()
+
+  async function spendingOf({ of, period }: SpendingCap): Promise<Spending> {
+    const since = startOf(period, clock.now())
+    const name = `${of.kind}/${of.id}/${period}`
+    const known = spendings.get(name)
+    if (known !== undefined && known.since === since && clock.monotonic() - known.readAt < readEveryMs) return known
+    const booked = await parts.spentSince(of, since).catch((thrown: unknown) => {
+      // Without the books, what this node knows has to do; without that, nobody may spend.
+      if (known !== undefined && known.since === since) return nano(known.spent)
+      throw new GatewayError('overloaded', 'Spending caps cannot be checked at the moment.', {
+        retryAfterSeconds: 1,
+        cause: thrown,
+      })
+    })
+    const current = spendings.get(name)
+    if (current !== undefined && current.since === since) {
+      // What is charged and not yet booked is in our own sum alone.
+      if (booked > current.spent) current.spent = booked
+      current.readAt = clock.monotonic()
+      return current
+    }
+    if (spendings.size >= spendingsMax) spendings.clear()
+    const fresh = { since, spent: booked, open: current?.open ?? 0n, readAt: clock.monotonic() }
+    spendings.set(name, fresh)
+    return fresh
+  }
+
+  return {
+    async take(order): Promise<Taken> {
+      if (order.caps.length === 0) return billing.take(order)
+      const capped = await Promise.all(order.caps.map(async (cap) => ({ cap, spending: await spendingOf(cap) })))
+      // Judged and counted without a pause in between: of two that come at once, the second sees the first.
+      for (const { cap, spending } of capped) {
+        const left = cap.amount - spending.spent - spending.open
+        if (order.amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
+      }
+      const touched = capped.map(({ spending }) => spending)
+      for (const spending of touched) spending.open += order.amount
+      const giveBack = () => {
+        for (const spending of touched) spending.open -= order.amount
+      }
+      try {
+        const taken = await billing.take(order)
+        if (taken.kind === 'hold') return { kind: 'hold', hold: counting(taken.hold, touched, giveBack) }
+        giveBack()
+        return taken
+      } catch (error) {
+        giveBack()
+        throw error
+      }
+    },
+  }
+}
+
+function counting(hold: Hold, spendings: readonly Spending[], giveBack: () => void): Hold {
+  return {
+    ...hold,
+    async settle(sale) {
+      const charge = await hold.settle(sale)
+      giveBack()
+      for (const spending of spendings) spending.spent += charge
+      return charge
+    },
+    async release(ending) {
+      await hold.release(ending)
+      giveBack()
+    },
+  }
+}
+
+/** The beginning of the running day or month, in UTC; of everything for a cap on the total. */
+function startOf(period: CapPeriod, now: number): number {
+  if (period === 'total') return 0
+  const date = new Date(now)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), period === 'day' ? date.getUTCDate() : 1)
+}
