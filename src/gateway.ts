@@ -1,12 +1,10 @@
 import { systemClock, type Clock } from './base/clock.ts'
-import { newId } from './base/ids.ts'
 import { listen, type Listener } from './base/listen.ts'
 import type { Log } from './base/log.ts'
 import { macFor } from './base/secret.ts'
-import type { Billing } from './billing/funds.ts'
-import { trackOpenHolds, type TrackedBilling } from './billing/open-holds.ts'
-import { makeStrictBilling } from './billing/strict.ts'
-import { databaseFile, type Environment } from './config/environment.ts'
+import type { TrackedBilling } from './billing/open-holds.ts'
+import { openBooks, type Books, type BooksOptions } from './books.ts'
+import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
 import { installationSecret } from './config/installation-secret.ts'
 import { makeAdmit } from './flow/admit.ts'
@@ -20,19 +18,18 @@ import { makeRelease } from './flow/release.ts'
 import { makeRoute } from './flow/route.ts'
 import type { Parts } from './flow/run.ts'
 import { makeCors } from './http/cors.ts'
-import { makeEdge } from './http/edge.ts'
+import { makeEdge, type Serve } from './http/edge.ts'
 import { makeRoutes } from './http/routes.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
+import { serveWhileStarting } from './http/starting.ts'
 import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
 import { makeLimiter } from './limits/limiter.ts'
 import { makeMarket, type Market } from './market.ts'
 import { anyAccount } from './store/accounts.ts'
-import { recoverAll, recoverHolds } from './store/ledger.ts'
-import { openStore, type Store } from './store/open.ts'
+import type { Store } from './store/open.ts'
 import type { Mode } from './store/schema.ts'
-import { claimSingleNode } from './store/single-node.ts'
 import { discoverLocalServers } from './upstream/discover.ts'
 import { makeTransport } from './upstream/transport.ts'
 import { writeError } from './wire/openai/errors.ts'
@@ -44,8 +41,10 @@ export type GatewayOptions = {
   readonly variables: Readonly<Record<string, string | undefined>>
   readonly log: Log
   readonly clock?: Clock
-  /** The bench composes a billing that only counts; everyone else gets the ledger. */
-  readonly billing?: (ledger: { store: Store; node: string; log: Log }) => Billing
+  /** The bench composes a billing that only counts; everyone else gets what the settings say. */
+  readonly billing?: BooksOptions['billing']
+  /** Called when the process must not go on; by default it ends. */
+  readonly fatal?: BooksOptions['fatal']
 }
 
 export type Gateway = {
@@ -58,6 +57,8 @@ export type Gateway = {
   readonly exampleModel: string | undefined
   readonly store: Store
   readonly openHolds: () => number
+  /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
+  settleBooks(): Promise<void>
   /** Takes a new file into use; throws, and changes nothing, where it is not valid. */
   reload(file: ConfigFile): void
   /** Stops gently: no new requests, those in flight to their end or to the deadline, then every hold ended. */
@@ -67,7 +68,6 @@ export type Gateway = {
 // A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
 const noticeMs = 2_000
 const lastSettlementsMs = 5_000
-const recoveryEveryMs = 60_000
 
 /** The composition root: configuration in, a running gateway out. The only place that builds things. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
@@ -75,8 +75,22 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings } = file
   const secret = installationSecret(environment.secret, environment.dataFolder)
   const secretKeys = makeSecretKeys(secret)
-  const storage = await openStorage(environment)
-  const { store } = storage
+  // The port is open from the first moment, so that whoever watches it can tell a slow start from a dead process.
+  let serve: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
+  const listener = listen({
+    hostname: environment.host,
+    port: environment.port,
+    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
+    bodyBytesMax: Number.MAX_SAFE_INTEGER,
+    fetch: (request, connection) => serve(request, connection),
+  })
+  const books = await openBooks({ ...options, settings, clock, fatal: options.fatal ?? exit(log) }).catch(
+    async (thrown: unknown) => {
+      await listener.stop(true)
+      throw thrown
+    },
+  )
+  const { store, billing, node } = books
   const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real') })
   const { mode } = market
   const { bootstrapKey, adminKey } = environment
@@ -84,15 +98,13 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 
   const { authFailuresPerMinute, attemptsMax } = settings.limits
   const keyRing = new KeyRing({ store, secretKeys, mode, clock, log, authFailuresPerMinute })
-  const ledger = { store, node: newId('node'), log }
-  const billing = trackOpenHolds(options.billing?.(ledger) ?? makeStrictBilling(ledger))
   const timeouts = callTimeouts(settings.timeouts)
   const channels = () => market.current.channels
   const models = () => market.current.models
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
-    once: makeOnce(makeIdempotency({ store, secret, node: ledger.node })),
+    once: makeOnce(makeIdempotency({ store, secret, node })),
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({
@@ -114,25 +126,17 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     json: { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax },
     chatBodyBytesMax: settings.limits.chatBodyBytesMax,
-    readiness: () => notReady(store, market, draining),
+    readiness: () => notReady(books, market, draining),
   })
-  const listener = listen({
-    hostname: environment.host,
-    port: environment.port,
-    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
-    bodyBytesMax: Number.MAX_SAFE_INTEGER,
-    fetch: makeEdge({
-      routes,
-      writeError,
-      trustedProxies: new Set(settings.trustedProxies),
-      cors: makeCors(settings.cors.origins),
-      log,
-    }),
+  serve = makeEdge({
+    routes,
+    writeError,
+    trustedProxies: new Set(settings.trustedProxies),
+    cors: makeCors(settings.cors.origins),
+    log,
   })
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void discoverLocalServers(listener.port).then(market.addLocal)
-  const recovery = setInterval(() => void recoverHolds(store, { now: clock.now() }).catch(() => {}), recoveryEveryMs)
-  recovery.unref()
 
   return {
     url: listener.url,
@@ -143,33 +147,15 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     exampleModel: exampleOf(market.current.models),
     store,
     openHolds: () => billing.open,
+    settleBooks: () => books.post(),
     reload: (changed) => market.reload(changed),
     async close({ drainMs = 0 } = {}) {
       draining = true
       if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
       await stopListening(listener, billing, drainMs)
-      clearInterval(recovery)
       keyRing.close()
+      await books.close()
       await market.close()
-      await storage.close()
-    },
-  }
-}
-
-/** SQLite belongs to one node, which at its start knows that every open hold is an orphan of the last one. */
-async function openStorage(environment: Environment): Promise<{ store: Store; close(): Promise<void> }> {
-  if (environment.databaseUrl !== undefined) {
-    const store = await openStore({ url: environment.databaseUrl })
-    return { store, close: () => store.close() }
-  }
-  const lock = claimSingleNode(environment.dataFolder)
-  const store = await openStore({ file: databaseFile(environment) })
-  await recoverAll(store)
-  return {
-    store,
-    async close() {
-      await store.close()
-      lock.release()
     },
   }
 }
@@ -196,12 +182,22 @@ function exampleOf(models: Market['current']['models']): string | undefined {
   return undefined
 }
 
-async function notReady(store: Store, market: Market, draining: boolean): Promise<readonly string[]> {
+async function notReady(books: Books, market: Market, draining: boolean): Promise<readonly string[]> {
   if (draining) return ['draining']
   const reasons: string[] = []
   if (market.current.models.size === 0) reasons.push('no vendor is configured, so there is no model to serve')
-  await store.ping().catch(() => reasons.push('the database does not answer'))
+  await books.store.ping().catch(() => reasons.push('the database does not answer'))
+  const trouble = books.trouble()
+  if (trouble !== undefined) reasons.push(trouble)
   return reasons
+}
+
+/** What this process knows can no longer be trusted; the next one repairs it from the journal. */
+function exit(log: Log) {
+  return (why: string, cause: unknown): void => {
+    log.error({ why, cause: String(cause) }, 'stopping at once')
+    process.exit(1)
+  }
 }
 
 /** Waits for what is in flight, then cuts what is left: a cut stream settles what it delivered. */

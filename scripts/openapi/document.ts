@@ -69,15 +69,18 @@ function describePath(route: Route) {
     summary: docs.summary,
     description: docs.description,
     ...(route.auth === 'open' && { security: [] }),
-    ...(route.path.includes('{id}') && {
-      parameters: [{ name: 'id', in: 'path' as const, required: true, schema: { type: 'string' as const } }],
-    }),
+    parameters: [...(route.path.includes('{id}') ? [idParameter] : []), ...(docs.once ? [onceParameter] : [])],
     ...(request !== undefined && {
       requestBody: { required: true, content: { [json]: { schema: request.schema, example: request.example } } },
     }),
     responses: {
       '200': describeAnswer(docs.answer),
-      ...Object.fromEntries([...docs.errors, 500].map((status) => [status, { $ref: responseRef(status) }])),
+      ...Object.fromEntries(
+        [...docs.errors, ...(docs.once ? [409, 422] : []), 500].map((status) => [
+          status,
+          { $ref: responseRef(status) },
+        ]),
+      ),
     },
     'x-codeSamples': [
       { lang: 'Shell', label: 'curl', source: samples.curl },
@@ -87,6 +90,23 @@ function describePath(route: Route) {
   }
   return [[route.path, { [route.method.toLowerCase()]: operation }] as const]
 }
+
+const idParameter = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  description: 'As the list shows it.',
+  schema: { type: 'string' },
+} as const
+
+const onceParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Makes a repeated request one request for 24 hours: with the same key and body the stored answer comes again, and ' +
+    'nothing is charged twice. 1 to 255 visible ASCII characters, such as a UUID.',
+  schema: { type: 'string', maxLength: 255 },
+} as const
 
 function describeAnswer({ description, schema, event, metered }: OperationDocs['answer']) {
   return {
@@ -106,6 +126,7 @@ function responseRef(status: number): `#/components/responses/Error${number}` {
 const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { 'www-authenticate': 'Challenge' },
   405: { allow: 'Allow' },
+  409: { 'retry-after': 'RetryAfter' },
   429: { 'retry-after': 'RetryAfter' },
   503: { 'retry-after': 'RetryAfter' },
 }
@@ -113,10 +134,10 @@ const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
 /** One response for every status, with an example of each kind of error that has it, as the gateway itself writes it. */
 function errorResponses(): Responses {
   const responses: Responses = {}
-  for (const [kind, note] of Object.entries(errorNotes)) {
-    if (note === undefined) continue
+  const notes = Object.entries(errorNotes).flatMap(([kind, each]) => each.map((note) => ({ kind: kind as Kind, note })))
+  for (const { kind, note } of notes) {
     const { when, message, ...details } = note
-    const { status, body } = writeError(new GatewayError(kind as Kind, message, details), newRequestId())
+    const { status, body } = writeError(new GatewayError(kind, message, details), newRequestId())
     const name = `Error${status}`
     const before = responses[name]
     responses[name] = {
@@ -133,7 +154,10 @@ function errorResponses(): Responses {
       content: {
         [json]: {
           schema: { $ref: '#/components/schemas/Error' },
-          examples: { ...before?.content[json]?.examples, [kind]: { summary: when, value: JSON.parse(body) } },
+          examples: {
+            ...before?.content[json]?.examples,
+            [details.code ?? kind]: { summary: when, value: JSON.parse(body) },
+          },
         },
       },
     }

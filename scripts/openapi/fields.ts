@@ -50,7 +50,9 @@ function variantRows(variant: Schema, path: string, side: Side): Html[] {
 
 function row(path: string, field: Schema, isRequired: boolean, side: Side): Html {
   const required = isRequired && side === 'request' ? html` <span class="required">required</span>` : undefined
-  const notes = field.description === undefined ? undefined : inline(field.description)
+  // A note on a value that may be null stands with the value.
+  const note = field.description ?? alternatives(field).find(({ description }) => description)?.description
+  const notes = note === undefined ? undefined : inline(note)
   return html`<tr role="row">
     <th role="rowheader" scope="row"><code>${path}</code>${required}</th>
     <td role="cell">${typeOf(field, side)}</td>

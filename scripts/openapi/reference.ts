@@ -56,25 +56,21 @@ function start(document: Document): Html {
 export TURNPIKE_KEY=sk-…</code></pre>
     <p>
       Every request carries the key as <code>Authorization: Bearer sk-…</code>. Every answer carries an
-      <code>x-request-id</code>.
+      <code>x-request-id</code> and, where the key has limits,
+      <code>x-ratelimit-{limit,remaining,reset}-{requests,tokens}</code>.
     </p>
   </section> `
 }
 
 function section(method: string, path: string, operation: Operation, document: Document): Html {
-  const { operationId, summary, description, parameters, requestBody, responses } = operation
+  const { operationId, summary, description, responses } = operation
   const answer = responses['200']
-  const request = requestBody?.content[json]?.schema
   return html`<section id="${operationId}">
     <h2>${summary}</h2>
     <p class="endpoint"><span class="method">${method}</span> <code>${path}</code></p>
-    ${paragraphs(description)}${(parameters ?? []).map(({ name }) => html`<p><code>{${name}}</code> stands in the path.</p> `)}${
-      request &&
-      html`<h3>Request</h3>
-        ${fieldTable(resolve(request, document), 'request', 'Fields of the JSON body')}`
-    }
+    ${paragraphs(description)} ${requestTables(operation, document)}
     <h3>Example</h3>
-    ${operation['x-codeSamples'].map(({ label, source }, index) => html`<details${{ html: index === 0 ? ' open' : '' }}><summary>${label}</summary><pre tabindex="0"><code>${source}</code></pre></details>\n`)}
+    ${operation['x-codeSamples'].map(example)}
     <h3>Answer</h3>
     ${answer !== undefined && 'content' in answer ? answerTables(answer, document) : undefined}
     <h3>Errors</h3>
@@ -83,6 +79,29 @@ function section(method: string, path: string, operation: Operation, document: D
       document.components.responses,
     )}
   </section> `
+}
+
+function requestTables({ parameters, requestBody }: Operation, document: Document): Html | undefined {
+  const body = requestBody?.content[json]?.schema
+  const tables = [
+    ...(['path', 'header'] as const).flatMap((place) => {
+      const found = parameters.filter((parameter) => parameter.in === place)
+      const properties = found.map(({ name, description, schema }) => [name, { ...schema, description }] as const)
+      const required = found.filter((parameter) => parameter.required).map(({ name }) => name)
+      const fields = { properties: Object.fromEntries(properties), required }
+      return found.length === 0 ? [] : [fieldTable(fields, 'request', place === 'path' ? 'In the path' : 'Headers')]
+    }),
+    ...(body === undefined ? [] : [fieldTable(resolve(body, document), 'request', 'Fields of the JSON body')]),
+  ]
+  return tables.length === 0
+    ? undefined
+    : html`<h3>Request</h3>
+        ${tables}`
+}
+
+function example({ label, source }: Operation['x-codeSamples'][number], index: number): Html {
+  const state = { html: index === 0 ? ' open' : '' }
+  return html`<details${state}><summary>${label}</summary><pre tabindex="0"><code>${source}</code></pre></details>`
 }
 
 function answerTables(answer: Response, document: Document): Html {

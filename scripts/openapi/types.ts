@@ -34,7 +34,7 @@ export type Operation = {
   operationId: string
   summary: string
   description: string
-  parameters?: readonly { name: string; in: string }[]
+  parameters: readonly { name: string; in: string; description: string; required?: true; schema: Schema }[]
   requestBody?: { content: Content }
   responses: Record<string, Response | { $ref: string }>
   'x-codeSamples': readonly { lang: string; label: string; source: string }[]

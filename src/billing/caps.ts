@@ -1,18 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { nano, type Nano } from '../base/money.ts'
+import type { SpendingCap } from '../store/keys.ts'
 import type { CapPeriod } from '../store/schema.ts'
 import type { Billing, Hold, Taken } from './funds.ts'
 
-/** How much a key, or an account, may spend in a period. */
-export type SpendingCap = {
-  readonly of: { readonly kind: 'key' | 'account'; readonly id: string }
-  readonly amount: Nano
-  readonly period: CapPeriod
-}
-
-/** What the books say was spent since a moment. */
-export type SpentSince = (of: SpendingCap['of'], since: number) => Promise<Nano>
+/** What the books say that an account, or one of its keys, has spent since a moment. */
+export type SpentSince = (by: { accountId: string; keyId?: string; since: number }) => Promise<Nano>
 
 type Spending = {
   readonly since: number
@@ -34,10 +28,10 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
 
   async function spendingOf({ of, period }: SpendingCap): Promise<Spending> {
     const since = startOf(period, clock.now())
-    const name = `${of.kind}/${of.id}/${period}`
+    const name = `${of.accountId}/${of.keyId ?? ''}/${period}`
     const known = spendings.get(name)
     if (known !== undefined && known.since === since && clock.monotonic() - known.readAt < readEveryMs) return known
-    const booked = await parts.spentSince(of, since).catch((thrown: unknown) => {
+    const booked = await parts.spentSince({ ...of, since }).catch((thrown: unknown) => {
       // Without the books, what this node knows has to do; without that, nobody may spend.
       if (known !== undefined && known.since === since) return nano(known.spent)
       throw new GatewayError('overloaded', 'Spending caps cannot be checked at the moment.', {

@@ -2,7 +2,7 @@ import type { RequestId } from '../base/ids.ts'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import type { SpendingCap } from './caps.ts'
+import type { SpendingCap } from '../store/keys.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 
 /** Where the numbers of a charge come from. */

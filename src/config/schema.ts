@@ -51,6 +51,12 @@ export const fileSchema = z.strictObject({
   exchange: z.record(z.string().regex(/^[A-Z]{3}$/), z.string()).default({}),
   limits: limits.prefault({}),
   timeouts: timeouts.prefault({}),
+  billing: z
+    .strictObject({
+      mode: z.enum(['leased', 'strict']).default('leased'),
+      sync: z.enum(['interval', 'always']).default('interval'),
+    })
+    .prefault({}),
   trustedProxies: z.array(z.string()).default([]),
   cors: z.strictObject({ origins: z.array(z.string()).default([]) }).prefault({}),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),

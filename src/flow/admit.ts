@@ -92,7 +92,9 @@ const capFieldBytesMax = 32
 
 function noFunds(needed: Nano, { available, cap }: NoFunds, ask: ChatAsk, model: Model): GatewayError {
   const what =
-    cap === undefined ? 'Insufficient balance' : `The ${cap.of.kind}'s spending cap (${cap.period}) is used up`
+    cap === undefined
+      ? 'Insufficient balance'
+      : `The spending cap of this ${cap.of.keyId === undefined ? 'account' : 'key'} (${cap.period}) is used up`
   const input = ask.inputTokensMax + capFieldBytesMax
   const affordable = Math.floor(affordableOutput(available, input, model.prices) / ask.choices)
   const advice =

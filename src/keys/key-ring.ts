@@ -2,8 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { readRevision } from '../store/audit.ts'
-import type { Cap } from '../store/accounts.ts'
-import { keyByDigest, type ApiKey, type KeyAccount } from '../store/keys.ts'
+import { keyByDigest, type ApiKey, type KeyAccount, type SpendingCap } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { KeyLimits, Mode } from '../store/schema.ts'
 import { AuthFailures } from './auth-failures.ts'
@@ -17,11 +16,9 @@ export type Principal = {
   readonly keyId: string
   readonly limits: KeyLimits | null
   /** What the key, and its account, may spend in a period. */
-  readonly caps: readonly PrincipalCap[]
+  readonly caps: readonly SpendingCap[]
   mayUse(model: string): boolean
 }
-
-export type PrincipalCap = Cap & { readonly of: { readonly kind: 'key' | 'account'; readonly id: string } }
 
 type Known = { readonly principal: Principal; readonly expiresAt: number | null }
 
@@ -149,10 +146,10 @@ export class KeyRing {
   }
 }
 
-function capsOf(key: ApiKey, account: KeyAccount): PrincipalCap[] {
-  const caps: PrincipalCap[] = []
-  if (key.cap !== null) caps.push({ ...key.cap, of: { kind: 'key', id: key.id } })
-  if (account.cap !== null) caps.push({ ...account.cap, of: { kind: 'account', id: account.id } })
+function capsOf(key: ApiKey, account: KeyAccount): SpendingCap[] {
+  const caps: SpendingCap[] = []
+  if (key.cap !== null) caps.push({ ...key.cap, of: { accountId: account.id, keyId: key.id } })
+  if (account.cap !== null) caps.push({ ...account.cap, of: { accountId: account.id } })
   return caps
 }
 

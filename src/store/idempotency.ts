@@ -73,9 +73,17 @@ export async function freeAnswer(db: Queries, id: AnswerId, requestId: string): 
  * At the start of a node: what its last process left running. Requests that had reached a vendor are done, since they may
  * have been charged; the others never happened.
  */
-export async function closeAbandoned(store: Store, node: string, sentRequestIds: readonly string[]): Promise<void> {
+export async function closeAbandoned(
+  store: Store,
+  node: string,
+  sentRequestIds: readonly string[] | 'all',
+): Promise<void> {
   await store.transaction(async (tx) => {
     const left = tx.updateTable('idempotency').where('node', '=', node).where('state', '=', 'running')
+    if (sentRequestIds === 'all') {
+      await left.set({ state: 'done', status: 500 }).execute()
+      return
+    }
     for (let i = 0; i < sentRequestIds.length; i += idsPerQuery) {
       const ids = sentRequestIds.slice(i, i + idsPerQuery)
       await left.set({ state: 'done', status: 500 }).where('request_id', 'in', ids).execute()

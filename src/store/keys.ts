@@ -32,6 +32,9 @@ export type KeyAccount = {
   readonly cap: Cap | null
 }
 
+/** How much an account, or one of its keys, may spend in a period. */
+export type SpendingCap = Cap & { readonly of: { readonly accountId: string; readonly keyId?: string } }
+
 export type NewKey = {
   readonly id: string
   readonly accountId: string

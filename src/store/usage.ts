@@ -85,12 +85,13 @@ export async function spentSince(
   db: Queries,
   by: { readonly accountId: string; readonly keyId?: string; readonly since: number },
 ): Promise<Nano> {
-  const { accountId, since } = by
-  const keyId = by.keyId === undefined ? {} : { keyId: by.keyId }
-  const row = await requestsOf(db, { scope: { accountId }, from: since, ...keyId })
+  let query = db
+    .selectFrom('usage_hour')
     .select((eb) => sum(eb.ref('cost')).as('total'))
-    .executeTakeFirstOrThrow()
-  return row.total
+    .where('account_id', '=', by.accountId)
+    .where('hour', '>=', by.since)
+  if (by.keyId !== undefined) query = query.where('key_id', '=', by.keyId)
+  return (await query.executeTakeFirstOrThrow()).total
 }
 
 export type GroupBy = 'hour' | 'day' | 'model' | 'key' | 'account' | 'capability'

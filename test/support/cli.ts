@@ -72,7 +72,9 @@ export function makeCli(): Cli {
       let text = ''
       void collect(child.stdout, (piece) => (text += piece))
       void collect(child.stderr, (piece) => (text += piece))
-      await until(() => text.includes('Try it') || text.includes('no model to try') || child.exitCode !== null)
+      await until(
+        () => text.includes('to see it stream') || text.includes('no model to try') || child.exitCode !== null,
+      )
       const url = /at (http:\S+)\/v1/.exec(text)?.[1]
       if (url === undefined) throw new Error(`the gateway did not start: ${text}`)
       const key = /^ {2}(sk-\S+)$/m.exec(text)?.[1]

@@ -67,6 +67,8 @@ const secret = 'test-secret-test-secret-test-secret'
 export async function startTestGateway(
   options: {
     engine?: 'sqlite' | 'postgres'
+    /** How money is booked; `yaml` must not say it too. */
+    mode?: 'strict' | 'leased'
     yaml?: string
     variables?: Record<string, string>
     databaseUrl?: string
@@ -88,7 +90,11 @@ export async function startTestGateway(
   const { clock, billing } = options
   const gateway = await openGateway({
     environment,
-    file: readConfigFile('test.yaml', options.yaml ?? '', options.variables ?? {}),
+    file: readConfigFile(
+      'test.yaml',
+      `${options.yaml ?? ''}\nbilling: { mode: ${options.mode ?? 'strict'} }\n`,
+      options.variables ?? {},
+    ),
     variables: options.variables ?? {},
     log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
     ...(clock !== undefined && { clock }),
@@ -135,10 +141,12 @@ export async function startTestGateway(
       return { id, key: made, keyId }
     },
     async balance(id = accountId) {
+      await gateway.settleBooks()
       return store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', id).executeTakeFirstOrThrow()
     },
     async assertBooks() {
       await until(() => gateway.openHolds() === 0)
+      await gateway.settleBooks()
       expect(await checkLedger(store)).toEqual([])
       const open = await store.db.selectFrom('hold').select('id').where('state', '=', 'open').execute()
       expect(open).toEqual([])

@@ -30,6 +30,10 @@ export type LeasedOptions = {
 export type LeasedBilling = Billing & {
   /** Whether anything can be admitted: not while the disk is full, nor once this process was fenced off. */
   readonly ready: boolean
+  /** Requests of the last process that had left for a vendor when it ended. */
+  readonly reachedVendors: readonly string[]
+  /** Brings the database up to date with everything that has ended, and gives back what no hold is using. */
+  post(): Promise<void>
   /** Posts everything and gives every lease back. Call it when no hold is open any more. */
   close(): Promise<void>
 }
@@ -133,6 +137,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     get ready() {
       return !isFull && teller.isOpen
     },
+    reachedVendors: owed.filter(({ attempts }) => attempts.length > 0).map(({ request }) => request.id),
     async take(order): Promise<Taken> {
       if (isFull) throw diskFull()
       if (!teller.take(order.accountId, order.amount)) {
@@ -141,6 +146,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       }
       return { kind: 'hold', hold: holdOf(newId('hold'), order) }
     },
+    post: () => teller.settleUp(),
     async close() {
       await teller.close()
       await journal.close()

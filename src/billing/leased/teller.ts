@@ -69,7 +69,7 @@ export class Teller {
     this.#queue = owed.filter(({ holdId }) => !posted.has(holdId))
     for (const { accountId, charge } of this.#queue) this.#leaseOf(accountId).owe(charge)
     this.#state = 'open'
-    await this.#settleUp()
+    await this.settleUp()
     this.#sweepLater()
   }
 
@@ -103,12 +103,12 @@ export class Teller {
   async close(): Promise<void> {
     this.#cancelSweep?.()
     this.#cancelFlush?.()
-    await this.#settleUp()
+    await this.settleUp()
     if (this.#state === 'open') this.#state = 'closed'
   }
 
-  /** Everything posted and every lease given back, or as far as the bank can be reached. */
-  async #settleUp(): Promise<void> {
+  /** Everything posted and every lease given back that no hold is using, or as far as the bank can be reached. */
+  async settleUp(): Promise<void> {
     for (;;) {
       await this.#busy
       const idle = [...this.#leases.values()].every(({ left }) => left === 0n)

@@ -19,7 +19,9 @@ export type OperationDocs = {
     /** Whether the answer says what it cost. */
     readonly metered?: true
   }
-  /** Statuses of errors that this operation can give, beside 405 and 500. */
+  /** Takes an Idempotency-Key. */
+  readonly once?: true
+  /** Statuses of errors that this operation can give, beside 405, 500 and those of an Idempotency-Key. */
   readonly errors: readonly number[]
   readonly samples: Samples
 }
@@ -38,6 +40,7 @@ export const operations = {
       'A stream ends with `data: [DONE]`. A failure before its first byte is an ordinary error; after it, an event with ' +
         'an `error` object is the last one, and what was delivered is billed.',
     ].join('\n\n'),
+    once: true,
     request: { schema: chatRequest, example: ask },
     answer: {
       description: 'The answer; with `stream`, the same as events of `chat.completion.chunk`.',

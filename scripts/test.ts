@@ -1,0 +1,17 @@
+import { spawn } from 'node:child_process'
+import { vendors } from '../src/vendors/index.ts'
+
+/**
+ * `npm test`: a developer's own keys, database or settings must neither be spent nor decide a result. They are taken away
+ * before the tests' process begins, since what a test starts inherits the environment that its process began with.
+ */
+const ours = ['PORT', 'HOST', 'ADMIN_PORT', 'SANDBOX_PORT', 'DATABASE_URL']
+const taken = new Set([...ours, ...[...vendors.values()].flatMap(({ environment }) => environment)])
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !taken.has(name) && !name.startsWith('TURNPIKE_')),
+)
+
+const tests = spawn(process.execPath, ['test', ...process.argv.slice(2)], { env, stdio: 'inherit' })
+tests.on('exit', (code) => {
+  process.exitCode = code ?? 1
+})

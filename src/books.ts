@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { systemTimers, type Clock } from './base/clock.ts'
+import type { Log } from './base/log.ts'
+import { capSpending } from './billing/caps.ts'
+import type { Billing } from './billing/funds.ts'
+import { makeSharedBank } from './billing/leased/bank.ts'
+import { openDisk } from './billing/leased/disk.ts'
+import { openLeasedBilling } from './billing/leased/leased.ts'
+import { startWorkerBank } from './billing/leased/worker-bank.ts'
+import { trackOpenHolds, type TrackedBilling } from './billing/open-holds.ts'
+import { makeStrictBilling } from './billing/strict.ts'
+import { databaseFile, type Environment } from './config/environment.ts'
+import { nodeIdentity } from './config/node-identity.ts'
+import type { FileSettings } from './config/schema.ts'
+import { isUnavailable } from './store/faults.ts'
+import { closeAbandoned } from './store/idempotency.ts'
+import { recoverAll, recoverHolds } from './store/ledger.ts'
+import { openStore, type Store } from './store/open.ts'
+import { claimSingleNode } from './store/single-node.ts'
+import { spentSince } from './store/usage.ts'
+
+/** The database and the way money is booked in it, as the settings ask. */
+export type Books = {
+  readonly store: Store
+  readonly node: string
+  readonly billing: TrackedBilling
+  /** Why nothing can be admitted now, if so. */
+  trouble(): string | undefined
+  /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
+  post(): Promise<void>
+  close(): Promise<void>
+}
+
+export type BooksOptions = {
+  readonly environment: Environment
+  readonly settings: Pick<FileSettings, 'billing'>
+  readonly clock: Clock
+  readonly log: Log
+  /** This process must not go on. */
+  readonly fatal: (why: string, cause: unknown) => void
+  /** In place of what the settings say: the bench counts in memory. */
+  readonly billing?: ((books: { store: Store; node: string; log: Log }) => Billing) | undefined
+}
+
+const reconnectMs = 500
+const recoveryEveryMs = 60_000
+const closeMsMax = 5_000
+
+/** Waits for a database that does not answer yet; throws for one that it cannot use. */
+export async function openBooks(options: BooksOptions): Promise<Books> {
+  const { environment, clock, log } = options
+  const { dataFolder, databaseUrl } = environment
+  // A journal, and a SQLite file, belong to one process at a time.
+  const lock = claimSingleNode(dataFolder)
+  const node = nodeIdentity(dataFolder)
+  const store = await openPatiently(
+    databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl },
+    log,
+  )
+  // On SQLite there is one node: every hold that is open at its start is an orphan of the last process.
+  if (databaseUrl === undefined) await recoverAll(store)
+  const opened = await openBilling({ ...options, store, node })
+  const billing = capSpending(opened.billing, { clock, spentSince: (by) => spentSince(store.db, by) })
+  await closeAbandoned(store, node, opened.reachedVendors)
+
+  const recovery = setInterval(() => void recoverHolds(store, { now: clock.now() }).catch(() => {}), recoveryEveryMs)
+  recovery.unref()
+  return {
+    store,
+    node,
+    billing: trackOpenHolds(billing),
+    trouble: opened.trouble,
+    post: opened.post,
+    async close() {
+      clearInterval(recovery)
+      // A database that is away must not keep a process from ending: what is owed is in the journal.
+      await Promise.race([opened.close(), new Promise((resolve) => setTimeout(resolve, closeMsMax))])
+      await store.close()
+      lock.release()
+    },
+  }
+}
+
+type OpenedBilling = {
+  readonly billing: Billing
+  /** Requests of the last process that vendors may have charged for; `all` where nobody knows. */
+  readonly reachedVendors: readonly string[] | 'all'
+  trouble(): string | undefined
+  post(): Promise<void>
+  close(): Promise<void>
+}
+
+async function openBilling(options: BooksOptions & { store: Store; node: string }): Promise<OpenedBilling> {
+  const { environment, settings, store, node, log, clock, fatal } = options
+  const { mode, sync } = settings.billing
+  const immediate =
+    options.billing?.({ store, node, log }) ?? (mode === 'strict' ? makeStrictBilling(options) : undefined)
+  if (immediate !== undefined) {
+    const nothing = () => Promise.resolve()
+    return { billing: immediate, reachedVendors: 'all', trouble: () => undefined, post: nothing, close: nothing }
+  }
+  const { databaseUrl, dataFolder } = environment
+  const bank =
+    databaseUrl === undefined ? await startWorkerBank(databaseFile(environment)) : makeSharedBank(store, databaseUrl)
+  const disk = openDisk(join(dataFolder, 'journal'))
+  const leased = await openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
+  return {
+    billing: leased,
+    reachedVendors: leased.reachedVendors,
+    trouble: () => (leased.ready ? undefined : 'nothing new can be recorded'),
+    post: () => leased.post(),
+    close: () => leased.close(),
+  }
+}
+
+/** A database that is not up yet is waited for; anything else that is wrong with it is not. */
+async function openPatiently(where: { url: string } | { file: string }, log: Log): Promise<Store> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await openStore(where)
+    } catch (thrown) {
+      if (!('url' in where) || !isUnavailable(thrown)) throw thrown
+      if (tries === 0) log.warn({}, 'the database does not answer yet; waiting for it')
+      await new Promise((resolve) => setTimeout(resolve, reconnectMs))
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/** Thrown through the code of a process at the moment it dies, so that nothing after that moment runs. */
+export class Killed extends Error {
+  constructor() {
+    super('this process is dead')
+    this.name = 'Killed'
+  }
+}
+
+/** One process of a node, from its start to its end. What it does to the outside after its end does not happen. */
+export class Life {
+  readonly name: string
+  isAlive = true
+  /** Another process has taken this node over: this one is a zombie, whether it knows or not. */
+  isReplaced = false
+  readonly #onDeath: (() => void)[] = []
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  onDeath(run: () => void): void {
+    this.#onDeath.push(run)
+  }
+
+  end(): void {
+    if (!this.isAlive) return
+    this.isAlive = false
+    for (const run of this.#onDeath) run()
+  }
+}
