@@ -4,7 +4,7 @@ import { newRequestId } from '../../src/base/ids.ts'
 import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
 import { errorNotes } from '../../src/http/openapi/error-notes.ts'
 import { operations, type OperationDocs } from '../../src/http/openapi/operations.ts'
-import type { Route } from '../../src/http/route.ts'
+import type { Route } from '../../src/http/routes.ts'
 import {
   chatCompletion,
   chatCompletionChunk,

@@ -4,9 +4,9 @@ import { formatDollars } from '../base/money.ts'
 import type { ChatCodec } from '../capabilities/chat.ts'
 import { run, type Parts } from '../flow/run.ts'
 import type { Received } from '../flow/stages.ts'
-import { bearerOf } from './credential.ts'
-import { readJsonBody } from './read-body.ts'
-import type { Visit } from './route.ts'
+import { bearerOf } from '../edge/credential.ts'
+import { readJsonBody } from '../edge/read-body.ts'
+import type { Visit } from '../edge/route.ts'
 
 /** Puts a chat request on the line and its answer on the socket. */
 export function serveChat(

@@ -2,8 +2,8 @@ import type { Capability } from '../capabilities/capability.ts'
 import type { Model } from '../catalogue/model.ts'
 import { findModel } from '../flow/admit.ts'
 import type { KeyRing, Principal } from '../keys/key-ring.ts'
-import { bearerOf } from './credential.ts'
-import type { Visit } from './route.ts'
+import { bearerOf } from '../edge/credential.ts'
+import type { Visit } from '../edge/route.ts'
 
 type ModelParts = { keyRing: KeyRing; models: () => ReadonlyMap<string, Model> }
 

@@ -9,7 +9,11 @@ import { serveChat } from './chat.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
 import { serveModel, serveModelList } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
-import type { Route } from './route.ts'
+import type { Route as EdgeRoute } from '../edge/route.ts'
+import type { OperationId } from './openapi/operations.ts'
+
+/** A line of the route table, with what the contract says about it; a route without is not part of the contract. */
+export type Route = EdgeRoute & { readonly docs?: OperationId }
 
 export type RouteParts = {
   readonly line: Parts

@@ -62,7 +62,7 @@ export class SimulatedDisk {
       let content = file.durable
       for (const [at, { position, bytes }] of file.unsynced.entries()) {
         if (style === 'sectors') {
-          for (let from = 0; from < bytes.length; ) {
+          for (let from = 0; from < bytes.length;) {
             const end = Math.min(bytes.length, from + sectorBytes - ((position + from) % sectorBytes))
             if (random.chance(0.7)) content = overwrite(content, position + from, bytes.subarray(from, end))
             from = end

@@ -11,6 +11,7 @@ export const levels = {
   config: 2,
   media: 2,
   wire: 2,
+  edge: 2,
   vendors: 3,
   catalogue: 3,
   store: 3,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Visit } from '../route.ts'
+import type { Visit } from '../../edge/route.ts'
 
 type Page = { readonly body: string; readonly headers: Readonly<Record<string, string>> }
 

@@ -1,7 +1,6 @@
 import type { RequestId } from '../base/ids.ts'
 import type { Connection } from '../base/listen.ts'
 import type { WriteError } from '../capabilities/errors.ts'
-import type { OperationId } from './openapi/operations.ts'
 
 /** One request as the edge has it, before any stage of the line. */
 export type Visit = {
@@ -22,11 +21,9 @@ export type Visit = {
  * test walks the table with and without a key.
  */
 export type Route = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
-  readonly auth: 'key' | 'open'
+  readonly auth: 'key' | 'admin' | 'open'
   readonly writeError: WriteError
-  /** What the contract says about it; a route without is not part of the contract. */
-  readonly docs?: OperationId
   readonly serve: (visit: Visit) => Promise<Response> | Response
 }
