@@ -3,7 +3,7 @@ import { formatDollars, nano, parseDollars } from '../../src/base/money.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lines, sendRaw } from '../support/raw-socket.ts'
-import { attemptsOf, booked, holdsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
 
 /** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change. */
@@ -23,10 +23,21 @@ models:
 // A cold start of PostgreSQL on a busy machine.
 const startTimeoutMs = 60_000
 
-describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
+/** What `dear` costs at the most: a token for every byte of the body, and every candidate as long as it may be. */
+function mostFor(body: Record<string, unknown>): bigint {
+  const { n = 1, max_tokens: cap = 4_000 } = body as { n?: number; max_tokens?: number }
+  return BigInt(JSON.stringify(body).length) * 1_000n + BigInt(n * cap) * 10_000n
+}
+
+describe.each([
+  ['SQLite', 'sqlite', 'leased'],
+  ['SQLite, booked at once', 'sqlite', 'strict'],
+  ['PostgreSQL', 'postgres', 'leased'],
+  ['PostgreSQL, booked at once', 'postgres', 'strict'],
+] as const)('money on %s', (_name, engine, mode) => {
   let gateway: TestGateway
   beforeAll(async () => {
-    gateway = await startTestGateway({ engine, yaml: models() })
+    gateway = await startTestGateway({ engine, mode, yaml: models() })
   }, startTimeoutMs)
   afterEach(() => gateway.assertBooks())
   afterAll(() => gateway.close())
@@ -52,15 +63,7 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
   async function customer(dollars = '10') {
     const account = await gateway.account({ dollars })
     const charged = async () => nano((parseDollars(dollars) ?? 0n) - (await gateway.balance(account.id)).posted)
-    return {
-      ...account,
-      charged,
-      async hold() {
-        const hold = (await holdsOf(gateway, account.id)).at(-1)
-        if (hold === undefined) throw new Error('nothing was ever held')
-        return hold.amount
-      },
-    }
+    return { ...account, charged }
   }
 
   describe('a balance is spent to its end and no further', () => {
@@ -76,11 +79,13 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
           'Content-Type: application/json',
           `Content-Length: ${body.length}`,
         ) + body
+      const account = () =>
+        gateway.store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', id).executeTakeFirstOrThrow()
       let lowest = 0n
       let isOver = false
       const watch = (async () => {
         while (!isOver) {
-          const { posted, held } = await gateway.balance(id)
+          const { posted, held } = await account()
           if (posted - held < lowest) lowest = posted - held
           // SQLite answers without waiting: without a turn of the loop nobody else would get one.
           await new Promise((resolve) => setImmediate(resolve))
@@ -182,7 +187,6 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
         expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, basis: 'policy_zero' })
       }
       expect(await charged()).toBe(nano(0n))
-      expect((await holdsOf(gateway, (await gateway.account()).id)).length).toBe(0)
     })
 
     test('what the vendor took for it stands on its bill under our attempt, not on the customer’s', async () => {
@@ -204,13 +208,14 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
       ['a vendor that does not count', 'sandbox:nousage', false],
     ])('%s is estimated: more than nothing, no more than was held, and near what the vendor bills', async (...row) => {
       const [, words, stream] = row
-      const { key, charged, hold } = await customer()
-      const response = await chat(dear(`Tell me something. sandbox:tokens=200 ${words}`, { stream }), key)
+      const { key, charged } = await customer()
+      const body = dear(`Tell me something. sandbox:tokens=200 ${words}`, { stream })
+      const response = await chat(body, key)
       await response.text()
       const record = await recordOf(gateway, response)
       expect(record.basis).toBe('estimated')
       expect(record.cost).toBeGreaterThan(0n)
-      expect(record.cost).toBeLessThanOrEqual(await hold())
+      expect(record.cost).toBeLessThanOrEqual(mostFor(body))
       expect(await charged()).toBe(record.cost)
       const [line] = await billedFor(response)
       const ratio = Number(formatDollars(record.cost)) / Number(line?.cost)
@@ -229,13 +234,14 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
 
   describe('a number that cannot be', () => {
     test('beyond what was asked for: the customer pays the hold, the rest is our loss', async () => {
-      const { key, charged, hold, id } = await customer('0.05')
+      const { key, charged, id } = await customer('0.05')
       const before = await booked(gateway, 'platform:loss')
-      const response = await chat(dear('Hi sandbox:usage=1100', { max_tokens: 1000 }), key)
+      const body = dear('Hi sandbox:usage=1100', { max_tokens: 1000 })
+      const response = await chat(body, key)
       expect(response.status).toBe(200)
       const record = await recordOf(gateway, response)
-      expect(record.cost).toBe(await hold())
-      expect(await charged()).toBe(await hold())
+      expect(record.cost).toBe(nano(mostFor(body)))
+      expect(await charged()).toBe(record.cost)
       // A hundred tokens too many at ten micro-dollars, less what the input was overestimated by.
       const loss = before - (await booked(gateway, 'platform:loss'))
       expect(Number(loss)).toBeWithin(800_000, 1_000_001)
@@ -244,14 +250,15 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
     })
 
     test.each(['sandbox:usage=-5', 'sandbox:usage=1000000000'])('%s', async (words) => {
-      const { key, hold, id } = await customer('0.05')
+      const { key, id } = await customer('0.05')
       for (const stream of [false, true]) {
-        const response = await chat(dear(`Hi ${words}`, { stream, max_tokens: 1000 }), key)
+        const body = dear(`Hi ${words}`, { stream, max_tokens: 1000 })
+        const response = await chat(body, key)
         expect(response.status).toBe(200)
         await response.text()
         const record = await recordOf(gateway, response)
         expect(record.cost).toBeGreaterThan(0n)
-        expect(record.cost).toBeLessThanOrEqual(await hold())
+        expect(record.cost).toBeLessThanOrEqual(mostFor(body))
       }
       expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
     })
@@ -281,14 +288,14 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
     }
 
     test('in the middle pays for what was read, not for what was held', async () => {
-      const { key, id, hold, charged } = await customer()
+      const { key, id, charged } = await customer()
       await leaveAfter(5, 'A long story. sandbox:endless sandbox:pace=3', key)
       await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
       const record = await lastRequestOf(gateway, id)
       expect(record).toMatchObject({ status: 499, basis: 'estimated' })
       expect(await charged()).toBe(record?.cost ?? nano(-1n))
       expect(record?.cost).toBeGreaterThan(0n)
-      expect(record?.cost).toBeLessThan((await hold()) / 4n)
+      expect(record?.cost).toBeLessThan(mostFor({}) / 4n)
     })
 
     test('before the first byte pays nothing', async () => {
@@ -305,9 +312,12 @@ describe.each(['sqlite', 'postgres'] as const)('money on %s', (engine) => {
       await Promise.all(
         Array.from({ length: 24 }, (_, index) => leaveAfter((index % 6) + 1, 'Hello. sandbox:pace=1', key)),
       )
-      await until(async () => (await holdsOf(gateway, id)).every(({ state }) => state !== 'open'))
-      expect(await holdsOf(gateway, id)).toHaveLength(24)
-      expect((await gateway.balance(id)).held).toBe(nano(0n))
+      await until(() => gateway.openHolds() === 0)
+      const { posted, held } = await gateway.balance(id)
+      expect(held).toBe(nano(0n))
+      const records = await gateway.store.db.selectFrom('request').select('cost').where('account_id', '=', id).execute()
+      expect(records).toHaveLength(24)
+      expect(posted).toBe(nano(10_000_000_000n - records.reduce((sum, { cost }) => sum + cost, 0n)))
     })
   })
 

@@ -2,30 +2,37 @@ import { nano, type Nano } from '../../src/base/money.ts'
 import type { TestGateway } from './gateway.ts'
 
 /** What the ledger keeps of one request, found by the id its answer carried. */
-export async function recordOf({ store }: TestGateway, answer: Response | string) {
-  const id = typeof answer === 'string' ? answer : (answer.headers.get('x-request-id') ?? '')
-  return store.db.selectFrom('request').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+export async function recordOf(gateway: TestGateway, answer: Response | string) {
+  await gateway.settleBooks()
+  return gateway.store.db.selectFrom('request').selectAll().where('id', '=', idOf(answer)).executeTakeFirstOrThrow()
 }
 
-export async function attemptsOf({ store }: TestGateway, answer: Response | string) {
-  const id = typeof answer === 'string' ? answer : (answer.headers.get('x-request-id') ?? '')
-  return store.db.selectFrom('attempt').selectAll().where('request_id', '=', id).orderBy('created_at').execute()
+export async function attemptsOf(gateway: TestGateway, answer: Response | string) {
+  await gateway.settleBooks()
+  const attempts = gateway.store.db.selectFrom('attempt').selectAll().where('request_id', '=', idOf(answer))
+  return attempts.orderBy('created_at').execute()
 }
 
-/** The holds of one account, oldest first. */
+function idOf(answer: Response | string): string {
+  return typeof answer === 'string' ? answer : (answer.headers.get('x-request-id') ?? '')
+}
+
+/** The holds of one account, oldest first; only where books are strict: leased ones keep theirs in a journal. */
 export async function holdsOf({ store }: TestGateway, accountId: string) {
   return store.db.selectFrom('hold').selectAll().where('account_id', '=', accountId).orderBy('created_at').execute()
 }
 
 /** All that stands in the books under a name such as `platform:loss`. */
-export async function booked({ store }: TestGateway, account: string): Promise<Nano> {
-  const rows = await store.db.selectFrom('entry').select('amount').where('account', '=', account).execute()
+export async function booked(gateway: TestGateway, account: string): Promise<Nano> {
+  await gateway.settleBooks()
+  const rows = await gateway.store.db.selectFrom('entry').select('amount').where('account', '=', account).execute()
   return nano(rows.reduce((sum, { amount }) => sum + amount, 0n))
 }
 
 /** The newest request of an account, for where the client never saw an answer to take the id from. */
-export async function lastRequestOf({ store }: TestGateway, accountId: string) {
-  return store.db
+export async function lastRequestOf(gateway: TestGateway, accountId: string) {
+  await gateway.settleBooks()
+  return gateway.store.db
     .selectFrom('request')
     .selectAll()
     .where('account_id', '=', accountId)

@@ -10,17 +10,23 @@ export async function refusedForFree<T>(
   send: () => Promise<T>,
   vendorCalls: () => number | Promise<number> = async () => (await gateway.calls()).length,
 ): Promise<T> {
-  await until(() => gateway.openHolds() === 0)
+  await settled(gateway)
   const before = { calls: await vendorCalls(), ...(await books(gateway)) }
   const answer = await send()
-  await until(() => gateway.openHolds() === 0)
+  await settled(gateway)
   expect({ calls: await vendorCalls(), ...(await books(gateway)) }).toEqual(before)
   return answer
 }
 
+async function settled(gateway: TestGateway): Promise<void> {
+  await until(() => gateway.openHolds() === 0)
+  await gateway.settleBooks()
+}
+
 async function books({ store }: TestGateway) {
-  const accounts = await store.db.selectFrom('account').select(['id', 'posted', 'held']).orderBy('id').execute()
+  const accounts = await store.db.selectFrom('account').select(['id', 'posted']).orderBy('id').execute()
+  const holds = await store.db.selectFrom('hold').select('id').where('state', '=', 'open').execute()
   const postings = await store.db.selectFrom('txn').select('id').execute()
-  expect(accounts.filter(({ held }) => held !== 0n)).toEqual([])
+  expect(holds).toEqual([])
   return { accounts, postings: postings.length }
 }
