@@ -1,5 +1,14 @@
 import { nano, pico, toNano, type Nano, type Pico } from '../base/money.ts'
-import { units, type Counts, type PriceList, type Rates, type Unit } from '../capabilities/usage.ts'
+import {
+  units,
+  type Counts,
+  type ImagesUsed,
+  type PriceList,
+  type Rates,
+  type Unit,
+  type Usage,
+  type VideoUsed,
+} from '../capabilities/usage.ts'
 
 /** Where a unit has no rate of its own, vendors charge it as this one. */
 const chargedAs: { readonly [U in Unit]?: Unit } = {
@@ -15,15 +24,31 @@ const chargedAs: { readonly [U in Unit]?: Unit } = {
 const inputUnits = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput'] as const
 const outputUnits = ['output', 'imageOutput', 'audioOutput'] as const
 
-/** Units at their rates, summed in pico-dollars and rounded once. */
-export function priceOf(counts: Counts, prices: PriceList): Nano {
-  const rates = ratesFor(counts, prices)
+/** Everything used at its rate, summed in pico-dollars and rounded once. */
+export function priceOf(usage: Usage, prices: PriceList): Nano {
+  const rates = ratesFor(usage, prices)
   let sum = 0n
   for (const unit of units) {
-    const quantity = counts[unit]
+    const quantity = usage[unit]
     if (quantity !== undefined && quantity > 0) sum += BigInt(quantity) * rateOf(unit, rates)
   }
+  if (usage.images !== undefined) sum += BigInt(usage.images.count) * imageRate(usage.images, prices)
+  if (usage.video !== undefined) sum += BigInt(usage.video.seconds) * secondRate(usage.video, prices)
   return toNano(pico(sum))
+}
+
+/** By size and quality, by size, or one price for all; what has none is not for sale and must not have got here. */
+function imageRate({ size = '', quality = '' }: ImagesUsed, { perImage }: PriceList): bigint {
+  const rate = perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']
+  if (rate === undefined) throw new Error(`an image of ${size} in ${quality} has no price`)
+  return rate
+}
+
+/** By resolution and sound, by resolution, or one price for all. */
+function secondRate({ resolution, sound = false }: VideoUsed, { perSecond }: PriceList): bigint {
+  const rate = perSecond[`${resolution}/${sound ? 'sound' : 'silent'}`] ?? perSecond[resolution] ?? perSecond['default']
+  if (rate === undefined) throw new Error(`a second of ${resolution} has no price`)
+  return rate
 }
 
 /** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */

@@ -23,8 +23,18 @@ export type Unit = (typeof units)[number]
 
 export type Counts = { readonly [U in Unit]?: number }
 
+/** Pictures of one size and quality, priced by the piece. */
+export type ImagesUsed = { readonly count: number; readonly size?: string; readonly quality?: string }
+
+/** Moving pictures, priced by the second. */
+export type VideoUsed = { readonly seconds: number; readonly resolution: string; readonly sound?: boolean }
+
 /** What one answer used. `reasoning` is shown to customers and never priced: it is part of `output`. */
-export type Usage = Counts & { readonly reasoning?: number }
+export type Usage = Counts & {
+  readonly reasoning?: number
+  readonly images?: ImagesUsed
+  readonly video?: VideoUsed
+}
 
 /** Pico-dollars for one of each unit. A unit without a rate cannot be sold. */
 export type Rates = { readonly [U in Unit]?: Pico }

@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import { nano, type Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
-import type { Usage } from '../capabilities/usage.ts'
+import type { Unit, Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord, RequestRecord } from './requests.ts'
 import type { Tx, UsageHourTable } from './schema.ts'
 import { foldsWrites } from './together.ts'
@@ -56,11 +56,11 @@ export const unitColumns = {
   videoToken: 'video_token',
   webSearch: 'web_search',
   reasoning: 'reasoning',
-} as const satisfies { readonly [U in Exclude<keyof Usage, 'request'>]: keyof UsageHourTable }
+} as const satisfies { readonly [U in Exclude<Unit, 'request'> | 'reasoning']: keyof UsageHourTable }
 
 const hourMs = 3_600_000
 const identity = ['hour', 'account_id', 'key_id', 'model', 'capability', 'vendor'] as const
-const summed = ['requests', 'cost', 'vendor_cost', ...Object.values(unitColumns)] as const
+const summed = ['requests', 'cost', 'vendor_cost', 'images', 'video_seconds', ...Object.values(unitColumns)] as const
 const columns = [...identity, ...summed]
 
 /** Adds requests to the sums of their hours, in the transaction that books them: a report never differs from the books. */
@@ -82,6 +82,8 @@ function sumByHour(used: readonly Used[]): UsageHourTable[] {
     for (const unit of Object.keys(unitColumns) as (keyof typeof unitColumns)[]) {
       sum[unitColumns[unit]] += one.usage?.[unit] ?? 0
     }
+    sum.images += one.usage?.images?.count ?? 0
+    sum.video_seconds += one.usage?.video?.seconds ?? 0
     sums.set(id, sum)
   }
   // In one order everywhere: two nodes that add to the same rows must not wait for each other.
@@ -99,6 +101,8 @@ function emptyRow(one: Used, hour: number): UsageHourTable {
     capability: one.capability,
     vendor: one.vendor,
     requests: 0,
+    images: 0,
+    video_seconds: 0,
     cost: nano(0n),
     vendor_cost: nano(0n),
   }

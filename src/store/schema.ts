@@ -152,6 +152,8 @@ export type UsageHourTable = {
   requests: number
   cost: Nano
   vendor_cost: Nano
+  images: number
+  video_seconds: number
   input: number
   cached_input: number
   cache_write: number
@@ -315,6 +317,8 @@ export const columnKinds = {
     requests: 'number',
     cost: 'money',
     vendor_cost: 'money',
+    images: 'number',
+    video_seconds: 'number',
     input: 'number',
     cached_input: 'number',
     cache_write: 'number',

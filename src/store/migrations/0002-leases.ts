@@ -43,7 +43,7 @@ export function leases(): Migration {
   }
 }
 
-const sums = ['requests', 'cost', 'vendor_cost'] as const
+const sums = ['requests', 'cost', 'vendor_cost', 'images', 'video_seconds'] as const
 const countedUnits = [
   'input',
   'cached_input',
