@@ -76,7 +76,8 @@ eachEngine('usage', (open) => {
   test('tells what was spent, and what vendors were asked', async () => {
     const store = await open()
     await history(store)
-    expect(await spentSince(store.db, { accountId, since: monday + 2 })).toBe(nano(50n))
+    expect(await spentSince(store.db, { accountId, since: monday })).toBe(nano(60n))
+    expect(await spentSince(store.db, { accountId, since: monday + day })).toBe(nano(30n))
     expect(await spentSince(store.db, { accountId, keyId: 'key_b', since: 0 })).toBe(nano(20n))
     expect(await spentSince(store.db, { accountId: 'acc_x', since: 0 })).toBe(nano(0n))
     expect(await sumVendors(store, { from: monday, to: monday + day })).toEqual([

@@ -80,7 +80,7 @@ export async function requestById(
   return { request: toRequest(row), attempts: attempts.map(toAttempt) }
 }
 
-/** What was charged since a time, for spending caps. Open holds are not in it. */
+/** What was charged since the start of an hour, for spending caps. Open holds are not in it. */
 export async function spentSince(
   db: Queries,
   by: { readonly accountId: string; readonly keyId?: string; readonly since: number },
