@@ -81,6 +81,27 @@ keys
   .addOption(jsonOption())
   .action(async (id, options) => (await import('./commands/keys.ts')).revoke(id, options))
 
+program
+  .command('reconcile')
+  .description("check the books against themselves and against a vendor's bill; exit 0 clean, 2 open items, 1 broken")
+  .option('--since <when>', 'what was recorded before is not expected on the bill, such as 2027-01-31')
+  .option('--bill <url>', "a bill in the simulators' form (/__bill)")
+  .option('--vendor-export <file>', 'a bill as CSV: ref,cost[,model][,input][,cachedInput][,output][,time]')
+  .option('--vendor <id>', 'whose bill it is, where its lines do not tell')
+  .addOption(new Option('--repair <how>', 'say what would be booked, or book it').choices(['dry', 'apply']))
+  .addOption(configOption())
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./commands/reconcile.ts')).reconcile(options))
+
+const ledger = program.command('ledger').description('the books')
+ledger
+  .command('reclaim')
+  .description('give back what a node has leased whose disk is gone')
+  .requiredOption('--node <id>', 'as turnpike reconcile shows it')
+  .option('--confirm', 'it cannot be started again')
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./commands/ledger.ts')).reclaim(options))
+
 try {
   await program.parseAsync()
 } catch (thrown) {

@@ -4,6 +4,7 @@ import { newRequestId } from '../../src/base/ids.ts'
 import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
 import { errorNotes } from '../../src/http/openapi/error-notes.ts'
 import { operations, type OperationDocs } from '../../src/http/openapi/operations.ts'
+import { balance, usageReport } from '../../src/http/openapi/usage-schema.ts'
 import type { Route } from '../../src/http/routes.ts'
 import {
   chatCompletion,
@@ -40,6 +41,8 @@ export function makeDocument(routes: readonly Route[]): Document {
         Usage: usage,
         Model: model,
         ModelList: modelList,
+        UsageReport: usageReport,
+        Balance: balance,
         Error: errorBody,
       },
       headers: {
@@ -69,7 +72,11 @@ function describePath(route: Route) {
     summary: docs.summary,
     description: docs.description,
     ...(route.auth === 'open' && { security: [] }),
-    parameters: [...(route.path.includes('{id}') ? [idParameter] : []), ...(docs.once ? [onceParameter] : [])],
+    parameters: [
+      ...(route.path.includes('{id}') ? [idParameter] : []),
+      ...(docs.query ?? []).map((parameter) => ({ ...parameter, in: 'query' as const })),
+      ...(docs.once ? [onceParameter] : []),
+    ],
     ...(request !== undefined && {
       requestBody: { required: true, content: { [json]: { schema: request.schema, example: request.example } } },
     }),

@@ -81,15 +81,17 @@ function section(method: string, path: string, operation: Operation, document: D
   </section> `
 }
 
+const captions = { path: 'In the path', query: 'In the query', header: 'Headers' } as const
+
 function requestTables({ parameters, requestBody }: Operation, document: Document): Html | undefined {
   const body = requestBody?.content[json]?.schema
   const tables = [
-    ...(['path', 'header'] as const).flatMap((place) => {
+    ...(['path', 'query', 'header'] as const).flatMap((place) => {
       const found = parameters.filter((parameter) => parameter.in === place)
       const properties = found.map(({ name, description, schema }) => [name, { ...schema, description }] as const)
       const required = found.filter((parameter) => parameter.required).map(({ name }) => name)
       const fields = { properties: Object.fromEntries(properties), required }
-      return found.length === 0 ? [] : [fieldTable(fields, 'request', place === 'path' ? 'In the path' : 'Headers')]
+      return found.length === 0 ? [] : [fieldTable(fields, 'request', captions[place])]
     }),
     ...(body === undefined ? [] : [fieldTable(resolve(body, document), 'request', 'Fields of the JSON body')]),
   ]

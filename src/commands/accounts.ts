@@ -1,30 +1,28 @@
+import { creditMax, nameRule, readName } from '../admin/fields.ts'
+import { showAccount } from '../admin/show.ts'
 import { newId } from '../base/ids.ts'
-import { formatDollars, nano, parseDollars, zeroNano, type Nano } from '../base/money.ts'
+import { formatDollars, parseDollars, zeroNano, type Nano } from '../base/money.ts'
 import {
   available,
   createAccount,
   credit,
+  creditSourceIn,
   findAccount,
   listAccounts,
   type Account,
-  type CreditSource,
 } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
-import { quoted, say, sayJson, sheet, showTime, table, unixSeconds, type Column } from './output.ts'
+import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
 const actor = 'cli'
-const nameCharactersMax = 100
-// A slip of the finger should not be a balance; and 64 bits hold some 9 billion dollars of nanos.
-const creditMax = nano(1_000_000n * 1_000_000_000n)
-const creditMin = nano(-1_000_000n * 1_000_000_000n)
 
 /** `turnpike accounts create` */
 export async function create(options: Options & { name: string; credit?: string; unlimited?: boolean }): Promise<void> {
-  const name = readName(options.name)
+  const name = nameFrom(options.name)
   const amount = options.credit === undefined ? zeroNano : readAmount(options.credit)
   if (amount < 0n) throw new Error('a new account has nothing to take away: --credit must not be negative')
   await withInstallation(options, async ({ store, mode }) => {
@@ -34,10 +32,10 @@ export async function create(options: Options & { name: string; credit?: string;
       mode,
       actor,
       unlimited: options.unlimited ?? false,
-      credit: { amount, source: sourceIn(mode) },
+      credit: { amount, source: creditSourceIn(mode) },
     })
     if (made.outcome === 'name-taken') throw new Error(`there is an account "${name}" in ${mode} mode already`)
-    if (options.json) return sayJson(show(made.account))
+    if (options.json) return sayJson(showAccount(made.account))
     say(describe(made.account))
     say()
     say(`Make a key for it with: npx turnpike keys create --account ${quoted(name)}`)
@@ -48,7 +46,7 @@ export async function create(options: Options & { name: string; credit?: string;
 export async function list(options: Options): Promise<void> {
   await withInstallation(options, async ({ store, mode }) => {
     const accounts = await allAccounts(store, mode)
-    if (options.json) return sayJson({ data: accounts.map(show) })
+    if (options.json) return sayJson({ data: accounts.map(showAccount) })
     if (accounts.length === 0) return say(`There is no account in ${mode} mode yet.`)
     say(table(columns, accounts))
   })
@@ -67,14 +65,14 @@ export async function addCredit(
     const outcome = await credit(store, {
       accountId: account.id,
       amount,
-      source: sourceIn(account.mode),
+      source: creditSourceIn(account.mode),
       actor,
       ...(options.note !== undefined && { note: options.note }),
     })
     switch (outcome.outcome) {
       case 'credited':
       case 'repeated':
-        return options.json ? sayJson(show(outcome.account)) : say(describe(outcome.account))
+        return options.json ? sayJson(showAccount(outcome.account)) : say(describe(outcome.account))
       case 'below-zero':
         throw new Error(`only $${formatDollars(outcome.available)} can be taken from "${account.name}"`)
       case 'absent':
@@ -130,39 +128,17 @@ function state({ enabled, unlimited }: Account): string {
   return [enabled ? 'enabled' : 'disabled', ...(unlimited ? ['unlimited'] : [])].join(', ')
 }
 
-/** As the operator's API shows it. */
-function show(account: Account) {
-  return {
-    id: account.id,
-    name: account.name,
-    mode: account.mode,
-    balance: formatDollars(account.posted),
-    held: formatDollars(account.held),
-    unlimited: account.unlimited,
-    enabled: account.enabled,
-    cap: account.cap === null ? null : { amount: formatDollars(account.cap.amount), period: account.cap.period },
-    created_at: unixSeconds(account.createdAt),
-  }
-}
-
-/** Play money is given away; real money was paid in. */
-function sourceIn(mode: Mode): CreditSource {
-  return mode === 'sandbox' ? 'promo' : 'cash:manual'
-}
-
 function readAmount(text: string): Nano {
   const amount = parseDollars(text)
   if (amount === undefined) {
     throw new Error(`"${text}" is no amount: write decimal dollars with up to nine decimals, such as 10 or -0.25`)
   }
-  if (amount > creditMax || amount < creditMin) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
+  if (amount > creditMax || amount < -creditMax) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
   return amount
 }
 
-function readName(text: string): string {
-  const name = text.trim()
-  if (name === '' || name.length > nameCharactersMax || /\p{Cc}/u.test(name)) {
-    throw new Error(`a name has 1 to ${nameCharactersMax} characters, and no control characters`)
-  }
+function nameFrom(text: string): string {
+  const name = readName(text)
+  if (name === undefined) throw new Error(`a name has ${nameRule}`)
   return name
 }

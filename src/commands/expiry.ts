@@ -1,9 +1,10 @@
+import { parseMoment } from '../base/moment.ts'
+
 const hourMs = 3_600_000
 const unitMs = { h: hourMs, d: 24 * hourMs, w: 7 * 24 * hourMs } as const
 const yearsMax = 100
 
 const duration = /^(\d{1,6})([hdw])$/
-const isoDate = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
 /** `30d`, `12h`, `2w` from now, or a date: a day begins at midnight UTC, a time says its zone. */
 export function readExpiry(text: string, now: number): number {
@@ -20,11 +21,7 @@ export function readExpiry(text: string, now: number): number {
 function momentOf(text: string, now: number): number | undefined {
   const [, count, unit] = duration.exec(text) ?? []
   if (count !== undefined && isUnit(unit)) return now + Number(count) * unitMs[unit]
-  if (!isoDate.test(text)) return undefined
-  const at = Date.parse(text)
-  // Date.parse takes the 30th of February for the 2nd of March.
-  const isReal = !Number.isNaN(at) && new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10))
-  return isReal ? at : undefined
+  return parseMoment(text)
 }
 
 function isUnit(text: string | undefined): text is keyof typeof unitMs {

@@ -1,3 +1,4 @@
+import { keyState, showKey } from '../admin/show.ts'
 import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
 import { allows } from '../keys/scope.ts'
@@ -7,7 +8,7 @@ import type { Scope } from '../store/schema.ts'
 import { accountNamed, allAccounts } from './accounts.ts'
 import { readExpiry } from './expiry.ts'
 import { secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
-import { say, sayJson, sheet, showTime, table, unixSeconds, warn, type Column } from './output.ts'
+import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
@@ -93,18 +94,12 @@ const columns: readonly Column<Row>[] = [
   { name: 'ACCOUNT', show: ({ account }) => account },
   { name: 'NAME', show: ({ key }) => key.name || '-' },
   { name: 'KEY', show: ({ key }) => `sk-…${key.hint}` },
-  { name: 'STATE', show: ({ key }) => state(key) },
+  { name: 'STATE', show: ({ key }) => keyState(key, Date.now()) },
   { name: 'MODELS', show: scope },
   { name: 'EXPIRES', show: expiry },
   { name: 'CREATED', show: ({ key }) => showTime(key.createdAt) },
   { name: 'ID', show: ({ key }) => key.id },
 ]
-
-function state({ revokedAt, enabled, expiresAt }: ApiKey): string {
-  if (revokedAt !== null) return 'revoked'
-  if (!enabled) return 'disabled'
-  return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'enabled'
-}
 
 function scope({ key }: Row): string {
   return key.models === null ? 'all' : key.models.join(', ')
@@ -115,17 +110,7 @@ function expiry({ key }: Row): string {
 }
 
 function show({ key, account }: Row) {
-  return {
-    id: key.id,
-    account,
-    account_id: key.accountId,
-    name: key.name,
-    hint: key.hint,
-    models: key.models,
-    state: state(key),
-    expires_at: key.expiresAt === null ? null : unixSeconds(key.expiresAt),
-    created_at: unixSeconds(key.createdAt),
-  }
+  return showKey(key, account, Date.now())
 }
 
 function readPatterns(text: string): string[] {

@@ -47,10 +47,6 @@ export function showTime(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')}Z`
 }
 
-export function unixSeconds(unixMs: number): number {
-  return Math.floor(unixMs / 1000)
-}
-
 /** So that it can be pasted into a shell as it stands. */
 export function quoted(word: string): string {
   return /^[\w.@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`

@@ -26,6 +26,7 @@ function greet(gateway: Gateway, keyVariable: string): void {
   const { account, key, adminKey } = firstStart
   say()
   say(`Turnpike serves ${gateway.modelCount} models at ${url}/v1 (reference: ${url}/docs)`)
+  say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
     say(
       `Sandbox mode: no vendor is configured, so simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`,

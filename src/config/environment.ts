@@ -5,6 +5,8 @@ import { z } from 'zod'
 const schema = z.object({
   PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
   HOST: z.string().min(1).default('127.0.0.1'),
+  ADMIN_PORT: z.coerce.number().int().min(0).max(65_535).default(8081),
+  ADMIN_HOST: z.string().min(1).default('127.0.0.1'),
   SANDBOX_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   TURNPIKE_DATA: z.string().min(1).default('data'),
   DATABASE_URL: z
@@ -25,6 +27,8 @@ const schema = z.object({
 export type Environment = {
   readonly host: string
   readonly port: number
+  readonly adminHost: string
+  readonly adminPort: number
   readonly sandboxPort: number
   readonly dataFolder: string
   readonly databaseUrl: string | undefined
@@ -55,6 +59,8 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
   return {
     host: found.HOST,
     port: found.PORT,
+    adminHost: found.ADMIN_HOST,
+    adminPort: found.ADMIN_PORT,
     sandboxPort: found.SANDBOX_PORT,
     dataFolder: found.TURNPIKE_DATA,
     databaseUrl: found.DATABASE_URL,

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { JsonLimits } from '../base/json.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Parts } from '../flow/run.ts'
-import type { KeyRing } from '../keys/key-ring.ts'
+import type { Store } from '../store/open.ts'
 import { openaiChat } from '../wire/openai/chat.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import { serveChat } from './chat.ts'
@@ -11,13 +11,15 @@ import { serveModel, serveModelList } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
 import type { Route as EdgeRoute } from '../edge/route.ts'
 import type { OperationId } from './openapi/operations.ts'
+import { serveBalance, serveUsage, type UsageParts } from './usage.ts'
 
 /** A line of the route table, with what the contract says about it; a route without is not part of the contract. */
 export type Route = EdgeRoute & { readonly docs?: OperationId }
 
 export type RouteParts = {
   readonly line: Parts
-  readonly keyRing: KeyRing
+  readonly store: Store
+  readonly settle: UsageParts['settle']
   readonly models: () => ReadonlyMap<string, Model>
   readonly clock: Clock
   readonly json: JsonLimits
@@ -36,6 +38,8 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
     { ...keyed, method: 'GET', path: '/v1/models', docs: 'listModels', serve: serveModelList(parts) },
     { ...keyed, method: 'GET', path: '/v1/models/{id}', docs: 'retrieveModel', serve: serveModel(parts) },
+    { ...keyed, method: 'GET', path: '/v1/usage', docs: 'getUsage', serve: serveUsage(parts) },
+    { ...keyed, method: 'GET', path: '/v1/balance', docs: 'getBalance', serve: serveBalance(parts) },
     { ...open, method: 'GET', path: '/healthz', serve: serveHealth },
     { ...open, method: 'GET', path: '/readyz', serve: serveReadiness(parts.readiness) },
     { ...open, method: 'GET', path: '/openapi.json', serve: serveContract },

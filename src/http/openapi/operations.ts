@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import { chatCompletion, chatCompletionChunk, model, modelList } from '../../wire/openai/answer-schema.ts'
 import { chatRequest } from '../../wire/openai/schema.ts'
-import { listSamples, chatSamples, modelSamples, type Samples } from './samples.ts'
+import { balanceSamples, listSamples, chatSamples, modelSamples, usageSamples, type Samples } from './samples.ts'
+import { balance, usageQuery, usageReport } from './usage-schema.ts'
 
 /**
  * What the contract says about each documented route. Used when the contract is written, not while serving: the route
@@ -10,6 +11,8 @@ import { listSamples, chatSamples, modelSamples, type Samples } from './samples.
 export type OperationDocs = {
   readonly summary: string
   readonly description: string
+  /** What may stand behind the `?`. */
+  readonly query?: readonly { readonly name: string; readonly description: string; readonly schema: object }[]
   readonly request?: { readonly schema: z.ZodType; readonly example: unknown }
   readonly answer: {
     readonly description: string
@@ -64,6 +67,25 @@ export const operations = {
     answer: { description: 'The model.', schema: model },
     errors: [401, 404, 429, 503],
     samples: modelSamples(ask.model),
+  },
+  getUsage: {
+    summary: 'Read usage',
+    description: [
+      "What the calling key's account has used and what that cost, in sums or request by request.",
+      'An answer is in the sums as soon as it has ended. Sums are of whole hours, in UTC: a period that begins or ends ' +
+        'inside one is widened to it, and the answer says to what.',
+    ].join('\n\n'),
+    query: usageQuery,
+    answer: { description: 'The sums or the requests.', schema: usageReport },
+    errors: [400, 401, 429, 503],
+    samples: usageSamples,
+  },
+  getBalance: {
+    summary: 'Read the balance',
+    description: "What the calling key's account has, and what spending caps leave of it.",
+    answer: { description: 'The balance.', schema: balance },
+    errors: [401, 429, 503],
+    samples: balanceSamples,
   },
 } as const satisfies Record<string, OperationDocs>
 

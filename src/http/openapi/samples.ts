@@ -71,3 +71,19 @@ console.log(await client.models.retrieve('${model}'))`,
 print(client.models.retrieve("${model}"))`,
   }
 }
+
+export const usageSamples: Samples = {
+  curl: `curl "$TURNPIKE_URL/v1/usage?group_by=day&from=2027-01-01" -H "Authorization: Bearer $TURNPIKE_KEY"`,
+  typescript: `${typescriptClient}
+console.log(await client.get('/usage', { query: { group_by: 'day', from: '2027-01-01' } }))`,
+  python: `${pythonClient}
+print(client.get("/usage", cast_to=object, options={"params": {"group_by": "day", "from": "2027-01-01"}}))`,
+}
+
+export const balanceSamples: Samples = {
+  curl: `curl "$TURNPIKE_URL/v1/balance" -H "Authorization: Bearer $TURNPIKE_KEY"`,
+  typescript: `${typescriptClient}
+console.log(await client.get('/balance'))`,
+  python: `${pythonClient}
+print(client.get("/balance", cast_to=object))`,
+}

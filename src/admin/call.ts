@@ -1,0 +1,34 @@
+import type { z } from 'zod'
+import { GatewayError } from '../base/errors.ts'
+import type { JsonLimits } from '../base/json.ts'
+import { readJsonBody } from '../edge/read-body.ts'
+import type { Visit } from '../edge/route.ts'
+import type { Actor } from '../store/audit.ts'
+import { fieldError } from '../wire/issues.ts'
+
+/** One call of an operator: who makes it is known, what it says is not. */
+export type Call = {
+  readonly visit: Visit
+  readonly actor: Actor
+  /** The `{id}` of the path; it looks like an id, and may be nobody's. */
+  readonly id: string
+}
+
+// Nothing an operator says is long: a few patterns, a note, some metadata.
+const bodyBytesMax = 64 * 1024
+const limits: JsonLimits = { depthMax: 8, keysMax: 1_000 }
+
+/** The body as its schema has it, and as it came. */
+export async function readCall<S extends z.ZodType>(
+  { visit }: Call,
+  schema: S,
+): Promise<{ body: z.output<S>; raw: Uint8Array }> {
+  const { body, raw } = await readJsonBody(visit.request, bodyBytesMax, limits)
+  const parsed = schema.safeParse(body)
+  if (!parsed.success) throw fieldError(parsed.error)
+  return { body: parsed.data, raw }
+}
+
+export function absent(what: 'account' | 'key' | 'request'): GatewayError {
+  return new GatewayError('not-found', `There is no such ${what}.`, { code: `${what}_not_found` })
+}

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { asGatewayError, badRequest, GatewayError, unreachable } from '../base/errors.ts'
+import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
+import type { Begun } from '../idempotency/idempotency.ts'
+import { accountById, credit, creditSourceIn } from '../store/accounts.ts'
+import { absent, readCall, type Call } from './call.ts'
+import { dollars } from './fields.ts'
+import type { AdminParts } from './routes.ts'
+import { showAccount } from './show.ts'
+
+const newCredit = z.strictObject({
+  amount: dollars.refine((amount) => amount !== zeroNano, 'a credit of nothing changes nothing'),
+  note: z.string().max(500).exactOptional(),
+})
+
+export function creditCalls(parts: AdminParts) {
+  const { store, settle } = parts
+
+  async function book(call: Call, body: { amount: Nano; note?: string }, id: string | undefined) {
+    const account = await accountById(store.db, call.id)
+    if (account === undefined) throw absent('account')
+    // What only waits in a lease can be taken away again, and what is charged already cannot.
+    if (body.amount < 0n) await settle([call.id])
+    const outcome = await credit(store, {
+      ...body,
+      accountId: call.id,
+      source: creditSourceIn(account.mode),
+      actor: call.actor,
+      ...(id !== undefined && { id }),
+    })
+    switch (outcome.outcome) {
+      case 'credited':
+      case 'repeated':
+        return showAccount(outcome.account)
+      case 'absent':
+        throw absent('account')
+      case 'conflict':
+        throw new GatewayError('idempotency-mismatch', 'This Idempotency-Key was used for another credit.')
+      case 'below-zero': {
+        const most = formatDollars(outcome.available > 0n ? outcome.available : zeroNano)
+        throw badRequest(`Only $${most} can be taken from this account.`, 'amount', 'below_zero')
+      }
+      default:
+        return unreachable(outcome)
+    }
+  }
+
+  /** `POST /admin/accounts/{id}/credits`. With an Idempotency-Key it is booked once, however often it is sent. */
+  return async function add(call: Call) {
+    const { body, raw } = await readCall(call, newCredit)
+    const key = call.visit.request.headers.get('idempotency-key')
+    if (key === null) return book(call, body, undefined)
+    const begun = await beginPatiently(parts, call, key, raw)
+    if (begun.kind === 'replay') {
+      call.visit.said['idempotent-replayed'] = 'true'
+      return JSON.parse(begun.body) as unknown
+    }
+    try {
+      // The booking's own id comes from the key: also after a crash between booking and remembering it is booked once.
+      const shown = await book(call, body, bookingId(call.id, key))
+      await begun.attempt.keep(200, JSON.stringify(shown))
+      return shown
+    } catch (thrown) {
+      await begun.attempt.free()
+      throw thrown
+    }
+  }
+}
+
+const patienceMs = 2_000
+const pauseMs = 20
+
+/** A credit takes milliseconds: whoever sends the same one beside it waits for its answer instead of being sent away. */
+async function beginPatiently({ idempotency }: AdminParts, call: Call, key: string, body: Uint8Array): Promise<Begun> {
+  const { requestId, path } = call.visit
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return await idempotency.begin({ accountId: call.id, path, key, body, requestId })
+    } catch (thrown) {
+      const { kind, details } = asGatewayError(thrown)
+      const isRunning = kind === 'conflict' && details.code === 'idempotency_in_progress'
+      if (!isRunning || performance.now() > giveUpAt) throw thrown
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}
+
+const idHexDigits = 32
+
+function bookingId(accountId: string, key: string): string {
+  return `txn_${createHash('sha256').update(`${accountId}/${key}`).digest('hex').slice(0, idHexDigits)}`
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { parseMoment } from '../base/moment.ts'
+import { formatDollars, nano, parseDollars, type Nano } from '../base/money.ts'
+import type { Cap } from '../store/accounts.ts'
+import type { KeyLimits } from '../store/schema.ts'
+
+export const nameCharactersMax = 100
+// A slip of the finger should not be a balance; and 64 bits hold some 9 billion dollars of nanos.
+export const creditMax = nano(1_000_000n * 1_000_000_000n)
+
+/** What something is called: shown in tables and logs, so without what a terminal would obey. */
+export function readName(text: string): string | undefined {
+  const name = text.trim()
+  return name === '' || name.length > nameCharactersMax || /\p{Cc}/u.test(name) ? undefined : name
+}
+
+export const nameRule = `1 to ${nameCharactersMax} characters, and no control characters`
+
+export const accountName = z.string().transform((text, context) => {
+  const name = readName(text)
+  if (name !== undefined) return name
+  context.addIssue(nameRule)
+  return z.NEVER
+})
+
+/** A key need not be called anything. */
+export const keyName = z.union([z.literal(''), accountName])
+
+/** A JSON number is a float before anyone can look at it, so amounts come as text. */
+export const dollars = z
+  .string({ error: 'an amount is decimal dollars as text, such as "12.50"' })
+  .transform((text, context): Nano => {
+    const amount = parseDollars(text)
+    if (amount === undefined) context.addIssue('decimal dollars with up to nine decimals, such as "12.50"')
+    else if (amount > creditMax || amount < -creditMax) context.addIssue(`at most ${formatDollars(creditMax)} at a time`)
+    else return amount
+    return z.NEVER
+  })
+
+const positiveOrNothing = dollars.refine((amount) => amount >= 0n, 'must not be negative')
+
+export const firstCredit = positiveOrNothing
+
+export const cap = z
+  .strictObject({ amount: positiveOrNothing, period: z.enum(['total', 'day', 'month']) })
+  .transform((given): Cap => given)
+
+const count = z.int().min(1).max(1_000_000_000)
+
+/** Replaces the limits as a whole: what is not named, or null, is not limited. */
+export const limits = z
+  .strictObject({
+    requests_per_minute: count.nullish(),
+    tokens_per_minute: count.nullish(),
+    concurrent: count.nullish(),
+  })
+  .transform((given): KeyLimits | null => {
+    const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute, concurrent } = given
+    const found = { requestsPerMinute, tokensPerMinute, concurrent }
+    const set = Object.entries(found).filter(([, limit]) => limit !== undefined && limit !== null)
+    return set.length === 0 ? null : Object.fromEntries(set)
+  })
+
+const patternsMax = 100
+
+/** Ids as the catalogue has them, with `*` for anything. An empty list would be a key for nothing. */
+export const modelPatterns = z
+  .array(z.string().regex(/^[a-z0-9.*-]{1,128}$/, 'a model id, or a pattern of one with *'))
+  .min(1)
+  .max(patternsMax)
+
+export const metadata = z
+  .record(z.string().min(1).max(64), z.string().max(500))
+  .refine((given) => Object.keys(given).length <= 16, 'at most 16 entries')
+
+const yearsMax = 100
+const yearMs = 366 * 86_400_000
+
+/** Unix seconds, or a date or time as text; it has to be ahead. */
+export function expiry(now: () => number) {
+  return z.union([z.int(), z.string()]).transform((given, context): number => {
+    const at = typeof given === 'number' ? given * 1000 : parseMoment(given)
+    if (at === undefined) context.addIssue('unix seconds, or a date such as "2027-01-31" or "2027-01-31T18:00:00Z"')
+    else if (at <= now()) context.addIssue('in the past')
+    else if (at > now() + yearsMax * yearMs) context.addIssue('too far away: unix seconds, not milliseconds')
+    else return at
+    return z.NEVER
+  })
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import type { Channel, Channels } from '../upstream/channels.ts'
+import { pageFields, pageOf, readQuery } from '../reports/query.ts'
+import type { Call } from './call.ts'
+import type { AdminParts } from './routes.ts'
+import { showModel } from './show-model.ts'
+
+const listed = z.strictObject(pageFields)
+
+export function offeringCalls({ models, unsold, channels }: AdminParts) {
+  return {
+    /** `GET /admin/models`: what is sold and for how much, and what is not, and why. */
+    models({ visit }: Call) {
+      const sold = [...models().values()].map((model) => ({ ...showModel(model), sold: true }))
+      const others = unsold().map(({ id, why }) => ({ id, sold: false, why }))
+      return listById(visit.request, [...sold, ...others])
+    },
+
+    /** `GET /admin/channels`: where vendors are reached, and how they are; never with which keys. */
+    channels({ visit }: Call) {
+      const current = channels()
+      return listById(
+        visit.request,
+        current.all.map((channel) => showChannel(channel, current)),
+      )
+    },
+  }
+}
+
+function listById<T extends { readonly id: string }>(request: Request, all: readonly T[]) {
+  const { limit, after } = readQuery(request, listed)
+  const left = all.filter(({ id }) => after === undefined || id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  return pageOf(
+    left,
+    limit,
+    (each) => each,
+    ({ id }) => id,
+  )
+}
+
+function showChannel(channel: Channel, channels: Channels) {
+  const { id, vendor, baseUrl, credentials, weight, priority } = channel
+  const resting = credentials.filter((credential) => channels.isResting({ channel, credential })).length
+  return {
+    id,
+    vendor: vendor.id,
+    base_url: withoutSecrets(baseUrl),
+    weight,
+    priority,
+    health: resting === 0 ? 'ok' : resting < credentials.length ? 'degraded' : 'resting',
+    credentials: { count: credentials.length, resting },
+  }
+}
+
+/** Some proxies take a password, or a token in the query, as part of their address. */
+function withoutSecrets(baseUrl: string): string {
+  const { origin, pathname } = new URL(baseUrl)
+  return `${origin}${pathname === '/' ? '' : pathname}`
+}

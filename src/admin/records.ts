@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { badRequest } from '../base/errors.ts'
+import { exactText, pageFields, pageOf, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
+import { reportRequests, showAttempt, showRequest } from '../reports/requests.ts'
+import { reportUsage } from '../reports/usage.ts'
+import { findAccount } from '../store/accounts.ts'
+import { listAudit, placeOfAudit } from '../store/audit.ts'
+import { groupings, requestById, type Filter } from '../store/usage.ts'
+import { absent, type Call } from './call.ts'
+import type { AdminParts } from './routes.ts'
+import { showAudit } from './show.ts'
+
+const filterFields = {
+  ...periodFields,
+  account: exactText.exactOptional(),
+  key: exactText.exactOptional(),
+  model: exactText.exactOptional(),
+}
+const usageQuery = z.strictObject({
+  ...filterFields,
+  ...sumPageFields,
+  group_by: z.enum(groupings).exactOptional(),
+})
+const requestsQuery = z.strictObject({ ...filterFields, ...pageFields })
+const auditQuery = z.strictObject(pageFields)
+
+type Filtered = { account?: string; key?: string; model?: string; from?: number; to?: number }
+
+export function recordCalls({ store, mode, settle }: AdminParts) {
+  /** An account may be called by its name; one that is nobody's has nothing to show. */
+  async function filterOf({ account, key, model, from, to }: Filtered): Promise<Filter> {
+    const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
+    return {
+      scope: account === undefined ? 'every-account' : { accountId: found?.id ?? account },
+      mode,
+      ...(key !== undefined && { keyId: key }),
+      ...(model !== undefined && { model }),
+      ...(from !== undefined && { from }),
+      ...(to !== undefined && { to }),
+    }
+  }
+
+  return {
+    /** `GET /admin/usage` */
+    async usage({ visit }: Call) {
+      const query = readQuery(visit.request, usageQuery)
+      await settle([])
+      return reportUsage(store, await filterOf(query), query, 'operator')
+    },
+
+    /** `GET /admin/requests` */
+    async requests({ visit }: Call) {
+      const query = readQuery(visit.request, requestsQuery)
+      await settle([])
+      return reportRequests(store.db, await filterOf(query), query)
+    },
+
+    /** `GET /admin/requests/{id}`: with every attempt at a vendor. */
+    async request({ id }: Call) {
+      await settle([])
+      const found = await requestById(store.db, { scope: 'every-account', id })
+      if (found === undefined) throw absent('request')
+      return { ...showRequest(found.request), attempts: found.attempts.map(showAttempt) }
+    },
+
+    /** `GET /admin/audit`: newest first. */
+    async audit({ visit }: Call) {
+      const { limit, after } = readQuery(visit.request, auditQuery)
+      const before = after === undefined ? undefined : await placeOfAudit(store.db, after)
+      if (after !== undefined && before === undefined) throw badRequest('There is no such record.', 'after')
+      const rows = await listAudit(store.db, { limit: limit + 1, ...(before !== undefined && { before }) })
+      return pageOf(rows, limit, showAudit, ({ id }) => id)
+    },
+  }
+}

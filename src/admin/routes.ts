@@ -1,0 +1,79 @@
+import type { Clock } from '../base/clock.ts'
+import type { Model, Unsold } from '../catalogue/model.ts'
+import { bearerOf } from '../edge/credential.ts'
+import type { Route, Visit } from '../edge/route.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { SecretKeys } from '../keys/secret-keys.ts'
+import { storeError } from '../store/faults.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import type { Channels } from '../upstream/channels.ts'
+import { writeError } from '../wire/openai/errors.ts'
+import { accountCalls } from './accounts.ts'
+import type { Call } from './call.ts'
+import { creditCalls } from './credits.ts'
+import { keyCalls } from './keys.ts'
+import { offeringCalls } from './offering.ts'
+import type { Operators } from './operators.ts'
+import { recordCalls } from './records.ts'
+
+export type AdminParts = {
+  readonly store: Store
+  readonly mode: Mode
+  readonly clock: Clock
+  readonly operators: Operators
+  readonly secretKeys: SecretKeys
+  readonly idempotency: Idempotency
+  /** Makes the rows of these accounts say what is true now; see `Books.settle`. */
+  readonly settle: (accountIds: readonly string[]) => Promise<void>
+  readonly models: () => ReadonlyMap<string, Model>
+  readonly unsold: () => readonly Unsold[]
+  readonly channels: () => Channels
+}
+
+/** Every path of the operator's port. */
+export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
+  const accounts = accountCalls(parts)
+  const keys = keyCalls(parts)
+  const records = recordCalls(parts)
+  const offering = offeringCalls(parts)
+  const { operators } = parts
+
+  return [
+    guarded('POST', '/admin/accounts', accounts.create),
+    guarded('GET', '/admin/accounts', accounts.list),
+    guarded('GET', '/admin/accounts/{id}', accounts.read),
+    guarded('PATCH', '/admin/accounts/{id}', accounts.change),
+    guarded('POST', '/admin/accounts/{id}/credits', creditCalls(parts)),
+    guarded('POST', '/admin/keys', keys.create),
+    guarded('GET', '/admin/keys', keys.list),
+    guarded('PATCH', '/admin/keys/{id}', keys.change),
+    guarded('DELETE', '/admin/keys/{id}', keys.revoke),
+    guarded('GET', '/admin/usage', records.usage),
+    guarded('GET', '/admin/requests', records.requests),
+    guarded('GET', '/admin/requests/{id}', records.request),
+    guarded('GET', '/admin/audit', records.audit),
+    guarded('GET', '/admin/models', offering.models),
+    guarded('GET', '/admin/channels', offering.channels),
+    { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: () => Response.json({ status: 'ok' }) },
+  ]
+
+  /** The key is checked here, before a call sees anything of the request: none can forget to ask. */
+  function guarded(method: Route['method'], path: string, work: (call: Call) => unknown): Route {
+    const serve = async (visit: Visit): Promise<Response> => {
+      try {
+        const actor = await operators.authenticate(bearerOf(visit.request), visit.address)
+        const body = await work({ visit, actor, id: idOf(visit) })
+        return Response.json(body, { headers: { 'x-request-id': visit.requestId, ...visit.said } })
+      } catch (thrown) {
+        throw storeError(thrown)
+      }
+    }
+    return { method, path, auth: 'admin', writeError, serve }
+  }
+}
+
+/** What cannot be an id is sent to no database, some of which refuse odd characters with an error. */
+function idOf({ id }: Visit): string {
+  return /^[\w-]{1,100}$/.test(id) ? id : ''
+}

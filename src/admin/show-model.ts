@@ -1,0 +1,71 @@
+import { formatDollars, pico, toNano, type Pico } from '../base/money.ts'
+import { units, type PriceList, type Unit } from '../capabilities/usage.ts'
+import type { Model } from '../catalogue/model.ts'
+
+/** How each unit is written in `turnpike.yaml`, and for how many of it the amount stands. */
+const written = {
+  input: ['inputPerMillion', 1_000_000n],
+  cachedInput: ['cachedInputPerMillion', 1_000_000n],
+  cacheWrite: ['cacheWritePerMillion', 1_000_000n],
+  cacheWriteHour: ['cacheWriteHourPerMillion', 1_000_000n],
+  imageInput: ['imageInputPerMillion', 1_000_000n],
+  audioInput: ['audioInputPerMillion', 1_000_000n],
+  output: ['outputPerMillion', 1_000_000n],
+  imageOutput: ['imageOutputPerMillion', 1_000_000n],
+  audioOutput: ['audioOutputPerMillion', 1_000_000n],
+  character: ['perMillionCharacters', 1_000_000n],
+  videoToken: ['perMillionVideoTokens', 1_000_000n],
+  webSearch: ['webSearchPerThousand', 1_000n],
+  request: ['perRequest', 1n],
+} as const satisfies Record<Unit, readonly [key: string, per: bigint]>
+
+/** A model as operators see it: prices in the words of the file, markup and exchange applied. */
+export function showModel(model: Model) {
+  const { id, capabilities, vendor, confidence, source, prices, contextTokens, outputTokensMax } = model
+  return {
+    id,
+    capabilities,
+    vendor,
+    ...(model.aliasOf !== undefined && { alias_of: model.aliasOf }),
+    context_tokens: contextTokens,
+    output_tokens_max: outputTokensMax,
+    prices: showPrices(prices),
+    confidence,
+    source,
+  }
+}
+
+/** One rate, as the tables have it. */
+export function showRate({ rates }: PriceList, unit: Unit): string {
+  const amount = rates[unit]
+  return amount === undefined ? '-' : dollars(amount, written[unit][1])
+}
+
+function showPrices({ rates, tiers, perImage, perSecond }: PriceList) {
+  return {
+    ...showRates(rates),
+    ...(tiers.length > 0 && {
+      tiers: tiers.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...showRates(tier.rates) })),
+    }),
+    ...(Object.keys(perImage).length > 0 && { perImage: showEach(perImage) }),
+    ...(Object.keys(perSecond).length > 0 && { perSecond: showEach(perSecond) }),
+  }
+}
+
+function showEach(amounts: Readonly<Record<string, Pico>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, dollars(amount, 1n)]))
+}
+
+function showRates(rates: PriceList['rates']): Record<string, string> {
+  const shown: Record<string, string> = {}
+  for (const unit of units) {
+    const amount = rates[unit]
+    const [key, per] = written[unit]
+    if (amount !== undefined) shown[key] = dollars(amount, per)
+  }
+  return shown
+}
+
+function dollars(amount: Pico, per: bigint): string {
+  return formatDollars(toNano(pico(amount * per)))
+}

@@ -1,0 +1,40 @@
+import { formatDollars } from '../base/money.ts'
+import { reclaimNode } from '../store/corrections.ts'
+import { openClaims } from '../store/reconcile.ts'
+import { withInstallation } from './installation.ts'
+import { say, sayJson, showTime } from './output.ts'
+
+// A node that works speaks to the database every few seconds.
+const aliveMs = 60_000
+
+/** `turnpike ledger reclaim`: for a node whose disk is gone. One that can still be started must be, instead. */
+export async function reclaim(options: { node: string; confirm?: boolean; json?: boolean }): Promise<void> {
+  const { node } = options
+  await withInstallation({ mode: 'real' }, async ({ store }) => {
+    const { leases } = await openClaims(store.db)
+    const held = leases.filter((lease) => lease.node === node)
+    if (!options.confirm) {
+      for (const { accountId, amount } of held) say(`${accountId}: $${formatDollars(amount)} would go back`)
+      say('Nothing was changed. What the node had charged and not yet posted would be lost to its journal: the')
+      say("customers keep it, and vendors' bills show it as our loss. If so, add --confirm.")
+      process.exitCode = 2
+      return
+    }
+    const outcome = await reclaimNode(store, { node, silentSince: store.now() - aliveMs, actor: 'cli' })
+    if (outcome.outcome === 'absent') throw new Error(`there is no node "${node}"; turnpike reconcile lists leases`)
+    if (outcome.outcome === 'alive') {
+      throw new Error(`node ${node} was heard of at ${showTime(outcome.seenAt)}: stop it, and wait a minute`)
+    }
+    if (options.json) {
+      const given = outcome.leases.map(({ accountId, amount }) => ({
+        account: accountId,
+        amount: formatDollars(amount),
+      }))
+      return sayJson({ node, returned: given })
+    }
+    for (const { accountId, amount } of outcome.leases) say(`${accountId}: $${formatDollars(amount)} went back`)
+    say(
+      `Node ${node} is fenced off: its old data folder must not be used again. Now reconcile with the vendors' bills.`,
+    )
+  })
+}

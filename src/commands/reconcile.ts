@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs'
+import { parseMoment } from '../base/moment.ts'
+import { formatDollars, nano, type Nano } from '../base/money.ts'
+import { readBill, readExport, type BillLine } from '../billing/reconcile/bill.ts'
+import type { Finding } from '../billing/reconcile/compare.ts'
+import {
+  reconcile as compareBooks,
+  repair,
+  verdictOn,
+  type Report,
+  type Verdict,
+} from '../billing/reconcile/reconcile.ts'
+import { withInstallation, type Installation } from './installation.ts'
+import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
+import { loadSettings } from './settings.ts'
+
+type Options = {
+  readonly config?: string
+  readonly json?: boolean
+  readonly since?: string
+  readonly bill?: string
+  readonly vendorExport?: string
+  readonly vendor?: string
+  readonly repair?: 'dry' | 'apply'
+}
+
+/** `turnpike reconcile`: the books against themselves and against a vendor's bill. Works beside running gateways. */
+export async function reconcile(options: Options): Promise<void> {
+  const since = options.since === undefined ? undefined : readSince(options.since)
+  // Before the books: whatever is on the bill had been sent by the time they are read.
+  const bill = await readAnyBill(options)
+  await withInstallation({ ...options, mode: 'real' }, async (installation) => {
+    const { store } = installation
+    const { totalSeconds } = loadSettings(options.config).file.settings.timeouts
+    const { vendor } = options
+    const parts = {
+      store,
+      bill,
+      since,
+      vendor,
+      priceList: await priceLists(installation),
+      requestMsMax: totalSeconds * 1000,
+    }
+    const found = await compareBooks(parts)
+    const repaired = options.repair === 'apply' ? await repair(store, found.findings, { vendor }) : []
+    const report = repaired.length === 0 ? found : await compareBooks(parts)
+    const verdict = verdictOn(report)
+    if (options.json) sayJson(show(report, repaired, verdict))
+    else describe(report, repaired, verdict, { ...options, hasBill: bill !== undefined })
+    process.exitCode = verdict
+  })
+}
+
+async function readAnyBill({ bill, vendorExport }: Options): Promise<BillLine[] | undefined> {
+  if (bill !== undefined && vendorExport !== undefined) throw new Error('give --bill or --vendor-export, not both')
+  if (vendorExport !== undefined) return readExport(readFileSync(vendorExport, 'utf8'))
+  if (bill === undefined) return undefined
+  const response = await fetch(bill)
+  if (!response.ok) throw new Error(`the bill at ${bill} cannot be read: it answers ${response.status}`)
+  return readBill(await response.text())
+}
+
+function readSince(text: string): number {
+  const since = parseMoment(text)
+  if (since === undefined)
+    throw new Error(`--since takes a date or a time with its zone, such as 2027-01-31, not "${text}"`)
+  return since
+}
+
+/** The lists in use now. A charge by an older one is not judged anew. */
+async function priceLists({ plan }: Installation): Promise<Parameters<typeof compareBooks>[0]['priceList']> {
+  const { catalogue } = await plan()
+  return (model, version) => {
+    const prices = catalogue.models.get(model)?.prices
+    return prices?.version === version ? prices : undefined
+  }
+}
+
+const kinds = ['estimated', 'amount-differs', 'vendor-only', 'ledger-only'] as const satisfies Finding['kind'][]
+
+function totalsOf(findings: readonly Finding[], kind: Finding['kind']) {
+  const some = findings.filter((finding) => finding.kind === kind)
+  const sum = (amount: (finding: Finding) => bigint) => nano(some.reduce((total, one) => total + amount(one), 0n))
+  return { calls: some.length, billed: sum(({ billed }) => billed), recorded: sum(({ recorded }) => recorded) }
+}
+
+const dollars = (amount: Nano) => `$${formatDollars(amount)}`
+const verdicts: Readonly<Record<Verdict, string>> = {
+  0: 'clean',
+  1: 'BROKEN: see what contradicts the books above',
+  2: 'open items, each explained above',
+}
+
+function describe(
+  report: Report,
+  repaired: readonly Finding[],
+  verdict: Verdict,
+  options: Options & { readonly hasBill: boolean },
+): void {
+  const { breaches, claims, findings, matched } = report
+  say(sheet({ invariants: breaches.length === 0 ? 'I1 to I6 and I8 hold' : `${breaches.length} breaches` }))
+  for (const { rule, subject, why } of breaches) say(`  ${rule} ${subject}: ${why}`)
+  if (options.hasBill) {
+    say(sheet({ matched: `${matched.calls} calls, ${dollars(matched.amount)} (${report.matchedEstimated} estimated)` }))
+    for (const kind of kinds) {
+      const { calls, billed, recorded } = totalsOf(findings, kind)
+      if (calls > 0) say(sheet({ [kind]: `${calls} calls, billed ${dollars(billed)}, recorded ${dollars(recorded)}` }))
+    }
+  }
+  if (findings.length > 0) say(`\n${table(findingColumns, findings)}`)
+  if (claims.leases.length > 0) say(`\n${table(leaseColumns, claims.leases)}`)
+  if (claims.holds.length > 0) say(`\n${table(holdColumns, claims.holds)}`)
+  for (const node of report.silentNodes) {
+    say(
+      `\n${node} holds leases and has long been silent. Start it again, so that it posts what its journal holds; only`,
+    )
+    say(`where its disk is gone: turnpike ledger reclaim --node ${node} --confirm`)
+  }
+  if (options.repair === 'dry') describeRepair('would book', findings)
+  if (options.repair === 'apply') describeRepair('booked', repaired)
+  say(`\n${verdicts[verdict]}`)
+}
+
+function describeRepair(word: string, findings: readonly Finding[]): void {
+  say()
+  const some = findings.filter(({ repair }) => repair !== undefined)
+  for (const { ref, repair, billed, recorded, credit } of some) {
+    const what = repair?.kind === 'adopt' ? 'loss' : 'correction'
+    const given = credit > 0n ? `, ${dollars(credit)} back to the customer` : ''
+    say(`${word} a ${what} of ${dollars(nano(billed - recorded))} for ${ref}${given}`)
+  }
+  say(`${word} ${some.length} in all`)
+}
+
+const findingColumns: readonly Column<Finding>[] = [
+  { name: 'KIND', show: ({ kind }) => kind },
+  { name: 'REF', show: ({ ref }) => ref },
+  { name: 'BILLED', align: 'right', show: ({ billed }) => dollars(billed) },
+  { name: 'RECORDED', align: 'right', show: ({ recorded }) => dollars(recorded) },
+  { name: 'WHY', show: ({ why }) => why },
+]
+
+const leaseColumns: readonly Column<Report['claims']['leases'][number]>[] = [
+  { name: 'LEASE OF', show: ({ node }) => node },
+  { name: 'ACCOUNT', show: ({ accountId }) => accountId },
+  { name: 'AMOUNT', align: 'right', show: ({ amount }) => dollars(amount) },
+  { name: 'LAST HEARD OF', show: ({ seenAt }) => showTime(seenAt) },
+]
+
+const holdColumns: readonly Column<Report['claims']['holds'][number]>[] = [
+  { name: 'OPEN HOLD', show: ({ id }) => id },
+  { name: 'NODE', show: ({ node }) => node },
+  { name: 'ACCOUNT', show: ({ accountId }) => accountId },
+  { name: 'AMOUNT', align: 'right', show: ({ amount }) => dollars(amount) },
+  { name: 'SINCE', show: ({ createdAt }) => showTime(createdAt) },
+]
+
+function show(report: Report, repaired: readonly Finding[], verdict: Verdict) {
+  const { breaches, claims, findings, matched } = report
+  const totals = kinds.map((kind) => {
+    const { calls, billed, recorded } = totalsOf(findings, kind)
+    return [kind, { calls, billed: formatDollars(billed), recorded: formatDollars(recorded) }] as const
+  })
+  return {
+    verdict,
+    breaches,
+    matched: { calls: matched.calls, amount: formatDollars(matched.amount), estimated: report.matchedEstimated },
+    totals: Object.fromEntries(totals),
+    findings: findings.map(showFinding),
+    repaired: repaired.map(showFinding),
+    leases: claims.leases.map((lease) => ({ ...lease, amount: formatDollars(lease.amount) })),
+    holds: claims.holds.map((hold) => ({ ...hold, amount: formatDollars(hold.amount) })),
+    silent_nodes: report.silentNodes,
+  }
+}
+
+function showFinding({ kind, ref, billed, recorded, credit, why, repair }: Finding) {
+  return {
+    kind,
+    ref,
+    billed: formatDollars(billed),
+    recorded: formatDollars(recorded),
+    credit: formatDollars(credit),
+    why,
+    repairable: repair !== undefined,
+  }
+}

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'bun:test'
+import { EnvironmentError, readEnvironment } from './environment.ts'
+
+test('an empty environment is enough', () => {
+  expect(readEnvironment({})).toMatchObject({
+    host: '127.0.0.1',
+    port: 8080,
+    databaseUrl: undefined,
+    secret: undefined,
+  })
+})
+
+test('an empty variable is an absent one', () => {
+  expect(readEnvironment({ PORT: '', TURNPIKE_SECRET: '', DATABASE_URL: '' })).toMatchObject({ port: 8080 })
+})
+
+describe('what is not safe is refused, in one line that does not repeat it', () => {
+  const secret = 's'.repeat(32)
+  const cases: readonly (readonly [name: string, variables: Record<string, string>])[] = [
+    ['TURNPIKE_SECRET', { TURNPIKE_SECRET: 'canary' }],
+    ['TURNPIKE_BOOTSTRAP_KEY', { TURNPIKE_BOOTSTRAP_KEY: 'canary' }],
+    ['TURNPIKE_BOOTSTRAP_KEY', { TURNPIKE_BOOTSTRAP_KEY: `sk-${'canary'.repeat(9)} ` }],
+    ['TURNPIKE_BOOTSTRAP_KEY', { TURNPIKE_BOOTSTRAP_KEY: `adm-${'canary'.repeat(9)}` }],
+    ['TURNPIKE_ADMIN_KEY', { TURNPIKE_ADMIN_KEY: `sk-${'canary'.repeat(9)}` }],
+    ['DATABASE_URL', { DATABASE_URL: 'mysql://canary@x', TURNPIKE_SECRET: secret }],
+    ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
+    ['PORT', { PORT: '70000' }],
+    ['PORT', { PORT: 'eighty' }],
+  ]
+  test.each(cases)('%s', (name, variables) => {
+    let message = ''
+    try {
+      readEnvironment(variables)
+    } catch (thrown) {
+      expect(thrown).toBeInstanceOf(EnvironmentError)
+      message = String(thrown)
+    }
+    expect(message).toContain(name)
+    expect(message).not.toContain('canary')
+    expect(message.split('\n')).toHaveLength(1)
+  })
+})
+
+test('what is well formed is taken', () => {
+  const given = {
+    PORT: '0',
+    DATABASE_URL: 'postgresql://u:p@x/d',
+    TURNPIKE_SECRET: 's'.repeat(32),
+    TURNPIKE_BOOTSTRAP_KEY: `sk-${'a'.repeat(32)}`,
+    TURNPIKE_ADMIN_KEY: `adm-${'a'.repeat(32)}`,
+  }
+  expect(readEnvironment(given)).toMatchObject({ port: 0, bootstrapKey: given.TURNPIKE_BOOTSTRAP_KEY })
+})

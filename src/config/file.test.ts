@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'bun:test'
+import { ConfigError, readConfigFile } from './file.ts'
+
+const read = (text: string, variables: Record<string, string> = {}) => readConfigFile('turnpike.yaml', text, variables)
+
+function complaints(text: string, variables: Record<string, string> = {}) {
+  try {
+    read(text, variables)
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown
+    throw thrown
+  }
+  throw new Error('it was accepted')
+}
+
+test('an empty file is all defaults', () => {
+  for (const text of ['', '\n', '# nothing\n', '---\n']) {
+    expect(read(text).settings).toMatchObject({
+      channels: [],
+      limits: { attemptsMax: 3 },
+      timeouts: { connectSeconds: 3 },
+    })
+  }
+})
+
+describe('a mistake is shown where it stands', () => {
+  test.each([
+    ['limits:\n  attemptsMax: 0\n', 2, 'limits.attemptsMax'],
+    ['limits:\n  atemptsMax: 3\n', 2, 'limits.atemptsMax'],
+    ['timeouts:\n  connectSeconds: -1\n', 2, 'timeouts.connectSeconds'],
+    ['\n\nlimit: {}\n', 3, 'limit'],
+    ['channels:\n  - { id: a, vendor: openai }\n  - { id: "A B", vendor: openai }\n', 3, 'channels[1].id'],
+    ['channels:\n  - id: a\n    vendor: openai\n    baseUrl: ftp://x\n', 4, 'channels[0].baseUrl'],
+    ['channels:\n  - id: a\n    vendor: openai\n    baseUrl: https://x/\n', 4, 'channels[0].baseUrl'],
+    ['log:\n  level: loud\n', 2, 'log.level'],
+    ['sandbox: maybe\n', 1, 'sandbox'],
+    ['exchange:\n  yuan: "0.14"\n', 2, 'exchange.yuan'],
+  ])('%j', (text, line, path) => {
+    const error = complaints(text)
+    expect(error.complaints[0]).toMatchObject({ line, path })
+    expect(error.message).toStartWith(`turnpike.yaml:${line}:`)
+  })
+
+  test('all of them at once', () => {
+    const error = complaints('limits:\n  attemptsMax: 0\ntimeouts:\n  idleSeconds: no\n')
+    expect(error.complaints.map(({ line }) => line)).toEqual([2, 4])
+    expect(error.message.split('\n')).toHaveLength(2)
+  })
+
+  test('a file that is no YAML', () => {
+    expect(complaints('limits: {\n  a: [\n').complaints[0]?.line).toBeGreaterThan(0)
+    expect(complaints('a: 1\na: 2\n').complaints[0]?.line).toBe(2)
+  })
+
+  test('a list or a word in place of a map', () => {
+    expect(complaints('- a\n- b\n').complaints).not.toEqual([])
+    expect(complaints('just words\n').complaints).not.toEqual([])
+  })
+
+  test('whoever checks more can complain about a line too', () => {
+    const file = read('models:\n  - id: a\n  - id: b\n    from: nothing\n')
+    expect(file.complain(['models', 1, 'from'], 'there is no such model').message).toBe(
+      'turnpike.yaml:4:11 models[1].from: there is no such model',
+    )
+    expect(file.complain(['models', 1, 'prices', 'markup'], 'x').complaints[0]).toMatchObject({ line: 3 })
+    expect(file.complain(['nowhere'], 'x').complaints[0]).toMatchObject({ line: 1 })
+  })
+})
+
+describe('variables', () => {
+  const channel = 'channels:\n  - { id: a, vendor: openai, keys: ["${KEY}", "x-${KEY}-y"] }\n'
+
+  test('are filled in, also inside of a text', () => {
+    expect(read(channel, { KEY: 'secret' }).settings.channels[0]?.keys).toEqual(['secret', 'x-secret-y'])
+  })
+
+  test('that are not set are complained about by name and line', () => {
+    for (const variables of [{}, { KEY: '' }] as Record<string, string>[]) {
+      const error = complaints(channel, variables)
+      expect(error.complaints[0]).toMatchObject({ line: 2, message: 'the variable KEY is not set' })
+    }
+  })
+
+  test('with YAML or further variables in their value are only text', () => {
+    const wild = 'a", "b"]}\n- ${OTHER}'
+    expect(read(channel, { KEY: wild, OTHER: 'x' }).settings.channels[0]?.keys[0]).toBe(wild)
+  })
+
+  test('are never shown, whatever else is wrong', () => {
+    const text = 'channels:\n  - { id: "BAD ID", vendor: openai, keys: ["${KEY}"], weight: "${KEY}" }\n'
+    expect(complaints(text, { KEY: 'sk-very-secret' }).message).not.toContain('very-secret')
+  })
+})

@@ -1,0 +1,28 @@
+import { bearerOf } from '../edge/credential.ts'
+import type { Visit } from '../edge/route.ts'
+import type { Parts } from '../flow/run.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import { storeError } from '../store/faults.ts'
+
+/** What a caller may ask without buying anything: the key is checked and its requests are counted, as on the line. */
+export function serveKeyed(
+  line: Pick<Parts, 'authenticate' | 'limit'>,
+  work: (visit: Visit, principal: Principal) => unknown,
+) {
+  return async (visit: Visit): Promise<Response> => {
+    const { said } = visit
+    const say = (header: string, value: string) => {
+      said[header] = value
+    }
+    const credential = bearerOf(visit.request)
+    const { principal, pass } = await line.limit(await line.authenticate({ credential, address: visit.address, say }))
+    try {
+      const body = await work(visit, principal)
+      return Response.json(body, { headers: { 'x-request-id': visit.requestId, ...said } })
+    } catch (thrown) {
+      throw storeError(thrown)
+    } finally {
+      pass.leave(0)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import type { Clock } from '../base/clock.ts'
+import { unixSeconds } from '../base/moment.ts'
+import { formatDollars, nano } from '../base/money.ts'
+import { endOf, startOf } from '../billing/caps.ts'
+import type { Parts } from '../flow/run.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
+import { reportRequests } from '../reports/requests.ts'
+import { reportUsage } from '../reports/usage.ts'
+import { accountById, available } from '../store/accounts.ts'
+import type { SpendingCap } from '../store/keys.ts'
+import type { Store } from '../store/open.ts'
+import { spentSince, type Filter } from '../store/usage.ts'
+import { serveKeyed } from './keyed.ts'
+
+export type UsageParts = {
+  readonly line: Parts
+  readonly store: Store
+  readonly clock: Clock
+  /** Makes the rows of these accounts say what is true now; see `Books.settle`. */
+  readonly settle: (accountIds: readonly string[]) => Promise<void>
+}
+
+// Which vendor answered is the operator's business; all else that sums are kept by is the customer's own.
+const groupings = ['hour', 'day', 'model', 'key', 'account', 'capability'] as const
+
+const key = z.literal('self', { error: "only 'self', the calling key" }).exactOptional()
+const sums = z.strictObject({
+  ...periodFields,
+  ...sumPageFields,
+  key,
+  model: exactText.exactOptional(),
+  group_by: z.enum(groupings).exactOptional(),
+  records: z.literal('false').exactOptional(),
+})
+// No model here: with it, a search could walk through millions of rows for a few.
+const records = z.strictObject({ ...periodFields, ...pageFields, key, records: z.literal('true') })
+
+/** `GET /v1/usage`: sums of the calling key's account, or with `?records=true` its single requests. */
+export function serveUsage({ line, store, settle }: UsageParts) {
+  return serveKeyed(line, async ({ request }, principal) => {
+    if (new URL(request.url).searchParams.get('records') === 'true') {
+      const query = readQuery(request, records)
+      await settle([])
+      const page = await reportRequests(store.db, filterOf(principal, query), query)
+      return { ...page, data: page.data.map(({ account: _, ...record }) => record) }
+    }
+    const query = readQuery(request, sums)
+    await settle([])
+    return reportUsage(store, filterOf(principal, query), query, 'customer')
+  })
+}
+
+type Asked = { key?: 'self'; model?: string; from?: number; to?: number }
+
+/** The account is the caller's, whatever the query says. */
+function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Asked): Filter {
+  return {
+    scope: { accountId },
+    ...(key === 'self' && { keyId }),
+    ...(model !== undefined && { model }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  }
+}
+
+/** `GET /v1/balance`: what the account has, and what its caps and the calling key's leave of it. */
+export function serveBalance({ line, store, clock, settle }: UsageParts) {
+  return serveKeyed(line, async (_visit, { accountId, caps }) => {
+    await settle([accountId])
+    const account = await accountById(store.db, accountId)
+    if (account === undefined) throw new Error(`account ${accountId} of a good key is gone`)
+    return {
+      balance: formatDollars(account.posted),
+      held: formatDollars(account.held),
+      available: formatDollars(available(account)),
+      currency: 'USD',
+      unlimited: account.unlimited,
+      caps: await Promise.all(caps.map((cap) => showCap(store, cap, clock.now()))),
+    }
+  })
+}
+
+async function showCap(store: Store, { of, amount, period }: SpendingCap, now: number) {
+  const spent = await spentSince(store.db, { ...of, since: startOf(period, now) })
+  const end = endOf(period, now)
+  return {
+    of: of.keyId === undefined ? 'account' : 'key',
+    amount: formatDollars(amount),
+    period,
+    spent: formatDollars(spent),
+    remaining: formatDollars(nano(amount > spent ? amount - spent : 0n)),
+    resets_at: end === undefined ? null : unixSeconds(end),
+  }
+}
