@@ -28,6 +28,12 @@ export type Books = {
   trouble(): string | undefined
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
   post(): Promise<void>
+  /**
+   * Before a balance or a report is read: posts what has been charged by now, and gives back what these accounts' leases
+   * on this node do not use, so that `held` is what requests hold and not what a node keeps ready. Leases on other nodes
+   * count as held until those give them back, two seconds after the last request. Waits a second at most.
+   */
+  settle(accountIds: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -45,6 +51,7 @@ export type BooksOptions = {
 const reconnectMs = 500
 const recoveryEveryMs = 60_000
 const closeMsMax = 5_000
+const settleMsMax = 1_000
 
 /** Waits for a database that does not answer yet; throws for one that it cannot use. */
 export async function openBooks(options: BooksOptions): Promise<Books> {
@@ -71,14 +78,23 @@ export async function openBooks(options: BooksOptions): Promise<Books> {
     billing: trackOpenHolds(billing),
     trouble: opened.trouble,
     post: opened.post,
+    settle: (accountIds) => within(settleMsMax, opened.settle(accountIds)),
     async close() {
       clearInterval(recovery)
       // A database that is away must not keep a process from ending: what is owed is in the journal.
-      await Promise.race([opened.close(), new Promise((resolve) => setTimeout(resolve, closeMsMax))])
+      await within(closeMsMax, opened.close())
       await store.close()
       lock.release()
     },
   }
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 type OpenedBilling = {
@@ -87,6 +103,7 @@ type OpenedBilling = {
   readonly reachedVendors: readonly string[] | 'all'
   trouble(): string | undefined
   post(): Promise<void>
+  settle(accountIds: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -97,7 +114,8 @@ async function openBilling(options: BooksOptions & { store: Store; node: string 
     options.billing?.({ store, node, log }) ?? (mode === 'strict' ? makeStrictBilling(options) : undefined)
   if (immediate !== undefined) {
     const nothing = () => Promise.resolve()
-    return { billing: immediate, reachedVendors: 'all', trouble: () => undefined, post: nothing, close: nothing }
+    const trouble = () => undefined
+    return { billing: immediate, reachedVendors: 'all', trouble, post: nothing, settle: nothing, close: nothing }
   }
   const { databaseUrl, dataFolder } = environment
   const bank =
@@ -109,6 +127,7 @@ async function openBilling(options: BooksOptions & { store: Store; node: string 
     reachedVendors: leased.reachedVendors,
     trouble: () => (leased.ready ? undefined : 'nothing new can be recorded'),
     post: () => leased.post(),
+    settle: (accountIds) => leased.settle(accountIds),
     close: () => leased.close(),
   }
 }

@@ -1,3 +1,5 @@
+import { makeOperators } from './admin/operators.ts'
+import { makeAdminRoutes } from './admin/routes.ts'
 import { systemClock, type Clock } from './base/clock.ts'
 import { listen, type Listener } from './base/listen.ts'
 import type { Log } from './base/log.ts'
@@ -49,6 +51,8 @@ export type GatewayOptions = {
 
 export type Gateway = {
   readonly url: string
+  /** Where operators are served. */
+  readonly adminUrl: string
   readonly mode: Mode
   readonly sandboxUrl: string | undefined
   readonly firstStart: FirstStart
@@ -75,18 +79,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings } = file
   const secret = installationSecret(environment.secret, environment.dataFolder)
   const secretKeys = makeSecretKeys(secret)
-  // The port is open from the first moment, so that whoever watches it can tell a slow start from a dead process.
-  let serve: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
-  const listener = listen({
-    hostname: environment.host,
-    port: environment.port,
-    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
-    bodyBytesMax: Number.MAX_SAFE_INTEGER,
-    fetch: (request, connection) => serve(request, connection),
-  })
+  const ports = await openPorts(environment)
+  const { listener } = ports.public
   const books = await openBooks({ ...options, settings, clock, fatal: options.fatal ?? exit(log) }).catch(
     async (thrown: unknown) => {
-      await listener.stop(true)
+      await ports.stop()
       throw thrown
     },
   )
@@ -101,10 +98,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const timeouts = callTimeouts(settings.timeouts)
   const channels = () => market.current.channels
   const models = () => market.current.models
+  const idempotency = makeIdempotency({ store, secret, node })
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
-    once: makeOnce(makeIdempotency({ store, secret, node })),
+    once: makeOnce(idempotency),
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({
@@ -121,25 +119,27 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   let draining = false
   const routes = makeRoutes({
     line,
-    keyRing,
+    store,
+    settle: books.settle,
     models,
     clock,
     json: { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax },
     chatBodyBytesMax: settings.limits.chatBodyBytesMax,
     readiness: () => notReady(books, market, draining),
   })
-  serve = makeEdge({
-    routes,
-    writeError,
-    trustedProxies: new Set(settings.trustedProxies),
-    cors: makeCors(settings.cors.origins),
-    log,
-  })
+  const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log }
+  ports.public.serve(makeEdge({ ...edge, routes, cors: makeCors(settings.cors.origins) }))
+  const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
+  const { settle } = books
+  const unsold = () => market.current.unsold
+  const admin = { store, mode, clock, operators, secretKeys, idempotency, settle, models, unsold, channels }
+  ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void discoverLocalServers(listener.port).then(market.addLocal)
 
   return {
     url: listener.url,
+    adminUrl: ports.admin.listener.url,
     mode,
     sandboxUrl: market.sandboxUrl,
     firstStart,
@@ -153,9 +153,48 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       draining = true
       if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
       await stopListening(listener, billing, drainMs)
+      await ports.stop()
       keyRing.close()
       await books.close()
       await market.close()
+    },
+  }
+}
+
+type Port = { readonly listener: Listener; serve(serve: Serve): void }
+
+/** Both ports, open from the first moment, so that whoever watches can tell a slow start from a dead process. */
+async function openPorts(environment: Environment): Promise<{ public: Port; admin: Port; stop(): Promise<void> }> {
+  const { host, port, adminHost, adminPort } = environment
+  const forCustomers = openPort(host, port)
+  try {
+    const forOperators = openPort(adminHost, adminPort)
+    const stop = async () => {
+      await Promise.all([forCustomers.listener.stop(true), forOperators.listener.stop(true)])
+    }
+    return { public: forCustomers, admin: forOperators, stop }
+  } catch (thrown) {
+    await forCustomers.listener.stop(true)
+    const where = `${adminHost}:${adminPort}`
+    throw new Error(`the operator's port ${where} cannot be opened: give another as ADMIN_PORT, or 0 for a free one`, {
+      cause: thrown,
+    })
+  }
+}
+
+function openPort(hostname: string, port: number): Port {
+  let current: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
+  const listener = listen({
+    hostname,
+    port,
+    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
+    bodyBytesMax: Number.MAX_SAFE_INTEGER,
+    fetch: (request, connection) => current(request, connection),
+  })
+  return {
+    listener,
+    serve(serve) {
+      current = serve
     },
   }
 }

@@ -2,7 +2,7 @@ import type { Clock } from './base/clock.ts'
 import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
-import type { Catalogue, Model, Unsold } from './catalogue/model.ts'
+import type { Catalogue, Model, Offer, Unsold } from './catalogue/model.ts'
 import { readOverrides } from './catalogue/schema.ts'
 import type { ConfigFile } from './config/file.ts'
 import { startSandbox, type Sandbox, type SandboxModel } from './sandbox/sandbox.ts'
@@ -17,6 +17,7 @@ export type Offering = {
   readonly channels: Channels
   /** Models that have a price and a channel that speaks their capability. */
   readonly models: ReadonlyMap<string, Model>
+  /** All others, each with the reason. */
   readonly unsold: readonly Unsold[]
 }
 
@@ -70,7 +71,7 @@ export function makeMarket(options: MarketOptions): Market {
     const real = [...configured, ...local.map(({ channel }) => channel)]
     const all = sandbox === undefined ? real : simulatedChannels(configured, (vendor) => sandbox.baseUrl(vendor))
     const models = servedModels(catalogue, all)
-    return { channels: makeChannels(all, clock, Math.random), models, unsold: catalogue.unsold }
+    return { channels: makeChannels(all, clock, Math.random), models, unsold: notServed(catalogue, all) }
   }
 
   function reload(changed: ConfigFile): void {
@@ -146,6 +147,20 @@ function isServed(model: Model, channels: readonly Channel[]): boolean {
         vendor.chat !== undefined && model.offers.some((offer) => offer.channel === id || offer.vendor === vendor.id),
     )
   )
+}
+
+/** What these channels do not answer, and why: it has no price, or nobody here sells it. In order of id. */
+export function notServed(catalogue: Catalogue, channels: readonly Channel[]): readonly Unsold[] {
+  const idle = [...catalogue.models.values()].filter((model) => !isServed(model, channels))
+  const others = [...catalogue.unsold, ...idle.map((model) => ({ id: model.id, why: whyIdle(model, channels) }))]
+  return others.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]): string {
+  const sells = (offer: Offer) => channels.some(({ id, vendor }) => offer.channel === id || offer.vendor === vendor.id)
+  if (offers.some(sells)) return `${capabilities.join(', ')} is not served yet`
+  const places = offers.map(({ vendor, channel }) => (vendor === undefined ? `channel ${channel}` : `vendor ${vendor}`))
+  return `no channel: ${places.join(', ')} is not configured`
 }
 
 // What the simulators take for a key; they refuse nothing but `bad-key`.

@@ -96,8 +96,15 @@ function counting(hold: Hold, spendings: readonly Spending[], giveBack: () => vo
 }
 
 /** The beginning of the running day or month, in UTC; of everything for a cap on the total. */
-function startOf(period: CapPeriod, now: number): number {
+export function startOf(period: CapPeriod, now: number): number {
   if (period === 'total') return 0
   const date = new Date(now)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), period === 'day' ? date.getUTCDate() : 1)
+}
+
+/** When the next day or month begins; a cap on the total never ends. */
+export function endOf(period: CapPeriod, now: number): number | undefined {
+  if (period === 'total') return undefined
+  const date = new Date(startOf(period, now))
+  return period === 'day' ? date.setUTCDate(date.getUTCDate() + 1) : date.setUTCMonth(date.getUTCMonth() + 1)
 }

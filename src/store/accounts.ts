@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { newId } from '../base/ids.ts'
-import { type Nano, nano, zeroNano } from '../base/money.ts'
+import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
 import { type Actor, recordChange } from './audit.ts'
+import { lockChain } from './chain.ts'
 import { Entries, postingOf } from './postings.ts'
 import type { Store } from './open.ts'
 import type { AccountTable, CapPeriod, Mode, Queries, Tx } from './schema.ts'
@@ -23,6 +24,11 @@ export type Account = {
 
 /** Where money comes from: paid in by hand, or given away. */
 export type CreditSource = 'cash:manual' | 'promo'
+
+/** Play money is given away; real money was paid in. */
+export function creditSourceIn(mode: Mode): CreditSource {
+  return mode === 'sandbox' ? 'promo' : 'cash:manual'
+}
 
 export type NewAccount = {
   readonly id: string
@@ -68,7 +74,12 @@ export async function createAccount(
       actor: account.actor,
       action: 'account.create',
       subject: account.id,
-      detail: { name: account.name, mode: account.mode, unlimited: account.unlimited ?? false },
+      detail: {
+        name: account.name,
+        mode: account.mode,
+        unlimited: account.unlimited ?? false,
+        ...(account.credit !== undefined && { credit: formatDollars(account.credit.amount) }),
+      },
     })
     const row = await tx.selectFrom('account').selectAll().where('id', '=', account.id).executeTakeFirstOrThrow()
     return { outcome: 'created', account: toAccount(row) }
@@ -107,7 +118,7 @@ export async function credit(store: Store, request: Credit): Promise<Credited> {
       actor: request.actor,
       action: 'account.credit',
       subject: request.accountId,
-      detail: { amount: request.amount.toString(), source: request.source, note: request.note ?? null },
+      detail: { amount: formatDollars(request.amount), source: request.source, note: request.note ?? null },
     })
     return outcome
   })
@@ -123,6 +134,7 @@ async function repeated(tx: Tx, request: Credit, id: string): Promise<Credited |
 
 async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Promise<Credited> {
   if (request.amount === zeroNano) throw new Error('a credit of nothing')
+  const chain = await lockChain(tx, request.accountId)
   const row = await tx
     .updateTable('account')
     .set((eb) => ({ posted: eb('posted', '+', request.amount) }))
@@ -139,7 +151,7 @@ async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Pro
   entries.move(request.source, `cust:${request.accountId}`, request.amount)
   const id = request.id ?? newId('txn')
   const note = request.note ?? null
-  await together(tx, postingOf(tx, { id, kind: 'credit', basis: 'manual', note, now: request.now, entries }))
+  await together(tx, postingOf(tx, chain, { id, kind: 'credit', basis: 'manual', note, now: request.now, entries }))
   return { outcome: 'credited', account: toAccount(row) }
 }
 
@@ -235,6 +247,16 @@ export async function anyAccount(db: Queries, mode: Mode): Promise<boolean> {
   return row !== undefined
 }
 
+export async function accountNames(db: Queries, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('account')
+    .select(['id', 'name'])
+    .where('id', 'in', [...new Set(ids)])
+    .execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 /** What an operator types: an id, else a name in this mode. */
 export async function findAccount(
   db: Queries,
@@ -265,7 +287,7 @@ export function toCap(row: { cap_amount: Nano | null; cap_period: CapPeriod | nu
 }
 
 export function describeCap(cap: Cap): string {
-  return `${cap.amount} nano per ${cap.period}`
+  return `${formatDollars(cap.amount)} ${cap.period === 'total' ? 'in total' : `a ${cap.period}`}`
 }
 
 function toAccount(row: AccountTable): Account {

@@ -2,7 +2,7 @@ import { newId } from '../base/ids.ts'
 import { json } from './rows.ts'
 import type { AuditDetail, Queries, Tx } from './schema.ts'
 
-/** Who changes something: `admin`, `cli`, `start`. Every change of an account or key takes one, and records it. */
+/** Who changes something: `admin:` and the end of a key, `cli`, `start`. Every change of an account or key takes one, and records it. */
 export type Actor = string
 
 export type AuditRecord = {
@@ -37,6 +37,11 @@ export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Pro
 export async function readRevision(db: Queries): Promise<number> {
   const row = await db.selectFrom('revision').select('value').where('name', '=', accessRevision).executeTakeFirst()
   return row?.value ?? 0
+}
+
+/** Where a record stands in the order of the list. */
+export async function placeOfAudit(db: Queries, id: string): Promise<{ at: number; id: string } | undefined> {
+  return db.selectFrom('audit').select(['at', 'id']).where('id', '=', id).executeTakeFirst()
 }
 
 /** Newest first; `before` is the last record of the page before. */

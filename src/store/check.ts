@@ -1,15 +1,22 @@
 import { type Expression, type RawBuilder, sql } from 'kysely'
 import { type Nano, zeroNano } from '../base/money.ts'
+import { brokenChains } from './check-chains.ts'
 import type { Store } from './open.ts'
 import type { Tx } from './schema.ts'
 
 /** One broken rule of the books, and what breaks it. */
-export type Breach = { readonly rule: 'I1' | 'I2' | 'I3' | 'I4' | 'I5'; readonly subject: string; readonly why: string }
+export type Breach = {
+  readonly rule: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8'
+  readonly subject: string
+  readonly why: string
+}
 
 /**
  * Checks the books against themselves, in one consistent view; no breach is a balanced ledger.
  * I1 entries of a posting sum to zero. I2 a balance is the sum of its entries. I3 what is held is the sum of open holds and leases.
- * I4 a hold ends at most once, and as its state says; none is open past its deadline. I5 no charge exceeds its hold.
+ * I4 a hold ends at most once, and as its state says; none is open past its deadline. I5 no charge exceeds its hold, and
+ * a request's record shows what was charged. I6 what is owed to a vendor is the cost of its attempts; the other half of
+ * it, that its bill says the same, takes the bill. I8 the chains of postings are whole.
  */
 export async function checkLedger(store: Store): Promise<Breach[]> {
   const now = store.now()
@@ -20,6 +27,9 @@ export async function checkLedger(store: Store): Promise<Breach[]> {
     ...(await wrongEndings(tx)),
     ...(await overdueHolds(tx, now)),
     ...(await excessiveCharges(tx)),
+    ...(await wrongRecords(tx)),
+    ...(await wrongPayables(tx)),
+    ...(await brokenChains(tx)),
   ])
 }
 
@@ -118,4 +128,35 @@ async function excessiveCharges(tx: Tx): Promise<Breach[]> {
     .where(sql<boolean>`-entry.amount > hold.amount`)
     .execute()
   return rows.map((row) => ({ rule: 'I5', subject: row.id, why: `${row.total} charged on a hold of ${row.expected}` }))
+}
+
+async function wrongRecords(tx: Tx): Promise<Breach[]> {
+  const { rows } = await sql<{ id: string; cost: Nano; total: Nano }>`
+    with charged as (
+      select txn.hold_id, cast(-sum(entry.amount) as bigint) as total
+      from txn join entry on entry.txn_id = txn.id
+      where txn.hold_id is not null and entry.account like 'cust:%' group by txn.hold_id
+    )
+    select request.id, request.cost, coalesce(charged.total, 0) as total
+      from request left join charged on charged.hold_id = request.hold_id
+      where request.hold_id is not null and request.cost <> coalesce(charged.total, 0)`.execute(tx)
+  return rows.map((row) => ({ rule: 'I5', subject: row.id, why: `recorded as ${row.cost}, charged ${row.total}` }))
+}
+
+async function wrongPayables(tx: Tx): Promise<Breach[]> {
+  const { rows } = await sql<{ vendor: string; total: Nano; expected: Nano }>`
+    with owed as (
+      select substr(account, 9) as vendor, amount from entry where account like 'payable:%'
+    ), sums as (
+      select vendor, amount, 0 as cost from owed
+      union all
+      select vendor, 0 as amount, vendor_cost as cost from attempt
+    )
+    select vendor, cast(sum(amount) as bigint) as total, cast(sum(cost) as bigint) as expected
+      from sums group by vendor having sum(amount) <> sum(cost)`.execute(tx)
+  return rows.map((row) => ({
+    rule: 'I6',
+    subject: row.vendor,
+    why: `${row.total} is owed to the vendor, its attempts cost ${row.expected}`,
+  }))
 }

@@ -1,3 +1,5 @@
+import { GatewayError } from '../base/errors.ts'
+
 /** Connections that were never made, were lost, or wait too long. */
 const systemCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'])
 /** PostgreSQL: connection exceptions, out of resources, stopping, a statement or lock that took too long. */
@@ -21,4 +23,13 @@ export function isUnavailable(error: unknown): boolean {
     sqliteCodes.some((prefix) => code.startsWith(prefix)) ||
     postgresClasses.some((prefix) => code.startsWith(prefix))
   )
+}
+
+/** What a request is answered when the store fails it: 503 while the database is away, and else what was thrown. */
+export function storeError(thrown: unknown): unknown {
+  if (thrown instanceof GatewayError || !isUnavailable(thrown)) return thrown
+  return new GatewayError('overloaded', 'The database does not answer at the moment.', {
+    retryAfterSeconds: 1,
+    cause: thrown,
+  })
 }

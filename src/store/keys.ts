@@ -124,9 +124,13 @@ export async function keyById(db: Queries, id: string): Promise<ApiKey | undefin
 /** By id, ascending; `after` is the last id of the page before. */
 export async function listKeys(
   db: Queries,
-  page: { readonly scope: Scope; readonly limit: number; readonly after?: string },
+  page: { readonly scope: Scope; readonly mode?: Mode; readonly limit: number; readonly after?: string },
 ): Promise<ApiKey[]> {
+  const { mode } = page
   let query = db.selectFrom('api_key').selectAll().orderBy('id').limit(page.limit)
+  if (mode !== undefined) {
+    query = query.where('account_id', 'in', (eb) => eb.selectFrom('account').select('id').where('mode', '=', mode))
+  }
   if (page.scope !== 'every-account') query = query.where('account_id', '=', page.scope.accountId)
   if (page.after !== undefined) query = query.where('id', '>', page.after)
   return (await query.execute()).map(toKey)

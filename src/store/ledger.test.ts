@@ -14,6 +14,7 @@ import { nano } from '../base/money.ts'
 import { accountById, changeAccount } from './accounts.ts'
 import { checkLedger } from './check.ts'
 import { takeHold, takeHoldIn } from './holds.ts'
+import { lockChain } from './chain.ts'
 import { Entries, postingOf } from './postings.ts'
 import { recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
 import type { Store } from './open.ts'
@@ -248,7 +249,9 @@ eachEngine('the books', (open) => {
     const store = await open()
     const entries = new Entries([['promo', nano(5n)]])
     const posting = { id: 'x', kind: 'correction', basis: 'manual', now: 1, entries } as const
-    expect(store.transaction((tx) => together(tx, postingOf(tx, posting)))).rejects.toThrow('off by 5')
+    expect(
+      store.transaction(async (tx) => together(tx, postingOf(tx, await lockChain(tx, accountId), posting))),
+    ).rejects.toThrow('off by 5')
   })
 
   test('each broken rule is found and named', async () => {
@@ -263,6 +266,9 @@ eachEngine('the books', (open) => {
     await sql`update account set posted = posted + 1, held = held + 5`.execute(db)
     await sql`update hold set deadline = 1000 where id = 'late'`.execute(db)
     await sql`update hold set amount = 4 where id = 'settled'`.execute(db)
+    await sql`update request set cost = 11`.execute(db)
+    await sql`insert into attempt (id, request_id, channel, vendor, upstream_model, status, vendor_cost, created_at)
+      values ('att', '', '', 'openai', '', 200, 7, 1)`.execute(db)
     await sql`insert into txn (id, kind, hold_id, basis, created_at) values
       ('x', 'settle', 'twice', 'vendor', 1), ('y', 'loss', 'twice', 'vendor', 1)`.execute(db)
     await sql`insert into entry (txn_id, account, amount) values ('x', 'cust:nobody', 2), ('x', 'promo', -2)`.execute(
@@ -276,7 +282,11 @@ eachEngine('the books', (open) => {
       'I3 acc_a',
       'I4 late',
       'I4 twice',
+      'I5 req_settled',
       'I5 settled',
+      'I6 openai',
+      'I8 settled',
+      'I8 txn',
     ])
   })
 })

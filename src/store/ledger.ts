@@ -1,5 +1,6 @@
 import { type Nano, nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
+import { lockChain } from './chain.ts'
 import { endHold, holdState, type OpenHold, releaseOf } from './holds.ts'
 import { Entries, postingOf } from './postings.ts'
 import type { Store } from './open.ts'
@@ -46,13 +47,15 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
     entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
   }
   const { priceVersion } = ended
+  const chain = await lockChain(tx, hold.accountId)
+  // Sums before balances, as everywhere: two that lock both must not wait for each other.
+  await addUsage(tx, [usedBy(hold.accountId, request, attempts, charge, usage)])
   await together(tx, [
-    ...postingOf(tx, { id: hold.id, kind: 'settle', holdId: hold.id, priceVersion, usage, basis, now, entries }),
-    requestRecord(tx, hold.accountId, request, { cost: charge, basis, usage }),
+    ...postingOf(tx, chain, { id: hold.id, kind: 'settle', holdId: hold.id, priceVersion, usage, basis, now, entries }),
+    requestRecord(tx, hold.accountId, request, { cost: charge, basis, usage, holdId: hold.id }),
     ...attemptRecords(tx, request.id, attempts),
     releaseOf(tx, hold.accountId, ended.amount, charge),
   ])
-  await addUsage(tx, [usedBy(hold.accountId, request, attempts, charge, usage)])
   return { outcome: 'settled', charge, excess }
 }
 
@@ -83,14 +86,15 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
     const { priceVersion } = ended
     const note = voiding.note ?? null
     const loss = { id: hold.id, kind: 'loss', holdId: hold.id, priceVersion, basis: 'policy_zero', note } as const
-    writes.push(...postingOf(tx, { ...loss, now, entries }))
+    writes.push(...postingOf(tx, await lockChain(tx, hold.accountId), { ...loss, now, entries }))
   }
   if (request !== undefined) {
-    writes.push(requestRecord(tx, hold.accountId, request, { cost: zeroNano, basis: 'policy_zero', usage: null }))
+    await addUsage(tx, [usedBy(hold.accountId, request, attempts, zeroNano, null)])
+    const charged = { cost: zeroNano, basis: 'policy_zero', usage: null, holdId: hold.id } as const
+    writes.push(requestRecord(tx, hold.accountId, request, charged))
     writes.push(...attemptRecords(tx, request.id, attempts))
   }
   await together(tx, [...writes, releaseOf(tx, hold.accountId, ended.amount, zeroNano)])
-  if (request !== undefined) await addUsage(tx, [usedBy(hold.accountId, request, attempts, zeroNano, null)])
   return { outcome: 'voided' }
 }
 

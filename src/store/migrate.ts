@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
+import { chains } from './migrations/0003-chains.ts'
+import { requestOrder } from './migrations/0004-request-order.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
@@ -13,6 +15,8 @@ function migrations(engine: Engine): Record<string, Migration> {
   return {
     '0001-ledger': ledger(engine),
     '0002-leases': leases(),
+    '0003-chains': chains(),
+    '0004-request-order': requestOrder(),
   }
 }
 

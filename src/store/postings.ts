@@ -1,5 +1,6 @@
 import { type Nano, nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
+import type { Chain, EntryRow } from './chain.ts'
 import { json } from './rows.ts'
 import type { Basis, Tx, TxnKind } from './schema.ts'
 import type { Write } from './together.ts'
@@ -17,10 +18,10 @@ export type LedgerPosting = {
   readonly note?: string | null
 }
 
-/** The writes of a posting: double entry, never changed afterwards. */
-export function postingOf(tx: Tx, posting: LedgerPosting): Write[] {
+/** The writes of a posting at the end of a chain: double entry, never changed afterwards. One posting to a statement. */
+export function postingOf(tx: Tx, chain: Chain, posting: LedgerPosting): Write[] {
   const rows = posting.entries.rows(posting.id)
-  const txn = tx.insertInto('txn').values({
+  const unlinked = {
     id: posting.id,
     kind: posting.kind,
     hold_id: posting.holdId ?? null,
@@ -29,9 +30,10 @@ export function postingOf(tx: Tx, posting: LedgerPosting): Write[] {
     basis: posting.basis,
     note: posting.note ?? null,
     created_at: posting.now,
-  })
-  if (rows.length === 0) return [txn]
-  return [txn, tx.insertInto('entry').values(rows)]
+  }
+  const txn = tx.insertInto('txn').values(chain.add(unlinked, rows))
+  const writes = [txn, chain.end(tx)]
+  return rows.length === 0 ? writes : [...writes, tx.insertInto('entry').values(rows)]
 }
 
 /** Gathers entries: an account that is touched twice in one posting gets one row with the sum. */
@@ -45,8 +47,8 @@ export class Entries extends Map<string, Nano> {
    * The rows of one txn. The assertion stays on in production: an unbalanced posting is a bug in our arithmetic, and
    * stopping is cheaper than a ledger that lies.
    */
-  rows(txnId: string): { txn_id: string; account: string; amount: Nano }[] {
-    const rows: { txn_id: string; account: string; amount: Nano }[] = []
+  rows(txnId: string): EntryRow[] {
+    const rows: EntryRow[] = []
     let sum = 0n
     for (const [account, amount] of this) {
       sum += amount

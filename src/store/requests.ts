@@ -2,6 +2,7 @@ import { type Nano, zeroNano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { Store } from './open.ts'
+import { addUsage, usedBy } from './rollups.ts'
 import { json } from './rows.ts'
 import type { Basis, Queries } from './schema.ts'
 import { together, type Write } from './together.ts'
@@ -34,7 +35,13 @@ export type AttemptRecord = {
   readonly createdAt: number
 }
 
-export type Charged = { readonly cost: Nano; readonly basis: Basis; readonly usage: Usage | null }
+export type Charged = {
+  readonly cost: Nano
+  readonly basis: Basis
+  readonly usage: Usage | null
+  /** Absent on what costs nothing by nature. */
+  readonly holdId?: string
+}
 
 /**
  * A task's request is recorded when it is accepted and again when it ends, since its cost is known only then: the later
@@ -56,6 +63,7 @@ export function requestRecord(db: Queries, accountId: string, request: RequestRe
       streamed: request.streamed,
       duration_ms: request.durationMs,
       created_at: request.createdAt,
+      hold_id: charged.holdId ?? null,
     })
     .onConflict((conflict) =>
       conflict
@@ -66,6 +74,7 @@ export function requestRecord(db: Queries, accountId: string, request: RequestRe
           basis: eb.ref('excluded.basis'),
           usage: eb.ref('excluded.usage'),
           duration_ms: eb.ref('excluded.duration_ms'),
+          hold_id: eb.ref('excluded.hold_id'),
         }))
         .where('request.account_id', '=', accountId),
     )
@@ -82,6 +91,7 @@ export function attemptRecords(db: Queries, requestId: string, attempts: readonl
     status: attempt.status,
     vendor_cost: attempt.vendorCost,
     created_at: attempt.createdAt,
+    recorded_cost: null,
   }))
   return [db.insertInto('attempt').values(rows)]
 }
@@ -97,10 +107,11 @@ export async function recordFree(
   },
 ): Promise<void> {
   const { accountId, request, attempts = [], usage = null } = record
-  await store.transaction((tx) =>
-    together(tx, [
+  await store.transaction(async (tx) => {
+    await together(tx, [
       requestRecord(tx, accountId, request, { cost: zeroNano, basis: 'policy_zero', usage }),
       ...attemptRecords(tx, request.id, attempts),
-    ]),
-  )
+    ])
+    await addUsage(tx, [usedBy(accountId, request, attempts, zeroNano, usage)])
+  })
 }

@@ -58,9 +58,13 @@ export const unitColumns = {
   reasoning: 'reasoning',
 } as const satisfies { readonly [U in Exclude<Unit, 'request'> | 'reasoning']: keyof UsageHourTable }
 
-const hourMs = 3_600_000
+export const hourMs = 3_600_000
+/** What is counted beside requests and money, by column. */
+export const summedColumns = ['images', 'video_seconds', ...Object.values(unitColumns)] as const
+export type SummedColumn = (typeof summedColumns)[number]
+
 const identity = ['hour', 'account_id', 'key_id', 'model', 'capability', 'vendor'] as const
-const summed = ['requests', 'cost', 'vendor_cost', 'images', 'video_seconds', ...Object.values(unitColumns)] as const
+const summed = ['requests', 'cost', 'vendor_cost', ...summedColumns] as const
 const columns = [...identity, ...summed]
 
 /** Adds requests to the sums of their hours, in the transaction that books them: a report never differs from the books. */

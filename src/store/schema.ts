@@ -1,7 +1,7 @@
 import type { ColumnType, Kysely, Transaction } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
-import { type Usage, units } from '../capabilities/usage.ts'
+import type { Usage } from '../capabilities/usage.ts'
 
 /**
  * The tables as code sees them, the same on both engines. Times are unix milliseconds. JSON is stored as text and
@@ -80,6 +80,10 @@ export type TxnTable = {
   basis: Basis
   note: string | null
   created_at: number
+  /** Its place in a chain; see `chain.ts`. */
+  chain: string | null
+  seq: number | null
+  hash: string | null
 }
 
 export type EntryTable = { txn_id: string; account: string; amount: Nano }
@@ -97,6 +101,8 @@ export type RequestTable = {
   streamed: boolean
   duration_ms: number
   created_at: number
+  /** By which its postings are found. */
+  hold_id: string | null
 }
 
 export type AttemptTable = {
@@ -106,9 +112,15 @@ export type AttemptTable = {
   vendor: string
   upstream_model: string
   status: number
+  /** What the vendor charges, as far as is known: its bill, once reconciled. */
   vendor_cost: Nano
   created_at: number
+  /** What was recorded before the bill said otherwise. */
+  recorded_cost: Nano | null
 }
+
+/** The end of a chain of postings; see `chain.ts`. */
+export type ChainTable = { id: string; seq: number; hash: string }
 
 export type RevisionTable = { name: string; value: number }
 export type AuditTable = {
@@ -178,6 +190,7 @@ export type Schema = {
   entry: EntryTable
   request: RequestTable
   attempt: AttemptTable
+  chain: ChainTable
   revision: RevisionTable
   audit: AuditTable
   setting: SettingTable
@@ -264,6 +277,9 @@ export const columnKinds = {
     basis: 'text',
     note: 'text',
     created_at: 'number',
+    chain: 'text',
+    seq: 'number',
+    hash: 'text',
   },
   entry: { txn_id: 'text', account: 'text', amount: 'money' },
   request: {
@@ -279,6 +295,7 @@ export const columnKinds = {
     streamed: 'boolean',
     duration_ms: 'number',
     created_at: 'number',
+    hold_id: 'text',
   },
   attempt: {
     id: 'text',
@@ -289,7 +306,9 @@ export const columnKinds = {
     status: 'number',
     vendor_cost: 'money',
     created_at: 'number',
+    recorded_cost: 'money',
   },
+  chain: { id: 'text', seq: 'number', hash: 'text' },
   revision: { name: 'text', value: 'number' },
   audit: { id: 'text', at: 'number', actor: 'text', action: 'text', subject: 'text', detail: 'json' },
   setting: { name: 'text', value: 'text' },
@@ -342,10 +361,11 @@ export const derivedKinds = {
   account_cap_amount: 'money',
   available: 'money',
   new_id: 'text',
+  request_status: 'number',
+  requested_at: 'number',
   total: 'money',
   expected: 'money',
   rows: 'number',
   settles: 'number',
   losses: 'number',
-  ...Object.fromEntries([...units, 'reasoning'].map((unit) => [`sum_${unit}`, 'number'] as const)),
 } as const satisfies Record<string, Kind>

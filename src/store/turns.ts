@@ -2,13 +2,13 @@ import { nano, type Nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { available } from './accounts.ts'
 import { insertNew } from './bulk.ts'
-import { Entries } from './postings.ts'
+import { lockChain } from './chain.ts'
 import type { Store } from './open.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import type { AttemptRecord, RequestRecord } from './requests.ts'
-import { json } from './rows.ts'
 import type { Basis, Tx } from './schema.ts'
 import { foldsWrites } from './together.ts'
+import { attemptRows, entriesOf, requestRow, txnRow } from './turn-rows.ts'
 
 /** Which process of which node speaks. A new process takes a new epoch; whatever an older one still says is refused. */
 export type Identity = { readonly node: string; readonly epoch: number }
@@ -31,7 +31,7 @@ export type Posting = {
 
 /** Everything a node wants of the database at one moment, done in one commit or not at all. */
 export type Turn = {
-  /** Counts up by one. After a lost answer the number kept here tells whether the turn took place. */
+  /** One more than the number of the turn before. After a lost answer the number kept here tells whether it took place. */
   readonly number: number
   readonly postings: readonly Posting[]
   readonly takes: readonly Take[]
@@ -77,21 +77,37 @@ export async function openNode(
       )
       .returning(['epoch', 'turn'])
       .executeTakeFirstOrThrow()
-    const posted = new Set<string>()
-    for (let i = 0; i < holdIds.length; i += idsPerQuery) {
-      const known = await tx
-        .selectFrom('txn')
-        .select('id')
-        .where('id', 'in', holdIds.slice(i, i + idsPerQuery))
-        .execute()
-      for (const { id } of known) posted.add(id)
-    }
-    return { ...row, leases: await leasesOf(tx, node), posted }
+    return { ...row, leases: await leasesOf(tx, node), posted: await postedAmong(tx, holdIds) }
   })
 }
 
-export async function readStanding(store: Store, { node, epoch }: Identity): Promise<Standing> {
+async function postedAmong(tx: Tx, holdIds: readonly string[]): Promise<Set<string>> {
+  const posted = new Set<string>()
+  for (let i = 0; i < holdIds.length; i += idsPerQuery) {
+    const known = await tx
+      .selectFrom('txn')
+      .select('id')
+      .where('id', 'in', holdIds.slice(i, i + idsPerQuery))
+      .execute()
+    for (const { id } of known) posted.add(id)
+  }
+  return posted
+}
+
+/**
+ * Whether the turn whose answer was lost took place: then the number here is its own. Otherwise the number after it is
+ * put here, so that it cannot take place any more, however late it arrives or how slow its commit was; asking again
+ * gives the same answer.
+ */
+export async function readStanding(store: Store, { node, epoch }: Identity, unknown: number): Promise<Standing> {
   return store.transaction(async (tx) => {
+    await tx
+      .updateTable('node')
+      .set({ turn: unknown + 1 })
+      .where('id', '=', node)
+      .where('epoch', '=', epoch)
+      .where('turn', '=', unknown - 1)
+      .execute()
     const row = await tx.selectFrom('node').select(['epoch', 'turn']).where('id', '=', node).executeTakeFirst()
     if (row?.epoch !== epoch) throw new Fenced(node)
     return { turn: row.turn, leases: await leasesOf(tx, node) }
@@ -100,47 +116,74 @@ export async function readStanding(store: Store, { node, epoch }: Identity): Pro
 
 /** One commit: the epoch is checked, postings are booked, what is not needed is given back, and more is leased. */
 export async function takeTurn(store: Store, identity: Identity, turn: Turn): Promise<Map<string, Grant>> {
-  return store.transaction(async (tx) => {
-    const now = store.now()
-    const { node, epoch } = identity
-    const mine = await tx
-      .updateTable('node')
-      .set({ turn: turn.number, seen_at: now })
-      .where('id', '=', node)
-      .where('epoch', '=', epoch)
-      .where('turn', '=', turn.number - 1)
-      .returning('id')
-      .executeTakeFirst()
-    if (mine === undefined) throw new Fenced(node)
+  try {
+    return await store.transaction((tx) => turnIn(tx, identity, turn, store.now(), 'new'))
+  } catch (error) {
+    if (!(error instanceof PostedBefore)) throw error
+    return store.transaction((tx) => turnIn(tx, identity, turn, store.now(), 'some-posted'))
+  }
+}
 
-    const spent = await post(tx, turn.postings, now)
-    for (const [accountId, change] of changesOf(turn, spent)) await applyChange(tx, node, accountId, change)
-    const grants = new Map<string, Grant>()
-    // In order of id, as everywhere: two nodes that lock the same accounts must not wait for each other.
-    for (const take of turn.takes.toSorted(byAccount)) grants.set(take.accountId, await lease(tx, node, take))
-    return grants
-  })
+/** Some of a turn's postings are in the books already. A node sends none of those, so they are looked for only then. */
+class PostedBefore extends Error {}
+
+async function turnIn(
+  tx: Tx,
+  { node, epoch }: Identity,
+  turn: Turn,
+  now: number,
+  postings: 'new' | 'some-posted',
+): Promise<Map<string, Grant>> {
+  const mine = await tx
+    .updateTable('node')
+    .set({ turn: turn.number, seen_at: now })
+    .where('id', '=', node)
+    .where('epoch', '=', epoch)
+    .where('turn', '=', turn.number - 1)
+    .returning('id')
+    .executeTakeFirst()
+  if (mine === undefined) throw new Fenced(node)
+
+  const posted =
+    postings === 'new'
+      ? new Set<string>()
+      : await postedAmong(
+          tx,
+          turn.postings.map(({ holdId }) => holdId),
+        )
+  const spent = await post(tx, node, turn.postings, posted, now)
+  for (const [accountId, change] of changesOf(turn, spent)) await applyChange(tx, node, accountId, change)
+  const grants = new Map<string, Grant>()
+  // In order of id, as everywhere: two nodes that lock the same accounts must not wait for each other.
+  for (const take of turn.takes.toSorted(byAccount)) grants.set(take.accountId, await lease(tx, node, take))
+  return grants
 }
 
 const idsPerQuery = 500
 
 /** Books what is not booked yet, and gives what was charged by account. */
-async function post(tx: Tx, postings: readonly Posting[], now: number): Promise<Map<string, bigint>> {
+async function post(
+  tx: Tx,
+  node: string,
+  postings: readonly Posting[],
+  posted: ReadonlySet<string>,
+  now: number,
+): Promise<Map<string, bigint>> {
   const spent = new Map<string, bigint>()
   if (postings.length === 0) return spent
-  const booked = postings.map((posting) => ({ posting, entries: entriesOf(posting) }))
-  const moving = booked.filter(({ entries }) => entries.length > 0)
-  const fresh = await insertNew(
-    tx,
-    'txn',
-    moving.map(({ posting }) => txnRow(posting, now)),
-  )
-  const news = moving.filter(({ posting }) => fresh.has(posting.holdId))
-  await insertNew(
-    tx,
-    'entry',
-    news.flatMap(({ entries }) => entries),
-  )
+  const news = postings
+    .filter(({ holdId }) => !posted.has(holdId))
+    .map((posting) => ({ posting, entries: entriesOf(posting) }))
+    .filter(({ entries }) => entries.length > 0)
+  if (news.length > 0) {
+    const chain = await lockChain(tx, node)
+    const txns = news.map(({ posting, entries }) => chain.add(txnRow(posting, now), entries))
+    // One that is there already would leave a hole in the chain.
+    if ((await insertNew(tx, 'txn', txns)).size < txns.length) throw new PostedBefore()
+    await chain.end(tx).execute()
+    const entries = news.flatMap(({ entries }) => entries)
+    await insertNew(tx, 'entry', entries)
+  }
   const recorded = await insertNew(tx, 'request', postings.map(requestRow))
   await insertNew(tx, 'attempt', postings.flatMap(attemptRows))
   const recordedNow = postings.filter(({ request }) => recorded.has(request.id))
@@ -154,59 +197,6 @@ async function post(tx: Tx, postings: readonly Posting[], now: number): Promise<
     spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)
   }
   return spent
-}
-
-function entriesOf(posting: Posting) {
-  const entries = new Entries()
-  entries.move(`cust:${posting.accountId}`, `revenue:${posting.request.model}`, posting.charge)
-  entries.move('platform:loss', `revenue:${posting.request.model}`, posting.excess)
-  for (const { vendor, vendorCost, delivered } of posting.attempts) {
-    entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
-  }
-  return entries.rows(posting.holdId)
-}
-
-function txnRow(posting: Posting, now: number) {
-  return {
-    id: posting.holdId,
-    kind: posting.basis === 'policy_zero' ? ('loss' as const) : ('settle' as const),
-    hold_id: posting.holdId,
-    price_version: posting.priceVersion,
-    usage: json(posting.usage),
-    basis: posting.basis,
-    note: null,
-    created_at: now,
-  }
-}
-
-function requestRow({ accountId, request, charge, basis, usage }: Posting) {
-  return {
-    id: request.id,
-    account_id: accountId,
-    key_id: request.keyId,
-    model: request.model,
-    capability: request.capability,
-    status: request.status,
-    cost: charge,
-    basis,
-    usage: json(usage),
-    streamed: request.streamed,
-    duration_ms: request.durationMs,
-    created_at: request.createdAt,
-  }
-}
-
-function attemptRows({ request, attempts }: Posting) {
-  return attempts.map((attempt) => ({
-    id: attempt.id,
-    request_id: request.id,
-    channel: attempt.channel,
-    vendor: attempt.vendor,
-    upstream_model: attempt.upstreamModel,
-    status: attempt.status,
-    vendor_cost: attempt.vendorCost,
-    created_at: attempt.createdAt,
-  }))
 }
 
 type Change = { spent: bigint; returned: bigint }

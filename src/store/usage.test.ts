@@ -6,7 +6,7 @@ import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
 import { recordFree } from './requests.ts'
-import { listRequests, requestById, spentSince, sumUsage, sumVendors } from './usage.ts'
+import { groupings, listRequests, requestById, spentSince, sumUsage, sumVendors } from './usage.ts'
 
 const day = 86_400_000
 const monday = 20_000 * day
@@ -58,19 +58,43 @@ eachEngine('usage', (open) => {
   test('sums by day and by model', async () => {
     const store = await open()
     await history(store)
-    expect(await sumUsage(store, { scope }, 'day')).toEqual([
-      { group: String(monday), requests: 2, cost: nano(30n), usage: { input: 11, reasoning: 2 } },
-      { group: String(monday + day), requests: 1, cost: nano(30n), usage: { input: 7, reasoning: 1 } },
+    expect(await sumUsage(store, { scope }, 'day')).toMatchObject([
+      { group: monday, requests: 2, cost: nano(30n), vendorCost: nano(15n), counts: { input: 11, reasoning: 2 } },
+      { group: monday + day, requests: 1, cost: nano(30n), counts: { input: 7, reasoning: 1, output: 0 } },
     ])
     const byModel = await sumUsage(store, { scope: 'every-account' }, 'model')
     expect(byModel.map(({ group, cost }) => [group, cost])).toEqual([
       ['claude-y', nano(20n)],
       ['gpt-x', nano(139n)],
     ])
-    for (const by of ['hour', 'key', 'account', 'capability'] as const) {
+    for (const by of ['nothing', ...groupings] as const) {
       const sums = await sumUsage(store, { scope }, by)
       expect(sums.reduce((total, row) => total + row.cost, 0n)).toBe(60n)
     }
+    expect(await sumUsage(store, { scope: { accountId: 'acc_x' } }, 'nothing')).toMatchObject([
+      { group: null, requests: 0, cost: nano(0n), counts: { input: 0 } },
+    ])
+  })
+
+  test('sums come page by page, whatever they are grouped by', async () => {
+    const store = await open()
+    await history(store)
+    for (const by of groupings) {
+      const whole = await sumUsage(store, { scope: 'every-account', mode: 'sandbox' }, by)
+      const paged: typeof whole = []
+      for (;;) {
+        const last = paged.at(-1)?.group ?? undefined
+        const page = await sumUsage(store, { scope: 'every-account' }, by, {
+          limit: 1,
+          ...(last !== undefined && { after: last }),
+        })
+        if (page.length === 0) break
+        paged.push(...page)
+      }
+      expect(paged).toEqual(whole)
+    }
+    expect(await sumUsage(store, { scope: 'every-account', mode: 'real' }, 'model')).toEqual([])
+    expect(await listRequests(store.db, { scope: 'every-account', mode: 'real' }, { limit: 9 })).toEqual([])
   })
 
   test('tells what was spent, and what vendors were asked', async () => {

@@ -1,13 +1,16 @@
-import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
-import { type Usage, units } from '../capabilities/usage.ts'
+import type { Usage } from '../capabilities/usage.ts'
 import { sum } from './check.ts'
-import type { Engine, Store } from './open.ts'
-import type { AttemptTable, Basis, Queries, RequestTable, Scope } from './schema.ts'
+import type { Store } from './open.ts'
+import { hourMs, type SummedColumn, summedColumns } from './rollups.ts'
+import type { AttemptTable, Basis, Mode, Queries, RequestTable, Scope } from './schema.ts'
 
 export type Filter = {
   readonly scope: Scope
+  /** Of accounts of this mode alone: play money and real money do not add up. */
+  readonly mode?: Mode
   readonly keyId?: string
   readonly model?: string
   /** Unix milliseconds, inclusive. */
@@ -43,6 +46,7 @@ export type AttemptRow = {
 function requestsOf(db: Queries, filter: Filter) {
   let query = db.selectFrom('request')
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
+  else if (filter.mode !== undefined) query = query.where(accountsOf(filter.mode))
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
   if (filter.model !== undefined) query = query.where('model', '=', filter.model)
   if (filter.from !== undefined) query = query.where('created_at', '>=', filter.from)
@@ -50,7 +54,11 @@ function requestsOf(db: Queries, filter: Filter) {
   return query
 }
 
-/** Newest first; `before` is the last row of the page before. */
+function accountsOf(mode: Mode) {
+  return sql<SqlBool>`account_id in (select id from account where mode = ${mode})`
+}
+
+/** Newest first; `before` is the last row of the page before. Every filter has an index that ends in this order. */
 export async function listRequests(
   db: Queries,
   filter: Filter,
@@ -80,6 +88,15 @@ export async function requestById(
   return { request: toRequest(row), attempts: attempts.map(toAttempt) }
 }
 
+/** Where a request stands in the order of the lists. */
+export async function placeOfRequest(
+  db: Queries,
+  by: { readonly scope: Scope; readonly id: string },
+): Promise<{ createdAt: number; id: string } | undefined> {
+  const row = await requestsOf(db, { scope: by.scope }).select('created_at').where('id', '=', by.id).executeTakeFirst()
+  return row && { createdAt: row.created_at, id: by.id }
+}
+
 /** What was charged since the start of an hour, for spending caps. Open holds are not in it. */
 export async function spentSince(
   db: Queries,
@@ -94,48 +111,92 @@ export async function spentSince(
   return (await query.executeTakeFirstOrThrow()).total
 }
 
-export type GroupBy = 'hour' | 'day' | 'model' | 'key' | 'account' | 'capability'
+export const groupings = ['hour', 'day', 'model', 'key', 'account', 'vendor', 'capability'] as const
+export type GroupBy = (typeof groupings)[number]
 
+/** `group` is the start of the hour or day (UTC, unix milliseconds), the name of what is grouped by, or null for all. */
 export type UsageSum = {
-  /** The start of the hour or day (UTC, unix milliseconds as text), or the name of what is grouped by. */
-  readonly group: string
+  readonly group: string | number | null
   readonly requests: number
   readonly cost: Nano
-  readonly usage: Usage
+  readonly vendorCost: Nano
+  /** By column of the sums: `input`, `cached_input`, `images`, … */
+  readonly counts: Readonly<Record<SummedColumn, number>>
 }
 
-const bucketMs = { hour: 3_600_000, day: 86_400_000 } as const
-const columns = { model: 'model', key: 'key_id', account: 'account_id', capability: 'capability' } as const
-const summed = [...units, 'reasoning'] as const
+const dayMs = 24 * hourMs
+const columns = {
+  model: 'model',
+  key: 'key_id',
+  account: 'account_id',
+  vendor: 'vendor',
+  capability: 'capability',
+} as const
 
-export async function sumUsage(store: Store, filter: Filter, by: GroupBy): Promise<UsageSum[]> {
-  const group =
-    by === 'hour' || by === 'day'
-      ? sql<string>`cast(created_at / ${sql.lit(bucketMs[by])} * ${sql.lit(bucketMs[by])} as text)`
-      : sql<string>`${sql.ref(columns[by])}`
-  const rows = await store.snapshot((tx) =>
-    requestsOf(tx, filter)
-      .select((eb) => [group.as('label'), sum(eb.ref('cost')).as('total'), sql<number>`count(*)`.as('rows')])
-      .select(summed.map((unit) => sumOfUnit(store.engine, unit).as(`sum_${unit}`)))
-      .groupBy(group)
-      .orderBy(group)
-      .execute(),
-  )
-  return rows.map((row) => ({ group: row.label, requests: row.rows, cost: row.total, usage: toUsage(row) }))
+/**
+ * Sums by group, in the order of the groups, from the sums of each hour alone: ten million requests are some ten thousand
+ * rows there. So `from` and `to` are whole hours. `after` is the last group of the page before.
+ */
+export async function sumUsage(
+  store: Store,
+  filter: Filter,
+  by: GroupBy | 'nothing',
+  page: { readonly limit: number; readonly after?: string | number } = { limit: 1_000 },
+): Promise<UsageSum[]> {
+  return store.snapshot(async (tx) => {
+    const hours = hoursOf(tx, after(filter, by, page.after)).select((eb) => [
+      sum(eb.ref('cost')).as('cost'),
+      sum(eb.ref('vendor_cost')).as('vendor_cost'),
+      count('requests').as('requests'),
+      ...summedColumns.map((column) => count(column).as(column)),
+    ])
+    if (by === 'nothing') return (await hours.execute()).map((row) => toSum(row, null))
+    if (by === 'hour' || by === 'day') {
+      const start = by === 'hour' ? sql<number>`hour` : sql<number>`hour / ${sql.lit(dayMs)} * ${sql.lit(dayMs)}`
+      const rows = await hours.select(start.as('hour')).groupBy(start).orderBy(start).limit(page.limit).execute()
+      return rows.map((row) => toSum(row, row.hour))
+    }
+    const column = columns[by]
+    let named = hours.select(`${column} as label`).groupBy(column).orderBy(column).limit(page.limit)
+    if (page.after !== undefined) named = named.where(column, '>', String(page.after))
+    return (await named.execute()).map((row) => toSum(row, row.label))
+  })
 }
 
-/** Usage is stored as text; each engine has its own way into it. */
-function sumOfUnit(engine: Engine, unit: (typeof summed)[number]): RawBuilder<number> {
-  const count =
-    engine === 'sqlite'
-      ? sql`json_extract("usage", ${sql.lit(`$.${unit}`)})`
-      : sql`cast(cast("usage" as jsonb) ->> ${sql.lit(unit)} as bigint)`
-  return sql<number>`cast(coalesce(sum(${count}), 0) as bigint)`
+/** Pages of hours and days begin where the last group ended. */
+function after(filter: Filter, by: GroupBy | 'nothing', last: string | number | undefined): Filter {
+  if (last === undefined || (by !== 'hour' && by !== 'day')) return filter
+  const next = Number(last) + (by === 'hour' ? hourMs : dayMs)
+  return { ...filter, from: Math.max(next, filter.from ?? 0) }
 }
 
-function toUsage(row: { readonly [name: `sum_${string}`]: number }): Usage {
-  const counted = summed.map((unit) => [unit, row[`sum_${unit}`] ?? 0] as const).filter(([, count]) => count !== 0)
-  return Object.fromEntries(counted)
+function hoursOf(db: Queries, filter: Filter) {
+  let query = db.selectFrom('usage_hour')
+  if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
+  else if (filter.mode !== undefined) query = query.where(accountsOf(filter.mode))
+  if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
+  if (filter.model !== undefined) query = query.where('model', '=', filter.model)
+  if (filter.from !== undefined) query = query.where('hour', '>=', filter.from)
+  if (filter.to !== undefined) query = query.where('hour', '<', filter.to)
+  return query
+}
+
+/** PostgreSQL sums bigints to numeric, which would come back as text. */
+function count(column: string) {
+  return sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`
+}
+
+type SummedRow = { requests: number; cost: Nano; vendor_cost: Nano } & Record<SummedColumn, number>
+
+function toSum(row: SummedRow, group: string | number | null): UsageSum {
+  const counts = Object.fromEntries(summedColumns.map((column) => [column, row[column]]))
+  return {
+    group,
+    requests: row.requests,
+    cost: row.cost,
+    vendorCost: row.vendor_cost,
+    counts: counts as Record<SummedColumn, number>,
+  }
 }
 
 export type VendorSum = { readonly vendor: string; readonly attempts: number; readonly cost: Nano }

@@ -23,7 +23,7 @@ async function run(call: BankCall): Promise<unknown> {
   const started = await bank
   if (call.method === 'open') return started.open(call.node, call.holdIds)
   if (call.method === 'turn') return started.turn(call.identity, call.turn)
-  if (call.method === 'standing') return started.standing(call.identity)
+  if (call.method === 'standing') return started.standing(call.identity, call.unknown)
   if (call.method === 'close') await close?.()
   return undefined
 }

@@ -20,7 +20,8 @@ export type Bank = {
   ): Promise<Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }>
   /** Rejects with `Fenced` for good, with `BankUnavailable` when the outcome is not known, else as a bug. */
   turn(identity: Identity, turn: Turn): Promise<ReadonlyMap<string, Grant>>
-  standing(identity: Identity): Promise<Standing>
+  /** Whether the turn of that number took place; where it did not, it never will. */
+  standing(identity: Identity, unknown: number): Promise<Standing>
   /** Where there are other nodes that may have leased some of a balance: asks them to give back what they do not use. */
   recall?(accountId: string): Promise<void>
   onRecall?(listen: (accountId: string) => void): void
@@ -39,7 +40,7 @@ export function makeStoreBank(store: Store): Bank {
   return {
     open: (node, holdIds) => reach(openNode(store, node, holdIds)),
     turn: (identity, turn) => reach(takeTurn(store, identity, turn)),
-    standing: (identity) => reach(readStanding(store, identity)),
+    standing: (identity, unknown) => reach(readStanding(store, identity, unknown)),
     close: () => Promise.resolve(),
   }
 }

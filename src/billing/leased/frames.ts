@@ -1,12 +1,13 @@
 import { crc32 } from 'node:zlib'
 
 /**
- * One record on disk: magic, length, generation of the segment, sequence number, checksum of all of these and the
- * payload. A recycled segment still holds bytes of an older generation behind its end; they are never taken for records.
+ * One record on disk: magic, length, generation of the segment, sequence number, how many bytes of the segment were
+ * durable when it was made, checksum of all of these and the payload. A recycled segment still holds bytes of an older
+ * generation behind its end; they are never taken for records.
  */
 const magic = 0x54504a31 // "TPJ1"
-export const headerBytes = 28
-const crcAt = 24
+export const headerBytes = 36
+const crcAt = 32
 const payloadBytesMax = 16 * 1024 * 1024
 
 export type Frame = { readonly seq: number; readonly payload: string }
@@ -20,7 +21,7 @@ export class FrameWriter {
     return this.#length > 0
   }
 
-  add(generation: number, seq: number, payload: string): void {
+  add(generation: number, seq: number, durableBytes: number, payload: string): void {
     // A UTF-16 unit becomes at most three bytes of UTF-8.
     this.#reserve(headerBytes + payload.length * 3)
     const start = this.#length
@@ -29,15 +30,18 @@ export class FrameWriter {
     this.#buffer.writeUInt32LE(payloadBytes, start + 4)
     this.#buffer.writeBigUInt64LE(BigInt(generation), start + 8)
     this.#buffer.writeBigUInt64LE(BigInt(seq), start + 16)
+    this.#buffer.writeBigUInt64LE(BigInt(durableBytes), start + 24)
     this.#length = start + headerBytes + payloadBytes
     this.#buffer.writeUInt32LE(checksum(this.#buffer, start, payloadBytes), start + crcAt)
   }
 
-  /** What was added, valid until the next `add`. */
-  take(): Uint8Array {
-    const bytes = this.#buffer.subarray(0, this.#length)
+  /** What was added, valid until the next `add`. It stays until it is cleared: a write that failed is tried again. */
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length)
+  }
+
+  clear(): void {
     this.#length = 0
-    return bytes
   }
 
   #reserve(bytes: number): void {
@@ -58,19 +62,24 @@ export class JournalCorrupt extends Error {
   }
 }
 
+export type Segment = {
+  /** Of the records it starts with; 0 where it starts with none. */
+  readonly generation: number
+  readonly frames: readonly Frame[]
+  /** The newest numbers on any whole record in the file, wherever it stands: these are used up. */
+  readonly newest: { readonly generation: number; readonly seq: number }
+  /** Where bytes are gone that were durable, and of which generation they were. A crash does not do that. */
+  readonly damage: { readonly generation: number; readonly offset: number } | undefined
+}
+
 /**
- * The records of a segment's newest generation. A torn tail, which a crash in the middle of a write leaves, is dropped;
- * damage with records behind it is not a crash's doing and throws.
+ * The records that a segment starts with. What stands behind the first byte that is not one of them is dropped: a crash
+ * leaves such a tail, and a power cut leaves it in pieces, since a drive writes in any order. Only where a whole record
+ * behind it says that those bytes had been durable is it damage.
  */
-export function readFrames(segment: string, content: Uint8Array): { generation: number; frames: Frame[]; end: number } {
+export function readFrames(content: Uint8Array): Segment {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-  const first = frameAt(bytes, 0)
-  if (first === undefined) {
-    const found = nextFrame(bytes, 1, 0, 0)
-    if (found !== undefined) throw new JournalCorrupt(segment, 0)
-    return { generation: 0, frames: [], end: 0 }
-  }
-  const { generation } = first
+  const generation = frameAt(bytes, 0)?.generation ?? 0
   const frames: Frame[] = []
   let offset = 0
   for (;;) {
@@ -79,12 +88,25 @@ export function readFrames(segment: string, content: Uint8Array): { generation: 
     frames.push({ seq: frame.seq, payload: bytes.toString('utf8', offset + headerBytes, frame.end) })
     offset = frame.end
   }
-  const lastSeq = frames.at(-1)?.seq ?? 0
-  if (nextFrame(bytes, offset + 1, generation, lastSeq) !== undefined) throw new JournalCorrupt(segment, offset)
-  return { generation, frames, end: offset }
+  const newest = { generation, seq: frames.at(-1)?.seq ?? 0 }
+  let damage: Segment['damage']
+  for (const frame of framesBehind(bytes, offset)) {
+    newest.seq = Math.max(newest.seq, frame.seq)
+    newest.generation = Math.max(newest.generation, frame.generation)
+    if (frame.generation < Math.max(generation, damage?.generation ?? 0)) continue
+    // A newer generation starts at the first byte, so all that the file starts with is in the place of its records.
+    const lostFrom = frame.generation === generation ? offset : 0
+    if (frame.durableBytes > lostFrom) damage = { generation: frame.generation, offset: lostFrom }
+  }
+  return { generation, frames, newest, damage }
 }
 
-type Found = { readonly generation: number; readonly seq: number; readonly end: number }
+type Found = {
+  readonly generation: number
+  readonly seq: number
+  readonly durableBytes: number
+  readonly end: number
+}
 
 function frameAt(bytes: Buffer, start: number): Found | undefined {
   if (start + headerBytes > bytes.length || bytes.readUInt32LE(start) !== magic) return undefined
@@ -92,19 +114,24 @@ function frameAt(bytes: Buffer, start: number): Found | undefined {
   const end = start + headerBytes + payloadBytes
   if (payloadBytes > payloadBytesMax || end > bytes.length) return undefined
   if (bytes.readUInt32LE(start + crcAt) !== checksum(bytes, start, payloadBytes)) return undefined
-  return { generation: Number(bytes.readBigUInt64LE(start + 8)), seq: Number(bytes.readBigUInt64LE(start + 16)), end }
+  return {
+    generation: Number(bytes.readBigUInt64LE(start + 8)),
+    seq: Number(bytes.readBigUInt64LE(start + 16)),
+    durableBytes: Number(bytes.readBigUInt64LE(start + 24)),
+    end,
+  }
 }
 
 const magicBytes = Buffer.alloc(4)
 magicBytes.writeUInt32LE(magic)
 
-/** A whole record of this generation or a newer one that stands behind `from` and after `seq`. */
-function nextFrame(bytes: Buffer, from: number, generation: number, seq: number): Found | undefined {
-  for (let at = bytes.indexOf(magicBytes, from); at !== -1; at = bytes.indexOf(magicBytes, at + 1)) {
+/** Every whole record from there on, of whichever generation. */
+function* framesBehind(bytes: Buffer, from: number): Generator<Found> {
+  for (let at = bytes.indexOf(magicBytes, from); at !== -1; ) {
     const frame = frameAt(bytes, at)
-    if (frame !== undefined && frame.generation >= generation && frame.seq > seq) return frame
+    if (frame !== undefined) yield frame
+    at = bytes.indexOf(magicBytes, frame?.end ?? at + 1)
   }
-  return undefined
 }
 
 function checksum(bytes: Buffer, start: number, payloadBytes: number): number {

@@ -1,9 +1,12 @@
 import type { Timers } from '../../base/clock.ts'
 import { DiskFull, type Disk, type SegmentFile } from './disk.ts'
-import { FrameWriter, readFrames } from './frames.ts'
+import { FrameWriter, JournalCorrupt, readFrames } from './frames.ts'
 import { decodeRecord, encodeRecord, type JournalRecord } from './records.ts'
 
-/** `interval`: a killed process loses nothing, a power cut at most 5 ms of records. `always`: neither loses anything. */
+/**
+ * `interval`: a killed process loses nothing, a power cut what was written while the last sync ran, and 5 ms more.
+ * `always`: nor does a power cut take a settlement that somebody was told of.
+ */
 export type SyncMode = 'interval' | 'always'
 
 export type JournalOptions = {
@@ -32,8 +35,14 @@ export class Journal {
   #generation: number
   #seq: number
   #position = 0
+  /** How much of the segment a power cut cannot take away. */
+  #durableBytes = 0
   #startBytes = 0
-  #dirty = false
+  /** How often was written, and how many of these writes are durable, themselves or by their copy in a newer segment. */
+  #writes = 0
+  #durableWrites = 0
+  /** Why nothing may be written any more. */
+  #failure: Error | undefined
   #syncing: Promise<void> | undefined
   #cancelSync: (() => void) | undefined
 
@@ -47,7 +56,7 @@ export class Journal {
 
   /** Adds a record to what the next `write` writes. */
   append(record: JournalRecord): void {
-    this.#writer.add(this.#generation, ++this.#seq, encodeRecord(record))
+    this.#writer.add(this.#generation, ++this.#seq, this.#durableBytes, encodeRecord(record))
   }
 
   /**
@@ -55,44 +64,63 @@ export class Journal {
    * because the reserve was given up for it, so nothing new may be begun.
    */
   write(): 'written' | 'full' {
-    if (!this.#writer.pending || this.#file === undefined) return 'written'
-    const outcome = this.#put(this.#file, this.#writer.take())
-    this.#dirty = true
-    if (this.#options.sync === 'interval') this.#syncLater()
+    if (this.#failure !== undefined) throw this.#failure
+    if (!this.#writer.pending) return 'written'
+    if (this.#file === undefined) throw new Error('the journal is closed')
+    const outcome = this.#put(this.#file, this.#writer.bytes)
+    this.#writer.clear()
+    this.#writes++
+    this.#syncLater()
     return outcome
   }
 
-  /** Resolves once everything written is as durable as the setting asks for. */
-  async durable(): Promise<void> {
-    if (this.#options.sync === 'interval') return
-    while (this.#dirty || this.#syncing !== undefined) await this.#sync()
+  /** Resolves once everything written is as durable as the setting asks for. Rejects where that cannot be had. */
+  async recorded(): Promise<void> {
+    if (this.#options.sync === 'always') await this.durable()
   }
 
-  /** Whether the segment is full; a copy of what is unfinished must fit in it more than once, or it would be rotated for ever. */
+  /** Resolves once no power cut can take away what is written by now. */
+  async durable(): Promise<void> {
+    // Not what others write meanwhile: under load there is always some more of that.
+    const writes = this.#writes
+    while (this.#durableWrites < writes) await this.#sync()
+  }
+
+  /**
+   * Whether the segment is full; a copy of what is unfinished must fit in it more than once, or it would be rotated for
+   * ever. Not before its own start is durable: the file that would be written over is all that a power cut leaves till then.
+   */
   get wantsRotation(): boolean {
-    return this.#position > Math.max(this.#segmentBytes, this.#startBytes * 2)
+    return this.#durableBytes > 0 && this.#position > Math.max(this.#segmentBytes, this.#startBytes * 2)
   }
 
   /** Starts a segment with what is unfinished. Only when all of that is written does the older one lose its meaning. */
-  rotate(unfinished: Iterable<JournalRecord>): void {
-    this.write()
+  rotate(unfinished: Iterable<JournalRecord>): 'written' | 'full' {
+    const before = this.write()
     const previous = this.#file
-    this.#name = this.#name === names[0] ? names[1] : names[0]
+    const name = this.#name === names[0] ? names[1] : names[0]
+    this.#file = this.#options.disk.open(name)
+    this.#name = name
     this.#generation++
     this.#position = 0
-    this.#file = this.#options.disk.open(this.#name)
+    this.#durableBytes = 0
     for (const record of unfinished) this.append(record)
     this.append({ type: 'OPEN' })
-    this.write()
-    this.#startBytes = this.#position
-    // A sync of it may still be under way; what it would make durable is in the new segment already.
-    if (previous !== undefined) void (this.#syncing ?? Promise.resolve()).then(() => previous.close())
+    try {
+      const after = this.write()
+      return before === 'full' ? before : after
+    } finally {
+      this.#startBytes = this.#position
+      // A sync of it may still be under way; what it would make durable is in the new segment already.
+      if (previous !== undefined) void this.#settled().then(() => previous.close())
+    }
   }
 
   async close(): Promise<void> {
-    this.#cancelSync?.()
     this.write()
-    await this.#sync()
+    await this.durable()
+    await this.#settled()
+    this.#cancelSync?.()
     this.#file?.close()
     this.#file = undefined
   }
@@ -115,39 +143,65 @@ export class Journal {
   #syncLater(): void {
     this.#cancelSync ??= this.#options.timers.after(syncEveryMs, () => {
       this.#cancelSync = undefined
-      void this.#sync()
-      if (this.#dirty) this.#syncLater()
+      if (this.#syncing !== undefined) return this.#syncLater()
+      // Whoever must know of a failure waits for it, or is told by `fatal`.
+      this.#sync().catch(() => {})
     })
   }
 
   #sync(): Promise<void> {
-    if (this.#syncing !== undefined || !this.#dirty || this.#file === undefined)
-      return this.#syncing ?? Promise.resolve()
-    this.#dirty = false
-    this.#syncing = this.#file
-      .sync()
-      .catch((error: unknown) => this.#options.fatal(error))
-      .finally(() => {
-        this.#syncing = undefined
-      })
+    this.#syncing ??= this.#syncNow().finally(() => {
+      this.#syncing = undefined
+    })
     return this.#syncing
+  }
+
+  async #syncNow(): Promise<void> {
+    // Never a second time after a failure: the kernel may have dropped the bytes, and would call the next one a success.
+    if (this.#failure !== undefined) throw this.#failure
+    const { generation, position, writes } = { generation: this.#generation, position: this.#position, writes: this.#writes }
+    try {
+      await this.#file?.sync()
+    } catch (error) {
+      this.#failure = error instanceof Error ? error : new Error(String(error))
+      this.#options.fatal(this.#failure)
+      throw this.#failure
+    }
+    this.#durableWrites = writes
+    if (generation === this.#generation) this.#durableBytes = position
+  }
+
+  /** When no sync is under way, however the last one ended. */
+  async #settled(): Promise<void> {
+    await this.#syncing?.catch(() => {})
   }
 }
 
-/** What the last process left: its records in order, and where numbering goes on. Throws where they cannot be trusted. */
+/**
+ * What the last process left: its records in order, and where numbering goes on. Throws where they cannot be trusted.
+ * A newer segment without OPEN is a copy of the unfinished that did not get whole, so the one before it still holds.
+ */
 export function recoverJournal(disk: Disk): {
   records: JournalRecord[]
   last: { generation: number; seq: number; name: string | undefined }
 } {
-  const segments = disk.list().map((name) => ({ name, ...readFrames(name, disk.read(name)) }))
+  const segments = disk.list().map((name) => ({ name, ...readFrames(disk.read(name)) }))
   segments.sort((a, b) => b.generation - a.generation)
-  let seq = 0
-  for (const { frames } of segments) seq = Math.max(seq, frames.at(-1)?.seq ?? 0)
-  const generation = segments[0]?.generation ?? 0
-  for (const { name, frames } of segments) {
+  let found: { name: string; generation: number; records: JournalRecord[] } | undefined
+  for (const { name, generation, frames } of segments) {
     const records = frames.map(({ payload }) => decodeRecord(payload))
-    // Without OPEN its copy of the unfinished is not whole, so the segment before it still holds.
-    if (records.some(({ type }) => type === 'OPEN')) return { records, last: { generation, seq, name } }
+    if (found === undefined && records.some(({ type }) => type === 'OPEN')) found = { name, generation, records }
   }
-  return { records: [], last: { generation, seq, name: undefined } }
+  for (const { name, damage } of segments) {
+    // Damage to what a newer segment has made superfluous is none.
+    if (damage !== undefined && damage.generation >= (found?.generation ?? 0)) {
+      throw new JournalCorrupt(name, damage.offset)
+    }
+  }
+  const last = {
+    generation: Math.max(0, ...segments.map(({ newest }) => newest.generation)),
+    seq: Math.max(0, ...segments.map(({ newest }) => newest.seq)),
+    name: found?.name,
+  }
+  return { records: found?.records ?? [], last }
 }

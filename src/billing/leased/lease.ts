@@ -4,6 +4,8 @@ import type { Nano } from '../../base/money.ts'
 export type Waiter = {
   readonly amount: Nano
   readonly resolve: (outcome: WaitOutcome) => void
+  /** Whether a turn was made for it: only that turn's answer can refuse it. */
+  isAsked: boolean
   /** How often other nodes have been asked to give back for it. */
   recalls: number
 }
@@ -65,6 +67,12 @@ export class Lease {
 
   granted(amount: bigint): void {
     this.left += amount
+  }
+
+  /** What the bank says it has leased to us is the truth; what requests hold and owe is ours to know. */
+  correct(leased: bigint): void {
+    this.left = leased - this.open - this.unflushed
+    this.#check()
   }
 
   /** Serves in order of arrival, passing over who asks for more than is left; gives those that stay unserved. */

@@ -34,6 +34,8 @@ export type LeasedBilling = Billing & {
   readonly reachedVendors: readonly string[]
   /** Brings the database up to date with everything that has ended, and gives back what no hold is using. */
   post(): Promise<void>
+  /** Posts what has ended by now, and gives back what these accounts' leases do not use. */
+  settle(accountIds: readonly string[]): Promise<void>
   /** Posts everything and gives every lease back. Call it when no hold is open any more. */
   close(): Promise<void>
 }
@@ -60,18 +62,30 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     last,
   )
   const underway = new Map<string, Underway>()
-  const teller = new Teller({ ...options, flushed: (ids) => append({ type: 'FLUSHED', ids }) })
-  let isFull = !disk.reserve()
+  const teller = new Teller({
+    ...options,
+    recorded: () => journal.durable(),
+    // Written with whatever comes next: until then a crash only has postings sent again that the database knows.
+    flushed: (ids) => journal.append({ type: 'FLUSHED', ids }),
+  })
+  let isFull = false
+  if (!disk.reserve()) noticeFull()
 
-  journal.rotate(owed.map(endRecord))
-  await teller.open(owed)
+  if (journal.rotate(owed.map(endRecord)) === 'full') noticeFull()
+  try {
+    await teller.open(owed)
+  } catch (error) {
+    // Whoever tries again starts from the files, and must not find this one still open.
+    await journal.close().catch(() => {})
+    throw error
+  }
   if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
 
   /** Written before anything that it allows can happen. */
   function append(record: JournalRecord): void {
     journal.append(record)
     if (journal.write() === 'full') noticeFull()
-    if (journal.wantsRotation) journal.rotate(unfinished())
+    if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') noticeFull()
   }
 
   function* unfinished(): Generator<JournalRecord> {
@@ -105,7 +119,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       if (!underway.delete(id)) throw new GatewayError('bug', `hold ${id} had ended already`)
       teller.end(order.amount, posting)
       append(endRecord(posting))
-      await journal.durable()
+      await journal.recorded()
     }
 
     return {
@@ -113,8 +127,14 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       amount: order.amount,
       sending(attempt: SentAttempt) {
         if (isFull) throw diskFull()
+        // Before it is written: a new segment that begins with the same write must hold it too.
         hold.sent.push(attempt)
-        append({ type: 'SEND', id, attempt })
+        try {
+          append({ type: 'SEND', id, attempt })
+        } catch (error) {
+          hold.sent.pop()
+          throw error
+        }
       },
       mark(progress: Progress) {
         hold.progress = progress
@@ -147,6 +167,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       return { kind: 'hold', hold: holdOf(newId('hold'), order) }
     },
     post: () => teller.settleUp(),
+    settle: (accountIds) => teller.settleAccounts(accountIds),
     async close() {
       await teller.close()
       await journal.close()

@@ -1,4 +1,5 @@
 import type { Clock, Timers } from '../../base/clock.ts'
+import { crashPoint } from '../../base/crash-points.ts'
 import type { Log } from '../../base/log.ts'
 import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import { Fenced, type Grant, type Identity, type Posting, type Take, type Turn } from '../../store/turns.ts'
@@ -11,6 +12,8 @@ export type TellerOptions = {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
+  /** Resolves once everything that ended by now is on record so that no power cut can take it away. */
+  readonly recorded: () => Promise<void>
   readonly flushed: (ids: readonly string[]) => void
   readonly fatal: (why: string, cause: unknown) => void
 }
@@ -38,6 +41,7 @@ export class Teller {
   #inTurn: readonly Posting[] = []
   #recalled = new Set<string>()
   #state: 'closed' | 'open' | 'unreachable' | 'stopped' = 'closed'
+  #isClosing = false
   #busy: Promise<void> | undefined
   #cancelFlush: (() => void) | undefined
   #cancelSweep: (() => void) | undefined
@@ -67,6 +71,7 @@ export class Teller {
     for (const [accountId, amount] of leases) this.#leaseOf(accountId).left = amount
     // What had arrived before the crash was taken off its lease then.
     this.#queue = owed.filter(({ holdId }) => !posted.has(holdId))
+    if (posted.size > 0) this.#options.flushed([...posted])
     for (const { accountId, charge } of this.#queue) this.#leaseOf(accountId).owe(charge)
     this.#state = 'open'
     await this.settleUp()
@@ -80,9 +85,9 @@ export class Teller {
 
   /** With a turn to the bank. While it is known to be out of reach nobody waits for it. */
   wait(accountId: string, amount: Nano): Promise<WaitOutcome> {
-    if (this.#state !== 'open') return Promise.resolve({ kind: 'unavailable' })
+    if (this.#state !== 'open' || this.#isClosing) return Promise.resolve({ kind: 'unavailable' })
     return new Promise((resolve) => {
-      this.#leaseOf(accountId).waiters.push({ amount, resolve, recalls: 0 })
+      this.#leaseOf(accountId).waiters.push({ amount, resolve, isAsked: false, recalls: 0 })
       this.#soon()
     })
   }
@@ -100,9 +105,12 @@ export class Teller {
     yield* this.#queue
   }
 
+  /** Also while the bank is out of reach: what is owed stays in the journal. */
   async close(): Promise<void> {
+    this.#isClosing = true
     this.#cancelSweep?.()
     this.#cancelFlush?.()
+    crashPoint('drain')
     await this.settleUp()
     if (this.#state === 'open') this.#state = 'closed'
   }
@@ -114,6 +122,20 @@ export class Teller {
       const idle = [...this.#leases.values()].every(({ left }) => left === 0n)
       if (this.#state !== 'open' || (idle && this.#queue.length === 0)) return
       for (const accountId of this.#leases.keys()) this.#recalled.add(accountId)
+      await this.#go()
+    }
+  }
+
+  /**
+   * For whoever is about to read a balance: everything charged by now is posted, and what these accounts' leases do not
+   * use is given back. Unlike `settleUp` it comes to its end while others keep spending, and leaves their leases alone.
+   */
+  async settleAccounts(accountIds: readonly string[]): Promise<void> {
+    await this.#busy
+    // Postings leave in the order they came, so many to a turn; one turn more for one that began without us.
+    for (let turns = Math.ceil(this.#queue.length / postingsPerTurn) + 1; turns > 0; turns--) {
+      if (this.#state !== 'open') return
+      for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
       await this.#go()
     }
   }
@@ -160,7 +182,7 @@ export class Teller {
   }
 
   #hasWork(): boolean {
-    if (this.#queue.length > 0) return true
+    if (this.#queue.length > 0 || this.#recalled.size > 0) return true
     for (const lease of this.#leases.values()) if (lease.waiters.length > 0) return true
     return false
   }
@@ -169,14 +191,31 @@ export class Teller {
     const turn = this.#nextTurn()
     if (turn === undefined) return
     const { bank, flushed } = this.#options
+    if (turn.postings.length > 0 && !(await this.#isRecorded())) return
     try {
+      if (turn.postings.length > 0) crashPoint('before-flush')
       const grants = await bank.turn(this.#identity, turn)
+      if (turn.takes.length > 0) crashPoint('lease-refill')
+      if (turn.postings.length > 0) crashPoint('after-commit-before-mark')
       this.#turn = turn.number
       this.#posted(turn, flushed)
       this.#served(grants)
     } catch (error) {
       if (error instanceof BankUnavailable) return this.#findOut(turn)
       this.#stop(error)
+    }
+  }
+
+  /** The books never know of an ending that a power cut could make us forget: it would be replayed as another one. */
+  async #isRecorded(): Promise<boolean> {
+    try {
+      await this.#options.recorded()
+      return true
+    } catch {
+      // Whoever could not record it has said so.
+      this.#state = 'stopped'
+      this.#turnAway()
+      return false
     }
   }
 
@@ -187,6 +226,7 @@ export class Teller {
     for (const [accountId, lease] of this.#leases) {
       if (lease.waiters.length > 0) {
         const largest = lease.waiters.reduce((most, { amount }) => (amount > most ? amount : most), zeroNano)
+        for (const waiter of lease.waiters) waiter.isAsked = true
         takes.push({ accountId, need: nano(lease.missing), extra: nano(largest * holdsAhead) })
       } else if (this.#recalled.has(accountId) && lease.left > 0n) {
         returns.push({ accountId, amount: nano(lease.left) })
@@ -215,8 +255,10 @@ export class Teller {
       }
       lease.granted(grant.amount)
       const unserved = lease.serve()
-      if (grant.kind === 'granted') lease.waiters.push(...unserved)
-      else this.#refuse(accountId, lease, unserved)
+      // Who came while the turn was under way may find what was paid in since.
+      const isOver = (waiter: Waiter) => grant.kind === 'short' && waiter.isAsked
+      lease.waiters.push(...unserved.filter((waiter) => !isOver(waiter)))
+      this.#refuse(accountId, lease, unserved.filter(isOver))
     }
   }
 
@@ -232,11 +274,15 @@ export class Teller {
     void bank.recall?.(accountId).catch(() => {})
     timers.after(recallWaitMs, () => {
       this.#leaseOf(accountId).waiters.push(...patient)
-      this.#soon()
+      if (this.#state === 'open') this.#soon()
+      else this.#turnAway()
     })
   }
 
-  /** The answer was lost: nobody waits meanwhile, and the bank is asked until it says whether the turn took place. */
+  /**
+   * The answer was lost: nobody waits meanwhile, and the bank is asked until it says whether the turn took place. Where
+   * it says no, its number is used up: a turn that was only slow cannot take place any more.
+   */
   async #findOut(turn: Turn): Promise<void> {
     const { bank, log, flushed } = this.#options
     this.#state = 'unreachable'
@@ -245,24 +291,23 @@ export class Teller {
     for (;;) {
       await new Promise<void>((resolve) => this.#options.timers.after(retryMs, resolve))
       try {
-        const standing = await bank.standing(this.#identity)
+        const standing = await bank.standing(this.#identity, turn.number)
+        this.#turn = standing.turn
         if (standing.turn === turn.number) {
-          this.#turn = turn.number
           this.#posted(turn, flushed)
         } else {
           this.#queue.unshift(...turn.postings)
           this.#inTurn = []
         }
-        // What the bank has leased to us is the truth, and what requests hold and owe is ours to know.
         for (const accountId of new Set([...standing.leases.keys(), ...this.#leases.keys()])) {
-          const lease = this.#leaseOf(accountId)
-          lease.left = (standing.leases.get(accountId) ?? 0n) - lease.open - lease.unflushed
+          this.#leaseOf(accountId).correct(standing.leases.get(accountId) ?? 0n)
         }
         this.#state = 'open'
         log.info({}, 'the ledger can be reached again')
         return
       } catch (error) {
         if (!(error instanceof BankUnavailable)) return this.#stop(error)
+        if (this.#isClosing) return
       }
     }
   }

@@ -5,7 +5,7 @@ type Asked =
   | { readonly method: 'start'; readonly file: string }
   | { readonly method: 'open'; readonly node: string; readonly holdIds: readonly string[] }
   | { readonly method: 'turn'; readonly identity: Identity; readonly turn: Turn }
-  | { readonly method: 'standing'; readonly identity: Identity }
+  | { readonly method: 'standing'; readonly identity: Identity; readonly unknown: number }
   | { readonly method: 'close' }
 
 export type BankCall = Asked & { readonly id: number }
@@ -44,7 +44,7 @@ export async function startWorkerBank(file: string): Promise<Bank> {
     open: (node, holdIds) =>
       ask<Standing & { epoch: number; posted: ReadonlySet<string> }>({ method: 'open', node, holdIds }),
     turn: (identity, turn) => ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn }),
-    standing: (identity) => ask<Standing>({ method: 'standing', identity }),
+    standing: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
     async close() {
       await ask({ method: 'close' })
       worker.terminate()

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { GatewayError } from './errors.ts'
+import { asDouble, isObject, parseBody } from './json.ts'
+
+const limits = { depthMax: 10, keysMax: 20 }
+const wide = { depthMax: 1_000, keysMax: 100_000 }
+
+function codeOf(text: string, of = limits): string | undefined {
+  try {
+    parseBody(text, of)
+    return undefined
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(GatewayError)
+    return (thrown as GatewayError).details.code
+  }
+}
+
+const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')}}`
+
+describe('limits', () => {
+  test('depth, at the limit and beyond', () => {
+    expect(codeOf('['.repeat(10) + ']'.repeat(10))).toBeUndefined()
+    expect(codeOf('['.repeat(11) + ']'.repeat(11))).toBe('body_too_deep')
+    expect(codeOf('{"a":'.repeat(11) + '1' + '}'.repeat(11))).toBe('body_too_deep')
+    expect(codeOf('['.repeat(1_000_000))).toBe('body_too_deep')
+  })
+
+  test('keys, at the limit and beyond', () => {
+    expect(codeOf(keys(20))).toBeUndefined()
+    expect(codeOf(keys(21))).toBe('too_many_keys')
+    expect(codeOf(`{"a":${keys(10)},"b":${keys(10)}}`)).toBe('too_many_keys')
+  })
+
+  test('what stands in strings does not count', () => {
+    expect(codeOf(JSON.stringify({ a: '['.repeat(50) + ':'.repeat(50) }))).toBeUndefined()
+    expect(codeOf(String.raw`{"a":"\"[[[[[[[[[[[[[[[\\","b":"\\\"{{{{{{{{{{{{"}`)).toBeUndefined()
+    expect(codeOf(String.raw`{"a":"\\","b":[[[[[[[[[[[[1]]]]]]]]]]]]}`)).toBe('body_too_deep')
+  })
+
+  test('a string without an end is no JSON, and does not hang the scan', () => {
+    expect(codeOf('{"a":"')).toBe('invalid_json')
+    expect(codeOf('"\\')).toBe('invalid_json')
+    expect(codeOf(`"${'\\'.repeat(10_001)}`)).toBe('invalid_json')
+  })
+})
+
+describe('a key that would become a prototype', () => {
+  test.each([
+    '{"__proto__":1}',
+    '{"a":{"__proto__":{}}}',
+    '[[{"__proto__":null}]]',
+    String.raw`{"\u005f\u005fproto\u005f\u005f":1}`,
+    String.raw`{"__pro\u0074o__":1}`,
+  ])('%s', (text) => {
+    expect(codeOf(text)).toBe('invalid_value')
+    expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined()
+  })
+
+  test('as a value, or as part of a longer name, it is plain text', () => {
+    expect(parseBody('{"a":"__proto__","__proto__x":1}', limits)).toEqual({ a: '__proto__', __proto__x: 1 })
+  })
+})
+
+const written = (text: string) => JSON.stringify(parseBody(text, wide))
+
+describe('numbers', () => {
+  test.each([
+    '9007199254740993',
+    '-9007199254740993',
+    `1${'2'.repeat(399)}`,
+    '1e400',
+    '-1e400',
+    '1E+309',
+    '1e-400',
+    '0.1000000000000000055511151231257827021181583404541015625',
+    '12345678901234567890.5',
+  ])('%s keeps its own text', (number) => {
+    expect(written(number)).toBe(number)
+    expect(written(`{"a":[${number},{"b":${number}}]}`)).toBe(`{"a":[${number},{"b":${number}}]}`)
+  })
+
+  test('those a double holds stay numbers', () => {
+    expect(parseBody('[9007199254740991,0.1,1e21,-0.5,123456789012345]', wide)).toEqual([
+      9_007_199_254_740_991, 0.1, 1e21, -0.5, 123_456_789_012_345,
+    ])
+  })
+
+  test('beside long digits in a text, numbers are still numbers', () => {
+    expect(parseBody('{"a":"12345678901234567890","b":2}', wide)).toEqual({ a: '12345678901234567890', b: 2 })
+  })
+
+  test('one that kept its text can be read as the nearest double', () => {
+    expect(asDouble(parseBody('0.70000000000000000000001', wide))).toBe(0.7)
+    expect(asDouble(parseBody('1e400', wide))).toBe(Infinity)
+    expect(asDouble('0.5')).toBe('0.5')
+    expect(asDouble(undefined)).toBeUndefined()
+  })
+})
+
+test('of a key that is there twice, the last one counts, and only once', () => {
+  expect(JSON.stringify(parseBody('{"n":1,"n":2}', limits))).toBe('{"n":2}')
+  expect(JSON.stringify(parseBody('{"n":1,"n":12345678901234567890}', limits))).toBe('{"n":12345678901234567890}')
+})
+
+test('whatever JSON it is given, it reads what the language reads', () => {
+  fc.assert(
+    fc.property(fc.json({ noUnicodeString: false }), (text) => {
+      fc.pre(!text.includes('__proto__'))
+      expect(JSON.stringify(parseBody(text, wide))).toBe(JSON.stringify(JSON.parse(text)))
+    }),
+  )
+})
+
+test('whatever text it is given, it says yes or no in our own words', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', '1', 'e', 'a') }),
+      (text) => {
+        const code = codeOf(text, wide)
+        expect([undefined, 'invalid_json', 'body_too_deep', 'too_many_keys']).toContain(code)
+      },
+    ),
+  )
+})
+
+test('an object is an object, and an array or null is none', () => {
+  expect([{}, { a: 1 }].every(isObject)).toBe(true)
+  expect([null, [], 'a', 1, undefined].some(isObject)).toBe(false)
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { dataOf, EventSplitter } from './sse.ts'
+
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+/** The events that come out when the bytes go in, cut at these places. */
+function split(bytes: Uint8Array, cuts: readonly number[] = []): { events: string[]; rest: string } {
+  const splitter = new EventSplitter(1_000_000)
+  const events: string[] = []
+  let start = 0
+  for (const cut of [...cuts, bytes.length]) {
+    for (const event of splitter.push(bytes.subarray(start, cut))) events.push(text(event))
+    start = cut
+  }
+  return { events, rest: text(splitter.rest ?? new Uint8Array()) }
+}
+
+const everyByte = (bytes: Uint8Array) => Array.from({ length: bytes.length }, (_, index) => index)
+
+describe('events', () => {
+  test.each([
+    ['line feeds', 'data: a\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
+    ['CR LF', 'data: a\r\n\r\ndata: b\r\n\r\n', ['data: a\r\n\r\n', 'data: b\r\n\r\n']],
+    ['carriage returns', 'data: a\r\rdata: b\r\r', ['data: a\r\r', 'data: b\r\r']],
+    ['all of them', 'data: a\r\n\ndata: b\n\r\ndata: c\n\n', ['data: a\r\n\n', 'data: b\n\r\n', 'data: c\n\n']],
+    ['several lines', 'event: x\ndata: a\ndata: b\n\n', ['event: x\ndata: a\ndata: b\n\n']],
+    ['comments', ': ping\n\ndata: a\n\n', [': ping\n\n', 'data: a\n\n']],
+    ['blank lines between', '\n\n\ndata: a\n\n\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
+    ['no space', 'data:a\n\n', ['data:a\n\n']],
+    ['more than ASCII', 'data: 日本 👩‍👩‍👧\n\ndata: é\n\n', ['data: 日本 👩‍👩‍👧\n\n', 'data: é\n\n']],
+  ])('ended by %s', (_name, stream, events) => {
+    const bytes = Buffer.from(stream)
+    expect(split(bytes)).toEqual({ events, rest: '' })
+    expect(split(bytes, everyByte(bytes))).toEqual({ events, rest: '' })
+  })
+
+  test('one that is not whole is kept back', () => {
+    expect(split(Buffer.from('data: a\n\ndata: b\n'))).toEqual({ events: ['data: a\n\n'], rest: 'data: b\n' })
+    expect(split(Buffer.from('data: a'))).toEqual({ events: [], rest: 'data: a' })
+    expect(split(new Uint8Array())).toEqual({ events: [], rest: '' })
+  })
+
+  test('a line end that is cut in two is not taken for two', () => {
+    const bytes = Buffer.from('data: a\r\n\r\ndata: b\r\n\r\n')
+    for (const cut of everyByte(bytes)) {
+      expect(split(bytes, [cut]).events).toEqual(['data: a\r\n\r\n', 'data: b\r\n\r\n'])
+    }
+  })
+
+  test('one that grows beyond all bounds is refused', () => {
+    const splitter = new EventSplitter(100)
+    expect(splitter.push(Buffer.from('x'.repeat(100)))).toEqual([])
+    expect(() => splitter.push(Buffer.from('x'))).toThrow('more than 100 bytes')
+  })
+
+  test('many small ones in one chunk are no reason to refuse', () => {
+    expect(new EventSplitter(100).push(Buffer.from('data: a\n\n'.repeat(100)))).toHaveLength(100)
+  })
+})
+
+// Streams of one style of line end each, as every real sender has: with mixed ones, a lone CR at a cut could be either.
+const styles = ['\n', '\r\n', '\r'] as const
+const streams = fc
+  .record({
+    style: fc.constantFrom(...styles),
+    events: fc.array(
+      fc.array(fc.constantFrom('data: a', 'data:', 'data: {"x":"日本"}', ': ping', 'event: x', 'id', '👩‍👧'), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      { maxLength: 8 },
+    ),
+    tail: fc.constantFrom('', 'data: cut'),
+  })
+  .map(({ style, events, tail }) =>
+    Buffer.from(events.map((of) => `${of.join(style)}${style}${style}`).join('') + tail),
+  )
+
+test('however a stream is cut, the same events come out', () => {
+  fc.assert(
+    fc.property(streams, fc.array(fc.nat(400)), (bytes, places) => {
+      const cuts = places.filter((place) => place <= bytes.length).toSorted((a, b) => a - b)
+      expect(split(bytes, cuts)).toEqual(split(bytes))
+      expect(split(bytes, everyByte(bytes))).toEqual(split(bytes))
+    }),
+  )
+})
+
+test('no byte is lost or made: events and rest are the stream', () => {
+  fc.assert(
+    fc.property(streams, (bytes) => {
+      const { events, rest } = split(bytes)
+      expect(events.join('') + rest).toBe(text(bytes))
+    }),
+  )
+})
+
+describe('the data of an event', () => {
+  test.each([
+    ['data: a\n\n', 'a'],
+    ['data:a\n\n', 'a'],
+    ['data:  a\n\n', ' a'],
+    ['data: a\ndata: b\n\n', 'a\nb'],
+    ['data: a\r\ndata:b\r\n\r\n', 'a\nb'],
+    ['event: x\nid: 1\ndata: a\n: note\n\n', 'a'],
+    [': only a note\n\n', ''],
+    ['data\n\n', ''],
+    ['data:\n\n', ''],
+    ['data:\ndata:\n\n', '\n'],
+    ['database: a\n\n', ''],
+  ])('%j', (event, data) => {
+    expect(dataOf(Buffer.from(event))).toBe(data)
+  })
+})

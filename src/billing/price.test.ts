@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { nano, pico } from '../base/money.ts'
+import type { Counts, PriceList, Rates, Unit } from '../capabilities/usage.ts'
+import { affordableOutput, holdFor, priceOf } from './price.ts'
+
+const list = (rates: Rates, tiers: PriceList['tiers'] = []): PriceList => ({
+  version: 'v',
+  rates,
+  tiers,
+  perImage: {},
+  perSecond: {},
+})
+
+/**
+ * The same sum by other means: decimal text, multiplied and added digit by digit as one does on paper, and rounded by
+ * looking at the digit behind the last. It shares no arithmetic with what it checks.
+ */
+function onPaper(counts: Counts, rates: Readonly<Record<string, bigint>>): string {
+  let sum = '0'
+  for (const [unit, count] of Object.entries(counts)) sum = add(sum, times(String(count), String(rates[unit] ?? 0n)))
+  const padded = sum.padStart(4, '0')
+  const whole = padded.slice(0, -3)
+  return Number(padded.at(-3)) >= 5 ? add(whole, '1') : whole.replace(/^0+(?=\d)/, '')
+}
+
+function add(a: string, b: string): string {
+  let carry = 0
+  let text = ''
+  for (let i = 1; i <= Math.max(a.length, b.length) || carry > 0; i++) {
+    const digit = Number(a.at(-i) ?? 0) + Number(b.at(-i) ?? 0) + carry
+    text = String(digit % 10) + text
+    carry = Math.floor(digit / 10)
+  }
+  return text.replace(/^0+(?=\d)/, '')
+}
+
+function times(a: string, b: string): string {
+  let sum = '0'
+  for (let i = 1; i <= b.length; i++) {
+    let row = '0'
+    for (let n = 0; n < Number(b.at(-i)); n++) row = add(row, a)
+    sum = add(sum, row + '0'.repeat(i - 1))
+  }
+  return sum.replace(/^0+(?=\d)/, '')
+}
+
+const rate = fc.bigInt({ min: 0n, max: 10n ** 10n }).map(pico)
+const count = fc.integer({ min: 0, max: 10_000_000 })
+const billed = ['input', 'cachedInput', 'cacheWrite', 'output', 'request'] as const satisfies readonly Unit[]
+
+describe('a price', () => {
+  test('is what it comes to on paper, rounded once and half up', () => {
+    const rates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate, request: rate })
+    const counts = fc.record({ input: count, cachedInput: count, cacheWrite: count, output: count, request: count })
+    fc.assert(
+      fc.property(rates, counts, (of, used) => {
+        expect(priceOf(used, list(of)).toString()).toBe(onPaper(used, of))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('of many answers adds up to the same on paper: nothing drifts', () => {
+    const rates = { input: pico(150_000n), output: pico(600_001n), cachedInput: pico(75_499n) }
+    let total = 0n
+    let paper = '0'
+    for (let turn = 0; turn < 5_000; turn++) {
+      const used = { input: (turn * 7_919) % 9_973, output: (turn * 104_729) % 4_001, cachedInput: turn % 517 }
+      total += priceOf(used, list(rates))
+      paper = add(paper, onPaper(used, rates))
+    }
+    expect(total.toString()).toBe(paper)
+  })
+
+  test.each([
+    [499n, 0n],
+    [500n, 1n],
+    [501n, 1n],
+  ])('of %d pico-dollars is %d nano-dollars', (of, rounded) => {
+    expect(priceOf({ input: 1 }, list({ input: pico(of) }))).toBe(nano(rounded))
+  })
+
+  test('of nothing is nothing, and of less than nothing too', () => {
+    expect(priceOf({}, list({ input: pico(5_000n) }))).toBe(nano(0n))
+    expect(priceOf({ input: 0, output: -5 }, list({ input: pico(5_000n), output: pico(5_000n) }))).toBe(nano(0n))
+  })
+
+  test('of a unit without a rate is that of the unit it is a kind of', () => {
+    const of = (unit: Unit, rates: Rates) => priceOf({ [unit]: 1 }, list(rates))
+    const plain = { input: pico(2_000n), output: pico(3_000n) }
+    expect(of('cachedInput', plain)).toBe(nano(2n))
+    expect(of('cacheWriteHour', { ...plain, cacheWrite: pico(7_000n) })).toBe(nano(7n))
+    expect(of('cacheWriteHour', plain)).toBe(nano(2n))
+    expect(of('audioOutput', plain)).toBe(nano(3n))
+    expect(of('webSearch', plain)).toBe(nano(0n))
+  })
+})
+
+describe('a tier', () => {
+  const tiered = list({ input: pico(1_000n), cachedInput: pico(500n), output: pico(4_000n) }, [
+    { aboveInputTokens: 100, rates: { input: pico(2_000n), output: pico(6_000n) } },
+    { aboveInputTokens: 1_000, rates: { input: pico(3_000n) } },
+  ])
+
+  test.each([
+    [{ input: 100, output: 1 }, 104n],
+    [{ input: 101, output: 1 }, 208n],
+    [{ input: 60, cachedInput: 41, output: 1 }, 60n * 2n + 21n + 6n],
+    [{ input: 1_001, output: 1 }, 3_003n + 4n],
+  ])('is reached by all input together, and then holds for the whole: %j', (used, cost) => {
+    expect(priceOf(used, tiered)).toBe(nano(cost))
+  })
+
+  test('is held for as soon as it can be reached', () => {
+    expect(holdFor({ input: 100, output: 10 }, tiered)).toBe(nano(140n))
+    expect(holdFor({ input: 101, output: 10 }, tiered)).toBe(nano(262n))
+  })
+})
+
+describe('a hold', () => {
+  test('is never less than what any usage within its bounds costs', () => {
+    const rates = fc.record(
+      { input: rate, cachedInput: rate, cacheWrite: rate, output: rate, request: rate },
+      { requiredKeys: ['input', 'output'] },
+    )
+    const tiers = fc
+      .array(
+        fc.record({
+          aboveInputTokens: fc.integer({ min: 1, max: 5_000 }),
+          rates: fc.record({ input: rate, output: rate }),
+        }),
+        {
+          maxLength: 3,
+        },
+      )
+      .map((of) => of.toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens))
+    const small = fc.integer({ min: 0, max: 2_000 })
+    fc.assert(
+      fc.property(
+        rates,
+        tiers,
+        small,
+        small,
+        small,
+        small,
+        small,
+        (of, at, input, cachedInput, cacheWrite, output, spare) => {
+          const prices = list(of as Rates, at)
+          const hold = holdFor({ input: input + cachedInput + cacheWrite + spare, output: output + spare }, prices)
+          expect(priceOf({ input, cachedInput, cacheWrite, output, request: 1 }, prices)).toBeLessThanOrEqual(hold)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  test('the output it says is affordable is affordable, and one more is not', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: 10n ** 12n }),
+        fc.integer({ min: 0, max: 10_000 }),
+        fc.bigInt({ min: 1_000n, max: 10n ** 9n }),
+        (available, input, perToken) => {
+          const prices = list({ input: pico(1_000n), output: pico(perToken) })
+          const affordable = affordableOutput(nano(available), input, prices)
+          if (affordable > 0) expect(holdFor({ input, output: affordable }, prices)).toBeLessThanOrEqual(available)
+          expect(holdFor({ input, output: affordable + 2 }, prices)).toBeGreaterThan(available)
+        },
+      ),
+    )
+  })
+})
+
+test('the units of this test are real ones', () => {
+  for (const unit of billed) expect(priceOf({ [unit]: 1 }, list({ [unit]: pico(1_000n) }))).toBe(nano(1n))
+})

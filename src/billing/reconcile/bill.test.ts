@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'bun:test'
+import { nano } from '../../base/money.ts'
+import { byRef, readBill, readExport } from './bill.ts'
+
+describe("the simulators' bill", () => {
+  test('is read line by line', () => {
+    const text = JSON.stringify({
+      data: [
+        {
+          ref: 'att_1',
+          model: 'm',
+          status: 200,
+          units: { input: 3, cachedInput: 0, output: 4, reasoning: 1 },
+          cost: '0.000000043',
+        },
+        { ref: null, model: 'm', status: 401, units: {}, cost: '0' },
+      ],
+    })
+    expect(readBill(text)).toEqual([
+      { ref: 'att_1', model: 'm', units: { input: 3, output: 4 }, cost: nano(43n) },
+      { ref: null, model: 'm', units: {}, cost: nano(0n) },
+    ])
+  })
+
+  test.each([
+    ['<html>', 'no JSON object'],
+    ['{"data": [1]}', 'line 1 of the bill is no object'],
+    ['{"data": [{"ref": "a", "cost": 0.1}]}', 'no cost in dollars'],
+    ['{"data": [{"ref": "a", "cost": "-1"}]}', 'no cost in dollars'],
+  ])('%s is refused', (text, why) => {
+    expect(() => readBill(text)).toThrow(why)
+  })
+})
+
+describe("a vendor's export", () => {
+  test('names its columns, in any order, beside others', () => {
+    const text =
+      '\uFEFFtime,cost,note,ref,input,output\r\n2027-01-31T10:00:00Z,0.5,"a ""b"", c",att_1,3,4\r\n,1,,att_2,,\r\n'
+    expect(readExport(text)).toEqual([
+      { ref: 'att_1', cost: nano(500_000_000n), units: { input: 3, output: 4 }, at: Date.UTC(2027, 0, 31, 10) },
+      { ref: 'att_2', cost: nano(1_000_000_000n) },
+    ])
+  })
+
+  test('a cost finer than a nano is rounded half up', () => {
+    expect(readExport('ref,cost\na,0.0000000005\nb,0.00000000049')).toEqual([
+      { ref: 'a', cost: nano(1n) },
+      { ref: 'b', cost: nano(0n) },
+    ])
+  })
+
+  test.each([
+    ['', 'empty'],
+    ['id,amount\na,1', 'ref and cost'],
+    ['ref,cost\na,free', 'line 2 of the export: "free"'],
+    ['ref,cost,time\na,1,yesterday', 'no time'],
+    ['ref,cost\n"a,1', 'no CSV'],
+  ])('%j is refused', (text, why) => {
+    expect(() => readExport(text)).toThrow(why)
+  })
+})
+
+test('a call that is billed twice is owed twice, and told', () => {
+  const line = (ref: string | null, cost: bigint) => ({ ref, cost: nano(cost) })
+  const { lines, nameless, repeated } = byRef([line('a', 1n), line('b', 2n), line('a', 3n), line(null, 4n)])
+  expect(lines.get('a')?.cost).toBe(nano(4n))
+  expect(nameless).toEqual([line(null, 4n)])
+  expect([...repeated]).toEqual([['a', 2]])
+})

@@ -1,0 +1,138 @@
+import { isObject } from '../../base/json.ts'
+import { parseMoment } from '../../base/moment.ts'
+import { nano, parseDecimal, picoPerUnit, toNano, type Nano } from '../../base/money.ts'
+import { units, type Counts } from '../../capabilities/usage.ts'
+
+/** What a vendor says it charges for one call. */
+export type BillLine = {
+  /** Our attempt's id, which every call carries; null where the vendor keeps none. */
+  readonly ref: string | null
+  readonly cost: Nano
+  readonly model?: string
+  /** What it counted, where it says. */
+  readonly units?: Counts
+  /** Unix milliseconds. */
+  readonly at?: number
+}
+
+export class BillError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'BillError'
+  }
+}
+
+/** The simulators' own form: `{data: [{ref, model, status, units, cost}]}`. */
+export function readBill(text: string): BillLine[] {
+  const body = parse(text)
+  const lines = isObject(body) ? body['data'] : undefined
+  if (!Array.isArray(lines)) throw new BillError('the bill is no JSON object with a list "data"')
+  return lines.map((line: unknown, index) => {
+    const where = `line ${index + 1} of the bill`
+    if (!isObject(line)) throw new BillError(`${where} is no object`)
+    const { ref, cost, model, units: counted } = line
+    return {
+      ref: typeof ref === 'string' ? ref : null,
+      cost: readCost(typeof cost === 'string' ? cost : '', where),
+      ...(typeof model === 'string' && { model }),
+      ...(isObject(counted) && { units: readUnits(counted) }),
+    }
+  })
+}
+
+/**
+ * A vendor's export as CSV with a line of names: `ref,cost[,model][,input][,cachedInput][,output][,time]`, in any order,
+ * other columns ignored. `cost` is decimal dollars; units are counted as we count them (cached input is not inside
+ * `input`); `time` is ISO 8601, and lets a line be judged while gateways are busy.
+ */
+export function readExport(text: string): BillLine[] {
+  const [names, ...rows] = readCsv(text)
+  if (names === undefined) throw new BillError('the export is empty')
+  const at = (name: string) => names.findIndex((given) => given.trim() === name)
+  const refAt = at('ref')
+  const costAt = at('cost')
+  if (refAt === -1 || costAt === -1)
+    throw new BillError('the first line of the export must name the columns ref and cost')
+  const unitColumns = units.map((unit) => [unit, at(unit)] as const).filter(([, index]) => index !== -1)
+  return rows.map((row, index) => {
+    const where = `line ${index + 2} of the export`
+    const cell = (column: number) => (column === -1 ? undefined : row[column]?.trim() || undefined)
+    const counted = Object.fromEntries(unitColumns.map(([unit, column]) => [unit, Number(cell(column) ?? '')]))
+    const model = cell(at('model'))
+    const time = cell(at('time'))
+    const moment = time === undefined ? undefined : parseMoment(time)
+    if (time !== undefined && moment === undefined) throw new BillError(`${where}: "${time}" is no time with its zone`)
+    return {
+      ref: cell(refAt) ?? null,
+      cost: readCost(cell(costAt) ?? '', where),
+      ...(model !== undefined && { model }),
+      ...(unitColumns.some(([, column]) => cell(column) !== undefined) && { units: readUnits(counted) }),
+      ...(moment !== undefined && { at: moment }),
+    }
+  })
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function readCost(text: string, where: string): Nano {
+  const decimal = parseDecimal(text)
+  if (decimal === undefined || decimal.digits < 0n) throw new BillError(`${where}: "${text}" is no cost in dollars`)
+  // Beyond the nano a vendor's own rounding decides nothing.
+  return toNano(picoPerUnit(decimal, 1n))
+}
+
+function readUnits(counted: Readonly<Record<string, unknown>>): Counts {
+  const found: Partial<Record<(typeof units)[number], number>> = {}
+  for (const unit of units) {
+    const count = counted[unit]
+    if (typeof count === 'number' && Number.isSafeInteger(count) && count > 0) found[unit] = count
+  }
+  return found
+}
+
+/** Fields may stand in double quotes, where a doubled one means itself and a line may break. */
+function readCsv(text: string): string[][] {
+  const rows: string[][] = []
+  let row: string[] = []
+  const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y
+  // Spreadsheets put a byte order mark in front.
+  const clean = text.replace(/^\uFEFF/, '')
+  while (field.lastIndex < clean.length) {
+    const start = field.lastIndex
+    const match = field.exec(clean)
+    if (match === null) throw new BillError(`the export is no CSV at character ${start + 1}`)
+    row.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '')
+    if (match[3] === ',') continue
+    if (row.some((cell) => cell !== '')) rows.push(row)
+    row = []
+  }
+  if (row.length > 0) rows.push(row)
+  return rows
+}
+
+/** One line for each attempt. A vendor that bills one twice is owed both, and the second is a breach. */
+export function byRef(lines: readonly BillLine[]): {
+  lines: Map<string, BillLine>
+  nameless: BillLine[]
+  repeated: Map<string, number>
+} {
+  const found = new Map<string, BillLine>()
+  const nameless: BillLine[] = []
+  const repeated = new Map<string, number>()
+  for (const line of lines) {
+    if (line.ref === null) {
+      nameless.push(line)
+      continue
+    }
+    const before = found.get(line.ref)
+    if (before !== undefined) repeated.set(line.ref, (repeated.get(line.ref) ?? 1) + 1)
+    found.set(line.ref, before === undefined ? line : { ...line, cost: nano(before.cost + line.cost) })
+  }
+  return { lines: found, nameless, repeated }
+}

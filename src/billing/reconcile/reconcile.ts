@@ -1,0 +1,156 @@
+import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import { checkLedger, type Breach } from '../../store/check.ts'
+import { adoptAttempt, correctAttempt, type Corrected } from '../../store/corrections.ts'
+import type { Store } from '../../store/open.ts'
+import { attemptsByIds, costlyAttempts, openClaims, vendorOfModel, type Claims } from '../../store/reconcile.ts'
+import { byRef, type BillLine } from './bill.ts'
+import { compare, ledgerOnly, vendorOnly, type Finding, type OpenSince, type PriceListOf } from './compare.ts'
+
+export type ReconcileOptions = {
+  readonly store: Store
+  /** Read before anything else: what is on it was sent before the books were looked at. */
+  readonly bill?: readonly BillLine[] | undefined
+  /** Unix milliseconds; what was recorded before is not expected on the bill. */
+  readonly since?: number | undefined
+  /** Whose bill it is, where its lines do not tell. */
+  readonly vendor?: string | undefined
+  readonly priceList: PriceListOf
+  /** The longest that a request can last. */
+  readonly requestMsMax: number
+}
+
+export type Totals = { readonly calls: number; readonly amount: Nano }
+
+export type Report = {
+  readonly breaches: readonly Breach[]
+  readonly claims: Claims
+  /** Nodes that hold leases and have long said nothing. */
+  readonly silentNodes: readonly string[]
+  /** Calls on which bill and books agree, and what both say. */
+  readonly matched: Totals
+  /** How many of them were charged by an estimate. */
+  readonly matchedEstimated: number
+  readonly findings: readonly Finding[]
+}
+
+/** 0 clean, 2 explained by open items, 1 broken. */
+export type Verdict = 0 | 1 | 2
+
+export function verdictOn({ breaches, findings, silentNodes }: Report): Verdict {
+  if (breaches.length > 0 || findings.some(({ kind }) => kind === 'amount-differs')) return 1
+  return findings.length > 0 || silentNodes.length > 0 ? 2 : 0
+}
+
+// A node gives back what it does not use within seconds; a stream of minutes keeps one quiet, and nothing else does.
+const silentAfterMs = 5 * 60_000
+
+/** Checks the books against themselves, and against a vendor's bill. Changes nothing. */
+export async function reconcile(options: ReconcileOptions): Promise<Report> {
+  const { store, bill } = options
+  const now = store.now()
+  const { lines, nameless, repeated } = byRef(bill ?? [])
+  const breaches = [...(await checkLedger(store))]
+  for (const [ref, times] of repeated) {
+    breaches.push({ rule: 'I6', subject: ref, why: `${times} lines of the bill name this one call` })
+  }
+  // Claims before attempts: what is posted in between is then found as an attempt.
+  const claims = await openClaims(store.db)
+  const silent = claims.leases.filter(({ seenAt }) => seenAt < now - silentAfterMs)
+  const compared = bill === undefined ? nothing : await compareAll(options, { lines, nameless, claims, now })
+  return { breaches, claims, silentNodes: [...new Set(silent.map(({ node }) => node))], ...compared }
+}
+
+type Compared = Pick<Report, 'matched' | 'matchedEstimated' | 'findings'>
+
+const nothing: Compared = { matched: { calls: 0, amount: zeroNano }, matchedEstimated: 0, findings: [] }
+
+async function compareAll(
+  { store, since = 0, vendor, priceList, requestMsMax }: ReconcileOptions,
+  seen: { lines: ReadonlyMap<string, BillLine>; nameless: readonly BillLine[]; claims: Claims; now: number },
+): Promise<Compared> {
+  const { lines, nameless, claims, now } = seen
+  const open = openSince(claims, requestMsMax)
+  const findings: Finding[] = nameless.map((line) => vendorOnly(line, open))
+  const attempts = await attemptsByIds(store.db, [...lines.keys()])
+  const unknown = new Set(lines.keys())
+  let calls = 0
+  let amount = 0n
+  let matchedEstimated = 0
+  for (const attempt of attempts) {
+    unknown.delete(attempt.id)
+    const line = lines.get(attempt.id)
+    if (line === undefined) continue
+    const finding = compare(line, attempt, { now, priceList })
+    if (finding !== undefined) {
+      findings.push(finding)
+      continue
+    }
+    calls++
+    amount += line.cost
+    if (attempt.request?.basis === 'estimated') matchedEstimated++
+  }
+  for (const ref of unknown) {
+    const line = lines.get(ref)
+    if (line !== undefined) findings.push(vendorOnly(line, open))
+  }
+  // A bill speaks for the vendors whose calls it names.
+  const vendors = vendor === undefined ? [...new Set(attempts.map((attempt) => attempt.vendor))] : [vendor]
+  for await (const attempt of allCostly(store, vendors, since)) {
+    if (!lines.has(attempt.id)) findings.push(ledgerOnly(attempt))
+  }
+  return { matched: { calls, amount: nano(amount) }, matchedEstimated, findings }
+}
+
+const pageSize = 1_000
+
+async function* allCostly(store: Store, vendors: readonly string[], since: number) {
+  let after = ''
+  for (;;) {
+    const page = await costlyAttempts(store.db, { vendors, since, after, limit: pageSize })
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || page.length < pageSize) return
+    after = last.id
+  }
+}
+
+/**
+ * A call that is under way has no record yet, and one of a dead node lies in its journal. As long as anybody holds money
+ * under which the call may have been made, it may still come, and must not be booked a second time. A line that says
+ * when it was made can only belong to claims that were alive then.
+ */
+function openSince({ leases, holds }: Claims, requestMsMax: number): OpenSince {
+  const since = Math.min(...leases.map(({ seenAt }) => seenAt), ...holds.map(({ createdAt }) => createdAt))
+  return { mayStillCome: ({ at }) => (at === undefined ? since < Infinity : at + requestMsMax >= since) }
+}
+
+/** Books what mends the findings, each in a transaction of its own. A second run finds nothing left to do. */
+export async function repair(
+  store: Store,
+  findings: readonly Finding[],
+  { vendor }: { readonly vendor?: string | undefined } = {},
+): Promise<Finding[]> {
+  const done: Finding[] = []
+  for (const finding of findings) {
+    const outcome = await repairOne(store, finding, vendor)
+    if (outcome === 'corrected') done.push(finding)
+  }
+  return done
+}
+
+async function repairOne(
+  store: Store,
+  { ref, repair, billed, credit, why }: Finding,
+  vendor: string | undefined,
+): Promise<Corrected | 'nothing'> {
+  const note = `reconciled: ${why}`
+  if (repair?.kind === 'correct') {
+    return correctAttempt(store, { attempt: repair.attempt, billed, credit, usage: repair.units ?? null, note })
+  }
+  if (repair?.kind === 'adopt') {
+    const { model = '', at = store.now() } = repair.line
+    const from = vendor ?? (await vendorOfModel(store.db, model)) ?? 'unknown'
+    return adoptAttempt(store, { ref, vendor: from, upstreamModel: model, billed, at, note })
+  }
+  return 'nothing'
+}

@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { allows } from './scope.ts'
+
+test.each([
+  ['gpt-4o', 'gpt-4o', true],
+  ['gpt-4o', 'gpt-4o-mini', false],
+  ['gpt-4o*', 'gpt-4o', true],
+  ['gpt-4o*', 'gpt-4o-mini', true],
+  ['*', 'anything', true],
+  ['*', '', true],
+  ['*-mini', 'gpt-4o-mini', true],
+  ['*-mini', 'gpt-4o-mini-2', false],
+  ['gpt-*-mini', 'gpt-4o-mini', true],
+  ['gpt-*-mini', 'gpt-mini', false],
+  ['a*b*c', 'abc', true],
+  ['a*b*c', 'axxbyyc', true],
+  ['a*b*c', 'acb', false],
+  ['aa*aa', 'aaa', false],
+  ['aa*aa', 'aaaa', true],
+  ['a**b', 'ab', true],
+  ['', '', true],
+  ['', 'a', false],
+  ['gpt.4o', 'gpt-4o', false],
+  ['GPT-4o', 'gpt-4o', false],
+  ['gpt-[45]', 'gpt-4', false],
+])('%j and %j: %p', (pattern, model, allowed) => {
+  expect(allows([pattern], model)).toBe(allowed)
+})
+
+test('no scope is every model, an empty one is none', () => {
+  expect(allows(null, 'gpt-4o')).toBe(true)
+  expect(allows([], 'gpt-4o')).toBe(false)
+})
+
+test('one of several is enough', () => {
+  expect(allows(['a', 'b*'], 'bc')).toBe(true)
+  expect(allows(['a', 'b*'], 'c')).toBe(false)
+})
+
+test('a glob matches as a regular expression of the same meaning does', () => {
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 })
+  fc.assert(
+    fc.property(letters, fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 10 }), (pattern, text) => {
+      expect(allows([pattern], text)).toBe(new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(text))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a pattern made to take for ever does not', () => {
+  const startedAt = performance.now()
+  expect(allows([`${'a*'.repeat(5_000)}b`], 'a'.repeat(100_000))).toBe(false)
+  expect(performance.now() - startedAt).toBeLessThan(500)
+})

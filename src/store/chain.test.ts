@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { nano } from '../base/money.ts'
+import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import { eachEngine } from '../../test/support/engines.ts'
+import { credit } from './accounts.ts'
+import { checkLedger } from './check.ts'
+import { takeHold } from './holds.ts'
+import { settleHold } from './ledger.ts'
+import type { Store } from './open.ts'
+import { openNode, takeTurn, type Posting } from './turns.ts'
+
+const node = 'node_a'
+
+function postingOf(id: string, charge = 5n): Posting {
+  return {
+    holdId: id,
+    accountId,
+    priceVersion: 'v1',
+    charge: nano(charge),
+    excess: nano(0n),
+    basis: 'vendor',
+    usage: { input: 1, output: 2 },
+    request: requestOf(id),
+    attempts: [attemptOf(id, 3n)],
+  }
+}
+
+async function postTurns(store: Store, ...turns: Posting[][]): Promise<void> {
+  const { epoch } = await openNode(store, node, [])
+  const take = { accountId, need: nano(100n), extra: nano(0n) }
+  await takeTurn(store, { node, epoch }, { number: 1, postings: [], takes: [take], returns: [] })
+  let number = 1
+  for (const postings of turns) {
+    number++
+    await takeTurn(store, { node, epoch }, { number, postings, takes: [], returns: [] })
+  }
+}
+
+eachEngine('chains', (open, _place, engine) => {
+  /** As somebody does who owns the database and knows about the triggers. */
+  async function tamper(store: Store, edit: string): Promise<void> {
+    await store.transaction(async (tx) => {
+      if (engine === 'postgres') await sql`set local session_replication_role = replica`.execute(tx)
+      else
+        for (const table of ['txn', 'entry']) await sql`drop trigger ${sql.ref(`${table}_refuses_update`)}`.execute(tx)
+      if (engine === 'sqlite') {
+        for (const table of ['txn', 'entry']) await sql`drop trigger ${sql.ref(`${table}_refuses_delete`)}`.execute(tx)
+        await sql`pragma defer_foreign_keys = on`.execute(tx)
+      }
+      for (const statement of edit.split(';')) await sql.raw(statement).execute(tx)
+    })
+  }
+
+  async function written(books?: 'unchecked'): Promise<Store> {
+    const store = await open(books === undefined ? {} : { books })
+    await fundedAccount(store)
+    await postTurns(store, [postingOf('a'), postingOf('b')], [postingOf('c')])
+    await takeHold(store, holdOf('strict', 10n))
+    await settleHold(store, settlementOf('strict', 7n))
+    await credit(store, { accountId, amount: nano(20n), source: 'promo', actor: 'test' })
+    return store
+  }
+
+  test('turns, settlements and credits each stand in one', async () => {
+    const store = await written()
+    const ends = await store.db.selectFrom('chain').select(['id', 'seq']).orderBy('id').execute()
+    expect(ends).toEqual([
+      { id: '', seq: 0 },
+      { id: accountId, seq: 3 },
+      { id: node, seq: 3 },
+    ])
+    expect(await checkLedger(store)).toEqual([])
+  })
+
+  test('a posting that was there before is left out, with its place', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await postTurns(store, [postingOf('a')], [postingOf('b'), postingOf('a'), postingOf('c')])
+    const places = await store.db
+      .selectFrom('txn')
+      .select(['id', 'seq'])
+      .where('chain', '=', node)
+      .orderBy('seq')
+      .execute()
+    expect(places).toEqual([
+      { id: 'a', seq: 1 },
+      { id: 'b', seq: 2 },
+      { id: 'c', seq: 3 },
+    ])
+    const { posted } = await store.db.selectFrom('account').select('posted').executeTakeFirstOrThrow()
+    expect(posted).toBe(nano(985n))
+  })
+
+  describe('an edit shows', () => {
+    test.each([
+      ['a changed word', `update txn set note = 'x' where id = 'b'`, 'b', 'not what was written'],
+      [
+        'a changed usage',
+        `update txn set usage = '{"input":1,"output":3}' where id = 'a'`,
+        'a',
+        'not what was written',
+      ],
+      [
+        'amounts that still balance',
+        `update entry set amount = amount + 1 where txn_id = 'b' and account like 'rev%';
+         update entry set amount = amount - 1 where txn_id = 'b' and account like 'cost%'`,
+        'b',
+        'not what was written',
+      ],
+      [
+        'a posting moved to another place',
+        `update txn set seq = 9 where id = 'a'; update txn set seq = 1 where id = 'c'; update txn set seq = 3 where id = 'a'`,
+        'c',
+        'not what was written',
+      ],
+      [
+        'a removed posting',
+        `delete from entry where txn_id = 'b'; delete from txn where id = 'b'`,
+        'c',
+        'is missing before it',
+      ],
+      [
+        'a removed last one',
+        `delete from entry where txn_id = 'c'; delete from txn where id = 'c'`,
+        node,
+        'the chain ends at 2, its end was recorded as 3',
+      ],
+      [
+        'one slipped in',
+        `insert into txn (id, kind, basis, created_at) values ('x', 'correction', 'manual', 1)`,
+        'txn',
+        '1 postings stand in no chain',
+      ],
+      [
+        'a chain of its own',
+        `insert into txn (id, kind, basis, created_at, chain, seq, hash) values ('x', 'credit', 'manual', 1, 'y', 1, 'z')`,
+        'y',
+        'without an end',
+      ],
+    ])('%s', async (_name, edit, subject, why) => {
+      const store = await written('unchecked')
+      await tamper(store, edit)
+      const found = (await checkLedger(store)).filter(({ rule }) => rule === 'I8')
+      expect(found).toEqual([{ rule: 'I8', subject, why: expect.stringContaining(why) }])
+    })
+  })
+})

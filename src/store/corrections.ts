@@ -1,0 +1,209 @@
+import { newId } from '../base/ids.ts'
+import { type Nano, nano, zeroNano } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import { type Actor, recordChange } from './audit.ts'
+import { lockChain, platformChain } from './chain.ts'
+import type { Store } from './open.ts'
+import { Entries, postingOf } from './postings.ts'
+import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
+import { hourMs } from './rollups.ts'
+import type { Tx } from './schema.ts'
+import { together } from './together.ts'
+
+export type Correction = {
+  readonly attempt: RecordedAttempt
+  /** What the vendor's bill says. */
+  readonly billed: Nano
+  /** What the customer gets back. */
+  readonly credit: Nano
+  readonly usage: Usage | null
+  readonly note: string
+}
+
+/** `changed`: somebody else corrected it in the meantime, and nothing was booked. */
+export type Corrected = 'corrected' | 'changed'
+
+/** Brings an attempt to what the vendor charges. The difference is ours; a customer can only get something back. */
+export async function correctAttempt(store: Store, correction: Correction): Promise<Corrected> {
+  const { attempt, billed, credit, usage, note } = correction
+  const { request, vendor } = attempt
+  if (credit < 0n) throw new Error(`attempt ${attempt.id} would be charged for afterwards`)
+  return store.transaction(async (tx) => {
+    const owed = await tx
+      .updateTable('attempt')
+      .set((eb) => ({ vendor_cost: billed, recorded_cost: eb.fn.coalesce('recorded_cost', 'vendor_cost') }))
+      .where('id', '=', attempt.id)
+      .where('vendor_cost', '=', attempt.cost)
+      .returning('id')
+      .executeTakeFirst()
+    if (owed === undefined) return 'changed'
+    if (request !== undefined && credit > 0n) await lowerCost(tx, request, credit)
+
+    const entries = new Entries()
+    const difference = nano(billed - attempt.cost)
+    entries.move('platform:loss', `payable:${vendor}`, difference)
+    if (request !== undefined) {
+      entries.move(`revenue:${request.model}`, `cust:${request.accountId}`, credit)
+      await addToSums(tx, request, vendor, { cost: nano(0n - credit), vendorCost: difference })
+    }
+    const chain = await lockChain(tx, platformChain)
+    const holdId = request?.holdId ?? undefined
+    await together(
+      tx,
+      postingOf(tx, chain, {
+        id: newId('txn'),
+        kind: 'correction',
+        basis: 'vendor',
+        usage,
+        note,
+        now: store.now(),
+        entries,
+        ...(holdId !== undefined && { holdId }),
+      }),
+    )
+    if (request !== undefined && credit > 0n) await giveBack(tx, request.accountId, credit)
+    return 'corrected'
+  })
+}
+
+async function lowerCost(tx: Tx, request: RecordedRequest, credit: Nano): Promise<void> {
+  const lowered = await tx
+    .updateTable('request')
+    .set({ cost: nano(request.cost - credit) })
+    .where('id', '=', request.id)
+    .where('cost', '=', request.cost)
+    .returning('id')
+    .executeTakeFirst()
+  if (lowered === undefined) throw new Error(`request ${request.id} was changed meanwhile; reconcile again`)
+}
+
+/** The balance's row last: it is the busy one. */
+async function giveBack(tx: Tx, accountId: string, credit: Nano): Promise<void> {
+  await tx
+    .updateTable('account')
+    .set((eb) => ({ posted: eb('posted', '+', credit) }))
+    .where('id', '=', accountId)
+    .execute()
+}
+
+/** Reports add sums by the hour; they follow what is corrected. A request stands under one vendor there, its own or the last. */
+async function addToSums(
+  tx: Tx,
+  request: RecordedRequest,
+  vendor: string,
+  change: { readonly cost: Nano; readonly vendorCost: Nano },
+): Promise<void> {
+  const hour = Math.floor(request.createdAt / hourMs) * hourMs
+  const rows = await tx
+    .selectFrom('usage_hour')
+    .select('vendor')
+    .where('account_id', '=', request.accountId)
+    .where('hour', '=', hour)
+    .where('key_id', '=', request.keyId)
+    .where('model', '=', request.model)
+    .where('capability', '=', request.capability)
+    .execute()
+  const under = rows.find((row) => row.vendor === vendor) ?? rows[0]
+  if (under === undefined) return
+  await tx
+    .updateTable('usage_hour')
+    .set((eb) => ({
+      cost: eb('cost', '+', change.cost),
+      vendor_cost: eb('vendor_cost', '+', change.vendorCost),
+    }))
+    .where('account_id', '=', request.accountId)
+    .where('hour', '=', hour)
+    .where('key_id', '=', request.keyId)
+    .where('model', '=', request.model)
+    .where('capability', '=', request.capability)
+    .where('vendor', '=', under.vendor)
+    .execute()
+}
+
+/** A call that is on the vendor's bill and nowhere else becomes an attempt without a request; what it costs is our loss. */
+export async function adoptAttempt(
+  store: Store,
+  found: {
+    readonly ref: string
+    readonly vendor: string
+    readonly upstreamModel: string
+    readonly billed: Nano
+    readonly at: number
+    readonly note: string
+  },
+): Promise<Corrected> {
+  return store.transaction(async (tx) => {
+    const inserted = await tx
+      .insertInto('attempt')
+      .values({
+        id: found.ref,
+        request_id: '',
+        channel: '',
+        vendor: found.vendor,
+        upstream_model: found.upstreamModel,
+        status: 0,
+        vendor_cost: found.billed,
+        created_at: found.at,
+        recorded_cost: zeroNano,
+      })
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return 'changed'
+    if (found.billed === zeroNano) return 'corrected'
+    const entries = new Entries()
+    entries.move('platform:loss', `payable:${found.vendor}`, found.billed)
+    const chain = await lockChain(tx, platformChain)
+    const loss = { id: newId('txn'), kind: 'loss', basis: 'vendor', note: found.note } as const
+    await together(tx, postingOf(tx, chain, { ...loss, now: store.now(), entries }))
+    return 'corrected'
+  })
+}
+
+export type Reclaimed =
+  | { readonly outcome: 'reclaimed'; readonly leases: readonly { accountId: string; amount: Nano }[] }
+  | { readonly outcome: 'absent' }
+  /** It spoke to the database since `silentSince`. */
+  | { readonly outcome: 'alive'; readonly seenAt: number }
+
+/**
+ * For a node whose disk is gone: what it had leased goes back to its accounts, and the node is fenced off. What its
+ * requests had charged by then is in no record; customers are not charged for it, and vendors' bills will tell.
+ */
+export async function reclaimNode(
+  store: Store,
+  { node, silentSince, actor }: { readonly node: string; readonly silentSince: number; readonly actor: Actor },
+): Promise<Reclaimed> {
+  return store.transaction(async (tx) => {
+    const fenced = await tx
+      .updateTable('node')
+      .set((eb) => ({ epoch: eb('epoch', '+', 1) }))
+      .where('id', '=', node)
+      .where('seen_at', '<', silentSince)
+      .returning('id')
+      .executeTakeFirst()
+    if (fenced === undefined) {
+      const row = await tx.selectFrom('node').select('seen_at').where('id', '=', node).executeTakeFirst()
+      return row === undefined ? { outcome: 'absent' } : { outcome: 'alive', seenAt: row.seen_at }
+    }
+    const rows = await tx
+      .deleteFrom('lease')
+      .where('node', '=', node)
+      .where('amount', '>', zeroNano)
+      .returning(['account_id', 'amount'])
+      .execute()
+    const leases = rows
+      .map(({ account_id: accountId, amount }) => ({ accountId, amount }))
+      .toSorted((a, b) => (a.accountId < b.accountId ? -1 : 1))
+    for (const { accountId, amount } of leases) {
+      await tx
+        .updateTable('account')
+        .set((eb) => ({ held: eb('held', '-', amount) }))
+        .where('id', '=', accountId)
+        .execute()
+    }
+    const detail = { unresolved: leases.map(({ accountId, amount }) => `${accountId} ${amount}`) }
+    await recordChange(tx, { at: store.now(), actor, action: 'node.reclaim', subject: node, detail })
+    return { outcome: 'reclaimed', leases }
+  })
+}

@@ -1,0 +1,184 @@
+import { type Nano, zeroNano } from '../base/money.ts'
+import type { Capability } from '../capabilities/capability.ts'
+import type { Basis, Queries } from './schema.ts'
+
+/** A call to a vendor as the books have it, with the request it was made for. */
+export type RecordedAttempt = {
+  readonly id: string
+  readonly vendor: string
+  readonly upstreamModel: string
+  readonly status: number
+  readonly cost: Nano
+  readonly createdAt: number
+  /** Absent where the call was found on a bill and nowhere else. */
+  readonly request: RecordedRequest | undefined
+}
+
+export type RecordedRequest = {
+  readonly id: string
+  readonly accountId: string
+  readonly keyId: string
+  readonly model: string
+  readonly capability: Capability
+  readonly status: number
+  readonly basis: Basis
+  readonly cost: Nano
+  readonly createdAt: number
+  readonly holdId: string | null
+  readonly priceVersion: string | null
+  /** Whether this attempt is the one that the customer paid for. */
+  readonly delivered: boolean
+}
+
+function attemptRows(db: Queries) {
+  return db
+    .selectFrom('attempt')
+    .leftJoin('request', 'request.id', 'attempt.request_id')
+    .leftJoin('txn', 'txn.id', 'request.hold_id')
+    .select([
+      'attempt.id',
+      'attempt.vendor',
+      'attempt.upstream_model',
+      'attempt.status',
+      'attempt.vendor_cost',
+      'attempt.recorded_cost',
+      'attempt.created_at',
+      'request.id as request_id',
+      'request.account_id',
+      'request.key_id',
+      'request.model',
+      'request.capability',
+      'request.status as request_status',
+      'request.basis',
+      'request.cost',
+      'request.created_at as requested_at',
+      'request.hold_id',
+      'txn.price_version',
+    ])
+}
+
+type Row = Awaited<ReturnType<ReturnType<typeof attemptRows>['execute']>>[number]
+
+const idsPerQuery = 500
+
+export async function attemptsByIds(db: Queries, ids: readonly string[]): Promise<RecordedAttempt[]> {
+  const found: RecordedAttempt[] = []
+  for (let i = 0; i < ids.length; i += idsPerQuery) {
+    const page = ids.slice(i, i + idsPerQuery)
+    found.push(...(await attemptRows(db).where('attempt.id', 'in', page).execute()).map(toAttempt))
+  }
+  return found
+}
+
+/** Attempts of these vendors that cost something, by id, page by page: `after` is the last id of the page before. */
+export async function costlyAttempts(
+  db: Queries,
+  by: { readonly vendors: readonly string[]; readonly since: number; readonly after: string; readonly limit: number },
+): Promise<RecordedAttempt[]> {
+  if (by.vendors.length === 0) return []
+  const rows = await attemptRows(db)
+    .where('attempt.vendor', 'in', by.vendors)
+    .where('attempt.created_at', '>=', by.since)
+    .where('attempt.vendor_cost', '<>', zeroNano)
+    .where('attempt.id', '>', by.after)
+    .orderBy('attempt.id')
+    .limit(by.limit)
+    .execute()
+  return rows.map(toAttempt)
+}
+
+function toAttempt(row: Row): RecordedAttempt {
+  return {
+    id: row.id,
+    vendor: row.vendor,
+    upstreamModel: row.upstream_model,
+    status: row.status,
+    cost: row.vendor_cost,
+    createdAt: row.created_at,
+    request: toRequest(row),
+  }
+}
+
+function toRequest(row: Row): RecordedRequest | undefined {
+  const { request_id: id, account_id: accountId, key_id: keyId, model, capability, basis, cost } = row
+  if (id === null || accountId === null || keyId === null || model === null || capability === null) return undefined
+  if (basis === null || cost === null || row.request_status === null || row.requested_at === null) return undefined
+  return {
+    id,
+    accountId,
+    keyId,
+    model,
+    capability,
+    status: row.request_status,
+    basis,
+    cost,
+    createdAt: row.requested_at,
+    holdId: row.hold_id,
+    priceVersion: row.price_version,
+    // What failed was recorded at nothing, and another attempt took its place.
+    delivered: (row.recorded_cost ?? row.vendor_cost) > 0n,
+  }
+}
+
+/** Where a vendor's model has been called before; the newest such call says which vendor that was. */
+export async function vendorOfModel(db: Queries, upstreamModel: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('attempt')
+    .select('vendor')
+    .where('upstream_model', '=', upstreamModel)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.vendor
+}
+
+/** Everything under which a call may be under way, or lie in the journal of a node that is gone. */
+export type Claims = {
+  readonly leases: readonly {
+    readonly node: string
+    readonly accountId: string
+    readonly amount: Nano
+    /** When the node last spoke to the database, in unix milliseconds. */
+    readonly seenAt: number
+  }[]
+  readonly holds: readonly {
+    readonly id: string
+    readonly node: string
+    readonly accountId: string
+    readonly amount: Nano
+    readonly createdAt: number
+  }[]
+}
+
+export async function openClaims(db: Queries): Promise<Claims> {
+  const leases = await db
+    .selectFrom('lease')
+    .innerJoin('node', 'node.id', 'lease.node')
+    .select(['lease.node', 'lease.account_id', 'lease.amount', 'node.seen_at'])
+    .where('lease.amount', '>', zeroNano)
+    .orderBy('lease.node')
+    .orderBy('lease.account_id')
+    .execute()
+  const holds = await db
+    .selectFrom('hold')
+    .select(['id', 'node', 'account_id', 'amount', 'created_at'])
+    .where('state', '=', 'open')
+    .where('kind', '=', 'request')
+    .orderBy('created_at')
+    .execute()
+  return {
+    leases: leases.map(({ node, account_id: accountId, amount, seen_at: seenAt }) => ({
+      node,
+      accountId,
+      amount,
+      seenAt,
+    })),
+    holds: holds.map(({ id, node, account_id: accountId, amount, created_at: createdAt }) => ({
+      id,
+      node,
+      accountId,
+      amount,
+      createdAt,
+    })),
+  }
+}
