@@ -1,3 +1,4 @@
+import { crashPoint } from '../base/crash-points.ts'
 import { GatewayError } from '../base/errors.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
 import type { Billing, Hold, Taken } from '../billing/funds.ts'
@@ -26,6 +27,7 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
 
     await pass.spend(() => codec.estimateInput(ask))
     const hold = await takeHold(limited, ask, model)
+    crashPoint('after-hold')
     return { ...limited, ask, model, funds: leavingAtEnd(hold, pass) }
   }
 

@@ -1,3 +1,4 @@
+import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { withoutSecrets, type Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
@@ -30,6 +31,7 @@ export function makeCall(parts: CallParts) {
     const { ask } = routed
     const timeouts = ask.stream ? parts.timeouts.stream : parts.timeouts.whole
     routed.funds.sending(sentAttempt(routed))
+    crashPoint('after-send')
     const sent = await parts.transport.send(
       writeCall(routed, parts.tenantMac),
       timeouts,
@@ -41,6 +43,7 @@ export function makeCall(parts: CallParts) {
       return failed(parts, routed, 0, sent.error, retry)
     }
     const { exchange } = sent
+    crashPoint('after-send')
     // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
     const leave = () => exchange.abort()
     if (routed.signal.aborted) leave()

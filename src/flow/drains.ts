@@ -1,3 +1,4 @@
+import { crashPoint } from '../base/crash-points.ts'
 import type { Relay } from './relay.ts'
 
 const drainsMax = 64
@@ -14,6 +15,7 @@ export class Drains {
   async run(relay: Relay, reading: Promise<unknown>): Promise<void> {
     if (this.#running >= drainsMax) return relay.abort()
     this.#running++
+    crashPoint('drain')
     const timer = setTimeout(() => relay.abort(), drainMsMax)
     try {
       await reading

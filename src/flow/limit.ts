@@ -1,11 +1,13 @@
 import type { Hold } from '../billing/funds.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
-import type { Authenticated, Limited } from './stages.ts'
+import type { Authenticated } from './stages.ts'
 
 /** Lets a request in, or not: before its body is read, since a flood should cost nothing. */
 export function makeLimit(limiter: Limiter) {
-  return async (authenticated: Authenticated): Promise<Limited> => {
+  return async <A extends Pick<Authenticated, 'principal' | 'say'>>(
+    authenticated: A,
+  ): Promise<A & { readonly pass: Pass }> => {
     const { principal, say } = authenticated
     return { ...authenticated, pass: await limiter.enter(principal.keyId, principal.limits, say) }
   }

@@ -1,3 +1,4 @@
+import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { tap } from '../base/tap.ts'
@@ -68,6 +69,7 @@ function meterStream(
       const bytes = await relay.next()
       if (bytes !== undefined) {
         marks.delivered(bytes.length)
+        crashPoint('mid-stream')
         return bytes
       }
       relay.complete()
@@ -153,7 +155,10 @@ function saleOf(routed: Routed, failed: readonly AttemptRecord[], status: number
 /** The vendor has been paid by now: a client that tried again would be served, and pay, a second time. */
 async function settle(routed: Routed, sale: Sale): Promise<Sale['price']> {
   try {
-    return await routed.funds.settle(sale)
+    crashPoint('after-usage')
+    const charge = await routed.funds.settle(sale)
+    crashPoint('after-settle')
+    return charge
   } catch (thrown) {
     throw new GatewayError(
       'overloaded',

@@ -45,11 +45,11 @@ export class Relay {
   }
 
   /** The next bytes for the client, or undefined when the vendor's stream is over. */
-  async next(): Promise<Uint8Array | undefined> {
+  next(): Promise<Uint8Array | undefined> {
     const first = this.#first
     if (first === undefined) return this.#pull()
     this.#first = undefined
-    return first
+    return Promise.resolve(first)
   }
 
   /** Throws unless the vendor's stream came to its proper end: a cut must never look like one. */

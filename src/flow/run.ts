@@ -4,8 +4,11 @@ import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Rece
 
 /** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */
 export type Parts = {
-  authenticate(received: Received): Promise<Authenticated>
-  limit(authenticated: Authenticated): Promise<Limited>
+  /** These two take what they need and no more: what is asked about an account comes this way and goes no further. */
+  authenticate<R extends Pick<Received, 'credential' | 'address'>>(
+    received: R,
+  ): Promise<R & Pick<Authenticated, 'principal'>>
+  limit<A extends Pick<Authenticated, 'principal' | 'say'>>(authenticated: A): Promise<A & Pick<Limited, 'pass'>>
   /** Walks, unless the same request has been walked before. */
   once(limited: Limited, walk: () => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
@@ -34,7 +37,7 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
 
   const failed: AttemptRecord[] = []
   try {
-    let error = new GatewayError('overloaded', `No vendor serves ${admitted.ask.model} now.`, { retryAfterSeconds: 5 })
+    let error: GatewayError | undefined
     const routes = parts.route(admitted)
     for (let next = routes.next(); !next.done;) {
       const routed = next.value
@@ -47,9 +50,13 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
       if (outcome.retry === 'no') break
       next = routes.next(outcome.retry)
     }
-    throw error
+    throw error ?? noRoute(admitted)
   } catch (error) {
     await parts.release(admitted, failed, error)
     throw error
   }
+}
+
+function noRoute({ ask }: Admitted): GatewayError {
+  return new GatewayError('overloaded', `No vendor serves ${ask.model} now.`, { retryAfterSeconds: 5 })
 }

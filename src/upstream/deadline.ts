@@ -17,7 +17,12 @@ export class Deadline {
   }
 
   set(ms: number): void {
-    this.#expiresAt = this.#clock.monotonic() + ms
+    this.setAt(this.#clock.monotonic() + ms)
+  }
+
+  /** By the monotonic clock. */
+  setAt(expiresAt: number): void {
+    this.#expiresAt = expiresAt
     if (this.#expiresAt < this.#timerAt) this.#schedule()
   }
 

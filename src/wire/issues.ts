@@ -10,10 +10,14 @@ export function fieldError(error: z.ZodError): GatewayError {
   const [first] = error.issues
   if (first === undefined) return badRequest('The body is not valid.')
   const { issue, path } = deepest(first, [])
+  if (issue.code === 'unrecognized_keys') {
+    const unknown = writeFieldPath([...path, issue.keys[0] ?? ''])
+    return badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
+  }
   const param = writeFieldPath(path)
   const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
   if (missing) return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
-  const code = issue.code === 'invalid_type' || issue.code === 'invalid_union' ? 'invalid_type' : 'invalid_value'
+  const code = issue.code === 'invalid_type' || isNoBranch(issue) ? 'invalid_type' : 'invalid_value'
   return badRequest(`Invalid '${param}': ${explain(issue)}.`, param, code)
 }
 
@@ -30,9 +34,17 @@ function deepest(issue: Issue, prefix: Path): { issue: Issue; path: Path } {
   return best
 }
 
+/** A value that fits no branch of a union. One whose `type` or `role` names no branch has the right kind, not the right value. */
+function isNoBranch(issue: Issue): boolean {
+  return issue.code === 'invalid_union' && issue.errors.length > 0
+}
+
 function explain(issue: Issue): string {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) {
-    return issue.message.replace(/^Invalid (?:input|option): /, '').replace(/^Too /, 'too ')
+    return issue.message
+      .replace(/^Invalid (?:input|option): /, '')
+      .replace(/^Too /, 'too ')
+      .replace(/^Invalid discriminator value. Expected /, 'expected one of ')
   }
   return issue.errors.map(([first]) => (first === undefined ? 'something else' : explain(first))).join(', or ')
 }

@@ -11,7 +11,9 @@ const rateLimitedSecondsDefault = 1
 
 /** Codes by which vendors say, under several statuses, that the operator's account has run dry. */
 const outOfCredit =
-  /insufficient_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
+  /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
+// xAI refuses a key with a 400.
+const refusedKey = /\b(?:incorrect|invalid) api key\b/i
 const unknownModel = /model_not_found|ModelNotOpen|InvalidEndpointOrModel|model_not_supported/i
 
 /**
@@ -20,10 +22,10 @@ const unknownModel = /model_not_found|ModelNotOpen|InvalidEndpointOrModel|model_
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
-  const error = errorObject(response.body)
+  const { error, message: said } = readRefusal(response.body)
   const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
 
-  if (status === 401 || status === 402 || status === 403 || outOfCredit.test(code)) {
+  if (status === 401 || status === 402 || status === 403 || outOfCredit.test(code) || refusedKey.test(said)) {
     return {
       error: new GatewayError('upstream-failed', failed),
       retryable: true,
@@ -47,11 +49,13 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
       retryable: true,
     }
   }
-  if (status >= 400 && status < 500 && error !== undefined) {
+  if (status >= 400 && status < 500 && (error !== undefined || said !== '')) {
     const body = withoutSecrets(response.body, secrets)
-    const message = withoutSecrets(textOf(error['message']) || 'The request was refused.', secrets)
+    const message = withoutSecrets(said || 'The request was refused.', secrets)
+    // A body in a shape of the vendor's own is put into words of the common protocol; its status and message stay.
+    const protocol = error === undefined ? 'none' : 'openai'
     return {
-      error: new GatewayError('upstream-rejected', message, { refusal: { protocol: 'openai', status, body } }),
+      error: new GatewayError('upstream-rejected', message, { refusal: { protocol, status, body } }),
       retryable: false,
     }
   }
@@ -62,10 +66,18 @@ function textOf(value: Json | undefined): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-function errorObject(body: string): JsonObject | undefined {
+/** The common protocol's error object where there is one; else only words: Mistral's `message`, xAI's `error` as a text. */
+function readRefusal(body: string): { error: JsonObject | undefined; message: string } {
+  const json = parse(body)
+  if (!isObject(json)) return { error: undefined, message: '' }
+  const { error, message } = json
+  if (isObject(error)) return { error, message: textOf(error['message']) }
+  return { error: undefined, message: textOf(error) || textOf(message) }
+}
+
+function parse(body: string): unknown {
   try {
-    const json: unknown = JSON.parse(body)
-    return isObject(json) && isObject(json['error']) ? json['error'] : undefined
+    return JSON.parse(body)
   } catch {
     return undefined
   }

@@ -38,7 +38,9 @@ export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: str
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)
 
-  const cap = request.max_completion_tokens ?? request.max_tokens ?? traits.outputTokensMax
+  // Where both are given, which of them a vendor goes by is its own affair: the larger one has to be paid for.
+  const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
+  const cap = caps.length === 0 ? traits.outputTokensMax : Math.max(...caps)
   return {
     protocol: 'openai',
     model,

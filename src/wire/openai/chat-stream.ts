@@ -1,9 +1,9 @@
 import { dataOf } from '../../base/sse.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { findTopLevelString, replaceSpan, valueByteAfter } from '../json-bytes.ts'
+import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
 import { modelKey, parseLoosely, readFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
@@ -72,7 +72,7 @@ export function openStream(ask: ChatAsk): ChatStream {
     return undefined
   }
 
-  function countOutput(event: Buffer): void {
+  function countOutput(event: Uint8Array): void {
     frameBytes = Math.min(frameBytes, event.length)
     if (outputEvents === 0 && isOpening(event)) return
     outputEvents++
@@ -81,9 +81,12 @@ export function openStream(ask: ChatAsk): ChatStream {
 
   return {
     facts,
-    take(received) {
-      const event = asBuffer(received)
-      if (event.length < doneEventBytesMax && event.includes(doneMark) && dataOf(event).trim() === '[DONE]') {
+    take(event) {
+      if (
+        event.length < doneEventBytesMax &&
+        indexOfBytes(event, doneMark) !== -1 &&
+        dataOf(event).trim() === '[DONE]'
+      ) {
         ended = true
         return undefined
       }
@@ -111,16 +114,22 @@ export function openStream(ask: ChatAsk): ChatStream {
   }
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/**
+ * The first chunk usually only names the role; until something else came, nothing was delivered. Parsed, since words may
+ * stand under many names beside an empty content; it happens once or twice a stream.
+ */
+function isOpening(event: Uint8Array): boolean {
+  const chunk = parseLoosely(dataOf(event))
+  if (!isObject(chunk) || !Array.isArray(chunk['choices'])) return false
+  return chunk['choices'].every(
+    (choice: Json) => isObject(choice) && isObject(choice['delta']) && saysNothing(choice['delta']),
+  )
 }
 
-const roleKey = Buffer.from('"role"')
-const emptyContent = [Buffer.from('"content":""'), Buffer.from('"content":null'), Buffer.from('"content": ""')]
+function saysNothing(delta: JsonObject): boolean {
+  return Object.entries(delta).every(([name, value]) => name === 'role' || isEmpty(value))
+}
 
-/** The first chunk usually only names the role; until something else came, nothing was delivered. */
-function isOpening(event: Buffer): boolean {
-  return (
-    event.includes(roleKey) && !event.includes('"tool_calls"') && emptyContent.some((empty) => event.includes(empty))
-  )
+function isEmpty(value: Json | undefined): boolean {
+  return value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
 }

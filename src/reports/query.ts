@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { badRequest } from '../base/errors.ts'
+import { parseMoment } from '../base/moment.ts'
+import { fieldError } from '../wire/issues.ts'
+
+/** The query of a request, checked like a body: a name that nothing is known by is refused, since it would filter nothing. */
+export function readQuery<S extends z.ZodType>(request: Request, schema: S): z.output<S> {
+  const given: Record<string, string> = {}
+  for (const [name, value] of new URL(request.url).searchParams) {
+    if (Object.hasOwn(given, name)) throw badRequest(`'${name}' is given twice.`, name)
+    given[name] = value
+  }
+  const parsed = schema.safeParse(given)
+  if (!parsed.success) throw fieldError(parsed.error)
+  return parsed.data
+}
+
+const limitMax = 100
+const limitDefault = 20
+
+const limit = z
+  .string()
+  .regex(/^\d{1,3}$/, `a whole number from 1 to ${limitMax}`)
+  .transform(Number)
+  .refine((count) => count >= 1 && count <= limitMax, `a whole number from 1 to ${limitMax}`)
+
+/** Exact text, never a pattern. Control characters are in no id and no name, and PostgreSQL refuses some of them. */
+export const exactText = z.string().regex(/^[^\p{Cc}]{1,200}$/u, '1 to 200 characters, none of them a control character')
+
+/** Which page of a list. `after` is the `next` of the page before. */
+export const pageFields = { limit: limit.default(limitDefault), after: exactText.exactOptional() }
+/** Sums are fewer than what they sum. */
+export const sumPageFields = { limit: limit.default(limitMax), after: z.string().max(200).exactOptional() }
+
+const moment = z.string().transform((text, context) => {
+  const at = /^\d{1,11}$/.test(text) ? Number(text) * 1000 : parseMoment(text)
+  if (at !== undefined) return at
+  context.addIssue('unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z')
+  return z.NEVER
+})
+
+/** `from` is inside the period, `to` is not. Unix milliseconds, once read. */
+export const periodFields = { from: moment.exactOptional(), to: moment.exactOptional() }
+
+export type Period = { readonly from?: number; readonly to?: number }
+
+export function checkPeriod({ from, to }: Period): void {
+  if (from !== undefined && to !== undefined && to <= from) throw badRequest(`'to' must be after 'from'.`, 'to')
+}
+
+export type Page<T> = { readonly data: T[]; readonly next: string | null }
+
+/** A page from one row more than it may have: whether there is a next one is known without counting. */
+export function pageOf<R, T>(
+  rows: readonly R[],
+  limit: number,
+  show: (row: R) => T,
+  cursor: (row: R) => string | number | null,
+): Page<T> {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const next = rows.length > limit && last !== undefined ? String(cursor(last)) : null
+  return { data: shown.map(show), next }
+}

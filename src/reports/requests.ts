@@ -1,0 +1,54 @@
+import { badRequest } from '../base/errors.ts'
+import { unixSeconds } from '../base/moment.ts'
+import { formatDollars } from '../base/money.ts'
+import type { Queries } from '../store/schema.ts'
+import { type AttemptRow, type Filter, listRequests, placeOfRequest, type RequestRow } from '../store/usage.ts'
+import { checkPeriod, type Page, pageOf } from './query.ts'
+import { showUsage } from './usage.ts'
+
+/** Single requests, newest first. `after` is the id of the last one of the page before. */
+export async function reportRequests(
+  db: Queries,
+  filter: Filter,
+  page: { readonly limit: number; readonly after?: string },
+): Promise<Page<ShownRequest>> {
+  checkPeriod(filter)
+  const { limit, after } = page
+  // Looked up in the caller's own scope: an id of another account is as unknown as one that was never given.
+  const before = after === undefined ? undefined : await placeOfRequest(db, { scope: filter.scope, id: after })
+  if (after !== undefined && before === undefined) throw badRequest('There is no such request.', 'after')
+  const rows = await listRequests(db, filter, { limit: limit + 1, ...(before !== undefined && { before }) })
+  return pageOf(rows, limit, showRequest, ({ id }) => id)
+}
+
+export type ShownRequest = ReturnType<typeof showRequest>
+
+/** What is kept of a request: never what was said. */
+export function showRequest(row: RequestRow) {
+  return {
+    id: row.id,
+    account: row.accountId,
+    key: row.keyId,
+    model: row.model,
+    capability: row.capability,
+    status: row.status,
+    cost: formatDollars(row.cost),
+    basis: row.basis,
+    usage: row.usage === null ? null : showUsage(row.usage),
+    streamed: row.streamed,
+    duration_ms: row.durationMs,
+    created_at: unixSeconds(row.createdAt),
+  }
+}
+
+/** For operators alone: which vendor was asked, and for how much, is nobody else's business. */
+export function showAttempt(row: AttemptRow) {
+  return {
+    id: row.id,
+    channel: row.channel,
+    vendor: row.vendor,
+    upstream_model: row.upstreamModel,
+    status: row.status,
+    vendor_cost: formatDollars(row.vendorCost),
+  }
+}

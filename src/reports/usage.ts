@@ -1,0 +1,120 @@
+import { badRequest } from '../base/errors.ts'
+import { unixSeconds } from '../base/moment.ts'
+import { formatDollars } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import type { Store } from '../store/open.ts'
+import { hourMs, type SummedColumn, summedColumns, unitColumns } from '../store/rollups.ts'
+import { type Filter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
+import { checkPeriod, type Page, pageOf } from './query.ts'
+
+/** How counts are called where they are shown, in sums and in single records alike. */
+const shownAs = {
+  input: 'input_tokens',
+  cached_input: 'cached_input_tokens',
+  cache_write: 'cache_write_tokens',
+  cache_write_hour: 'cache_write_hour_tokens',
+  image_input: 'image_input_tokens',
+  audio_input: 'audio_input_tokens',
+  output: 'output_tokens',
+  reasoning: 'reasoning_tokens',
+  image_output: 'image_output_tokens',
+  audio_output: 'audio_output_tokens',
+  character: 'characters',
+  video_token: 'video_tokens',
+  web_search: 'web_searches',
+  images: 'images',
+  video_seconds: 'video_seconds',
+} as const satisfies Record<SummedColumn, string>
+
+export type UsageQuery = {
+  readonly group_by?: GroupBy
+  readonly limit: number
+  readonly after?: string
+}
+
+/** `from` and `to` are the whole hours that the sums are of; null where they are open. */
+export type UsageReport = Page<Record<string, string | number | null>> & {
+  readonly from: number | null
+  readonly to: number | null
+}
+
+/** Sums of usage. Operators also see what vendors charge for it; customers do not. */
+export async function reportUsage(
+  store: Store,
+  asked: Filter,
+  query: UsageQuery,
+  reader: 'operator' | 'customer',
+): Promise<UsageReport> {
+  checkPeriod(asked)
+  const filter = wholeHours(asked)
+  const { group_by: by, limit } = query
+  const after = query.after === undefined ? undefined : readCursor(query.after, by)
+  const rows = await sumUsage(store, filter, by ?? 'nothing', {
+    limit: limit + 1,
+    ...(after !== undefined && { after }),
+  })
+  const page = pageOf(
+    rows,
+    limit,
+    (row) => show(row, by, reader),
+    ({ group }) => shownGroup(group),
+  )
+  return { ...page, from: secondsOf(filter.from), to: secondsOf(filter.to) }
+}
+
+function show({ group, requests, cost, vendorCost, counts }: UsageSum, by: GroupBy | undefined, reader: string) {
+  return {
+    ...(by !== undefined && { [by]: shownGroup(group) }),
+    requests,
+    cost: formatDollars(cost),
+    ...(reader === 'operator' && { vendor_cost: formatDollars(vendorCost) }),
+    ...Object.fromEntries(summedColumns.map((column) => [shownAs[column], counts[column]])),
+  }
+}
+
+/** Hours and days are shown by their start. */
+function shownGroup(group: string | number | null): string | number | null {
+  return typeof group === 'number' ? unixSeconds(group) : group
+}
+
+function readCursor(after: string, by: GroupBy | undefined): string | number {
+  if (by === undefined) throw badRequest('One sum has no next page.', 'after')
+  if (by !== 'hour' && by !== 'day') return after
+  if (!/^\d{1,11}$/.test(after)) throw badRequest("'after' must be the 'next' of the page before.", 'after')
+  return Number(after) * 1000
+}
+
+/** Sums are kept by the hour: a period that begins or ends inside one is widened to it. */
+function wholeHours(filter: Filter): Filter {
+  const { from, to } = filter
+  return {
+    ...filter,
+    ...(from !== undefined && { from: Math.floor(from / hourMs) * hourMs }),
+    ...(to !== undefined && { to: Math.ceil(to / hourMs) * hourMs }),
+  }
+}
+
+function secondsOf(unixMs: number | undefined): number | null {
+  return unixMs === undefined ? null : unixSeconds(unixMs)
+}
+
+/** The usage of one request, in the same words as the sums. */
+export function showUsage(usage: Usage): Record<string, string | number | boolean> {
+  const shown: Record<string, string | number | boolean> = {}
+  for (const unit of Object.keys(unitColumns) as (keyof typeof unitColumns)[]) {
+    const count = usage[unit]
+    if (count !== undefined) shown[shownAs[unitColumns[unit]]] = count
+  }
+  const { images, video } = usage
+  if (images !== undefined) {
+    shown['images'] = images.count
+    if (images.size !== undefined) shown['image_size'] = images.size
+    if (images.quality !== undefined) shown['image_quality'] = images.quality
+  }
+  if (video !== undefined) {
+    shown['video_seconds'] = video.seconds
+    shown['video_resolution'] = video.resolution
+    if (video.sound !== undefined) shown['video_sound'] = video.sound
+  }
+  return shown
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'bun:test'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { compatible } from '../vendors/compatible/compatible.ts'
+import { makeChannels, type Channel } from './channels.ts'
+
+const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
+const other = compatible({ id: 'w', baseUrl: 'https://w' })
+const channel = (id: string, more: Partial<Channel> = {}): Channel => ({
+  id,
+  vendor,
+  baseUrl: 'https://v',
+  credentials: ['key'],
+  weight: 1,
+  priority: 0,
+  ...more,
+})
+const offers = [{ vendor: 'v', upstreamModel: 'm' }]
+
+/** A chance that is none: these numbers, one after another, for ever. */
+function always(...numbers: readonly number[]): () => number {
+  let at = 0
+  return () => numbers[at++ % numbers.length] ?? 0
+}
+
+function open(all: readonly Channel[], random = always(0)) {
+  const clock = movableClock()
+  const channels = makeChannels(all, clock, random)
+  const ids = () => [...channels.routes(offers)].map((route) => route.channel.id)
+  return { clock, channels, ids }
+}
+
+describe('the order of routes', () => {
+  test('is by priority first', () => {
+    const all = [channel('c', { priority: 2 }), channel('a', { priority: 0 }), channel('b', { priority: 1 })]
+    expect(open(all).ids()).toEqual(['a', 'b', 'c'])
+  })
+
+  test('is by weight among equals, and each channel comes once', () => {
+    const all = [channel('light', { weight: 1 }), channel('heavy', { weight: 9 })]
+    expect(open(all, always(0.05)).ids()).toEqual(['light', 'heavy'])
+    expect(open(all, always(0.5)).ids()).toEqual(['heavy', 'light'])
+    expect(open(all, always(0.999)).ids()).toEqual(['heavy', 'light'])
+  })
+
+  test('follows the weights over many requests', () => {
+    const all = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
+    const { ids } = open(all, always(...Array.from({ length: 400 }, (_, index) => index / 400)))
+    let heavy = 0
+    for (let turn = 0; turn < 200; turn++) if (ids()[0] === 'heavy') heavy++
+    expect(heavy).toBeWithin(130, 171)
+  })
+
+  test('a channel of weight zero is only what is left', () => {
+    const all = [channel('never', { weight: 0 }), channel('usual')]
+    for (const chance of [0, 0.3, 0.999]) expect(open(all, always(chance)).ids()).toEqual(['usual', 'never'])
+    expect(open([channel('only', { weight: 0 })]).ids()).toEqual(['only'])
+  })
+
+  test('names the model as each place calls it, and leaves out who has it not', () => {
+    const all = [channel('a'), channel('b', { vendor: other })]
+    const { channels } = open(all)
+    const named = [
+      ...channels.routes([
+        { vendor: 'v', upstreamModel: 'theirs' },
+        { channel: 'b', upstreamModel: 'special' },
+      ]),
+    ]
+    expect(named.map((route) => [route.channel.id, route.upstreamModel])).toEqual([
+      ['a', 'theirs'],
+      ['b', 'special'],
+    ])
+    expect([...channels.routes([{ vendor: 'nobody', upstreamModel: 'x' }])]).toEqual([])
+  })
+})
+
+describe('credentials', () => {
+  test('of one channel are used in turn', () => {
+    const { channels } = open([channel('a', { credentials: ['one', 'two', 'three'] })])
+    const used = Array.from({ length: 6 }, () => [...channels.routes(offers)][0]?.credential)
+    expect(new Set(used.slice(0, 3))).toEqual(new Set(['one', 'two', 'three']))
+    expect(used.slice(3)).toEqual(used.slice(0, 3))
+  })
+
+  test('at rest are left out until they have rested', () => {
+    const a = channel('a', { credentials: ['one', 'two'] })
+    const { channels, clock } = open([a])
+    channels.rest({ channel: a, credential: 'one' }, 5)
+    expect(channels.isResting({ channel: a, credential: 'one' })).toBe(true)
+    for (let turn = 0; turn < 4; turn++) expect([...channels.routes(offers)][0]?.credential).toBe('two')
+    channels.rest({ channel: a, credential: 'two' }, 5)
+    expect([...channels.routes(offers)]).toEqual([])
+    clock.advance(5_001)
+    expect([...channels.routes(offers)]).toHaveLength(1)
+  })
+
+  test('at rest in one channel are not in another', () => {
+    const a = channel('a')
+    const b = channel('b')
+    const { channels, ids } = open([a, b])
+    channels.rest({ channel: a, credential: 'key' }, 60)
+    expect(ids()).toEqual(['b'])
+  })
+
+  test('never rest longer than a minute', () => {
+    const a = channel('a')
+    const { channels, clock, ids } = open([a])
+    channels.rest({ channel: a, credential: 'key' }, 86_400)
+    clock.advance(60_001)
+    expect(ids()).toEqual(['a'])
+  })
+
+  test('that one attempt sends to rest are not offered to the next', () => {
+    const a = channel('a', { credentials: ['shared'] })
+    const b = channel('b', { credentials: ['shared'], priority: 1 })
+    const { channels } = open([a, b])
+    const routes = channels.routes(offers)[Symbol.iterator]()
+    const first = routes.next()
+    expect(first.done).toBe(false)
+    channels.rest({ channel: b, credential: 'shared' }, 60)
+    expect(routes.next().done).toBe(true)
+  })
+})

@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import { explain } from './explain.ts'
+
+const secrets = { baseUrl: 'https://api.vendor.example/v1', credential: 'vk-0123456789abcdef' }
+const told = (status: number, body: string, given = secrets) =>
+  explain({ status, retryAfterSeconds: undefined, body }, given)
+
+test.each([
+  ['{"object":"error","message":"extra fields not permitted"}', 'extra fields not permitted'],
+  ['{"code":"x","error":"Argument not supported: stop"}', 'Argument not supported: stop'],
+])('a refusal in a shape of the vendor’s own keeps its status and words: %s', (body, message) => {
+  const { error, retryable } = told(422, body)
+  expect(error.message).toBe(message)
+  expect(error.details.refusal).toMatchObject({ status: 422, protocol: 'none' })
+  expect(retryable).toBe(false)
+})
+
+test.each(['<html>bad request</html>', '', 'null', '[]', '"no"', '{}'])(
+  'a refusal without words is ours to answer: %j',
+  (body) => {
+    expect(told(400, body)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+  },
+)
+
+test('a refused key is the operator’s affair, whatever status it comes under', () => {
+  const verdict = told(400, '{"error":"Incorrect API key provided: vk-01***ef"}')
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
+})
+
+test('a word that serves as a key is no secret: a sentence that holds it stays whole', () => {
+  const local = { baseUrl: 'http://127.0.0.1:11434/v1', credential: 'local' }
+  const { error } = told(400, '{"error":{"message":"localhost has no local model"}}', local)
+  expect(error.message).toBe('localhost has no local model')
+})
+
+test('keys that look like keys are hidden, also those that are not ours', () => {
+  const { error } = told(400, '{"error":{"message":"see sk-abcdefghijkl at api.vendor.example"}}')
+  expect(error.message).toBe('see [redacted] at [redacted]')
+})

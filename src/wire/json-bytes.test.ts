@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { findTopLevelString, replaceSpan, valueByteAfter } from './json-bytes.ts'
+
+const key = Buffer.from('model')
+
+function found(text: string): string | undefined {
+  const bytes = Buffer.from(text)
+  const span = findTopLevelString(bytes, Math.max(0, text.indexOf('{')), key)
+  return span && bytes.toString('utf8', span.start, span.end)
+}
+
+describe('a string at the top of an object', () => {
+  test.each([
+    ['{"model":"a"}', 'a'],
+    ['{ "id" : "x" , "model" : "a" }', 'a'],
+    ['{"choices":[{"model":"inner"}],"model":"outer"}', 'outer'],
+    ['{"a":{"model":"inner"},"model":"outer"}', 'outer'],
+    ['{"text":"\\"model\\":\\"fake\\"","model":"a"}', 'a'],
+    ['{"text":"model","model":"a"}', 'a'],
+    ['{"x":"\\\\","model":"a"}', 'a'],
+    ['{"model":"日本"}', '日本'],
+    ['{"model":""}', ''],
+    ['data: {"model":"a"}\n\n', 'a'],
+    ['{"models":"b","model":"a"}', 'a'],
+  ])('%s', (text, value) => {
+    expect(found(text)).toBe(value)
+  })
+
+  test.each([
+    '{}',
+    '{"id":"x"}',
+    '{"model":null}',
+    '{"model":5}',
+    '{"model":{"model":"a"}}',
+    '{"choices":[{"model":"inner"}]}',
+    '["model","a"]',
+    '{"a":"model"}',
+    '{"model"',
+    '{"model":',
+    '',
+    '{"id":"x"},{"model":"a"}',
+  ])('%j has none', (text) => {
+    expect(found(text)).toBeUndefined()
+  })
+
+  test('is what a parser finds there', () => {
+    const objects = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 })
+    fc.assert(
+      fc.property(objects, fc.string(), objects, (before, model, after) => {
+        const { model: _, ...first } = before
+        const text = JSON.stringify({ ...first, nested: after, model })
+        const given = found(text)
+        expect(given === undefined ? undefined : JSON.parse(`"${given}"`)).toBe(model)
+      }),
+    )
+  })
+})
+
+test('what is replaced is only the span, and nothing where it is equal already', () => {
+  const bytes = Buffer.from('{"id":1,"model":"dated-2026","x":"model"}')
+  const span = findTopLevelString(bytes, 0, key)
+  expect(replaceSpan(bytes, span, Buffer.from('ours')).toString()).toBe('{"id":1,"model":"ours","x":"model"}')
+  expect(replaceSpan(bytes, span, Buffer.from('dated-2026'))).toBe(bytes)
+  expect(replaceSpan(bytes, undefined, Buffer.from('ours'))).toBe(bytes)
+})
+
+describe('the first byte of a value', () => {
+  const usage = Buffer.from('"usage"')
+  test.each([
+    ['{"usage":{"a":1}}', '{'],
+    ['{"usage" : null}', 'n'],
+    ['{"usage":\n\t[1]}', '['],
+    ['{"a":"\\"usage\\":{"}', '\0'],
+    ['{"a":1}', '\0'],
+    ['{"a":"usage"}', '\0'],
+    ['{"usage"', '\0'],
+    ['{"usage":', '\0'],
+  ])('%j', (text, byte) => {
+    expect(valueByteAfter(Buffer.from(text), usage)).toBe(byte.charCodeAt(0))
+  })
+})

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { GatewayError } from '../../base/errors.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { readAnswer, readUsage } from './chat-answer.ts'
+
+const ask: ChatAsk = {
+  protocol: 'openai',
+  model: 'ours',
+  stream: false,
+  usageShown: false,
+  choices: 1,
+  outputTokensMax: 100,
+  inputTokensMax: 100,
+  native: {},
+}
+const read = (text: string) => readAnswer(ask, Buffer.from(text))
+
+describe('a whole answer', () => {
+  test('goes on byte for byte where the model is ours already', () => {
+    const body = Buffer.from('{ "model" : "ours",\n "choices": [ {"message":{"content":"日本"}} ], "odd": 1e2 }')
+    expect(readAnswer(ask, body).body).toBe(body)
+  })
+
+  test('has nothing changed but the model', () => {
+    const text = '{"id":"x","model":"ours-2026","choices":[{"message":{"content":"\\"model\\":\\"ours-2026\\""}}]}'
+    expect(Buffer.from(read(text).body).toString()).toBe(text.replace('"model":"ours-2026"', '"model":"ours"'))
+  })
+
+  test.each(['', '<html>', '[]', 'null', '"x"', '{}', '{"choices":{}}', '{"error":{"message":"no"}}', '{"choices":['])(
+    '%j is none',
+    (text) => {
+      expect(() => read(text)).toThrow(GatewayError)
+    },
+  )
+
+  test('an error in its place says what the vendor said', () => {
+    expect(() => read('{"error":{"message":"on fire"},"choices":[]}')).toThrow('on fire')
+    expect(() => read('{"error":{"code":5}}')).toThrow("The model's vendor reported an error.")
+  })
+
+  test('without usage is estimated at one token at least', () => {
+    expect(read('{"choices":[]}').usage).toBeUndefined()
+    expect(read('{"choices":[]}').estimateOutput()).toBe(1)
+    const long = read(JSON.stringify({ choices: [{ message: { content: 'word '.repeat(100) } }] }))
+    expect(long.estimateOutput()).toBeWithin(80, 200)
+  })
+})
+
+describe('usage', () => {
+  test('is taken apart: cached, written and spoken tokens are not in the rest', () => {
+    expect(
+      readUsage({
+        prompt_tokens: 100,
+        completion_tokens: 50,
+        prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 20, audio_tokens: 10 },
+        completion_tokens_details: { audio_tokens: 5, reasoning_tokens: 15 },
+      }),
+    ).toEqual({ input: 40, cachedInput: 30, cacheWrite: 20, audioInput: 10, output: 45, audioOutput: 5, reasoning: 15 })
+  })
+
+  test.each([
+    [
+      { prompt_tokens: 10, prompt_cache_hit_tokens: 4 },
+      { input: 6, cachedInput: 4 },
+    ],
+    [
+      { prompt_tokens: 10, cached_tokens: 4 },
+      { input: 6, cachedInput: 4 },
+    ],
+    [
+      { prompt_tokens: 10, prompt_tokens_details: { cache_creation_input_tokens: 4 } },
+      { input: 6, cacheWrite: 4 },
+    ],
+    [{ prompt_tokens: 10, prompt_tokens_details: null }, { input: 10 }],
+    [
+      { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 9 } },
+      { input: 0, cachedInput: 9 },
+    ],
+    [
+      { prompt_tokens: -5, completion_tokens: 2.9 },
+      { input: 0, output: 2 },
+    ],
+    [
+      { prompt_tokens: '5', completion_tokens: null },
+      { input: 0, output: 0 },
+    ],
+    [{}, { input: 0, output: 0 }],
+  ])('%j', (given, counts) => {
+    expect(readUsage(given)).toMatchObject(counts)
+  })
+
+  test('is none where there is none', () => {
+    expect([undefined, null, 5, 'x', []].map(readUsage)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  test('whatever a vendor sends, every count is a whole number that can be priced', () => {
+    const wild = fc.oneof(fc.double(), fc.integer(), fc.string(), fc.constant(null), fc.constant(Number.MAX_VALUE))
+    fc.assert(
+      fc.property(wild, wild, wild, wild, (a, b, c, d) => {
+        const usage = readUsage({
+          prompt_tokens: a,
+          completion_tokens: b,
+          prompt_tokens_details: { cached_tokens: c, audio_tokens: d },
+          completion_tokens_details: { reasoning_tokens: a, audio_tokens: c },
+        })
+        for (const count of Object.values(usage ?? {})) {
+          expect(Number.isSafeInteger(count)).toBe(true)
+          expect(count).toBeGreaterThanOrEqual(0)
+          expect(count).toBeLessThanOrEqual(1e12)
+        }
+      }),
+    )
+  })
+})

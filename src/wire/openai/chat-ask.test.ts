@@ -1,0 +1,470 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../../base/errors.ts'
+import { parseBody, type JsonObject } from '../../base/json.ts'
+import type { ChatTraits } from '../../capabilities/chat.ts'
+import { readAsk, writeAsk, type ChatTarget } from './chat-ask.ts'
+
+const plain: ChatTraits = {
+  id: 'm',
+  contextTokens: 100_000,
+  outputTokensMax: 1_000,
+  choicesMax: 8,
+  reasoning: false,
+  efforts: ['low', 'high'],
+  sells: (unit) => unit === 'input' || unit === 'output',
+}
+const reasoning: ChatTraits = { ...plain, reasoning: true }
+const speaking: ChatTraits = { ...plain, sells: () => true }
+
+const base = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
+const tool = { type: 'function', function: { name: 'f' } }
+
+/** As a client would send it: undefined leaves a field out. */
+function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
+  const text = JSON.stringify({ ...base, ...fields })
+  return readAsk(parseBody(text, { depthMax: 128, keysMax: 1_000 }) as JsonObject, text.length, () => traits)
+}
+
+function refusal(fields: Record<string, unknown>, traits: ChatTraits = plain) {
+  try {
+    read(fields, traits)
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown
+    const { param, code } = thrown.details
+    return { kind: thrown.kind, param, code, message: thrown.message }
+  }
+  throw new Error('it was accepted')
+}
+
+/** Every field of the specification's chat table: what it takes, and what it does not, with the code of the refusal. */
+const table: readonly {
+  field: string
+  takes: readonly unknown[]
+  refuses: readonly (readonly [value: unknown, code: string, param?: string])[]
+  beside?: Record<string, unknown>
+  traits?: ChatTraits
+}[] = [
+  {
+    field: 'messages',
+    takes: [
+      [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hi', name: 'Ann' },
+      ],
+      [{ role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] }],
+      [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x/y.png', detail: 'low' } }] }],
+      [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA' }, odd: 1 }] }],
+      [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }] }],
+      [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }],
+      [{ role: 'user', content: [{ type: 'video_url', video_url: { url: 'https://x/y.mp4' } }] }],
+      [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c', content: 'done' },
+      ],
+      [{ role: 'assistant', tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'f', input: '' } }] }],
+      [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }],
+      [{ role: 'function', name: 'f', content: null }],
+    ],
+    refuses: [
+      [undefined, 'missing_required_parameter'],
+      [null, 'invalid_type'],
+      ['Hi', 'invalid_type'],
+      [[], 'invalid_value'],
+      [[{ content: 'Hi' }], 'invalid_value', 'messages[0].role'],
+      [[{ role: 'nobody', content: 'Hi' }], 'invalid_value', 'messages[0].role'],
+      [[{ role: 'user', content: 5 }], 'invalid_type', 'messages[0].content'],
+      [[{ role: 'user', content: [] }], 'invalid_value', 'messages[0].content'],
+      [[{ role: 'user', content: [{ type: 'odd' }] }], 'invalid_value', 'messages[0].content[0].type'],
+      [[{ role: 'tool', content: 'x' }], 'missing_required_parameter', 'messages[0].tool_call_id'],
+      [
+        [
+          { role: 'user', content: 'a' },
+          { role: 'user', content: 'b', name: 5 },
+        ],
+        'invalid_type',
+        'messages[1].name',
+      ],
+    ],
+  },
+  {
+    field: 'stream',
+    takes: [true, false, null],
+    refuses: [
+      ['true', 'invalid_type'],
+      [1, 'invalid_type'],
+    ],
+  },
+  {
+    field: 'temperature',
+    takes: [0, 0.5, 2, null],
+    refuses: [
+      [-0.01, 'invalid_value'],
+      [2.01, 'invalid_value'],
+      ['1', 'invalid_type'],
+    ],
+  },
+  {
+    field: 'top_p',
+    takes: [0, 1, null],
+    refuses: [
+      [-0.1, 'invalid_value'],
+      [1.01, 'invalid_value'],
+      [true, 'invalid_type'],
+    ],
+  },
+  {
+    field: 'max_tokens',
+    takes: [1, 1_000_000, null],
+    refuses: [
+      [0, 'invalid_value'],
+      [1.5, 'invalid_type'],
+      ['5', 'invalid_type'],
+    ],
+  },
+  {
+    field: 'max_completion_tokens',
+    takes: [1, null],
+    refuses: [
+      [-1, 'invalid_value'],
+      [0.5, 'invalid_type'],
+    ],
+  },
+  {
+    field: 'tools',
+    takes: [
+      [tool],
+      [
+        {
+          type: 'function',
+          function: { name: 'a-Z_9', description: 'x', parameters: { type: 'object' }, strict: true },
+        },
+      ],
+      [{ type: 'custom', custom: { name: 'g', format: { type: 'text' } } }],
+      [],
+      null,
+    ],
+    refuses: [
+      [{}, 'invalid_type'],
+      [[{ type: 'odd' }], 'invalid_value', 'tools[0].type'],
+      [[{ type: 'function', function: {} }], 'missing_required_parameter', 'tools[0].function.name'],
+      [[{ type: 'function', function: { name: 'a b' } }], 'invalid_value', 'tools[0].function.name'],
+      [[{ type: 'function', function: { name: 'x'.repeat(65) } }], 'invalid_value', 'tools[0].function.name'],
+    ],
+  },
+  {
+    field: 'tool_choice',
+    beside: { tools: [tool] },
+    takes: [
+      'auto',
+      'none',
+      'required',
+      { type: 'function', function: { name: 'f' } },
+      { type: 'custom', custom: { name: 'f' } },
+      { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{}] } },
+      null,
+    ],
+    refuses: [
+      ['f', 'invalid_type'],
+      [5, 'invalid_type'],
+    ],
+  },
+  {
+    field: 'parallel_tool_calls',
+    beside: { tools: [tool] },
+    takes: [true, false, null],
+    refuses: [['true', 'invalid_type']],
+  },
+  {
+    field: 'response_format',
+    takes: [
+      { type: 'text' },
+      { type: 'json_object' },
+      { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object' }, strict: true } },
+      null,
+    ],
+    refuses: [
+      ['json', 'invalid_type'],
+      [{ type: 'xml' }, 'invalid_value', 'response_format.type'],
+      [{ type: 'json_schema' }, 'missing_required_parameter', 'response_format.json_schema'],
+      [{ type: 'json_schema', json_schema: {} }, 'missing_required_parameter', 'response_format.json_schema.name'],
+    ],
+  },
+  {
+    field: 'stop',
+    takes: ['x', ['x'], ['1', '2', '3', '4'], null],
+    refuses: [
+      [{}, 'invalid_type'],
+      [5, 'invalid_type'],
+      [['1', '2', '3', '4', '5'], 'invalid_type'],
+    ],
+  },
+  {
+    field: 'n',
+    takes: [1, 8, null],
+    refuses: [
+      [0, 'invalid_value'],
+      [9, 'invalid_value'],
+      [1.5, 'invalid_type'],
+      ['2', 'invalid_type'],
+    ],
+  },
+  {
+    field: 'seed',
+    takes: [0, -5, 9_007_199_254_740_991, null],
+    refuses: [
+      [1.5, 'invalid_type'],
+      ['1', 'invalid_type'],
+    ],
+  },
+  {
+    field: 'frequency_penalty',
+    takes: [-2, 2, null],
+    refuses: [
+      [2.01, 'invalid_value'],
+      [-2.01, 'invalid_value'],
+    ],
+  },
+  {
+    field: 'presence_penalty',
+    takes: [-2, 2, null],
+    refuses: [
+      [2.01, 'invalid_value'],
+      ['0', 'invalid_type'],
+    ],
+  },
+  {
+    field: 'logit_bias',
+    takes: [{ '50256': -100, '1': 100 }, {}, null],
+    refuses: [
+      [[], 'invalid_type'],
+      [{ '1': 101 }, 'invalid_value', 'logit_bias.1'],
+      [{ '1': 'x' }, 'invalid_type', 'logit_bias.1'],
+    ],
+  },
+  { field: 'logprobs', takes: [true, false, null], refuses: [['true', 'invalid_type']] },
+  {
+    field: 'top_logprobs',
+    beside: { logprobs: true },
+    takes: [0, 20, null],
+    refuses: [
+      [21, 'invalid_value'],
+      [-1, 'invalid_value'],
+      [1.5, 'invalid_type'],
+    ],
+  },
+  {
+    field: 'reasoning_effort',
+    takes: ['low', 'high', null],
+    refuses: [
+      ['xhigh', 'unsupported_value'],
+      [5, 'invalid_type'],
+    ],
+  },
+  {
+    field: 'verbosity',
+    takes: ['low', 'medium', 'high', null],
+    refuses: [
+      ['loud', 'invalid_value'],
+      [1, 'invalid_value'],
+    ],
+  },
+  {
+    field: 'modalities',
+    traits: speaking,
+    takes: [['text'], ['text', 'audio'], null],
+    refuses: [['text', 'invalid_type']],
+  },
+  {
+    field: 'audio',
+    traits: speaking,
+    beside: { modalities: ['audio'] },
+    takes: [{ voice: 'alloy', format: 'wav' }, { voice: { id: 'v' }, format: 'mp3' }, null],
+    refuses: [
+      ['alloy', 'invalid_type'],
+      [{ voice: 'alloy' }, 'missing_required_parameter', 'audio.format'],
+    ],
+  },
+  { field: 'prediction', takes: [{ type: 'content', content: 'x' }, null], refuses: [['x', 'invalid_type']] },
+  {
+    field: 'stream_options',
+    beside: { stream: true },
+    takes: [{ include_usage: true }, { include_obfuscation: false }, {}, null],
+    refuses: [
+      [true, 'invalid_type'],
+      [{ include_usage: 'yes' }, 'invalid_type', 'stream_options.include_usage'],
+    ],
+  },
+  { field: 'store', takes: [true, false, null], refuses: [['true', 'invalid_type']] },
+  {
+    field: 'metadata',
+    takes: [{ a: 'b' }, {}, null],
+    refuses: [
+      [{ a: 1 }, 'invalid_type', 'metadata.a'],
+      [{ a: 'x'.repeat(513) }, 'invalid_value', 'metadata.a'],
+      ['x', 'invalid_type'],
+    ],
+  },
+  { field: 'user', takes: ['ann', '', null], refuses: [[5, 'invalid_type']] },
+  { field: 'prompt_cache_key', takes: ['k', null], refuses: [[{}, 'invalid_type']] },
+  { field: 'prompt_cache_retention', takes: ['24h', 'in_memory', null], refuses: [[24, 'invalid_type']] },
+]
+
+describe.each(table)('$field', ({ field, takes, refuses, beside = {}, traits = plain }) => {
+  test.each(takes.map((value) => [JSON.stringify(value), value] as const))('takes %s', (_shown, value) => {
+    expect(read({ ...beside, [field]: value }, traits).model).toBe('m')
+  })
+
+  test.each(
+    refuses.map(([value, code, param]) => [JSON.stringify(value) ?? 'nothing', value, code, param ?? field] as const),
+  )('refuses %s', (_shown, value, code, param) => {
+    expect(refusal({ ...beside, [field]: value }, traits)).toMatchObject({ kind: 'bad-request', param, code })
+  })
+})
+
+describe('fields that need each other', () => {
+  test.each([
+    [{ top_logprobs: 2 }, 'top_logprobs'],
+    [{ top_logprobs: 0, logprobs: false }, 'top_logprobs'],
+    [{ stream_options: {} }, 'stream_options'],
+    [{ tool_choice: 'auto' }, 'tool_choice'],
+    [{ tool_choice: 'auto', tools: [] }, 'tool_choice'],
+    [{ parallel_tool_calls: false }, 'parallel_tool_calls'],
+    [{ audio: { voice: 'alloy', format: 'wav' } }, 'audio'],
+    [{ audio: { voice: 'alloy', format: 'wav' }, modalities: ['text'] }, 'audio'],
+  ])('%j', (fields, param) => {
+    expect(refusal(fields, speaking)).toMatchObject({ param, code: 'invalid_value' })
+  })
+})
+
+const refusedEffort = (efforts: readonly string[]) =>
+  refusal({ reasoning_effort: 'odd' }, { ...reasoning, efforts }).message
+
+describe('a reasoning model', () => {
+  test('has the ignored fields taken away before anything else is looked at', () => {
+    const ask = read(
+      {
+        top_p: 9,
+        stop: 5,
+        top_logprobs: 3,
+        audio: 'x',
+        modalities: 7,
+        logit_bias: 1,
+        prediction: [],
+        logprobs: 'a',
+        frequency_penalty: 'b',
+        presence_penalty: {},
+      },
+      reasoning,
+    )
+    expect(Object.keys(ask.native).toSorted()).toEqual(['messages', 'model'])
+  })
+
+  test('takes the default temperature and no other', () => {
+    expect(read({ temperature: 1 }, reasoning).native['temperature']).toBe(1)
+    expect(refusal({ temperature: 0 }, reasoning)).toMatchObject({ param: 'temperature', code: 'unsupported_value' })
+  })
+
+  test('names its efforts as its vendor would', () => {
+    expect(refusedEffort(['medium'])).toEndWith("Supported values are: 'medium'.")
+    expect(refusedEffort(['low', 'high'])).toContain("'low'")
+    expect(refusedEffort(['none', 'low', 'high'])).toEndWith("Supported values are: 'none', 'low', and 'high'.")
+  })
+
+  test('whose efforts nobody knows leaves the judgement to its vendor', () => {
+    expect(read({ reasoning_effort: 'odd' }, { ...reasoning, efforts: [] }).native['reasoning_effort']).toBe('odd')
+  })
+})
+
+describe('the bounds that a hold is made of', () => {
+  test('output: the cap of the client, of the model, and the larger of two', () => {
+    expect(read({}).outputTokensMax).toBe(1_000)
+    expect(read({ max_tokens: 10 }).outputTokensMax).toBe(10)
+    expect(read({ max_completion_tokens: 20 }).outputTokensMax).toBe(20)
+    expect(read({ max_tokens: 5_000 }).outputTokensMax).toBe(1_000)
+    expect(read({ max_tokens: 900, max_completion_tokens: 1 }).outputTokensMax).toBe(900)
+    expect(read({ max_tokens: 1, max_completion_tokens: 900 }).outputTokensMax).toBe(900)
+    expect(read({ max_tokens: null, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
+  })
+
+  test('input: a token a byte, media at their dearest, never beyond the context', () => {
+    const bytes = JSON.stringify(base).length
+    expect(read({}).inputTokensMax).toBe(bytes)
+    const image = { type: 'image_url', image_url: { url: 'https://x/y.png' } }
+    expect(read({ messages: [{ role: 'user', content: [image] }] }).inputTokensMax).toBeGreaterThan(50_000)
+    expect(read({ messages: [{ role: 'user', content: [image, image, image] }] }).inputTokensMax).toBe(100_000)
+    const file = { type: 'file', file: { file_id: 'f' } }
+    expect(read({ messages: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(100_000)
+  })
+
+  test('candidates', () => {
+    expect(read({}).choices).toBe(1)
+    expect(read({ n: 5 }).choices).toBe(5)
+  })
+})
+
+describe('what goes to the vendor', () => {
+  const target: ChatTarget = {
+    upstreamModel: 'theirs',
+    reasoning: false,
+    outputCap: 'either',
+    usageInStream: 'asked',
+    storesByDefault: false,
+    namespaced: (label) => `mine/${label}`,
+  }
+  const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plain) =>
+    JSON.parse(writeAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
+
+  test('is what came, but for the model', () => {
+    const fields = { temperature: 0.5, stop: 'x', unknown: { a: [1, null] }, seed: null }
+    expect(sent(fields)).toEqual({ ...base, ...fields, model: 'theirs' })
+  })
+
+  test('asks for usage in every stream, and keeps what else was asked', () => {
+    expect(sent({ stream: true })['stream_options']).toEqual({ include_usage: true })
+    expect(
+      sent({ stream: true, stream_options: { include_obfuscation: false, include_usage: false } })['stream_options'],
+    ).toEqual({
+      include_obfuscation: false,
+      include_usage: true,
+    })
+    expect(sent({})).not.toHaveProperty('stream_options')
+    expect(sent({ stream: true, stream_options: {} }, { usageInStream: 'always' })).not.toHaveProperty('stream_options')
+  })
+
+  test.each([
+    ['max_tokens', { max_completion_tokens: 5 }, { max_tokens: 5 }],
+    ['max_tokens', { max_tokens: 5 }, { max_tokens: 5 }],
+    ['max_completion_tokens', { max_tokens: 5 }, { max_completion_tokens: 5 }],
+    ['max_completion_tokens', {}, {}],
+    ['either', { max_tokens: 5 }, { max_tokens: 5 }],
+    ['either', { max_completion_tokens: 5 }, { max_completion_tokens: 5 }],
+  ] as const)('the cap, to a vendor of %s: %j', (outputCap, fields, caps) => {
+    const { model: _, messages: __, ...rest } = sent(fields, { outputCap })
+    expect(rest).toEqual(caps)
+  })
+
+  test('a cap to a reasoning model has the name such models know', () => {
+    expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).toMatchObject({ max_completion_tokens: 5 })
+    expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).not.toHaveProperty('max_tokens')
+  })
+
+  test('labels are made the account’s own', () => {
+    expect(sent({ user: 'a', prompt_cache_key: 'b', safety_identifier: 'c', metadata: { user: 'd' } })).toMatchObject({
+      user: 'mine/a',
+      prompt_cache_key: 'mine/b',
+      safety_identifier: 'mine/c',
+      metadata: { user: 'd' },
+    })
+    expect(sent({ user: null })['user']).toBeNull()
+  })
+
+  test('a vendor that would keep the conversation is told not to', () => {
+    expect(sent({}, { storesByDefault: true })['store']).toBe(false)
+    expect(sent({ store: true }, { storesByDefault: true })['store']).toBe(true)
+    expect(sent({})).not.toHaveProperty('store')
+  })
+})

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'bun:test'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { openStream } from './chat-stream.ts'
+
+const ask: ChatAsk = {
+  protocol: 'openai',
+  model: 'ours',
+  stream: true,
+  usageShown: false,
+  choices: 1,
+  outputTokensMax: 100,
+  inputTokensMax: 100,
+  native: {},
+}
+
+/** What a client would get of these events, and what is known at the end. */
+function follow(events: readonly string[], changed: Partial<ChatAsk> = {}) {
+  const stream = openStream({ ...ask, ...changed })
+  const forwarded = events.map((event) => stream.take(Buffer.from(event))).filter((bytes) => bytes !== undefined)
+  const text = forwarded.map((bytes) => Buffer.from(bytes).toString())
+  return { text, facts: stream.facts, closing: Buffer.from(stream.closing()).toString() }
+}
+
+const event = (json: unknown) => `data: ${JSON.stringify(json)}\n\n`
+const chunk = (delta: unknown, finish: string | null = null, more = {}) =>
+  event({ id: 'c', model: 'ours', choices: [{ index: 0, delta, finish_reason: finish }], ...more })
+const opening = chunk({ role: 'assistant', content: '' })
+const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
+const usageOnly = event({ id: 'c', model: 'ours', choices: [], usage })
+const done = 'data: [DONE]\n\n'
+
+const dated = (text: string) => text.replace('"ours"', '"ours-2026-01-01"')
+
+describe('what goes on', () => {
+  test('everything but the end, byte for byte', () => {
+    const events = [': ping\n\n', opening, chunk({ content: 'Hi' }), chunk({}, 'stop')]
+    const { text, facts, closing } = follow([...events, usageOnly, done])
+    expect(text).toEqual(events)
+    expect(closing).toBe(done)
+    expect(facts).toMatchObject({ finished: true, ended: true, failure: undefined })
+    expect(facts.usage).toMatchObject({ input: 5, output: 2 })
+  })
+
+  test('the usage, at the very end, where it was asked for', () => {
+    const { text, closing } = follow([opening, chunk({ content: 'Hi' }), usageOnly, done], { usageShown: true })
+    expect(text).toHaveLength(2)
+    expect(closing).toBe(usageOnly + done)
+  })
+
+  test('usage in the last chunk: the chunk, without it unless asked', () => {
+    const inline = chunk({}, 'stop', { usage })
+    const hidden = follow([opening, chunk({ content: 'Hi' }), inline, done])
+    expect(JSON.parse(hidden.text.at(-1)?.slice(6) ?? '')).toEqual({
+      id: 'c',
+      model: 'ours',
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+    })
+    expect(hidden.facts.usage).toMatchObject({ output: 2 })
+    expect(hidden.facts.finished).toBe(true)
+    expect(follow([inline, done], { usageShown: true }).text).toEqual([inline])
+  })
+
+  test('usage with every chunk: the last one counts', () => {
+    const running = (count: number) => chunk({ content: 'x' }, null, { usage: { ...usage, completion_tokens: count } })
+    const { facts, text } = follow([running(1), running(2), running(3), chunk({}, 'stop'), done])
+    expect(facts.usage).toMatchObject({ output: 3 })
+    expect(text.join('')).not.toContain('usage')
+  })
+
+  test('our id in the place of a dated one, also in the usage', () => {
+    const { text, closing } = follow([dated(opening), dated(chunk({ content: 'Hi' })), dated(usageOnly), done], {
+      usageShown: true,
+    })
+    expect(text).toEqual([opening, chunk({ content: 'Hi' })])
+    expect(closing).toBe(usageOnly + done)
+  })
+
+  test('an event in the middle that is broken', () => {
+    const broken = 'data: {"id":"c","choices":[{"delta":{"content":"unfini\n\n'
+    expect(follow([opening, broken, chunk({}, 'stop'), done]).text).toContain(broken)
+  })
+
+  test('text that looks like an end or an error is text', () => {
+    const tricky = chunk({ content: 'data: [DONE] "error":{} "usage":{} "finish_reason":"stop"' })
+    const { text, facts } = follow([tricky])
+    expect(text).toEqual([tricky])
+    expect(facts).toMatchObject({ ended: false, finished: false, usage: undefined, failure: undefined })
+  })
+
+  test('empty members of the names that matter are nothing', () => {
+    const quiet = chunk({ content: 'x' }, null, { usage: null, error: null })
+    expect(follow([quiet])).toMatchObject({ text: [quiet], facts: { usage: undefined, failure: undefined } })
+  })
+})
+
+const finish = (index: number) => event({ choices: [{ index, delta: {}, finish_reason: 'stop' }] })
+
+describe('the end', () => {
+  test.each([
+    ['data: [DONE]\n\n'],
+    ['data:[DONE]\n\n'],
+    ['data: [DONE]\r\n\r\n'],
+    ['data:  [DONE] \n\n'],
+    ['event: x\ndata: [DONE]\n\n'],
+  ])('%j', (end) => {
+    expect(follow([chunk({ content: 'x' }), end]).facts.ended).toBe(true)
+  })
+
+  test('is finished once every candidate is', () => {
+    expect(follow([finish(0)], { choices: 2 }).facts.finished).toBe(false)
+    expect(follow([finish(0), finish(1)], { choices: 2 }).facts.finished).toBe(true)
+  })
+
+  test('an error event is a failure, and is not forwarded as it came', () => {
+    const { text, facts } = follow([chunk({ content: 'x' }), event({ error: { message: 'on fire' } })])
+    expect(text).toHaveLength(1)
+    expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'on fire' })
+  })
+
+  test.each(['data: {"choices":[],"usage":{"prompt_tok\n\n', 'data: {"error":{"mess\n\n'])(
+    'a last event that cannot be read is a failure: %j',
+    (broken) => {
+      const { text, facts } = follow([chunk({ content: 'x' }), broken])
+      expect(text).toHaveLength(1)
+      expect(facts.failure).toMatchObject({ kind: 'upstream-failed' })
+      expect(facts.usage).toBeUndefined()
+    },
+  )
+})
+
+const counted = (...events: readonly string[]) => follow(events).facts.outputEvents
+
+describe('output that was delivered', () => {
+  test('is nothing as long as only the role came', () => {
+    expect(counted(opening)).toBe(0)
+    expect(counted(opening, chunk({ role: 'assistant', content: null }))).toBe(0)
+    expect(counted(': ping\n\n', opening)).toBe(0)
+  })
+
+  test.each([
+    ['words', { content: 'x' }],
+    ['words with the role', { role: 'assistant', content: 'x' }],
+    ['thoughts', { content: null, reasoning_content: 'hm' }],
+    ['thoughts with the role', { role: 'assistant', content: null, reasoning_content: 'hm' }],
+    ['thoughts by another name', { role: 'assistant', content: '', reasoning: 'hm' }],
+    ['a tool call', { role: 'assistant', content: null, tool_calls: [{ index: 0, function: { name: 'f' } }] }],
+    ['a refusal', { role: 'assistant', content: '', refusal: 'No.' }],
+  ])('%s', (_name, delta) => {
+    expect(counted(chunk(delta))).toBe(1)
+  })
+
+  test('is measured without its frame', () => {
+    const { facts } = follow([opening, chunk({ content: 'x'.repeat(400) })])
+    expect(facts.outputBytes).toBeWithin(350, 450)
+  })
+
+  test('is not the event that only counts it', () => {
+    expect(counted(opening, usageOnly)).toBe(0)
+  })
+})
