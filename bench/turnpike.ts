@@ -12,7 +12,7 @@ const [upstream = '', billing = 'counting', dataFolder = ''] = process.argv.slic
 const settings = `channels: [{ id: bench, vendor: openai, keys: ["${vendorKey}"], baseUrl: "${upstream}/v1" }]`
 
 const gateway = await openGateway({
-  environment: readEnvironment({ PORT: '0', TURNPIKE_DATA: dataFolder, TURNPIKE_BOOTSTRAP_KEY: benchKey }),
+  environment: readEnvironment({ PORT: '0', ADMIN_PORT: '0', TURNPIKE_DATA: dataFolder, TURNPIKE_BOOTSTRAP_KEY: benchKey }),
   file: readConfigFile('bench.yaml', settings, {}),
   variables: {},
   log: silentLog,

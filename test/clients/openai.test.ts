@@ -146,9 +146,7 @@ describe('streams', () => {
     })
     let chunks = 0
     for await (const _ of stream) if (++chunks === 4) break
-    const { bill } = gateway
-    const attempt = async () => (await bill()).findLast((line) => line.status === 499)
-    await until(async () => (await attempt()) !== undefined)
+    await until(async () => (await gateway.bill()).some((line) => line.status === 499))
     await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
     const record = await lastRequestOf(gateway, id)
     expect(record).toMatchObject({ status: 499, basis: 'estimated' })
@@ -167,13 +165,13 @@ describe('streams', () => {
     const reading = (async () => {
       for await (const chunk of stream) seen.push(chunk)
     })()
-    await expect(reading).rejects.toBeInstanceOf(OpenAI.APIError)
+    await thrownBy(reading, OpenAI.APIError)
     expect(seen.length).toBeGreaterThan(0)
   })
 
   test('a vendor that dies in the middle is an error too', async () => {
     const stream = await client.chat.completions.create({ model, messages: user('Hi sandbox:cut=3'), stream: true })
-    await expect(Array.fromAsync(stream)).rejects.toBeInstanceOf(OpenAI.APIError)
+    await thrownBy(Array.fromAsync(stream), OpenAI.APIError)
   })
 })
 
@@ -193,6 +191,9 @@ const clockTool = {
   type: 'function' as const,
   function: { name: 'read_clock', parameters: { type: 'object', properties: {}, additionalProperties: false } },
 }
+
+const names = (completion: OpenAI.ChatCompletion) =>
+  completion.choices[0]?.message.tool_calls?.map((call) => call.type === 'function' && call.function.name)
 
 describe('tools', () => {
   test('a call, its result, and the words that follow', async () => {
@@ -217,8 +218,6 @@ describe('tools', () => {
     const ask = { model, messages: user('The weather and the clock, please.'), tools: [weatherTool, clockTool] }
     const whole = await client.chat.completions.create(ask)
     const streamed = await client.chat.completions.stream(ask).finalChatCompletion()
-    const names = (completion: OpenAI.ChatCompletion) =>
-      completion.choices[0]?.message.tool_calls?.map((call) => call.type === 'function' && call.function.name)
     expect(names(whole)).toEqual(['get_weather', 'read_clock'])
     expect(names(streamed)).toEqual(['get_weather', 'read_clock'])
     const one = await client.chat.completions.create({ ...ask, parallel_tool_calls: false })
@@ -270,8 +269,10 @@ async function thrownBy<T extends APIError>(
 describe('errors', () => {
   test('a bad key is tried once', async () => {
     tries = 0
-    const call = () => clientWith('sk-nobody').chat.completions.create({ model, messages: hello })
-    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.AuthenticationError))
+    const stranger = clientWith('sk-nobody')
+    const error = await refusedForFree(gateway, () =>
+      thrownBy(stranger.chat.completions.create({ model, messages: hello }), OpenAI.AuthenticationError),
+    )
     expect(error).toMatchObject({ status: 401, code: 'invalid_api_key', type: 'invalid_request_error' })
     expect(error.requestID).toStartWith('req_')
     expect(tries).toBe(1)
@@ -279,15 +280,17 @@ describe('errors', () => {
 
   test('a bad field is named', async () => {
     tries = 0
-    const call = () => client.chat.completions.create({ model, messages: hello, temperature: 3 })
-    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.BadRequestError))
+    const error = await refusedForFree(gateway, () =>
+      thrownBy(client.chat.completions.create({ model, messages: hello, temperature: 3 }), OpenAI.BadRequestError),
+    )
     expect(error).toMatchObject({ status: 400, param: 'temperature', code: 'invalid_value' })
     expect(tries).toBe(1)
   })
 
   test('an unknown model', async () => {
-    const call = () => client.chat.completions.create({ model: 'gpt-99', messages: hello })
-    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.NotFoundError))
+    const error = await refusedForFree(gateway, () =>
+      thrownBy(client.chat.completions.create({ model: 'gpt-99', messages: hello }), OpenAI.NotFoundError),
+    )
     expect(error).toMatchObject({ status: 404, code: 'model_not_found' })
   })
 
@@ -329,9 +332,10 @@ describe('errors', () => {
   })
 })
 
+const sentToVendor = async () => (await gateway.calls()).at(-1)?.body ?? {}
+
 describe('reasoning models', () => {
   const thinker = 'gpt-5-mini'
-  const sentToVendor = async () => (await gateway.calls()).at(-1)?.body ?? {}
 
   test('fields without effect raise no error and never reach the vendor', async () => {
     const ignored = {
@@ -359,8 +363,12 @@ describe('reasoning models', () => {
   })
 
   test('only the default temperature', async () => {
-    const call = () => client.chat.completions.create({ model: thinker, messages: hello, temperature: 0.2 })
-    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.BadRequestError))
+    const error = await refusedForFree(gateway, () =>
+      thrownBy(
+        client.chat.completions.create({ model: thinker, messages: hello, temperature: 0.2 }),
+        OpenAI.BadRequestError,
+      ),
+    )
     expect(error).toMatchObject({ param: 'temperature', code: 'unsupported_value' })
     const one = await client.chat.completions.create({ model: thinker, messages: hello, temperature: 1 })
     expect(one.choices).toHaveLength(1)
@@ -399,8 +407,12 @@ describe('reasoning models', () => {
   })
 
   test('an effort the model does not know is answered with those it does', async () => {
-    const call = () => client.chat.completions.create({ model: thinker, messages: hello, reasoning_effort: 'xhigh' })
-    const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.BadRequestError))
+    const error = await refusedForFree(gateway, () =>
+      thrownBy(
+        client.chat.completions.create({ model: thinker, messages: hello, reasoning_effort: 'xhigh' }),
+        OpenAI.BadRequestError,
+      ),
+    )
     expect(error).toMatchObject({ param: 'reasoning_effort', code: 'unsupported_value' })
     expect(error.message).toContain("'minimal', 'low', 'medium', and 'high'")
     const known = await client.chat.completions.create({ model: thinker, messages: hello, reasoning_effort: 'low' })

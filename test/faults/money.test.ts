@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { formatDollars, nano, parseDollars } from '../../src/base/money.ts'
+import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lines, sendRaw } from '../support/raw-socket.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
 
-/** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change. */
+/** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change; `thinker` shows its thoughts. */
 const models = (perToken = '10') => `
 models:
   - id: flat
@@ -18,7 +18,24 @@ models:
     vendor: openai
     outputTokensMax: 4000
     prices: { inputPerMillion: "1", outputPerMillion: "${perToken}" }
+  - id: thinker
+    capability: chat
+    vendor: deepseek
+    reasoning: true
+    prices: { inputPerMillion: "1", outputPerMillion: "10" }
 `
+
+/** The least that was ever free to spend, looked at again and again until the signal; 0 where it never fell below. */
+async function lowestSeen(account: () => Promise<{ posted: Nano; held: Nano }>, signal: AbortSignal): Promise<bigint> {
+  let lowest = 0n
+  while (!signal.aborted) {
+    const { posted, held } = await account()
+    if (posted - held < lowest) lowest = posted - held
+    // SQLite answers without waiting: without a turn of the loop nobody else would get one.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return lowest
+}
 
 // A cold start of PostgreSQL on a busy machine.
 const startTimeoutMs = 60_000
@@ -28,6 +45,8 @@ function mostFor(body: Record<string, unknown>): bigint {
   const { n = 1, max_tokens: cap = 4_000 } = body as { n?: number; max_tokens?: number }
   return BigInt(JSON.stringify(body).length) * 1_000n + BigInt(n * cap) * 10_000n
 }
+
+const dear = (words: string, more: Record<string, unknown> = {}) => says(words, { model: 'dear', ...more })
 
 describe.each([
   ['SQLite', 'sqlite', 'leased'],
@@ -44,7 +63,6 @@ describe.each([
 
   const chat = (body: unknown, key = gateway.key) =>
     gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${key}` })
-  const dear = (words: string, more: Record<string, unknown> = {}) => says(words, { model: 'dear', ...more })
   const billedFor = async (response: Response) => {
     const ids = new Set((await attemptsOf(gateway, response)).map(({ id }) => id))
     return (await gateway.bill()).filter(({ ref }) => ids.has(ref))
@@ -81,27 +99,18 @@ describe.each([
         ) + body
       const account = () =>
         gateway.store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', id).executeTakeFirstOrThrow()
-      let lowest = 0n
-      let isOver = false
-      const watch = (async () => {
-        while (!isOver) {
-          const { posted, held } = await account()
-          if (posted - held < lowest) lowest = posted - held
-          // SQLite answers without waiting: without a turn of the loop nobody else would get one.
-          await new Promise((resolve) => setImmediate(resolve))
-        }
-      })()
+      const watch = new AbortController()
+      const lowest = lowestSeen(account, watch.signal)
       // Raw sockets: clients and gateway share one process, and its `fetch` makes 256 requests at once.
       const answers = await Promise.all(
         Array.from({ length: 500 }, () => sendRaw(gateway.url, request, { quietMs: 30_000 })),
       )
-      isOver = true
-      await watch
+      watch.abort()
       const count = (status: number) => answers.filter((answer) => answer.status === status).length
       expect({ paid: count(200), refused: count(402) }).toEqual({ paid: 100, refused: 400 })
       expect((await gateway.bill()).length - before).toBe(100)
       expect(await gateway.balance(id)).toEqual({ posted: nano(0n), held: nano(0n) })
-      expect(lowest).toBe(0n)
+      expect(await lowest).toBe(0n)
     }, 60_000)
 
     test('a hold that was not used up is there again for the next', async () => {
@@ -224,7 +233,7 @@ describe.each([
 
     test('one that only thought, where thinking is shown, is not free', async () => {
       const { key } = await customer()
-      const response = await chat(says('Think. sandbox:cut=10', { model: 'deepseek-reasoner', stream: true }), key)
+      const response = await chat(says('Think. sandbox:cut=10', { model: 'thinker', stream: true }), key)
       await response.text()
       const record = await recordOf(gateway, response)
       expect(record.basis).toBe('estimated')
@@ -264,29 +273,29 @@ describe.each([
     })
   })
 
-  describe('a client that leaves', () => {
-    async function leaveAfter(chunks: number, words: string, key: string): Promise<void> {
-      const abort = new AbortController()
-      const before = (await gateway.calls()).length
-      const asked = fetch(`${gateway.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(dear(words, { stream: true })),
-        signal: abort.signal,
-      })
-      if (chunks === 0) {
-        await until(async () => (await gateway.calls()).length > before)
-      } else {
-        const reader = (await asked).body?.getReader()
-        for (let read = 0; read < chunks; read++) await reader?.read()
-      }
-      abort.abort()
-      await asked.then(
-        (response) => response.text().catch(() => ''),
-        () => '',
-      )
+  async function leaveAfter(chunks: number, words: string, key: string): Promise<void> {
+    const abort = new AbortController()
+    const before = (await gateway.calls()).length
+    const asked = fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(dear(words, { stream: true })),
+      signal: abort.signal,
+    })
+    if (chunks === 0) {
+      await until(async () => (await gateway.calls()).length > before)
+    } else {
+      const reader = (await asked).body?.getReader()
+      for (let read = 0; read < chunks; read++) await reader?.read()
     }
+    abort.abort()
+    await asked.then(
+      (response) => response.text().catch(() => ''),
+      () => '',
+    )
+  }
 
+  describe('a client that leaves', () => {
     test('in the middle pays for what was read, not for what was held', async () => {
       const { key, id, charged } = await customer()
       await leaveAfter(5, 'A long story. sandbox:endless sandbox:pace=3', key)

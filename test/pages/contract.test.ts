@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { z } from 'zod'
 import type { Document } from '../../scripts/openapi/types.ts'
 import { operations } from '../../src/http/openapi/operations.ts'
+import { balance, usageReport } from '../../src/http/openapi/usage-schema.ts'
 import { makeRoutes, type RouteParts } from '../../src/http/routes.ts'
 import {
   chatCompletion,
@@ -105,6 +106,9 @@ describe('answers are what the contract says', () => {
     },
     { name: 'the models', schema: modelList, ask: () => get('/v1/models') },
     { name: 'a model', schema: model, ask: () => get('/v1/models/gpt-4o-mini') },
+    { name: 'usage', schema: usageReport, ask: () => get('/v1/usage?group_by=day') },
+    { name: 'usage by request', schema: usageReport, ask: () => get('/v1/usage?records=true') },
+    { name: 'the balance', schema: balance, ask: () => get('/v1/balance') },
     { name: 'a bad request', schema: errorBody, ask: () => chat({ temperature: 3 }) },
     { name: 'an unknown model', schema: errorBody, ask: () => get('/v1/models/gpt-0') },
     { name: 'no key', schema: errorBody, ask: () => fetch(`${gateway.url}/v1/models`) },

@@ -58,7 +58,7 @@ export class Customers {
   look(): void {
     for (const waiting of this.#waiting) {
       const { order } = waiting.request
-      if (order.amount > this.#free(waiting)) waiting.wasShort = true
+      if (this.#wanted(waiting) > this.#free(waiting)) waiting.wasShort = true
       if (this.#model.accounts.get(order.accountId)?.enabled === false) waiting.wasDisabled = true
     }
   }
@@ -178,6 +178,15 @@ export class Customers {
     const { random } = this.#world
     const ms = random.chance(0.1) ? random.between(0, 3_000) : random.between(0, 60)
     return new Promise((resolve) => this.#world.after(ms, () => life.isAlive && resolve()))
+  }
+
+  /** What all ask for who wait there for the same money: not all of them can have been first. */
+  #wanted({ request: { life, order } }: Waiting): bigint {
+    let wanted = 0n
+    for (const { request } of this.#waiting) {
+      if (request.life === life && request.order.accountId === order.accountId) wanted += request.order.amount
+    }
+    return wanted
   }
 
   /** What that node could spend of an account if it asked the bank at this moment. */

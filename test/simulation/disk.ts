@@ -113,7 +113,8 @@ export class SimulatedDisk {
     const fits = isFull ? bytes.length - growth + Math.max(0, this.#free()) : bytes.length
     const put = isKilled ? random.between(0, fits) : fits
     if (put > 0) {
-      const copy = bytes.slice(0, put)
+      // Not `slice`: of a Buffer it is no copy.
+      const copy = new Uint8Array(bytes.subarray(0, put))
       file.written = overwrite(file.written, position, copy)
       file.unsynced.push({ position, bytes: copy, number: ++this.#writes })
     }

@@ -37,6 +37,8 @@ export class Machine {
   readonly zombies: { readonly life: Life; readonly billing: LeasedBilling }[] = []
   isClosing = false
   #lives = 0
+  /** How many of the requests were made on a disk before this one. */
+  #before = 0
 
   constructor(options: MachineOptions, disk: SimulatedDisk) {
     this.options = options
@@ -60,9 +62,14 @@ export class Machine {
 
   /** Dies between two events: every byte that was written stays, or with the power cut only what was synced. */
   kill(loss: Loss): void {
-    if (!this.life.isAlive) return
     this.options.world.tell(`${this.life.name} dies: ${loss}`)
-    if (loss === 'power') this.#freeze(this.life, 'power')
+    if (loss === 'power') {
+      this.#freeze(this.life, 'power')
+      const { syncedWrites } = this.disk
+      for (const request of this.requests.slice(this.#before)) {
+        request.weaken((step) => this.#isPromised(step) || step.write <= syncedWrites)
+      }
+    }
     this.life.end()
     if (loss === 'power') this.disk.cutPower()
   }
@@ -77,6 +84,7 @@ export class Machine {
     this.zombies.push({ life, billing })
     this.billing = undefined
     this.disk = this.disk.clone()
+    this.#before = this.requests.length
     this.start()
   }
 
@@ -139,12 +147,16 @@ export class Machine {
     if (life === this.life) this.billing = undefined
   }
 
+  #isPromised({ kind }: { kind: string }): boolean {
+    return this.options.sync === 'always' && (kind === 'settle' || kind === 'release')
+  }
+
   #freeze(life: Life, loss: Loss): void {
-    const { world, sync, syncMsMax, node } = this.options
+    const { world, syncMsMax, node } = this.options
     const { syncedWrites } = this.disk
     const lossMsMax = 2 * (syncEveryMs + syncMsMax)
-    const isCertain = (step: { write: number; doneAt: number }) => {
-      if (loss === 'kill' || sync === 'always' || step.write <= syncedWrites) return true
+    const isCertain = (step: { kind: string; write: number; doneAt: number }) => {
+      if (loss === 'kill' || this.#isPromised(step) || step.write <= syncedWrites) return true
       if (world.now - step.doneAt > lossMsMax) {
         world.fail(`a power cut takes from ${node} what it did ${world.now - step.doneAt} ms ago`)
       }

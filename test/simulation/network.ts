@@ -48,7 +48,6 @@ export class Network {
     const patienceMs = 3 * this.latencyMsMax + 10
     const isLost = random.chance(this.losesCall)
     const losesAnswer = random.chance(this.losesAnswer)
-    // An opening that arrives after its successor's would fence off a process that is well: the same as a kill.
     const isLate = what !== 'open' && random.chance(this.isLate)
     const killsAt = random.chance(this.kills) ? random.pick(['leaving', 'landed'] as const) : undefined
 
@@ -57,7 +56,8 @@ export class Network {
         world.after(afterMs, () => life.isAlive && reject(new BankUnavailable(new Error(what))))
       if (killsAt === 'leaving') this.#kill(life, what)
       world.after(there + (isLate ? patienceMs + random.between(0, 2_000) : 0), () => {
-        if (!life.isAlive && random.chance(0.5)) return
+        // An opening that came after its successor's would fence off a process that is well: a restart, and no story.
+        if (!life.isAlive && (what === 'open' || random.chance(0.5))) return
         if (isLost || world.now < this.downUntil) return fail(back)
         const outcome = attempt(work)
         world.tell(`${life.name}: ${what} lands${'error' in outcome ? ', refused' : ''}`)

@@ -90,7 +90,7 @@ function scheduleTrouble(parts: Parts, endsAt: number): void {
     if (random.chance(0.5)) for (let left = random.between(1, most); left > 0; left--) sometime(run)
   }
   if (random.chance(0.5)) network.losesCall = network.losesAnswer = 0.1
-  if (random.chance(0.3)) network.isLate = 0.1
+  if (random.chance(0.3)) network.isLate = Number(process.env.LATE ?? 0.1)
   if (random.chance(0.2)) network.kills = 0.02
   for (const machine of machines) {
     if (random.chance(0.3)) machine.disk.killInWrite = 0.02

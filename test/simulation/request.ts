@@ -47,6 +47,13 @@ export class SimulatedRequest {
     for (const [at, step] of this.steps.entries()) if (step.done && isCertain(step)) this.#certain = at + 1
   }
 
+  /** The power went after the process had: what the kernel had not written down yet by itself is gone too. */
+  weaken(isCertain: (step: Step) => boolean): void {
+    while (this.#certain > 0 && this.steps.slice(this.#certain - 1, this.#certain).every((step) => !isCertain(step))) {
+      this.#certain--
+    }
+  }
+
   /** Every charge that would be right. */
   allowed(): Set<bigint> {
     if (!this.#isFrozen) this.freeze(() => true)
@@ -92,6 +99,7 @@ export function orderOf(id: string, accountId: string, amount: bigint): Order {
     priceVersion: 'v1',
     startedAt: 1_800_000_000_000,
     deadline: 1_800_000_600_000,
+    caps: [],
   }
 }
 

@@ -16,6 +16,7 @@ export const levels = {
   catalogue: 3,
   store: 3,
   keys: 4,
+  reports: 4,
   limits: 4,
   idempotency: 4,
   artifacts: 4,

@@ -39,10 +39,10 @@ export function makeCli(): Cli {
   const running: Bun.Subprocess[] = []
 
   const start = (args: readonly string[], variables: Variables) => {
-    const base = { PATH: process.env['PATH'] ?? '', HOME: folder, PORT: '0', TURNPIKE_DATA: join(folder, 'data') }
+    const base = { PATH: process.env['PATH'] ?? '', HOME: folder, PORT: '0', ADMIN_PORT: '0' }
     const child = Bun.spawn([program, ...args], {
       cwd: folder,
-      env: { ...base, ...variables },
+      env: { ...base, TURNPIKE_DATA: join(folder, 'data'), ...variables },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',

@@ -37,6 +37,7 @@ export type SeenCall = {
 export type TestGateway = Gateway & {
   /** A key of the first account, which has 100 dollars of play money. */
   readonly key: string
+  readonly adminKey: string
   readonly accountId: string
   /** Where it keeps its files. */
   readonly folder: string
@@ -77,11 +78,14 @@ export async function startTestGateway(
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
   const secretKeys = makeSecretKeys(Buffer.from(secret))
   const key = secretKeys.make('sk')
+  const adminKey = secretKeys.make('adm')
   const logged: string[] = []
   const databaseUrl =
     options.databaseUrl ?? (options.engine === 'postgres' ? await (await sharedPostgres()).freshDatabase() : undefined)
   const environment = readEnvironment({
     PORT: '0',
+    ADMIN_PORT: '0',
+    TURNPIKE_ADMIN_KEY: adminKey,
     TURNPIKE_DATA: folder,
     TURNPIKE_SECRET: secret,
     TURNPIKE_BOOTSTRAP_KEY: key,
@@ -113,6 +117,7 @@ export async function startTestGateway(
   return {
     ...gateway,
     key,
+    adminKey,
     accountId,
     folder,
     logged,

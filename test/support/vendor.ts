@@ -76,8 +76,8 @@ function readRequest(bytes: Buffer): { head: string; body: Record<string, unknow
 /** Writes the same bytes for ever, as fast as they are taken, and gives how many were. */
 export async function flood(socket: Socket, bytes: Uint8Array): Promise<number> {
   let sent = 0
-  let wake = () => {}
-  socket.on('drain', () => wake()).on('close', () => wake())
+  let wake: (() => void) | undefined
+  socket.on('drain', () => wake?.()).on('close', () => wake?.())
   while (!socket.destroyed) {
     sent += bytes.length
     const hasRoom = socket.write(bytes)

@@ -155,10 +155,11 @@ describe('a key that was good', () => {
   }, 60_000)
 })
 
-describe('guessing keys', () => {
-  const from = (address: string) => ({ 'x-forwarded-for': `8.8.8.8, ${address}` })
-  const guess = (index: number) => `sk-${createHash('sha256').update(String(index)).digest('hex')}`
+const from = (address: string) => ({ 'x-forwarded-for': `8.8.8.8, ${address}` })
 
+const guess = (index: number) => `sk-${createHash('sha256').update(String(index)).digest('hex')}`
+
+describe('guessing keys', () => {
   test('ends in 429 for that address, and a good key still works there', async () => {
     const attacker = from('203.0.113.7')
     const first = await Promise.all(Array.from({ length: 50 }, (_, index) => list(guess(index), attacker)))

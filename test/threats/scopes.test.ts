@@ -25,6 +25,8 @@ afterAll(() => gateway.close())
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const chat = (body: unknown, key = narrow.key) => gateway.post('/v1/chat/completions', body, bearer(key))
 
+const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
+
 describe('every route asks who is calling, and whether they may', () => {
   type Answers = { readonly withoutKey: number; readonly forbidden: number; readonly allowed: number }
   /** How to call a route about a model; `answers` is what no key, a forbidden model and an allowed one give. */
@@ -37,6 +39,8 @@ describe('every route asks who is calling, and whether they may', () => {
     'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
     'GET /v1/models': { path: () => '/v1/models', answers: { ...guarded, forbidden: 200 } },
     'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
+    'GET /v1/usage': { path: () => '/v1/usage?group_by=model', answers: { ...guarded, forbidden: 200 } },
+    'GET /v1/balance': { path: () => '/v1/balance', answers: { ...guarded, forbidden: 200 } },
     'GET /healthz': { path: () => '/healthz', answers: open },
     'GET /readyz': { path: () => '/readyz', answers: open },
     'GET /': { path: () => '/', answers: open },
@@ -44,7 +48,6 @@ describe('every route asks who is calling, and whether they may', () => {
     'GET /openapi.json': { path: () => '/openapi.json', answers: open },
   }
   const routes = makeRoutes({} as unknown as RouteParts)
-  const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
   test('the table below names every route, and no other', () => {
     expect(Object.keys(rows).toSorted()).toEqual(routes.map(nameOf).toSorted())
@@ -80,6 +83,8 @@ describe('every route asks who is calling, and whether they may', () => {
   })
 })
 
+const names = (response: Response) => [...response.headers.keys()].toSorted()
+
 describe('a model outside of the key’s scope', () => {
   test('cannot be told from one that does not exist', async () => {
     const answers = await refusedForFree(gateway, async () => ({
@@ -90,7 +95,6 @@ describe('a model outside of the key’s scope', () => {
     expect(real.status).toBe(404)
     expect(invented.status).toBe(404)
     expect((await real.text()).replaceAll('gpt-5.2', '')).toBe((await invented.text()).replaceAll('gpt-9.9', ''))
-    const names = (response: Response) => [...response.headers.keys()].toSorted()
     expect(names(real)).toEqual(names(invented))
   })
 

@@ -178,17 +178,19 @@ describe('a vendor that is slow', () => {
   })
 })
 
-describe('a stream that breaks', () => {
-  const start = (write: (socket: Parameters<Reply>[0]) => void): Reply => {
-    return (socket) => {
-      socket.write(streamHead)
-      socket.write(chunk(opening + delta('one') + delta('two') + delta('three')), () =>
-        // A moment, or the kernel would throw the bytes away together with the connection.
-        setTimeout(() => write(socket), 30),
-      )
-    }
+const start = (write: (socket: Parameters<Reply>[0]) => void): Reply => {
+  return (socket) => {
+    socket.write(streamHead)
+    socket.write(chunk(opening + delta('one') + delta('two') + delta('three')), () =>
+      // A moment, or the kernel would throw the bytes away together with the connection.
+      setTimeout(() => write(socket), 30),
+    )
   }
+}
 
+const onFire = event({ error: { message: 'The engine is on fire.', type: 'server_error', code: null } })
+
+describe('a stream that breaks', () => {
   test.each([
     ['by a reset', start((socket) => socket.resetAndDestroy())],
     ['by a close in the middle', start((socket) => socket.destroy())],
@@ -222,9 +224,8 @@ describe('a stream that breaks', () => {
   })
 
   test('with an error event: its words pass, the stream ends there', async () => {
-    const failing = event({ error: { message: 'The engine is on fire.', type: 'server_error', code: null } })
     const { gateway } = await gatewayTo((socket) => {
-      socket.end(stream(opening + delta('one') + failing + delta('two') + done))
+      socket.end(stream(opening + delta('one') + onFire + delta('two') + done))
     })
     const response = await streamed(gateway)
     const events = await payloadsOf(response)
@@ -236,9 +237,8 @@ describe('a stream that breaks', () => {
   })
 
   test('with an error event before everything else is an ordinary error', async () => {
-    const failing = event({ error: { message: 'The engine is on fire.', type: 'server_error', code: null } })
     const { gateway } = await gatewayTo((socket) => {
-      socket.end(stream(failing))
+      socket.end(stream(onFire))
     })
     await costsNothing(gateway, await streamed(gateway))
   })
@@ -390,6 +390,11 @@ describe('bytes however they come', () => {
   })
 })
 
+const leaks = (host: string) => `Incorrect API key ${vendorKey} for ${host}, see https://${host}/keys`
+
+const leaky = (host: string) =>
+  JSON.stringify({ error: { message: leaks(host), type: 'invalid_request_error', param: null, code: 'x' } })
+
 describe('what a vendor must not pass through us', () => {
   test('its headers', async () => {
     const odd = {
@@ -427,10 +432,6 @@ describe('what a vendor must not pass through us', () => {
       expect(response.headers.get('x-turnpike-cost')).not.toBe('12345')
     }
   })
-
-  const leaks = (host: string) => `Incorrect API key ${vendorKey} for ${host}, see https://${host}/keys`
-  const leaky = (host: string) =>
-    JSON.stringify({ error: { message: leaks(host), type: 'invalid_request_error', param: null, code: 'x' } })
 
   test.each([400, 401, 402, 403, 404, 409, 422, 429, 500, 503])(
     'its key and address, in a refusal with %d',
@@ -484,19 +485,22 @@ describe('what a vendor must not pass through us', () => {
   })
 })
 
-describe('several channels', () => {
-  const good: Reply = (socket) => void socket.write(answer(200, completion('Hi')))
-  const failing =
-    (status: number): Reply =>
-    (socket) =>
-      void socket.write(
-        answer(status, JSON.stringify({ error: { message: 'no', type: 'server_error', param: null, code: null } })),
-      )
+const good: Reply = (socket) => void socket.write(answer(200, completion('Hi')))
 
+const broken: Reply = (socket) => void socket.end(answer(200, completion('Hi')).slice(0, -30))
+
+const failsWith =
+  (status: number): Reply =>
+  (socket) =>
+    void socket.write(
+      answer(status, JSON.stringify({ error: { message: 'no', type: 'server_error', param: null, code: null } })),
+    )
+
+describe('several channels', () => {
   test.each([500, 503, 529, 401, 402, 403, 404, 429, 408])(
     'a %d of the first is made good by the second, and paid once',
     async (status) => {
-      const { gateway, vendors } = await gatewayTo([failing(status), good])
+      const { gateway, vendors } = await gatewayTo([failsWith(status), good])
       const response = await whole(gateway)
       expect(response.status).toBe(200)
       expect(vendors.map(({ requests }) => requests.length)).toEqual([1, 1])
@@ -512,13 +516,12 @@ describe('several channels', () => {
   )
 
   test('a refusal of the request itself is not tried again', async () => {
-    const { gateway, vendors } = await gatewayTo([failing(400), good])
+    const { gateway, vendors } = await gatewayTo([failsWith(400), good])
     expect((await whole(gateway)).status).toBe(400)
     expect(vendors.map(({ requests }) => requests.length)).toEqual([1, 0])
   })
 
   test('an answer that broke off may have been paid for, so it is not tried again', async () => {
-    const broken: Reply = (socket) => void socket.end(answer(200, completion('Hi')).slice(0, -30))
     const { gateway, vendors } = await gatewayTo([broken, good])
     expect((await whole(gateway)).status).toBe(502)
     expect(vendors.map(({ requests }) => requests.length)).toEqual([1, 0])
@@ -580,22 +583,22 @@ describe('a key that the vendor refused', () => {
   })
 })
 
-describe('a client that leaves', () => {
-  const leave = async (gateway: TestGateway, vendor: RawVendor, more: Record<string, unknown>, key = gateway.key) => {
-    const abort = new AbortController()
-    const asked = fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body(more)),
-      signal: abort.signal,
-    }).then(
-      (response) => response.text(),
-      () => '',
-    )
-    await until(() => vendor.requests.length === 1)
-    return { leaves: () => abort.abort(), asked: asked.catch(() => '') }
-  }
+const leave = async (gateway: TestGateway, vendor: RawVendor, more: Record<string, unknown>, key = gateway.key) => {
+  const abort = new AbortController()
+  const asked = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body(more)),
+    signal: abort.signal,
+  }).then(
+    (response) => response.text(),
+    () => '',
+  )
+  await until(() => vendor.requests.length === 1)
+  return { leaves: () => abort.abort(), asked: asked.catch(() => '') }
+}
 
+describe('a client that leaves', () => {
   test.each([
     ['before the head of a stream', { stream: true }, ''],
     ['before the first event of a stream', { stream: true }, streamHead],

@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { compatible } from '../../src/vendors/compatible/compatible.ts'
+import { vendors } from '../../src/vendors/index.ts'
+import type { Vendor } from '../../src/vendors/vendor.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lines, openSocket } from '../support/raw-socket.ts'
+import { lastRequestOf } from '../support/records.ts'
+import { says } from '../support/streams.ts'
+import {
+  chunk,
+  delta,
+  done,
+  finish,
+  lastChunk,
+  opening,
+  startVendor,
+  streamHead,
+  usageEvent,
+  type RawVendor,
+  type Reply,
+} from '../support/vendor.ts'
+
+let open: { gateway: TestGateway; vendor: RawVendor } | undefined
+
+afterEach(async () => {
+  if (open === undefined) return
+  const { gateway, vendor } = open
+  open = undefined
+  try {
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    await vendor.stop()
+  }
+})
+
+async function gatewayTo(reply: Reply, vendorId = 'compatible') {
+  const vendor = await startVendor(reply)
+  const yaml = `
+sandbox: false
+channels:
+  - { id: v, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }
+models:
+  - id: m
+    capability: chat
+    channels: [{ channel: v }]
+    outputTokensMax: 100000
+    prices: { inputPerMillion: "1", outputPerMillion: "10" }
+`
+  const gateway = await startTestGateway({ yaml, mode: 'leased' })
+  open = { gateway, vendor }
+  return { gateway, vendor }
+}
+
+function streamRequest(gateway: TestGateway): string {
+  const body = JSON.stringify(says('Hello!', { model: 'm', stream: true }))
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    `Host: ${new URL(gateway.url).host}`,
+    `Authorization: Bearer ${gateway.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ]
+  return lines(...head) + body
+}
+
+const mebibyte = 1024 * 1024
+
+describe('a reader that does not read', () => {
+  test('holds up the vendor, not our memory, and goes on where it stopped', async () => {
+    let sent = 0
+    let sentLastAt = 0
+    const { gateway, vendor } = await gatewayTo(async (socket) => {
+      socket.write(streamHead)
+      const events = chunk(opening + delta('x'.repeat(1_000)).repeat(64))
+      let wake: (() => void) | undefined
+      socket.on('drain', () => wake?.()).on('close', () => wake?.())
+      while (!socket.destroyed) {
+        sent += events.length
+        sentLastAt = performance.now()
+        if (!socket.write(events)) await new Promise<void>((resolve) => (wake = resolve))
+      }
+    })
+    const before = process.memoryUsage.rss()
+    const client = await openSocket(gateway.url)
+    client.on('error', () => {})
+    client.pause()
+    client.write(streamRequest(gateway))
+    // At rest: the vendor has been unable to write for a while.
+    await until(() => sent > 0 && performance.now() - sentLastAt > 300)
+    const atRest = sent
+    // What the sockets' own buffers on the way hold; without a brake it would grow for ever.
+    expect(atRest).toBeLessThan(64 * mebibyte)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(128 * mebibyte)
+
+    let read = 0
+    client.on('data', (bytes: Buffer) => (read += bytes.length))
+    client.resume()
+    await until(() => read > 4 * mebibyte && sent > atRest)
+
+    client.destroy()
+    await until(() => vendor.hangups === 1)
+    await until(async () => (await lastRequestOf(gateway, gateway.accountId)) !== undefined)
+    const record = await lastRequestOf(gateway, gateway.accountId)
+    expect(record).toMatchObject({ status: 499, basis: 'estimated' })
+    expect(record?.cost).toBeGreaterThan(0n)
+  }, 20_000)
+})
+
+/** A vendor that goes on charging after a hang-up. None of those we know does, so the test brings its own. */
+function withDrainingVendor(): () => void {
+  const known = vendors as Map<string, Vendor>
+  known.set('drainer', compatible({ id: 'drainer', baseUrl: '', hangup: 'drain' }))
+  return () => known.delete('drainer')
+}
+
+const leave = async (gateway: TestGateway, after: () => boolean) => {
+  const client = await openSocket(gateway.url)
+  let text = ''
+  client.on('data', (bytes: Buffer) => (text += bytes.toString()))
+  client.on('error', () => {})
+  client.write(streamRequest(gateway))
+  await until(() => text.includes('one') && after())
+  client.destroy()
+}
+
+describe('a vendor that charges on after a hang-up', () => {
+  test('is read to its usage, and that is charged', async () => {
+    const remove = withDrainingVendor()
+    try {
+      const { promise: gone, resolve: go } = Promise.withResolvers<void>()
+      const { gateway, vendor } = await gatewayTo(async (socket) => {
+        socket.write(streamHead)
+        socket.write(chunk(opening + delta('one')))
+        await gone
+        // Slowly, so that the hang-up is noticed long before the end.
+        for (let index = 0; index < 50; index++) {
+          socket.write(chunk(delta(`word${index} `)))
+          await new Promise((resolve) => setTimeout(resolve, 4))
+        }
+        socket.write(chunk(finish + usageEvent(7, 52) + done))
+        socket.write(lastChunk)
+      }, 'drainer')
+      await leave(gateway, () => vendor.requests.length === 1)
+      go()
+      await until(() => gateway.openHolds() === 0)
+      expect(vendor.hangups).toBe(0)
+      const record = await lastRequestOf(gateway, gateway.accountId)
+      expect(record).toMatchObject({ status: 499, basis: 'vendor', usage: { input: 7, output: 52 }, cost: 527_000n })
+    } finally {
+      remove()
+    }
+  })
+
+  test('and then breaks off is charged by what was read', async () => {
+    const remove = withDrainingVendor()
+    try {
+      const { promise: gone, resolve: go } = Promise.withResolvers<void>()
+      const { gateway } = await gatewayTo(async (socket) => {
+        socket.write(streamHead)
+        socket.write(chunk(opening + delta('one')))
+        await gone
+        socket.destroy()
+      }, 'drainer')
+      await leave(gateway, () => true)
+      go()
+      await until(() => gateway.openHolds() === 0)
+      const record = await lastRequestOf(gateway, gateway.accountId)
+      expect(record).toMatchObject({ basis: 'estimated' })
+      expect(record?.cost).toBeGreaterThan(0n)
+    } finally {
+      remove()
+    }
+  })
+})
