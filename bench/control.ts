@@ -37,22 +37,21 @@ const childEnvironment = {
 
 /** Resolves when the child has answered its first /healthz, with the time that took since the spawn. */
 export async function startChild(core: Core, script: string, args: readonly string[]): Promise<Child> {
-  let settleReady: (port: number) => void = () => {}
-  const ready = new Promise<number>((resolve) => (settleReady = resolve))
+  const ready = Promise.withResolvers<number>()
   const asked: ((vitals: Vitals) => void)[] = []
   const spawnedAt = performance.now()
   const child = Bun.spawn([...pinned(core), process.execPath, `${import.meta.dir}/${script}`, ...args], {
     env: childEnvironment,
     stdio: ['ignore', 'inherit', 'inherit'],
     ipc(message: Ready | Report) {
-      if (message.kind === 'ready') settleReady(message.port)
+      if (message.kind === 'ready') ready.resolve(message.port)
       else asked.shift()?.(message)
     },
   })
   const died = child.exited.then((code) => {
     throw new Error(`${script} ended with ${code} before it was ready`)
   })
-  const port = await Promise.race([ready, died])
+  const port = await Promise.race([ready.promise, died])
   died.catch(() => {})
   const health = await fetch(`http://127.0.0.1:${port}/healthz`)
   await health.arrayBuffer()

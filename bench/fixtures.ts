@@ -15,7 +15,8 @@ const conversation = [
   { role: 'system', content: instructions },
   {
     role: 'user',
-    content: 'We are a family of four and would like to spend a week by the sea in early autumn. Where is it still warm?',
+    content:
+      'We are a family of four and would like to spend a week by the sea in early autumn. Where is it still warm?',
   },
   {
     role: 'assistant',
@@ -26,7 +27,8 @@ const conversation = [
   },
   {
     role: 'user',
-    content: 'A house, please, and not too far from an airport: the youngest one does not like long drives. Which of them?',
+    content:
+      'A house, please, and not too far from an airport: the youngest one does not like long drives. Which of them?',
   },
 ]
 
@@ -84,24 +86,30 @@ export const plainAnswer = JSON.stringify({
 
 /** The events of one stream as the vendor writes them: role, deltas, finish reason, usage, end. */
 export function streamEvents(chunks: number): string[] {
-  const chunk = (choices: unknown[], counted: typeof usage | null) =>
-    `data: ${JSON.stringify({
-      id: 'chatcmpl-BenchBenchBenchBenchBenchBench',
-      object: 'chat.completion.chunk',
-      created: 1_760_000_000,
-      model: answeredModel,
-      service_tier: 'default',
-      system_fingerprint: 'fp_0123456789',
-      choices,
-      usage: counted,
-      obfuscation: 'a8Xk2',
-    })}\n\n`
-  const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
   return [
-    chunk(choice({ role: 'assistant', content: '', refusal: null }, null), null),
-    ...Array.from({ length: chunks }, (_, i) => chunk(choice({ content: ` word${i % 10}` }, null), null)),
-    chunk(choice({}, 'stop'), null),
-    chunk([], usage),
+    event(choice({ role: 'assistant', content: '', refusal: null }, null), null),
+    ...Array.from({ length: chunks }, (_, i) => event(choice({ content: ` word${i % 10}` }, null), null)),
+    event(choice({}, 'stop'), null),
+    event([], usage),
     'data: [DONE]\n\n',
   ]
+}
+
+function event(choices: readonly unknown[], counted: typeof usage | null): string {
+  const chunk = {
+    id: 'chatcmpl-BenchBenchBenchBenchBenchBench',
+    object: 'chat.completion.chunk',
+    created: 1_760_000_000,
+    model: answeredModel,
+    service_tier: 'default',
+    system_fingerprint: 'fp_0123456789',
+    choices,
+    usage: counted,
+    obfuscation: 'a8Xk2',
+  }
+  return `data: ${JSON.stringify(chunk)}\n\n`
+}
+
+function choice(delta: object, finish: string | null) {
+  return [{ index: 0, delta, logprobs: null, finish_reason: finish }]
 }

@@ -84,7 +84,7 @@ class Connection {
         this.#tail = all
         return
       }
-      const head = all.latin1Slice(0, end)
+      const head = all.toString('latin1', 0, end)
       this.#status = Number(head.slice(9, 12))
       this.#left = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY)
       this.#tail = Buffer.alloc(0)

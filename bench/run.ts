@@ -4,155 +4,160 @@ import { join } from 'node:path'
 import { pinned, startChild, type Child } from './control.ts'
 import { benchKey, plainBody, streamBody, streamEvents } from './fixtures.ts'
 import { closedLoop, openLoop, post, readStreams } from './load.ts'
-import { figures, median, printTable, ratiosOf, type Figures, type System } from './table.ts'
+import { median, printTable, ratiosOf, systems, type All, type Figures, type System } from './table.ts'
 
 /**
- * `npm run bench [-- --quick]`: the upstream alone, a bare proxy, Turnpike with billing that only counts, and Turnpike
- * with its ledger, measured in turns in one run. The system under test has a core to itself; the load generator (this
- * process) and the upstream share the other. See docs/performance.md.
+ * `npm run bench [-- --quick]`: the upstream alone, a bare proxy, and Turnpike with three kinds of billing, measured in
+ * turns in one run. The system under test has a core to itself; the load generator (this process) and the upstream
+ * share the other. See docs/performance.md.
  */
 const quick = process.argv.includes('--quick')
+// The runtime compiles what runs often in several steps, and is done with a gateway after some ten thousand requests.
 const plan = quick
-  ? { rounds: 3, warmMs: 1_500, plainMs: 600, streamsEach: 1, chunks: 150, latencyMs: 800, starts: 2 }
-  : { rounds: 8, warmMs: 4_000, plainMs: 1_500, streamsEach: 2, chunks: 200, latencyMs: 2_500, starts: 5 }
+  ? { rounds: 3, warmMs: 2_000, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
+  : { rounds: 8, warmMs: 9_000, plainMs: 1_500, chunks: 200, latencyMs: 2_500, starts: 5 }
 
 const plainConnections = 16
 const streamConnections = 32
 const paceMs = 5
-const latencyEveryMs = 4 // 250 requests a second: a fraction of what each of them can do
+const latencyEveryMs = 4 // 250 requests a second
 const systemCore = 0
 const loadCore = 1
 
 const results = join(import.meta.dir, 'results')
 mkdirSync(results, { recursive: true })
+// Beside the results and not under /tmp, which is often no disk at all: what the ledger's commits cost depends on it.
 const dataFolder = mkdtempSync(join(results, 'data-'))
-
-const relayedEvents = streamEvents(plan.chunks).length
-const upstreamArgs = [String(plan.chunks), String(paceMs)]
 const running: Child[] = []
 
 async function start(system: System, upstream: string): Promise<Child> {
-  const folder = () => mkdtempSync(join(dataFolder, `${system}-`))
-  switch (system) {
-    case 'upstream':
-      return startChild(loadCore, 'upstream.ts', upstreamArgs)
-    case 'bare':
-      return startChild(systemCore, 'bare-proxy.ts', [upstream])
-    case 'counting':
-    case 'strict':
-      return startChild(systemCore, 'turnpike.ts', [upstream, system, folder()])
-  }
+  if (system === 'upstream') return startChild(loadCore, 'upstream.ts', [String(plan.chunks), String(paceMs)])
+  if (system === 'bare') return startChild(systemCore, 'bare-proxy.ts', [upstream])
+  return startChild(systemCore, 'turnpike.ts', [upstream, system, mkdtempSync(join(dataFolder, `${system}-`))])
 }
 
-type Round = Omit<Figures, 'startMs' | 'rssIdleMb' | 'latencyP50Us' | 'latencyP99Us'> & { latencies: number[] }
+const spreadMs = 100
+const streams = {
+  connections: streamConnections,
+  each: 1,
+  events: streamEvents(plan.chunks).length,
+  spreadMs,
+}
+
+async function warmUp(child: Child): Promise<void> {
+  await closedLoop(post(child.port, benchKey, plainBody), { connections: plainConnections, ms: plan.warmMs })
+  await readStreams(post(child.port, benchKey, streamBody), { ...streams, each: quick ? 1 : 2 })
+}
+
+type Round = Omit<Figures, 'startMs' | 'rssIdleMb' | 'latencyP50Us' | 'latencyP99Us'> & {
+  readonly latencies: readonly number[]
+}
 
 async function measure(child: Child): Promise<Round> {
   const plain = post(child.port, benchKey, plainBody)
   const streamed = post(child.port, benchKey, streamBody)
 
-  let before = await child.vitals()
   const startedAt = performance.now()
-  const answers = await closedLoop(plain, { connections: plainConnections, ms: plan.plainMs })
-  const elapsed = performance.now() - startedAt
-  let after = await child.vitals()
-  const requestCpuUs = (after.cpuMicros - before.cpuMicros) / answers
-  const rssPlain = after.rssBytes
-
-  before = await child.vitals()
-  const read = await readStreams(streamed, streamOptions(plan.streamsEach))
-  after = await child.vitals()
-  const chunkCpuUs = (after.cpuMicros - before.cpuMicros) / read.events
-
-  const latencies = await openLoop(plain, { everyMs: latencyEveryMs, ms: plan.latencyMs })
+  const saturated = await spent(child, () => closedLoop(plain, { connections: plainConnections, ms: plan.plainMs }))
+  const elapsedMs = performance.now() - startedAt
+  const relayed = await spent(child, () => readStreams(streamed, streams))
+  const sparse = await spent(child, () => openLoop(plain, { everyMs: latencyEveryMs, ms: plan.latencyMs }))
   return {
-    requestCpuUs,
-    requestsPerSecond: (answers / elapsed) * 1000,
-    chunkCpuUs,
-    readsPerEvent: read.reads / read.events,
-    rssLoadMb: Math.max(rssPlain, after.rssBytes) / 2 ** 20,
-    latencies,
+    requestCpuUs: saturated.cpuUs / saturated.result,
+    requestsPerSecond: (saturated.result / elapsedMs) * 1000,
+    eventCpuUs: relayed.cpuUs / relayed.result.events,
+    readsPerEvent: relayed.result.reads / relayed.result.events,
+    sparseCpuUs: sparse.cpuUs / sparse.result.length,
+    rssLoadMb: Math.max(saturated.rssMb, relayed.rssMb),
+    latencies: sparse.result,
   }
 }
 
-function streamOptions(each: number) {
-  return { connections: streamConnections, each, events: relayedEvents, spreadMs: paceMs * 20 }
+async function spent<T>(child: Child, work: () => Promise<T>): Promise<{ result: T; cpuUs: number; rssMb: number }> {
+  const before = await child.vitals()
+  const result = await work()
+  const after = await child.vitals()
+  return { result, cpuUs: after.cpuMicros - before.cpuMicros, rssMb: after.rssBytes / 2 ** 20 }
 }
 
-async function warmUp(child: Child): Promise<void> {
-  await closedLoop(post(child.port, benchKey, plainBody), { connections: plainConnections, ms: plan.warmMs })
-  await readStreams(post(child.port, benchKey, streamBody), streamOptions(1))
-}
+type Idle = Pick<Figures, 'startMs' | 'rssIdleMb'>
 
-/** The figures of one system over all rounds. Latencies are pooled: a percentile of few samples is noise. */
-function summarise(rounds: readonly Round[], child: { startMs: number; rssIdleMb: number }): Figures {
+/** Latencies are pooled: a percentile of few samples is noise. All else is the median of the rounds. */
+function summarise(rounds: readonly Round[], idle: Idle): Figures {
   const latencies = rounds.flatMap((round) => round.latencies).toSorted((a, b) => a - b)
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN
-  const middle = (name: 'requestCpuUs' | 'requestsPerSecond' | 'chunkCpuUs' | 'readsPerEvent' | 'rssLoadMb') =>
-    median(rounds.map((round) => round[name]))
+  const middle = (name: Exclude<keyof Round, 'latencies'>) => median(rounds.map((round) => round[name]))
   return {
     requestCpuUs: middle('requestCpuUs'),
     requestsPerSecond: middle('requestsPerSecond'),
-    chunkCpuUs: middle('chunkCpuUs'),
+    eventCpuUs: middle('eventCpuUs'),
     readsPerEvent: middle('readsPerEvent'),
+    sparseCpuUs: middle('sparseCpuUs'),
     latencyP50Us: percentile(0.5),
     latencyP99Us: percentile(0.99),
-    rssIdleMb: child.rssIdleMb,
+    rssIdleMb: idle.rssIdleMb,
     rssLoadMb: middle('rssLoadMb'),
-    startMs: child.startMs,
+    startMs: idle.startMs,
   }
 }
 
-const systems: readonly System[] = ['upstream', 'bare', 'counting', 'strict']
+/** Started several times for the cold start; the last one stays. */
+async function startMeasured(system: System, upstream: string): Promise<{ child: Child; idle: Idle }> {
+  const starts: number[] = []
+  for (;;) {
+    const child = await start(system, upstream)
+    starts.push(child.startMs)
+    if (starts.length === plan.starts) {
+      running.push(child)
+      const { rssBytes } = await child.vitals()
+      return { child, idle: { startMs: median(starts), rssIdleMb: rssBytes / 2 ** 20 } }
+    }
+    await child.stop()
+  }
+}
+
+async function each<T>(of: (system: System) => Promise<T>): Promise<Record<System, T>> {
+  const found: [System, T][] = []
+  for (const system of systems) found.push([system, await of(system)])
+  return Object.fromEntries(found) as Record<System, T>
+}
 
 async function run(): Promise<void> {
   // This process moves to the load generator's core; its children are given theirs at their start.
   if (pinned(loadCore).length > 0) Bun.spawnSync(['taskset', '-a', '-cp', String(loadCore), String(process.pid)])
   const beganAt = performance.now()
-  const upstream = await startChild(loadCore, 'upstream.ts', upstreamArgs)
-  running.push(upstream)
-  const upstreamUrl = `http://127.0.0.1:${upstream.port}`
+  const vendor = await start('upstream', '')
+  running.push(vendor)
+  const measured = await each((system) => startMeasured(system, `http://127.0.0.1:${vendor.port}`))
+  await each((system) => warmUp(measured[system].child))
 
-  const children = new Map<System, Child>([['upstream', upstream]])
-  const idle = new Map<System, { startMs: number; rssIdleMb: number }>()
-  for (const system of systems) {
-    const starts: number[] = []
-    for (let i = 0; i < plan.starts; i++) {
-      const child = await start(system, upstreamUrl)
-      starts.push(child.startMs)
-      if (i < plan.starts - 1 || system === 'upstream') await child.stop()
-      else {
-        running.push(child)
-        children.set(system, child)
-      }
-    }
-    const { rssBytes } = await (children.get(system) ?? upstream).vitals()
-    idle.set(system, { startMs: median(starts), rssIdleMb: rssBytes / 2 ** 20 })
+  const rounds: Record<System, Round>[] = []
+  while (rounds.length < plan.rounds) {
+    process.stderr.write(`round ${rounds.length + 1} of ${plan.rounds}\n`)
+    rounds.push(await each((system) => measure(measured[system].child)))
   }
 
-  for (const child of children.values()) await warmUp(child)
-  const rounds = new Map<System, Round[]>(systems.map((system) => [system, []]))
-  for (let i = 0; i < plan.rounds; i++) {
-    process.stderr.write(`round ${i + 1} of ${plan.rounds}\n`)
-    for (const [system, child] of children) rounds.get(system)?.push(await measure(child))
-  }
-
-  const measured = figures(systems, (system) =>
-    summarise(rounds.get(system) ?? [], idle.get(system) ?? { startMs: Number.NaN, rssIdleMb: Number.NaN }),
+  const figures: All = await each(async (system) =>
+    summarise(
+      rounds.map((round) => round[system]),
+      measured[system].idle,
+    ),
   )
-  const perRound = Array.from({ length: plan.rounds }, (_, i) => (system: System) => rounds.get(system)?.[i])
-  const ratios = ratiosOf(measured, perRound)
-  printTable(measured, ratios)
+  const ratios = ratiosOf(figures, rounds)
+  printTable(figures, ratios)
   const seconds = Math.round((performance.now() - beganAt) / 1000)
-  const file = join(results, `${new Date().toISOString().replace(/[:.]/g, '-')}${quick ? '-quick' : ''}.json`)
-  const written = { machine: machine(), plan, seconds, figures: measured, ratios, rounds: bare(rounds) }
-  writeFileSync(file, `${JSON.stringify(written, undefined, 2)}\n`)
-  console.log(`\n${plan.rounds} rounds in ${seconds} s, written to ${file}`)
+  const name = `${new Date().toISOString().replace(/[:.]/g, '-')}${quick ? '-quick' : ''}.json`
+  const kept = rounds.map((round) =>
+    Object.fromEntries(systems.map((system) => [system, withoutSamples(round[system])])),
+  )
+  const written = { machine: machine(), plan, seconds, figures, ratios, rounds: kept }
+  writeFileSync(join(results, name), `${JSON.stringify(written, undefined, 2)}\n`)
+  console.log(`\n${plan.rounds} rounds in ${seconds} s, kept in bench/results/${name}`)
 }
 
-/** The rounds without their thousands of latencies. */
-function bare(rounds: ReadonlyMap<System, readonly Round[]>) {
-  const list = [...rounds].map(([system, of]) => [system, of.map(({ latencies: _, ...rest }) => rest)] as const)
-  return Object.fromEntries(list)
+function withoutSamples(round: Round): Omit<Round, 'latencies'> {
+  const { latencies, ...kept } = round
+  return { ...kept, ...(latencies.length > 0 && { samples: latencies.length }) }
 }
 
 function machine() {

@@ -1,11 +1,15 @@
-export type System = 'upstream' | 'bare' | 'counting' | 'strict'
+/** What is measured side by side: the last three are Turnpike, with billing that counts, the default one, and the strict one. */
+export const systems = ['upstream', 'bare', 'counting', 'leased', 'strict'] as const
+export type System = (typeof systems)[number]
 
 export type Figures = {
   readonly requestCpuUs: number
   readonly requestsPerSecond: number
-  readonly chunkCpuUs: number
+  readonly eventCpuUs: number
   /** What the client read at a time: near 1 when events arrive one by one. */
   readonly readsPerEvent: number
+  /** At a fixed rate far below what the system can do, where every request finds cold caches and a sleeping thread. */
+  readonly sparseCpuUs: number
   readonly latencyP50Us: number
   readonly latencyP99Us: number
   readonly rssIdleMb: number
@@ -15,10 +19,6 @@ export type Figures = {
 
 export type All = Readonly<Record<System, Figures>>
 
-export function figures(systems: readonly System[], of: (system: System) => Figures): All {
-  return Object.fromEntries(systems.map((system) => [system, of(system)])) as Record<System, Figures>
-}
-
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -26,69 +26,78 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-type InRounds = Partial<Pick<Figures, 'requestCpuUs' | 'chunkCpuUs' | 'rssLoadMb'>>
-
-export type Ratios = { readonly [F in keyof Figures | 'addedP50Us' | 'addedP99Us']?: { counting: number; strict: number } }
-
-/**
- * How many times the bare proxy's figure. Where a figure was taken in rounds it is the median of the rounds' own
- * ratios: what slowed the machine for a while slowed both halves of the same round.
- */
-export function ratiosOf(all: All, rounds: readonly ((system: System) => InRounds | undefined)[]): Ratios {
-  const paired = (figure: keyof InRounds, system: System) =>
-    median(rounds.map((of) => (of(system)?.[figure] ?? Number.NaN) / (of('bare')?.[figure] ?? Number.NaN)))
-  const plain = (figure: keyof Figures, system: System) => all[system][figure] / all.bare[figure]
-  const added = (figure: 'latencyP50Us' | 'latencyP99Us', system: System) =>
-    (all[system][figure] - all.upstream[figure]) / (all.bare[figure] - all.upstream[figure])
-  const both = (of: (system: System) => number) => ({ counting: of('counting'), strict: of('strict') })
-  return {
-    requestCpuUs: both((system) => paired('requestCpuUs', system)),
-    requestsPerSecond: both((system) => plain('requestsPerSecond', system)),
-    chunkCpuUs: both((system) => paired('chunkCpuUs', system)),
-    addedP50Us: both((system) => added('latencyP50Us', system)),
-    addedP99Us: both((system) => added('latencyP99Us', system)),
-    rssIdleMb: both((system) => plain('rssIdleMb', system)),
-    rssLoadMb: both((system) => paired('rssLoadMb', system)),
-    startMs: both((system) => plain('startMs', system)),
-  }
-}
-
 type Row = {
   readonly name: string
+  readonly unit: string
   readonly digits: number
-  readonly ratio?: keyof Ratios
-  of(figures: Figures, all: All): number
+  readonly of: (figures: Figures, upstream: Figures) => number
+  /** Taken in every round: the ratio is then the median of the rounds' own ratios. */
+  readonly paired?: keyof Paired
+  /** Where a ratio says nothing. */
+  readonly bare?: true
 }
 
+export type Paired = Pick<Figures, 'requestCpuUs' | 'requestsPerSecond' | 'eventCpuUs' | 'sparseCpuUs'>
+
 const rows: readonly Row[] = [
-  { name: 'CPU µs per request', digits: 0, ratio: 'requestCpuUs', of: (f) => f.requestCpuUs },
-  { name: 'CPU µs per relayed event', digits: 1, ratio: 'chunkCpuUs', of: (f) => f.chunkCpuUs },
-  { name: 'client reads per event', digits: 2, of: (f) => f.readsPerEvent },
-  { name: 'requests/s, one core', digits: 0, ratio: 'requestsPerSecond', of: (f) => f.requestsPerSecond },
-  { name: 'latency p50 µs', digits: 0, of: (f) => f.latencyP50Us },
-  { name: 'latency p99 µs', digits: 0, of: (f) => f.latencyP99Us },
-  { name: 'added p50 µs', digits: 0, ratio: 'addedP50Us', of: (f, all) => f.latencyP50Us - all.upstream.latencyP50Us },
-  { name: 'added p99 µs', digits: 0, ratio: 'addedP99Us', of: (f, all) => f.latencyP99Us - all.upstream.latencyP99Us },
-  { name: 'RSS idle MB', digits: 0, ratio: 'rssIdleMb', of: (f) => f.rssIdleMb },
-  { name: 'RSS under load MB', digits: 0, ratio: 'rssLoadMb', of: (f) => f.rssLoadMb },
-  { name: 'cold start ms', digits: 0, ratio: 'startMs', of: (f) => f.startMs },
+  { name: 'CPU per request, saturated', unit: 'µs', digits: 0, of: (f) => f.requestCpuUs, paired: 'requestCpuUs' },
+  { name: 'CPU per request, 250 a second', unit: 'µs', digits: 0, of: (f) => f.sparseCpuUs, paired: 'sparseCpuUs' },
+  { name: 'CPU per relayed event', unit: 'µs', digits: 1, of: (f) => f.eventCpuUs, paired: 'eventCpuUs' },
+  { name: 'client reads per event', unit: '', digits: 2, of: (f) => f.readsPerEvent, bare: true },
+  {
+    name: 'requests per second, one core',
+    unit: '',
+    digits: 0,
+    of: (f) => f.requestsPerSecond,
+    paired: 'requestsPerSecond',
+  },
+  { name: 'latency p50', unit: 'µs', digits: 0, of: (f) => f.latencyP50Us, bare: true },
+  { name: 'latency p99', unit: 'µs', digits: 0, of: (f) => f.latencyP99Us, bare: true },
+  { name: 'added latency p50', unit: 'µs', digits: 0, of: (f, upstream) => f.latencyP50Us - upstream.latencyP50Us },
+  { name: 'added latency p99', unit: 'µs', digits: 0, of: (f, upstream) => f.latencyP99Us - upstream.latencyP99Us },
+  { name: 'memory idle', unit: 'MB', digits: 0, of: (f) => f.rssIdleMb },
+  { name: 'memory under load', unit: 'MB', digits: 0, of: (f) => f.rssLoadMb },
+  { name: 'cold start', unit: 'ms', digits: 0, of: (f) => f.startMs },
 ]
 
-export function printTable(all: All, ratios: Ratios): void {
-  const head = ['', 'upstream', 'bare proxy', 'counting', 'strict', 'counting/bare', 'strict/bare']
-  const lines = rows.map((row) => {
-    const ratio = row.ratio === undefined ? undefined : ratios[row.ratio]
-    return [
+export type Ratios = Readonly<Record<string, Readonly<Record<Turnpike, number>>>>
+type Turnpike = Exclude<System, 'upstream' | 'bare'>
+const turnpikes = ['counting', 'leased', 'strict'] as const satisfies Turnpike[]
+
+/**
+ * How many times the bare proxy's figure. What slowed the machine for a while slowed both halves of a round: where a
+ * figure was taken in rounds, each round is compared with itself.
+ */
+export function ratiosOf(all: All, rounds: readonly Readonly<Record<System, Paired>>[]): Ratios {
+  const ratio = ({ of, paired }: Row, system: Turnpike) =>
+    paired === undefined
+      ? of(all[system], all.upstream) / of(all.bare, all.upstream)
+      : median(rounds.map((round) => round[system][paired] / round.bare[paired]))
+  const compared = rows.filter((row) => row.bare !== true)
+  return Object.fromEntries(
+    compared.map((row) => [
       row.name,
-      ...[all.upstream, all.bare, all.counting, all.strict].map((of) => row.of(of, all).toFixed(row.digits)),
-      ratio === undefined ? '' : `${ratio.counting.toFixed(2)}x`,
-      ratio === undefined ? '' : `${ratio.strict.toFixed(2)}x`,
-    ]
-  })
+      { counting: ratio(row, 'counting'), leased: ratio(row, 'leased'), strict: ratio(row, 'strict') },
+    ]),
+  )
+}
+
+export function printTable(all: All, ratios: Ratios): void {
+  const head = ['', 'upstream', 'bare', ...turnpikes, ...turnpikes.map((system) => `${system}/bare`)]
+  const lines = rows.map((row) => [
+    row.unit === '' ? row.name : `${row.name}, ${row.unit}`,
+    ...systems.map((system) => row.of(all[system], all.upstream).toFixed(row.digits)),
+    ...turnpikes.map((system) => {
+      const ratio = ratios[row.name]?.[system]
+      return ratio === undefined ? '' : `${ratio.toFixed(2)}x`
+    }),
+  ])
   const widths = head.map((_, column) => Math.max(...[head, ...lines].map((line) => line[column]?.length ?? 0)))
   const write = (cells: readonly string[]) =>
     `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join(' | ')} |`
   console.log(write(head))
-  console.log(`|${widths.map((width, i) => (i === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`)
+  console.log(
+    `|${widths.map((width, i) => (i === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`,
+  )
   for (const line of lines) console.log(write(line))
 }

@@ -9,10 +9,18 @@ import { benchKey, vendorKey } from './fixtures.ts'
 /** Turnpike as it is served, in real mode with one channel; only its billing and its log are chosen by the bench. */
 const [upstream = '', billing = 'counting', dataFolder = ''] = process.argv.slice(2)
 
-const settings = `channels: [{ id: bench, vendor: openai, keys: ["${vendorKey}"], baseUrl: "${upstream}/v1" }]`
+const settings = `
+channels: [{ id: bench, vendor: openai, keys: ["${vendorKey}"], baseUrl: "${upstream}/v1" }]
+billing: { mode: ${billing === 'strict' ? 'strict' : 'leased'} }
+`
 
 const gateway = await openGateway({
-  environment: readEnvironment({ PORT: '0', ADMIN_PORT: '0', TURNPIKE_DATA: dataFolder, TURNPIKE_BOOTSTRAP_KEY: benchKey }),
+  environment: readEnvironment({
+    PORT: '0',
+    ADMIN_PORT: '0',
+    TURNPIKE_DATA: dataFolder,
+    TURNPIKE_BOOTSTRAP_KEY: benchKey,
+  }),
   file: readConfigFile('bench.yaml', settings, {}),
   variables: {},
   log: silentLog,

@@ -56,7 +56,7 @@ function answer(socket: Socket<Incoming>, request: Buffer): boolean {
   const end = request.indexOf(headEnd)
   if (end === -1) return false
   const bodyStart = end + headEnd.length
-  const head = request.latin1Slice(0, end)
+  const head = request.toString('latin1', 0, end)
   if (head.startsWith('GET ')) {
     socket.write(health)
     return true

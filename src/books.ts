@@ -27,13 +27,13 @@ export type Books = {
   /** Why nothing can be admitted now, if so. */
   trouble(): string | undefined
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
-  post(): Promise<void>
+  readonly post: () => Promise<void>
   /**
    * Before a balance or a report is read: posts what has been charged by now, and gives back what these accounts' leases
    * on this node do not use, so that `held` is what requests hold and not what a node keeps ready. Leases on other nodes
    * count as held until those give them back, two seconds after the last request. Waits a second at most.
    */
-  settle(accountIds: readonly string[]): Promise<void>
+  readonly settle: (accountIds: readonly string[]) => Promise<void>
   close(): Promise<void>
 }
 
@@ -101,22 +101,27 @@ type OpenedBilling = {
   readonly billing: Billing
   /** Requests of the last process that vendors may have charged for; `all` where nobody knows. */
   readonly reachedVendors: readonly string[] | 'all'
-  trouble(): string | undefined
-  post(): Promise<void>
-  settle(accountIds: readonly string[]): Promise<void>
-  close(): Promise<void>
+  readonly trouble: () => string | undefined
+  readonly post: () => Promise<void>
+  readonly settle: (accountIds: readonly string[]) => Promise<void>
+  readonly close: () => Promise<void>
 }
+
+/** Where every charge is booked as it is made. */
+const atOnce = {
+  reachedVendors: 'all',
+  trouble: () => undefined,
+  post: () => Promise.resolve(),
+  settle: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+} as const satisfies Omit<OpenedBilling, 'billing'>
 
 async function openBilling(options: BooksOptions & { store: Store; node: string }): Promise<OpenedBilling> {
   const { environment, settings, store, node, log, clock, fatal } = options
   const { mode, sync } = settings.billing
   const immediate =
     options.billing?.({ store, node, log }) ?? (mode === 'strict' ? makeStrictBilling(options) : undefined)
-  if (immediate !== undefined) {
-    const nothing = () => Promise.resolve()
-    const trouble = () => undefined
-    return { billing: immediate, reachedVendors: 'all', trouble, post: nothing, settle: nothing, close: nothing }
-  }
+  if (immediate !== undefined) return { ...atOnce, billing: immediate }
   const { databaseUrl, dataFolder } = environment
   const bank =
     databaseUrl === undefined ? await startWorkerBank(databaseFile(environment)) : makeSharedBank(store, databaseUrl)

@@ -135,7 +135,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const admin = { store, mode, clock, operators, secretKeys, idempotency, settle, models, unsold, channels }
   ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   // Nobody waits for them: what is found is served from then on.
-  if (mode === 'real') void discoverLocalServers(listener.port).then(market.addLocal)
+  if (mode === 'real') void discoverLocalServers(listener.port).then((servers) => market.addLocal(servers))
 
   return {
     url: listener.url,
@@ -182,8 +182,10 @@ async function openPorts(environment: Environment): Promise<{ public: Port; admi
   }
 }
 
+const whileStarting: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
+
 function openPort(hostname: string, port: number): Port {
-  let current: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
+  let current = whileStarting
   const listener = listen({
     hostname,
     port,

@@ -102,6 +102,39 @@ ledger
   .addOption(jsonOption())
   .action(async (options) => (await import('./commands/ledger.ts')).reclaim(options))
 
+/** A command that reads what was used; it shares the options that say of whom and when. */
+function report(parent: Command, usage: string, description: string): Command {
+  return command(parent, usage, description)
+    .option('--from <when>', 'unix seconds, a date, or a time with its zone')
+    .option('--to <when>', 'the end, not included')
+    .option('--account <account>', 'name or id')
+    .option('--key <id>', 'as keys list shows it')
+    .option('--model <id>', 'of this model alone')
+}
+
+report(program, 'usage', 'what was used, and what it cost')
+  .addOption(
+    new Option('--by <group>', 'a line for each (default: one sum)').choices([
+      'hour',
+      'day',
+      'model',
+      'key',
+      'account',
+      'vendor',
+      'capability',
+    ]),
+  )
+  .action(async (options) => (await import('./commands/usage.ts')).usage(options))
+
+const requests = program.command('requests').description('single requests: what they used, never what they said')
+report(requests, 'list', 'list requests, the newest first')
+  .option('--limit <count>', 'how many, at most 100', '20')
+  .option('--after <id>', 'those before this one')
+  .action(async (options) => (await import('./commands/usage.ts')).listRequests(options))
+command(requests, 'show', 'show one, with every attempt at a vendor')
+  .argument('<id>', 'the x-request-id of its answer')
+  .action(async (id, options) => (await import('./commands/usage.ts')).showRequest(id, options))
+
 try {
   await program.parseAsync()
 } catch (thrown) {

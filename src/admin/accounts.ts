@@ -32,7 +32,7 @@ const listed = z.strictObject({ ...pageFields, mode: z.enum(['sandbox', 'real'])
 export function accountCalls({ store, mode, settle }: AdminParts) {
   return {
     /** `POST /admin/accounts`: in the mode that the gateway runs in. */
-    async create(call: Call) {
+    create: async (call: Call) => {
       const { body } = await readCall(call, newAccount)
       const { name, credit, unlimited = false } = body
       const made = await createAccount(store, {
@@ -48,7 +48,7 @@ export function accountCalls({ store, mode, settle }: AdminParts) {
     },
 
     /** `GET /admin/accounts`: by id. Those of the other mode with `?mode=`. */
-    async list({ visit }: Call) {
+    list: async ({ visit }: Call) => {
       const { limit, after, mode: of = mode } = readQuery(visit.request, listed)
       const page = { limit: limit + 1, mode: of, ...(after !== undefined && { after }) }
       await settle((await listAccounts(store.db, page)).map(({ id }) => id))
@@ -57,7 +57,7 @@ export function accountCalls({ store, mode, settle }: AdminParts) {
     },
 
     /** `GET /admin/accounts/{id}` */
-    async read({ id }: Call) {
+    read: async ({ id }: Call) => {
       // A node leases some of a balance in advance, and posts charges in batches: the rows alone would show as held what
       // nobody holds, and as balance what is spent already.
       await settle([id])
@@ -67,7 +67,7 @@ export function accountCalls({ store, mode, settle }: AdminParts) {
     },
 
     /** `PATCH /admin/accounts/{id}`: what is not named stays as it is; a cap of null is no cap. */
-    async change(call: Call) {
+    change: async (call: Call) => {
       const { body } = await readCall(call, changed)
       if (body.unlimited === false) await settle([call.id])
       return showChanged(await changeAccount(store, { ...body, id: call.id, actor: call.actor }))

@@ -32,7 +32,8 @@ export const dollars = z
   .transform((text, context): Nano => {
     const amount = parseDollars(text)
     if (amount === undefined) context.addIssue('decimal dollars with up to nine decimals, such as "12.50"')
-    else if (amount > creditMax || amount < -creditMax) context.addIssue(`at most ${formatDollars(creditMax)} at a time`)
+    else if (amount > creditMax || amount < 0n - creditMax)
+      context.addIssue(`at most ${formatDollars(creditMax)} at a time`)
     else return amount
     return z.NEVER
   })

@@ -37,7 +37,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
 
   return {
     /** `POST /admin/keys`: the only answer that has the key in it. */
-    async create(call: Call) {
+    create: async (call: Call) => {
       const { body } = await readCall(call, newKey)
       const { account: nameOrId, expires_at: expiresAt, ...rest } = body
       const account = await findAccount(store.db, { mode, nameOrId })
@@ -57,7 +57,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
     },
 
     /** `GET /admin/keys`: by id, revoked ones too; `?account=` takes a name or an id. */
-    async list({ visit }: Call) {
+    list: async ({ visit }: Call) => {
       const { limit, after, account } = readQuery(visit.request, listed)
       const owner = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
       if (account !== undefined && owner === undefined) return pageOf([], limit, String, String)
@@ -71,7 +71,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
     },
 
     /** `PATCH /admin/keys/{id}`: what is not named stays as it is, null takes it away. */
-    async change(call: Call) {
+    change: async (call: Call) => {
       const { body } = await readCall(call, changed)
       const { expires_at: expiresAt, ...rest } = body
       const key = await changeKey(store, {
@@ -85,7 +85,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
     },
 
     /** `DELETE /admin/keys/{id}`: for good. A second time changes nothing. */
-    async revoke({ id, actor }: Call) {
+    revoke: async ({ id, actor }: Call) => {
       const done = await revokeKey(store, { id, actor })
       if (!done && (await keyById(store.db, id)) === undefined) throw absent('key')
       return { id, revoked: true }

@@ -10,14 +10,14 @@ const listed = z.strictObject(pageFields)
 export function offeringCalls({ models, unsold, channels }: AdminParts) {
   return {
     /** `GET /admin/models`: what is sold and for how much, and what is not, and why. */
-    models({ visit }: Call) {
+    models: ({ visit }: Call) => {
       const sold = [...models().values()].map((model) => ({ ...showModel(model), sold: true }))
       const others = unsold().map(({ id, why }) => ({ id, sold: false, why }))
       return listById(visit.request, [...sold, ...others])
     },
 
     /** `GET /admin/channels`: where vendors are reached, and how they are; never with which keys. */
-    channels({ visit }: Call) {
+    channels: ({ visit }: Call) => {
       const current = channels()
       return listById(
         visit.request,

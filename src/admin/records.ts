@@ -42,21 +42,21 @@ export function recordCalls({ store, mode, settle }: AdminParts) {
 
   return {
     /** `GET /admin/usage` */
-    async usage({ visit }: Call) {
+    usage: async ({ visit }: Call) => {
       const query = readQuery(visit.request, usageQuery)
       await settle([])
       return reportUsage(store, await filterOf(query), query, 'operator')
     },
 
     /** `GET /admin/requests` */
-    async requests({ visit }: Call) {
+    requests: async ({ visit }: Call) => {
       const query = readQuery(visit.request, requestsQuery)
       await settle([])
       return reportRequests(store.db, await filterOf(query), query)
     },
 
     /** `GET /admin/requests/{id}`: with every attempt at a vendor. */
-    async request({ id }: Call) {
+    request: async ({ id }: Call) => {
       await settle([])
       const found = await requestById(store.db, { scope: 'every-account', id })
       if (found === undefined) throw absent('request')
@@ -64,7 +64,7 @@ export function recordCalls({ store, mode, settle }: AdminParts) {
     },
 
     /** `GET /admin/audit`: newest first. */
-    async audit({ visit }: Call) {
+    audit: async ({ visit }: Call) => {
       const { limit, after } = readQuery(visit.request, auditQuery)
       const before = after === undefined ? undefined : await placeOfAudit(store.db, after)
       if (after !== undefined && before === undefined) throw badRequest('There is no such record.', 'after')

@@ -49,6 +49,8 @@ const rate = fc.bigInt({ min: 0n, max: 10n ** 10n }).map(pico)
 const count = fc.integer({ min: 0, max: 10_000_000 })
 const billed = ['input', 'cachedInput', 'cacheWrite', 'output', 'request'] as const satisfies readonly Unit[]
 
+const priceOfOne = (unit: Unit, rates: Rates) => priceOf({ [unit]: 1 }, list(rates))
+
 describe('a price', () => {
   test('is what it comes to on paper, rounded once and half up', () => {
     const rates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate, request: rate })
@@ -87,13 +89,12 @@ describe('a price', () => {
   })
 
   test('of a unit without a rate is that of the unit it is a kind of', () => {
-    const of = (unit: Unit, rates: Rates) => priceOf({ [unit]: 1 }, list(rates))
     const plain = { input: pico(2_000n), output: pico(3_000n) }
-    expect(of('cachedInput', plain)).toBe(nano(2n))
-    expect(of('cacheWriteHour', { ...plain, cacheWrite: pico(7_000n) })).toBe(nano(7n))
-    expect(of('cacheWriteHour', plain)).toBe(nano(2n))
-    expect(of('audioOutput', plain)).toBe(nano(3n))
-    expect(of('webSearch', plain)).toBe(nano(0n))
+    expect(priceOfOne('cachedInput', plain)).toBe(nano(2n))
+    expect(priceOfOne('cacheWriteHour', { ...plain, cacheWrite: pico(7_000n) })).toBe(nano(7n))
+    expect(priceOfOne('cacheWriteHour', plain)).toBe(nano(2n))
+    expect(priceOfOne('audioOutput', plain)).toBe(nano(3n))
+    expect(priceOfOne('webSearch', plain)).toBe(nano(0n))
   })
 })
 
@@ -146,7 +147,7 @@ describe('a hold', () => {
         small,
         small,
         (of, at, input, cachedInput, cacheWrite, output, spare) => {
-          const prices = list(of as Rates, at)
+          const prices = list(of, at)
           const hold = holdFor({ input: input + cachedInput + cacheWrite + spare, output: output + spare }, prices)
           expect(priceOf({ input, cachedInput, cacheWrite, output, request: 1 }, prices)).toBeLessThanOrEqual(hold)
         },

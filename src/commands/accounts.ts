@@ -133,7 +133,7 @@ function readAmount(text: string): Nano {
   if (amount === undefined) {
     throw new Error(`"${text}" is no amount: write decimal dollars with up to nine decimals, such as 10 or -0.25`)
   }
-  if (amount > creditMax || amount < -creditMax) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
+  if (amount > creditMax || amount < 0n - creditMax) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
   return amount
 }
 

@@ -6,7 +6,7 @@ import { endOf, startOf } from '../billing/caps.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
-import { reportRequests } from '../reports/requests.ts'
+import { reportRequests, type ShownRequest } from '../reports/requests.ts'
 import { reportUsage } from '../reports/usage.ts'
 import { accountById, available } from '../store/accounts.ts'
 import type { SpendingCap } from '../store/keys.ts'
@@ -44,12 +44,17 @@ export function serveUsage({ line, store, settle }: UsageParts) {
       const query = readQuery(request, records)
       await settle([])
       const page = await reportRequests(store.db, filterOf(principal, query), query)
-      return { ...page, data: page.data.map(({ account: _, ...record }) => record) }
+      return { ...page, data: page.data.map(withoutAccount) }
     }
     const query = readQuery(request, sums)
     await settle([])
     return reportUsage(store, filterOf(principal, query), query, 'customer')
   })
+}
+
+/** Whose it is, the caller knows. */
+function withoutAccount({ account: _account, ...record }: ShownRequest) {
+  return record
 }
 
 type Asked = { key?: 'self'; model?: string; from?: number; to?: number }

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
 import { silentLog } from '../base/log.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { createAccount } from '../store/accounts.ts'
@@ -54,7 +55,7 @@ async function openRing() {
 const outcome = (asked: Promise<unknown>) =>
   asked.then(
     () => 'ok',
-    (error: { kind?: string }) => error.kind ?? String(error),
+    (error: unknown) => (error instanceof GatewayError ? error.kind : 'something else'),
   )
 
 test('a key is looked up once, however many ask for it at the same time or later', async () => {

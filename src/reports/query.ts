@@ -25,17 +25,25 @@ const limit = z
   .refine((count) => count >= 1 && count <= limitMax, `a whole number from 1 to ${limitMax}`)
 
 /** Exact text, never a pattern. Control characters are in no id and no name, and PostgreSQL refuses some of them. */
-export const exactText = z.string().regex(/^[^\p{Cc}]{1,200}$/u, '1 to 200 characters, none of them a control character')
+export const exactText = z
+  .string()
+  .regex(/^[^\p{Cc}]{1,200}$/u, '1 to 200 characters, none of them a control character')
 
 /** Which page of a list. `after` is the `next` of the page before. */
 export const pageFields = { limit: limit.default(limitDefault), after: exactText.exactOptional() }
 /** Sums are fewer than what they sum. */
 export const sumPageFields = { limit: limit.default(limitMax), after: z.string().max(200).exactOptional() }
 
+export const momentRule = 'unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z'
+
+export function readMoment(text: string): number | undefined {
+  return /^\d{1,11}$/.test(text) ? Number(text) * 1000 : parseMoment(text)
+}
+
 const moment = z.string().transform((text, context) => {
-  const at = /^\d{1,11}$/.test(text) ? Number(text) * 1000 : parseMoment(text)
+  const at = readMoment(text)
   if (at !== undefined) return at
-  context.addIssue('unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z')
+  context.addIssue(momentRule)
   return z.NEVER
 })
 

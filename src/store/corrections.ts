@@ -6,7 +6,7 @@ import { lockChain, platformChain } from './chain.ts'
 import type { Store } from './open.ts'
 import { Entries, postingOf } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
-import { hourMs } from './rollups.ts'
+import { correctUsage, hourMs } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { together } from './together.ts'
 
@@ -86,38 +86,24 @@ async function giveBack(tx: Tx, accountId: string, credit: Nano): Promise<void> 
     .execute()
 }
 
-/** Reports add sums by the hour; they follow what is corrected. A request stands under one vendor there, its own or the last. */
+/** Reports add sums; they follow what is corrected. A request stands under one vendor there, its own or the last. */
 async function addToSums(
   tx: Tx,
   request: RecordedRequest,
   vendor: string,
   change: { readonly cost: Nano; readonly vendorCost: Nano },
 ): Promise<void> {
-  const hour = Math.floor(request.createdAt / hourMs) * hourMs
   const rows = await tx
     .selectFrom('usage_hour')
     .select('vendor')
     .where('account_id', '=', request.accountId)
-    .where('hour', '=', hour)
+    .where('hour', '=', Math.floor(request.createdAt / hourMs) * hourMs)
     .where('key_id', '=', request.keyId)
     .where('model', '=', request.model)
     .where('capability', '=', request.capability)
     .execute()
   const under = rows.find((row) => row.vendor === vendor) ?? rows[0]
-  if (under === undefined) return
-  await tx
-    .updateTable('usage_hour')
-    .set((eb) => ({
-      cost: eb('cost', '+', change.cost),
-      vendor_cost: eb('vendor_cost', '+', change.vendorCost),
-    }))
-    .where('account_id', '=', request.accountId)
-    .where('hour', '=', hour)
-    .where('key_id', '=', request.keyId)
-    .where('model', '=', request.model)
-    .where('capability', '=', request.capability)
-    .where('vendor', '=', under.vendor)
-    .execute()
+  if (under !== undefined) await correctUsage(tx, { ...request, vendor: under.vendor }, change)
 }
 
 /** A call that is on the vendor's bill and nowhere else becomes an attempt without a request; what it costs is our loss. */

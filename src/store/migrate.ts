@@ -3,7 +3,7 @@ import { type Migration, Migrator } from 'kysely/migration'
 import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
-import { requestOrder } from './migrations/0004-request-order.ts'
+import { reports } from './migrations/0004-reports.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
@@ -16,7 +16,7 @@ function migrations(engine: Engine): Record<string, Migration> {
     '0001-ledger': ledger(engine),
     '0002-leases': leases(),
     '0003-chains': chains(),
-    '0004-request-order': requestOrder(),
+    '0004-reports': reports(),
   }
 }
 

@@ -7,32 +7,44 @@ export type Notices = {
 }
 
 const reconnectMs = 1_000
+// A connection whose other side is gone without a word is noticed by the first notice that is not answered.
+const patienceMs = 2_000
 
 export function openNotices(url: string, channel: string, heard: (text: string) => void): Notices {
+  /** The newest connection, from the moment it is tried until it is lost. */
   let client: Client | undefined
+  let isListening = false
   let timer: ReturnType<typeof setTimeout> | undefined
   let isClosed = false
 
   async function connect(): Promise<void> {
-    const next = new Client({ connectionString: url, application_name: 'turnpike-notices', keepAlive: true })
+    const next = new Client({
+      connectionString: url,
+      application_name: 'turnpike-notices',
+      connectionTimeoutMillis: patienceMs,
+      query_timeout: patienceMs,
+      keepAlive: true,
+    })
+    client = next
     next.on('notification', ({ payload }) => heard(payload ?? ''))
     next.on('error', () => lost(next))
     next.on('end', () => lost(next))
     try {
       await next.connect()
       await next.query(`listen ${channel}`)
+      isListening = client === next
       if (isClosed) await next.end()
-      else client = next
     } catch {
       lost(next)
     }
   }
 
   function lost(which: Client): void {
-    if (client !== undefined && client !== which) return
+    if (client !== which) return
     client = undefined
+    isListening = false
+    which.end().catch(() => {})
     if (isClosed) return
-    clearTimeout(timer)
     timer = setTimeout(() => void connect(), reconnectMs)
     timer.unref()
   }
@@ -40,12 +52,19 @@ export function openNotices(url: string, channel: string, heard: (text: string) 
   void connect()
   return {
     async send(text) {
-      await client?.query('select pg_notify($1, $2)', [channel, text])
+      const sender = client
+      if (sender === undefined || !isListening) return
+      try {
+        await sender.query('select pg_notify($1, $2)', [channel, text])
+      } catch (error) {
+        lost(sender)
+        throw error
+      }
     },
     async close() {
       isClosed = true
       clearTimeout(timer)
-      await client?.end().catch(() => {})
+      if (isListening) await client?.end().catch(() => {})
     },
   }
 }

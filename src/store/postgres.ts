@@ -1,5 +1,5 @@
 import { type Dialect, PostgresDialect } from 'kysely'
-import { Pool, type PoolConfig, types } from 'pg'
+import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
 
 // PostgreSQL's own default is 100 connections in all; several nodes and an operator's tools share them.
 const requestConnectionsMax = 20
@@ -13,6 +13,9 @@ const clientGraceMs = 500
 // A node that stalls inside a transaction must not keep the lock on a busy account.
 const idleInTransactionMs = 5_000
 const idleConnectionMs = 30_000
+
+// What pg throws when its own clock runs out; it has no code.
+const readTimeout = 'Query read timeout'
 
 const int8 = 20
 
@@ -49,8 +52,30 @@ export function openPostgres(url: string, purpose: keyof typeof purposes): Diale
   // A lost connection is told to whoever waits on it, and the pool replaces it. Without listeners the same event would
   // also end the process: from the pool while idle, from the client between two statements of a transaction.
   pool.on('error', ignore)
-  pool.on('connect', (client) => client.on('error', ignore))
+  pool.on('connect', (client) => {
+    client.on('error', ignore)
+    endOnTimeout(client)
+  })
   return new PostgresDialect({ pool })
+}
+
+/**
+ * A statement without an answer in time may still be carried out, with a transaction left open behind it: nobody else may
+ * get such a connection. Ending it also spares the wait for a ROLLBACK that a stopped server would not answer either.
+ */
+function endOnTimeout(client: PoolClient): void {
+  const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>
+  const watched = async (...given: unknown[]): Promise<unknown> => {
+    try {
+      return await query(...given)
+    } catch (error) {
+      if (error instanceof Error && error.message === readTimeout)
+        void (client as unknown as Client).end().catch(ignore)
+      throw error
+    }
+  }
+  // Kysely awaits every statement, so the forms with a callback are not needed.
+  client.query = watched as typeof client.query
 }
 
 function ignore(): void {}

@@ -6,7 +6,7 @@ import type { AttemptRecord, RequestRecord } from './requests.ts'
 import type { Tx, UsageHourTable } from './schema.ts'
 import { foldsWrites } from './together.ts'
 
-/** What one request adds to the sums of its hour. */
+/** What one request adds to the sums of its hour and of its day. */
 export type Used = {
   readonly accountId: string
   readonly keyId: string
@@ -59,25 +59,83 @@ export const unitColumns = {
 } as const satisfies { readonly [U in Exclude<Unit, 'request'> | 'reasoning']: keyof UsageHourTable }
 
 export const hourMs = 3_600_000
+export const dayMs = 24 * hourMs
 /** What is counted beside requests and money, by column. */
 export const summedColumns = ['images', 'video_seconds', ...Object.values(unitColumns)] as const
 export type SummedColumn = (typeof summedColumns)[number]
 
+const names: ReadonlySet<string> = new Set(['account_id', 'key_id', 'model', 'capability', 'vendor'])
 const identity = ['hour', 'account_id', 'key_id', 'model', 'capability', 'vendor'] as const
 const summed = ['requests', 'cost', 'vendor_cost', ...summedColumns] as const
 const columns = [...identity, ...summed]
 
-/** Adds requests to the sums of their hours, in the transaction that books them: a report never differs from the books. */
+/**
+ * Adds requests to the sums of their hours and days, in the transaction that books them: a report never differs from the
+ * books. On PostgreSQL by one statement, which does the hours first, as everybody does who changes both.
+ */
 export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
   if (used.length === 0) return
-  const rows = JSON.stringify(sumByHour(used).map((row) => columns.map((column) => text(row[column]))))
-  await tx.executeQuery(CompiledQuery.raw(foldsWrites(tx) ? statements.postgres : statements.sqlite, [rows]))
+  const [hours, days] = [rowsOf(used, hourMs), rowsOf(used, dayMs)]
+  if (foldsWrites(tx)) {
+    await tx.executeQuery(CompiledQuery.raw(statements.folded, [hours, days]))
+    return
+  }
+  await tx.executeQuery(CompiledQuery.raw(statements.hours, [hours]))
+  await tx.executeQuery(CompiledQuery.raw(statements.days, [days]))
 }
 
-function sumByHour(used: readonly Used[]): UsageHourTable[] {
+/** What sums are kept under. */
+export type SumIdentity = {
+  readonly accountId: string
+  readonly keyId: string
+  readonly model: string
+  readonly capability: string
+  readonly vendor: string
+  readonly createdAt: number
+}
+
+/** Money that turns out to be otherwise later; says whether there were sums to change. */
+export async function correctUsage(
+  tx: Tx,
+  of: SumIdentity,
+  change: { readonly cost: Nano; readonly vendorCost: Nano },
+): Promise<boolean> {
+  let found = false
+  for (const [table, spanMs] of [
+    ['usage_hour', hourMs],
+    ['usage_day', dayMs],
+  ] as const) {
+    const row = await tx
+      .updateTable(table)
+      .set((eb) => ({
+        cost: eb('cost', '+', change.cost),
+        vendor_cost: eb('vendor_cost', '+', change.vendorCost),
+      }))
+      .where('account_id', '=', of.accountId)
+      .where('hour', '=', startOf(of.createdAt, spanMs))
+      .where('key_id', '=', of.keyId)
+      .where('model', '=', of.model)
+      .where('capability', '=', of.capability as UsageHourTable['capability'])
+      .where('vendor', '=', of.vendor)
+      .returning('hour')
+      .executeTakeFirst()
+    found ||= row !== undefined
+  }
+  return found
+}
+
+function rowsOf(used: readonly Used[], spanMs: number): string {
+  return JSON.stringify(sumBy(used, spanMs).map((row) => columns.map((column) => text(row[column]))))
+}
+
+function startOf(at: number, spanMs: number): number {
+  return Math.floor(at / spanMs) * spanMs
+}
+
+function sumBy(used: readonly Used[], spanMs: number): UsageHourTable[] {
   const sums = new Map<string, UsageHourTable>()
   for (const one of used) {
-    const hour = Math.floor(one.createdAt / hourMs) * hourMs
+    const hour = startOf(one.createdAt, spanMs)
     const id = `${hour}/${one.accountId}/${one.keyId}/${one.capability}/${one.vendor}/${one.model}`
     const sum = sums.get(id) ?? emptyRow(one, hour)
     sum.requests++
@@ -112,20 +170,27 @@ function emptyRow(one: Used, hour: number): UsageHourTable {
   }
 }
 
-function statementFor(engine: 'postgres' | 'sqlite'): string {
-  const source = engine === 'postgres' ? 'json_array_elements($1::json) as given(value)' : 'json_each(?) as given'
+function insertInto(table: 'usage_hour' | 'usage_day', engine: 'postgres' | 'sqlite', parameter: string): string {
+  const source =
+    engine === 'postgres'
+      ? `json_array_elements(${parameter}::json) as given(value)`
+      : `json_each(${parameter}) as given`
   const number = (at: number) =>
     engine === 'postgres' ? `(given.value ->> ${at})::bigint` : `cast(given.value ->> ${at} as integer)`
-  const isNumber = (column: string) => column === 'hour' || !(identity as readonly string[]).includes(column)
-  const read = columns.map((column, at) => (isNumber(column) ? number(at) : `given.value ->> ${at}`))
-  const adding = summed.map((column) => `${column} = usage_hour.${column} + excluded.${column}`)
+  const read = columns.map((column, at) => (names.has(column) ? `given.value ->> ${at}` : number(at)))
+  const adding = summed.map((column) => `${column} = ${table}.${column} + excluded.${column}`)
   return (
-    `insert into usage_hour (${columns.join(', ')}) select ${read.join(', ')} from ${source} where true ` +
+    `insert into ${table} (${columns.join(', ')}) select ${read.join(', ')} from ${source} where true ` +
     `on conflict (account_id, hour, key_id, model, capability, vendor) do update set ${adding.join(', ')}`
   )
 }
 
-const statements = { postgres: statementFor('postgres'), sqlite: statementFor('sqlite') }
+const statements = {
+  hours: insertInto('usage_hour', 'sqlite', '?'),
+  days: insertInto('usage_day', 'sqlite', '?'),
+  // What stands in WITH and is not read from runs after the rest.
+  folded: `with days as (${insertInto('usage_day', 'postgres', '$2')}) ` + insertInto('usage_hour', 'postgres', '$1'),
+}
 
 /** 64-bit integers travel as text: JSON would round them. */
 function text(value: string | number | bigint): string {

@@ -198,6 +198,8 @@ export type Schema = {
   lease: LeaseTable
   idempotency: IdempotencyTable
   usage_hour: UsageHourTable
+  /** The same of a day; `hour` is its first. */
+  usage_day: UsageHourTable
 }
 
 /** A connection or a transaction: what a query that needs no atomicity of its own takes. */
@@ -223,6 +225,33 @@ type KindOf<C> =
           ? 'boolean'
           : 'text'
 type Kinds = { readonly [T in keyof Schema]: { readonly [C in keyof Schema[T]]: KindOf<Schema[T][C]> } }
+
+const usageKinds = {
+  hour: 'number',
+  account_id: 'text',
+  key_id: 'text',
+  model: 'text',
+  capability: 'text',
+  vendor: 'text',
+  requests: 'number',
+  cost: 'money',
+  vendor_cost: 'money',
+  images: 'number',
+  video_seconds: 'number',
+  input: 'number',
+  cached_input: 'number',
+  cache_write: 'number',
+  cache_write_hour: 'number',
+  image_input: 'number',
+  audio_input: 'number',
+  output: 'number',
+  image_output: 'number',
+  audio_output: 'number',
+  character: 'number',
+  video_token: 'number',
+  web_search: 'number',
+  reasoning: 'number',
+} as const
 
 /** The kind of every column; a wrong or missing one does not compile. */
 export const columnKinds = {
@@ -326,32 +355,8 @@ export const columnKinds = {
     sealed_body: 'text',
     created_at: 'number',
   },
-  usage_hour: {
-    hour: 'number',
-    account_id: 'text',
-    key_id: 'text',
-    model: 'text',
-    capability: 'text',
-    vendor: 'text',
-    requests: 'number',
-    cost: 'money',
-    vendor_cost: 'money',
-    images: 'number',
-    video_seconds: 'number',
-    input: 'number',
-    cached_input: 'number',
-    cache_write: 'number',
-    cache_write_hour: 'number',
-    image_input: 'number',
-    audio_input: 'number',
-    output: 'number',
-    image_output: 'number',
-    audio_output: 'number',
-    character: 'number',
-    video_token: 'number',
-    web_search: 'number',
-    reasoning: 'number',
-  },
+  usage_hour: usageKinds,
+  usage_day: usageKinds,
 } as const satisfies Kinds
 
 /** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */

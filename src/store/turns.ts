@@ -152,10 +152,17 @@ async function turnIn(
           turn.postings.map(({ holdId }) => holdId),
         )
   const spent = await post(tx, node, turn.postings, posted, now)
-  for (const [accountId, change] of changesOf(turn, spent)) await applyChange(tx, node, accountId, change)
+  const changes = changesOf(turn, spent)
+  const takes = new Map(turn.takes.map((take) => [take.accountId, take]))
   const grants = new Map<string, Grant>()
-  // In order of id, as everywhere: two nodes that lock the same accounts must not wait for each other.
-  for (const take of turn.takes.toSorted(byAccount)) grants.set(take.accountId, await lease(tx, node, take))
+  // Each account once, and in order of id, as everywhere: two nodes that lock the same accounts must not wait for each
+  // other, whatever each wants of them.
+  for (const accountId of new Set([...changes.keys(), ...takes.keys()].toSorted())) {
+    const change = changes.get(accountId)
+    const take = takes.get(accountId)
+    if (change !== undefined) await applyChange(tx, node, accountId, change)
+    if (take !== undefined) grants.set(accountId, await lease(tx, node, take))
+  }
   return grants
 }
 
@@ -201,16 +208,15 @@ async function post(
 
 type Change = { spent: bigint; returned: bigint }
 
-function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): [string, Change][] {
+function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): Map<string, Change> {
   const changes = new Map<string, Change>()
   for (const [accountId, amount] of spent) changes.set(accountId, { spent: amount, returned: 0n })
   for (const { accountId, amount } of turn.returns) {
     const change = changes.get(accountId)
     changes.set(accountId, { spent: change?.spent ?? 0n, returned: (change?.returned ?? 0n) + amount })
   }
-  return [...changes]
-    .filter(([, { spent, returned }]) => spent + returned !== 0n)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  for (const [accountId, { spent, returned }] of changes) if (spent + returned === 0n) changes.delete(accountId)
+  return changes
 }
 
 /** What was charged leaves the balance and the lease in one commit; what is returned leaves the lease alone. */
@@ -221,12 +227,13 @@ async function applyChange(tx: Tx, node: string, accountId: string, { spent, ret
     .set((eb) => ({ posted: eb('posted', '-', nano(spent)), held: eb('held', '-', leased) }))
     .where('id', '=', accountId)
     .execute()
-  await tx
+  const { numUpdatedRows } = await tx
     .updateTable('lease')
     .set((eb) => ({ amount: eb('amount', '-', leased) }))
     .where('node', '=', node)
     .where('account_id', '=', accountId)
-    .execute()
+    .executeTakeFirst()
+  if (numUpdatedRows !== 1n) throw new Error(`node ${node} spends of ${accountId} without a lease`)
 }
 
 async function lease(tx: Tx, node: string, take: Take): Promise<Grant> {
@@ -269,8 +276,4 @@ export function grantFor(take: Take, balance: Nano | 'unlimited'): Exclude<Grant
 async function leasesOf(tx: Tx, node: string): Promise<Map<string, Nano>> {
   const rows = await tx.selectFrom('lease').select(['account_id', 'amount']).where('node', '=', node).execute()
   return new Map(rows.map(({ account_id: accountId, amount }) => [accountId, amount]))
-}
-
-function byAccount(a: { accountId: string }, b: { accountId: string }): number {
-  return a.accountId < b.accountId ? -1 : 1
 }

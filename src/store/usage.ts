@@ -4,8 +4,8 @@ import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { sum } from './check.ts'
 import type { Store } from './open.ts'
-import { hourMs, type SummedColumn, summedColumns } from './rollups.ts'
-import type { AttemptTable, Basis, Mode, Queries, RequestTable, Scope } from './schema.ts'
+import { dayMs, hourMs, type SummedColumn, summedColumns } from './rollups.ts'
+import type { AttemptTable, Basis, Mode, Queries, RequestTable, Scope, Tx } from './schema.ts'
 
 export type Filter = {
   readonly scope: Scope
@@ -46,7 +46,9 @@ export type AttemptRow = {
 function requestsOf(db: Queries, filter: Filter) {
   let query = db.selectFrom('request')
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
-  else if (filter.mode !== undefined) query = query.where(accountsOf(filter.mode))
+  else if (filter.mode !== undefined) {
+    query = query.where(isOf(filter.mode, 'request')).where('created_at', '>=', firstDayOf(filter.mode))
+  }
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
   if (filter.model !== undefined) query = query.where('model', '=', filter.model)
   if (filter.from !== undefined) query = query.where('created_at', '>=', filter.from)
@@ -54,8 +56,16 @@ function requestsOf(db: Queries, filter: Filter) {
   return query
 }
 
-function accountsOf(mode: Mode) {
-  return sql<SqlBool>`account_id in (select id from account where mode = ${mode})`
+/** Asked row by row: as a list of accounts, SQLite would go through those one by one and sort all that they have. */
+function isOf(mode: Mode, table: 'request' | 'usage_hour' | 'usage_day') {
+  const owner = sql.ref(`${table}.account_id`)
+  return sql<SqlBool>`exists (select 1 from account where account.id = ${owner} and account.mode = ${mode})`
+}
+
+/** Before its first account a mode had no requests: its newest few are not looked for in years of the other's. */
+function firstDayOf(mode: Mode) {
+  // Nodes' clocks differ by less than a day.
+  return sql<number>`(select min(account.created_at) - ${sql.lit(dayMs)} from account where account.mode = ${mode})`
 }
 
 /** Newest first; `before` is the last row of the page before. Every filter has an index that ends in this order. */
@@ -97,13 +107,13 @@ export async function placeOfRequest(
   return row && { createdAt: row.created_at, id: by.id }
 }
 
-/** What was charged since the start of an hour, for spending caps. Open holds are not in it. */
+/** What was charged since the start of a day, for spending caps. Open holds are not in it. */
 export async function spentSince(
   db: Queries,
   by: { readonly accountId: string; readonly keyId?: string; readonly since: number },
 ): Promise<Nano> {
   let query = db
-    .selectFrom('usage_hour')
+    .selectFrom('usage_day')
     .select((eb) => sum(eb.ref('cost')).as('total'))
     .where('account_id', '=', by.accountId)
     .where('hour', '>=', by.since)
@@ -124,7 +134,6 @@ export type UsageSum = {
   readonly counts: Readonly<Record<SummedColumn, number>>
 }
 
-const dayMs = 24 * hourMs
 const columns = {
   model: 'model',
   key: 'key_id',
@@ -134,8 +143,9 @@ const columns = {
 } as const
 
 /**
- * Sums by group, in the order of the groups, from the sums of each hour alone: ten million requests are some ten thousand
- * rows there. So `from` and `to` are whole hours. `after` is the last group of the page before.
+ * Sums by group, in the order of the groups, from the sums of days and, for the rest of a period that begins or ends
+ * inside one, of hours; never from the requests themselves. `from` and `to` are whole hours. `after` is the last group
+ * of the page before.
  */
 export async function sumUsage(
   store: Store,
@@ -144,20 +154,24 @@ export async function sumUsage(
   page: { readonly limit: number; readonly after?: string | number } = { limit: 1_000 },
 ): Promise<UsageSum[]> {
   return store.snapshot(async (tx) => {
-    const hours = hoursOf(tx, after(filter, by, page.after)).select((eb) => [
-      sum(eb.ref('cost')).as('cost'),
-      sum(eb.ref('vendor_cost')).as('vendor_cost'),
-      count('requests').as('requests'),
-      ...summedColumns.map((column) => count(column).as(column)),
-    ])
-    if (by === 'nothing') return (await hours.execute()).map((row) => toSum(row, null))
+    const within = after(filter, by, page.after)
+    const used = by === 'hour' ? sumsOf(tx, 'usage_hour', within) : daysAndHours(tx, within)
+    const sums = tx
+      .selectFrom(used.as('used'))
+      .select((eb) => [
+        sum(eb.ref('cost')).as('cost'),
+        sum(eb.ref('vendor_cost')).as('vendor_cost'),
+        count('requests').as('requests'),
+        ...summedColumns.map((column) => count(column).as(column)),
+      ])
+    if (by === 'nothing') return (await sums.execute()).map((row) => toSum(row, null))
     if (by === 'hour' || by === 'day') {
       const start = by === 'hour' ? sql<number>`hour` : sql<number>`hour / ${sql.lit(dayMs)} * ${sql.lit(dayMs)}`
-      const rows = await hours.select(start.as('hour')).groupBy(start).orderBy(start).limit(page.limit).execute()
+      const rows = await sums.select(start.as('hour')).groupBy(start).orderBy(start).limit(page.limit).execute()
       return rows.map((row) => toSum(row, row.hour))
     }
     const column = columns[by]
-    let named = hours.select(`${column} as label`).groupBy(column).orderBy(column).limit(page.limit)
+    let named = sums.select(`${column} as label`).groupBy(column).orderBy(column).limit(page.limit)
     if (page.after !== undefined) named = named.where(column, '>', String(page.after))
     return (await named.execute()).map((row) => toSum(row, row.label))
   })
@@ -170,10 +184,32 @@ function after(filter: Filter, by: GroupBy | 'nothing', last: string | number | 
   return { ...filter, from: Math.max(next, filter.from ?? 0) }
 }
 
-function hoursOf(db: Queries, filter: Filter) {
-  let query = db.selectFrom('usage_hour')
+/** The days that are inside the period as a whole, and the hours before and behind them. */
+function daysAndHours(tx: Tx, filter: Filter) {
+  const { from, to } = filter
+  const firstDay = from === undefined ? undefined : Math.ceil(from / dayMs) * dayMs
+  const lastDay = to === undefined ? undefined : Math.floor(to / dayMs) * dayMs
+  if (firstDay !== undefined && lastDay !== undefined && firstDay >= lastDay) return sumsOf(tx, 'usage_hour', filter)
+  const whole = {
+    ...filter,
+    ...(firstDay !== undefined && { from: firstDay }),
+    ...(lastDay !== undefined && { to: lastDay }),
+  }
+  let used = sumsOf(tx, 'usage_day', whole)
+  if (firstDay !== undefined && firstDay !== from) {
+    used = used.unionAll(sumsOf(tx, 'usage_hour', { ...filter, to: firstDay }))
+  }
+  if (lastDay !== undefined && lastDay !== to) {
+    used = used.unionAll(sumsOf(tx, 'usage_hour', { ...filter, from: lastDay }))
+  }
+  return used
+}
+
+function sumsOf(tx: Tx, table: 'usage_hour' | 'usage_day', filter: Filter) {
+  // The two have the same columns: for the compiler, one stands for both.
+  let query = tx.selectFrom(table as 'usage_day').selectAll()
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
-  else if (filter.mode !== undefined) query = query.where(accountsOf(filter.mode))
+  else if (filter.mode !== undefined) query = query.where(isOf(filter.mode, table))
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
   if (filter.model !== undefined) query = query.where('model', '=', filter.model)
   if (filter.from !== undefined) query = query.where('hour', '>=', filter.from)

@@ -85,6 +85,9 @@ describe.each(adapters)('%s', (id, vendor) => {
     })
   })
 
+  const explain = (status: number) =>
+    vendor.explain({ status, retryAfterSeconds: 7, body: '{"error":{"message":"x"}}' }, secrets)
+
   test('its key is in no part of a call but the one header', () => {
     const call = vendor.chat?.start(askFor(false), { ...context, upstreamModel: fixture.upstreamModel })
     expect(`${call?.url}${call?.body}`).not.toContain(secrets.credential)
@@ -139,8 +142,6 @@ describe.each(adapters)('%s', (id, vendor) => {
   })
 
   test('a refused key rests, a refused request does not tire it', () => {
-    const explain = (status: number) =>
-      vendor.explain({ status, retryAfterSeconds: 7, body: '{"error":{"message":"x"}}' }, secrets)
     expect(explain(401).restCredentialSeconds).toBeGreaterThan(0)
     expect(explain(429).restCredentialSeconds).toBe(7)
     expect(explain(400).restCredentialSeconds).toBeUndefined()

@@ -2,7 +2,7 @@ import { GatewayError } from '../../src/base/errors.ts'
 import { nano } from '../../src/base/money.ts'
 import type { LeasedBilling } from '../../src/billing/leased/leased.ts'
 import type { Life } from './life.ts'
-import { isOverloaded, type Machine } from './machine.ts'
+import { isDiskFull, isOverloaded, isSyncFailure, type Machine } from './machine.ts'
 import type { ModelBank } from './model-bank.ts'
 import { endingOf, orderOf, saleOf, sentOf, SimulatedRequest } from './request.ts'
 import { describe, type World } from './world.ts'
@@ -45,7 +45,8 @@ export class Customers {
       await this.#pause(life)
       if (!this.#send(machine, request)) break
     }
-    for (let marks = request.steps.length > 0 ? random.between(0, 3) : 0; marks > 0; marks--) {
+    const isSent = request.steps.some(({ done }) => done)
+    for (let marks = isSent ? random.between(0, 3) : 0; marks > 0; marks--) {
       await this.#pause(life)
       this.#mark(machine, request)
     }
@@ -201,12 +202,4 @@ export class Customers {
     }
     return account.posted - account.held + left
   }
-}
-
-function isDiskFull(thrown: unknown): boolean {
-  return thrown instanceof Error && thrown.name === 'DiskFull'
-}
-
-function isSyncFailure(thrown: unknown): boolean {
-  return thrown instanceof Error && thrown.message.includes('could not sync')
 }

@@ -12,6 +12,10 @@ export class Life {
   isAlive = true
   /** Another process has taken this node over: this one is a zombie, whether it knows or not. */
   isReplaced = false
+  /** It does not reach the bank while its disk is on the way to its successor. */
+  isCutOff = false
+  /** The bank has told it that another has its place. */
+  isRefused = false
   readonly #onDeath: (() => void)[] = []
 
   constructor(name: string) {

@@ -77,9 +77,10 @@ export class Machine {
   /** Another process starts with a copy of the disk, and this one does not know. */
   replace(): void {
     const { life, billing } = this
-    if (billing === undefined) return
+    if (billing === undefined || this.isClosing) return
     this.options.world.tell(`${life.name} is replaced`)
     life.isReplaced = true
+    life.isCutOff = true
     this.#freeze(life, 'kill')
     this.zombies.push({ life, billing })
     this.billing = undefined
@@ -96,11 +97,11 @@ export class Machine {
     try {
       await billing.close()
     } catch (thrown) {
-      if (life.isAlive) this.options.world.fail(`${life.name} did not close: ${describe(thrown)}`)
+      if (life.isAlive && !isSyncFailure(thrown)) {
+        this.options.world.fail(`${life.name} did not close: ${describe(thrown)}`)
+      }
       return
     }
-    if (!life.isAlive) return
-    this.billing = undefined
     life.end()
   }
 
@@ -115,10 +116,12 @@ export class Machine {
         const parts = { node, bank, disk, clock: world.clock, timers, log: silentLog, sync, fatal, segmentBytes }
         const billing = await openLeasedBilling(parts)
         if (life.isAlive && this.life === life) this.billing = billing
+        for (const zombie of this.zombies) zombie.life.isCutOff = false
         return
       } catch (thrown) {
         if (!life.isAlive || thrown instanceof Killed) return
-        if (!(thrown instanceof BankUnavailable) && !isFull(thrown)) {
+        if (isSyncFailure(thrown)) return this.kill('power')
+        if (!(thrown instanceof BankUnavailable) && !isDiskFull(thrown)) {
           return world.fail(`${life.name} could not start: ${describe(thrown)}`)
         }
         await new Promise<void>((resolve) => timers.after(300, resolve))
@@ -133,7 +136,7 @@ export class Machine {
     if (cause instanceof Fenced) {
       if (!life.isReplaced) world.fail(`${life.name} was fenced off by nobody`)
       life.end()
-    } else if (cause instanceof Error && cause.message.includes('could not sync')) {
+    } else if (isSyncFailure(cause)) {
       // The kernel may have dropped the bytes. The end of a process takes a moment, and nobody may be told wrong in it.
       world.after(world.random.between(0, 4), () => {
         if (life === this.life) this.kill('power')
@@ -166,8 +169,12 @@ export class Machine {
   }
 }
 
-function isFull(thrown: unknown): boolean {
+export function isDiskFull(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'DiskFull'
+}
+
+export function isSyncFailure(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.message.includes('could not sync')
 }
 
 /** Whether a refusal says that nothing can be taken at the moment, not that there is no money. */

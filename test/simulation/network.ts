@@ -58,7 +58,7 @@ export class Network {
       world.after(there + (isLate ? patienceMs + random.between(0, 2_000) : 0), () => {
         // An opening that came after its successor's would fence off a process that is well: a restart, and no story.
         if (!life.isAlive && (what === 'open' || random.chance(0.5))) return
-        if (isLost || world.now < this.downUntil) return fail(back)
+        if (isLost || life.isCutOff || world.now < this.downUntil) return fail(back)
         const outcome = attempt(work)
         world.tell(`${life.name}: ${what} lands${'error' in outcome ? ', refused' : ''}`)
         this.committed()
@@ -67,6 +67,7 @@ export class Network {
         if (losesAnswer) return fail(back)
         world.after(back, () => {
           if (!life.isAlive) return
+          life.isRefused ||= 'error' in outcome
           if ('error' in outcome) reject(outcome.error)
           else resolve(outcome.result)
         })

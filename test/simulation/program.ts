@@ -89,8 +89,8 @@ function scheduleTrouble(parts: Parts, endsAt: number): void {
   const often = (most: number, run: () => void) => {
     if (random.chance(0.5)) for (let left = random.between(1, most); left > 0; left--) sometime(run)
   }
-  if (random.chance(0.5)) network.losesCall = network.losesAnswer = 0.1
-  if (random.chance(0.3)) network.isLate = Number(process.env.LATE ?? 0.1)
+  if (random.chance(0.5)) network.losesCall = network.losesAnswer = 0.04
+  if (random.chance(0.3)) network.isLate = 0.05
   if (random.chance(0.2)) network.kills = 0.02
   for (const machine of machines) {
     if (random.chance(0.3)) machine.disk.killInWrite = 0.02
@@ -151,7 +151,10 @@ function calmDown({ world, network, machines, customers }: Parts): void {
 
 function finish({ world, model, machines }: Parts): void {
   for (const machine of machines) {
-    for (const { life } of machine.zombies) life.end()
+    for (const { life } of machine.zombies) {
+      if (life.isAlive && life.isRefused) world.fail(`${life.name} goes on although it was fenced off`)
+      life.end()
+    }
     if (machine.billing === undefined) world.fail(`${machine.options.node} is not up after the calm`)
     void machine.close()
   }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,6 +18,13 @@ export type TestPostgres = {
   stop(): Promise<void>
   /** Of the server itself, for tests that stop or kill it. */
   readonly pid: number
+  /** Stops it in the middle of whatever it does, with every session, as a machine does that hangs; and lets it go on. */
+  freeze(): void
+  thaw(): void
+  /** Ends it, with every session, as a power cut does. */
+  crash(): Promise<void>
+  /** Starts it again where it was, after a crash. */
+  restart(): Promise<void>
 }
 
 export type PostgresOptions = {
@@ -68,27 +75,33 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   }
 
   const port = await freePort()
-  const child = spawn(
-    '/bin/sh',
-    ['-c', keeper, join(bin, 'postgres'), '-D', cluster, ...serverSettings(folder, port, options)],
-    {
-      ...identity,
-      cwd: folder,
-      env: { PATH: process.env['PATH'], LC_ALL: 'C', KEEPER_REMOVES: folder },
-      stdio: ['pipe', 'ignore', 'pipe'],
-    },
-  )
-  child.unref()
-  const log = collectLog(child)
   const url = (database = 'postgres') => `postgres://${user}@127.0.0.1:${port}/${database}`
-  try {
-    await untilAccepting(url(), child, log)
-  } catch (error) {
-    child.stdin?.destroy()
-    throw error
+  const launch = async (removes: string): Promise<Server> => {
+    const child = spawn(
+      '/bin/sh',
+      ['-c', keeper, join(bin, 'postgres'), '-D', cluster, ...serverSettings(folder, port, options)],
+      {
+        ...identity,
+        cwd: folder,
+        env: { PATH: process.env['PATH'], LC_ALL: 'C', KEEPER_REMOVES: removes },
+        stdio: ['pipe', 'ignore', 'pipe'],
+      },
+    )
+    child.unref()
+    const log = collectLog(child)
+    try {
+      await untilAccepting(url(), child, log)
+    } catch (error) {
+      child.stdin?.destroy()
+      throw error
+    }
+    return { child, pid: serverPid(cluster) }
   }
-  return control({ url, child, pid: serverPid(cluster) })
+  // The first keeper stays to the end, since the folder goes with it.
+  return control(url, [await launch(folder)], () => launch(''))
 }
+
+type Server = { readonly child: ChildProcess; readonly pid: number }
 
 function serverSettings(folder: string, port: number, options: PostgresOptions): string[] {
   const settings = {
@@ -106,8 +119,11 @@ function serverSettings(folder: string, port: number, options: PostgresOptions):
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-function control(server: { url: TestPostgres['url']; child: ChildProcess; pid: number }): TestPostgres {
-  const { url, child, pid } = server
+function control(url: TestPostgres['url'], servers: Server[], again: () => Promise<Server>): TestPostgres {
+  const pidNow = () => servers.at(-1)?.pid ?? 0
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of [pidNow(), ...childrenOf(pidNow())]) process.kill(pid, name)
+  }
   let databases = 0
   let templateMade: Promise<void> | undefined
   // One clone at a time: PostgreSQL refuses to copy a template while another session is in it.
@@ -131,7 +147,19 @@ function control(server: { url: TestPostgres['url']; child: ChildProcess; pid: n
 
   return {
     url,
-    pid,
+    get pid() {
+      return pidNow()
+    },
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+    async crash() {
+      const all = [pidNow(), ...childrenOf(pidNow())]
+      signal('SIGKILL')
+      while (all.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 5))
+    },
+    async restart() {
+      servers.push(await again())
+    },
     emptyDatabase: () => create('template0'),
     async freshDatabase() {
       templateMade ??= makeTemplate()
@@ -143,10 +171,12 @@ function control(server: { url: TestPostgres['url']; child: ChildProcess; pid: n
       await oneByOne(() => administer(url(), `drop database if exists ${name} with (force)`))
     },
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const gone = new Promise((resolve) => child.once('exit', resolve))
-      child.stdin?.destroy()
-      await gone
+      for (const { child } of servers.splice(0).toReversed()) {
+        if (child.exitCode !== null || child.signalCode !== null) continue
+        const gone = new Promise((resolve) => child.once('exit', resolve))
+        child.stdin?.destroy()
+        await gone
+      }
     },
   }
 }
@@ -175,7 +205,7 @@ function copyBinaries(binaries: string, folder: string): string {
   return join(copy, 'bin')
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -210,6 +240,30 @@ async function untilAccepting(url: string, child: ChildProcess, log: () => strin
 function serverPid(cluster: string): number {
   const [pid = ''] = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')
   return Number(pid)
+}
+
+/** The sessions and workers of a server. */
+function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((candidate) => statOf(candidate)?.parent === pid)
+}
+
+function isAlive(pid: number): boolean {
+  const stat = statOf(pid)
+  return stat !== undefined && stat.state !== 'Z'
+}
+
+/** The name of a process stands in brackets and may contain anything; what follows it does not. */
+function statOf(pid: number): { state: string; parent: number } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { state, parent: Number(parent) }
+  } catch {
+    return undefined
+  }
 }
 
 const sharedKey = Symbol.for('turnpike.test.postgres')

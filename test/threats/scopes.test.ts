@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { makeAdminRoutes, type AdminParts } from '../../src/admin/routes.ts'
 import { makeRoutes, type RouteParts } from '../../src/http/routes.ts'
 import { dumpAll } from '../support/dump.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -84,6 +85,39 @@ describe('every route asks who is calling, and whether they may', () => {
 })
 
 const names = (response: Response) => [...response.headers.keys()].toSorted()
+
+describe('the operator’s port', () => {
+  const routes = makeAdminRoutes({} as unknown as AdminParts)
+
+  test('has one open path, and that says nothing', () => {
+    expect(routes.filter(({ auth }) => auth === 'open').map(nameOf)).toEqual(['GET /healthz'])
+  })
+
+  test.each(routes.filter(({ auth }) => auth !== 'open').map((route) => [nameOf(route), route] as const))(
+    '%s is for operators alone',
+    async (_name, { method, path }) => {
+      const call = (headers: Record<string, string>) =>
+        fetch(gateway.adminUrl + path.replace('{id}', other.id), {
+          method,
+          headers: { 'content-type': 'application/json', ...headers },
+          ...(method !== 'GET' && { body: '{}' }),
+        })
+      for (const headers of [{}, bearer(other.key), bearer('adm-nobody')]) {
+        const answer = await refusedForFree(gateway, () => call(headers))
+        expect(answer.status).toBe(401)
+        expect(await answer.text()).not.toContain(other.id)
+      }
+    },
+  )
+
+  test('is another port: what it has is not on the public one, nor the reverse', async () => {
+    for (const { method, path } of routes) {
+      if (path === '/healthz') continue
+      expect((await fetch(gateway.url + path, { method, headers: bearer(other.key) })).status).toBe(404)
+    }
+    expect((await fetch(`${gateway.adminUrl}/v1/models`, { headers: bearer(other.key) })).status).toBe(404)
+  })
+})
 
 describe('a model outside of the key’s scope', () => {
   test('cannot be told from one that does not exist', async () => {

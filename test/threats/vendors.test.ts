@@ -390,7 +390,7 @@ describe('bytes however they come', () => {
   })
 })
 
-const leaks = (host: string) => `Incorrect API key ${vendorKey} for ${host}, see https://${host}/keys`
+const leaks = (host: string) => `Bad argument for ${vendorKey} at ${host}, see https://${host}/keys`
 
 const leaky = (host: string) =>
   JSON.stringify({ error: { message: leaks(host), type: 'invalid_request_error', param: null, code: 'x' } })
@@ -460,7 +460,7 @@ describe('what a vendor must not pass through us', () => {
     const { host } = new URL(vendor.baseUrl)
     for (const response of [await whole(gateway), await streamed(gateway)]) {
       const text = await response.text()
-      expect(text).toContain('Incorrect API key [redacted]')
+      expect(text).toContain('Bad argument for [redacted] at [redacted]')
       expect(text).not.toContain(vendorKey)
       expect(text).not.toContain(host)
     }

@@ -1,6 +1,6 @@
-import { closeSync, fdatasync, fsyncSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
-import { mkdirSync, existsSync, fstatSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, fdatasync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 /** The journal's files as a seam: tests put one in its place that crashes, fills up and forgets what was not synced. */
 export type Disk = {
@@ -51,7 +51,9 @@ export function openDisk(folder: string): Disk {
 
 function openSegment(path: string): SegmentFile {
   // Without O_TRUNC: the file may be recycled, and its older generation is harmless behind the newer one's end.
-  const fd = openSync(path, existsSync(path) ? 'r+' : 'wx+', 0o600)
+  const isNew = !existsSync(path)
+  const fd = openSync(path, isNew ? 'wx+' : 'r+', 0o600)
+  if (isNew) syncFolder(dirname(path))
   return {
     write(bytes, position) {
       let written = 0
@@ -74,16 +76,33 @@ function setAside(path: string): boolean {
   const fd = openSync(path, 'a', 0o600)
   try {
     const zeros = Buffer.alloc(1024 * 1024)
-    for (let size = fstatSync(fd).size; size < reserveBytes; size += zeros.length) writeSync(fd, zeros)
-    fsyncSync(fd)
+    const { size } = fstatSync(fd)
+    if (size < reserveBytes) {
+      // Asked first: to write all that is left and take it back, every second, would starve whoever else is on this disk.
+      const { bavail, bsize } = statfsSync(path)
+      if (bavail * bsize < reserveBytes - size) return drop(path)
+      for (let written = size; written < reserveBytes; written += zeros.length) writeSync(fd, zeros)
+      fsyncSync(fd)
+    }
     return true
   } catch (thrown) {
     if (!isFull(thrown)) throw thrown
-    unlinkSync(path)
-    return false
+    return drop(path)
   } finally {
     closeSync(fd)
   }
+}
+
+function drop(path: string): false {
+  unlinkSync(path)
+  return false
+}
+
+/** Until then a power cut may leave a new file without its name. */
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r')
+  fsyncSync(fd)
+  closeSync(fd)
 }
 
 function isFull(thrown: unknown): boolean {

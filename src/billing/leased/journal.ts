@@ -30,6 +30,8 @@ export class Journal {
   readonly #options: JournalOptions
   readonly #writer = new FrameWriter()
   readonly #segmentBytes: number
+  /** The segment that was recovered. */
+  readonly #inherited: string | undefined
   #file: SegmentFile | undefined
   #name: (typeof names)[number] = names[1]
   #generation: number
@@ -51,6 +53,7 @@ export class Journal {
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault
     this.#generation = last.generation
     this.#seq = last.seq
+    this.#inherited = last.name
     this.#name = last.name === names[0] ? names[0] : names[1]
   }
 
@@ -92,6 +95,19 @@ export class Journal {
    */
   get wantsRotation(): boolean {
     return this.#durableBytes > 0 && this.#position > Math.max(this.#segmentBytes, this.#startBytes * 2)
+  }
+
+  /**
+   * The first segment of this process. What the last one left may be in the kernel's hands alone, and the file that is
+   * about to be written over is all that a power cut would leave: so it is made durable first.
+   */
+  async begin(unfinished: Iterable<JournalRecord>): Promise<'written' | 'full'> {
+    if (this.#inherited !== undefined) {
+      const file = this.#options.disk.open(this.#inherited)
+      await file.sync()
+      file.close()
+    }
+    return this.rotate(unfinished)
   }
 
   /** Starts a segment with what is unfinished. Only when all of that is written does the older one lose its meaning. */

@@ -71,7 +71,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   let isFull = false
   if (!disk.reserve()) noticeFull()
 
-  if (journal.rotate(owed.map(endRecord)) === 'full') noticeFull()
+  if ((await journal.begin(owed.map(endRecord))) === 'full') noticeFull()
   try {
     await teller.open(owed)
   } catch (error) {

@@ -19,6 +19,7 @@ export async function startWorkerBank(file: string): Promise<Bank> {
   const worker = new Worker(new URL('./bank-worker.ts', import.meta.url).href)
   const pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
+  let failure: Error | undefined
 
   worker.addEventListener('message', ({ data: reply }: MessageEvent<BankReply>) => {
     const call = pending.get(reply.id)
@@ -27,11 +28,14 @@ export async function startWorkerBank(file: string): Promise<Bank> {
     else call?.reject(revive(reply.name, reply.message))
   })
   worker.addEventListener('error', (event) => {
-    for (const { reject } of pending.values()) reject(new Error(`the bank's thread failed: ${event.message}`))
+    failure = new Error(`the bank's thread failed: ${event.message}`)
+    for (const { reject } of pending.values()) reject(failure)
     pending.clear()
   })
 
   function ask<T>(asked: Asked): Promise<T> {
+    // A thread that has failed answers nobody.
+    if (failure !== undefined) return Promise.reject(failure)
     return new Promise<unknown>((resolve, reject) => {
       const id = ++calls
       pending.set(id, { resolve, reject })
@@ -39,14 +43,19 @@ export async function startWorkerBank(file: string): Promise<Bank> {
     }) as Promise<T>
   }
 
-  await ask({ method: 'start', file })
+  try {
+    await ask({ method: 'start', file })
+  } catch (error) {
+    worker.terminate()
+    throw error
+  }
   return {
     open: (node, holdIds) =>
       ask<Standing & { epoch: number; posted: ReadonlySet<string> }>({ method: 'open', node, holdIds }),
     turn: (identity, turn) => ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn }),
     standing: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
     async close() {
-      await ask({ method: 'close' })
+      if (failure === undefined) await ask({ method: 'close' })
       worker.terminate()
     },
   }

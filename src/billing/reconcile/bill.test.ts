@@ -60,8 +60,11 @@ describe("a vendor's export", () => {
   })
 })
 
+function line(ref: string | null, cost: bigint) {
+  return { ref, cost: nano(cost) }
+}
+
 test('a call that is billed twice is owed twice, and told', () => {
-  const line = (ref: string | null, cost: bigint) => ({ ref, cost: nano(cost) })
   const { lines, nameless, repeated } = byRef([line('a', 1n), line('b', 2n), line('a', 3n), line(null, 4n)])
   expect(lines.get('a')?.cost).toBe(nano(4n))
   expect(nameless).toEqual([line(null, 4n)])

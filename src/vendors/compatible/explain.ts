@@ -25,7 +25,13 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const { error, message: said } = readRefusal(response.body)
   const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
 
-  if (status === 401 || status === 402 || status === 403 || outOfCredit.test(code) || refusedKey.test(said)) {
+  if (
+    status === 401 ||
+    status === 402 ||
+    status === 403 ||
+    outOfCredit.test(code) ||
+    (status === 400 && refusedKey.test(said))
+  ) {
     return {
       error: new GatewayError('upstream-failed', failed),
       retryable: true,

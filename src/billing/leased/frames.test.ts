@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { Random } from '../../../test/simulation/random.ts'
+import { FrameWriter, headerBytes, readFrames } from './frames.ts'
+
+/** A segment of records, each made when all before it was durable, or none of it. */
+function segment(payloads: readonly string[], options: { generation?: number; synced?: boolean; from?: number } = {}) {
+  const { generation = 1, synced = true, from = 1 } = options
+  const parts: Uint8Array[] = []
+  let position = 0
+  for (const [at, payload] of payloads.entries()) {
+    const writer = new FrameWriter()
+    writer.add(generation, from + at, synced ? position : 0, payload)
+    parts.push(writer.bytes)
+    position += writer.bytes.length
+  }
+  return Buffer.concat(parts)
+}
+
+const payloads = Array.from({ length: 12 }, (_, at) => JSON.stringify({ type: 'MARK', id: `hold_${at}`, price: `${at}` }))
+const read = (bytes: Uint8Array) => readFrames(bytes).frames.map(({ payload }) => payload)
+
+test('what was written is read', () => {
+  const found = readFrames(segment(['{"a":"ü€😀"}', '', '{}'], { generation: 7, from: 40 }))
+  expect(found.frames).toEqual([
+    { seq: 40, payload: '{"a":"ü€😀"}' },
+    { seq: 41, payload: '' },
+    { seq: 42, payload: '{}' },
+  ])
+  expect(found).toMatchObject({ generation: 7, newest: { generation: 7, seq: 42 }, damage: undefined })
+})
+
+test('many records through one buffer, longer than it was made for', () => {
+  const long = 'é'.repeat(200_000)
+  const writer = new FrameWriter()
+  writer.add(1, 1, 0, 'first')
+  writer.add(1, 2, 0, long)
+  expect(read(writer.bytes)).toEqual(['first', long])
+  writer.clear()
+  expect(writer.pending).toBe(false)
+})
+
+test('a file cut off at any byte of its last three records keeps the whole ones, and is not damaged', () => {
+  const whole = segment(payloads)
+  const ends = payloads.map((_, at) => segment(payloads.slice(0, at + 1)).length)
+  for (let length = ends[8] ?? 0; length <= whole.length; length++) {
+    const found = readFrames(whole.subarray(0, length))
+    expect(found.frames.length).toBe(ends.filter((end) => end <= length).length)
+    expect(found.damage).toBeUndefined()
+  }
+})
+
+describe('one bit in a thousand places', () => {
+  const random = new Random(2)
+  const flips = Array.from({ length: 1_000 }, () => random.between(0, segment(payloads).length * 8 - 1))
+  const flipped = (bytes: Buffer, bit: number) => {
+    const byte = Math.floor(bit / 8)
+    bytes[byte] = (bytes[byte] ?? 0) ^ (1 << (bit % 8))
+    return bytes
+  }
+
+  test('never changes what a record says, and is seen wherever a record behind it vouches for the place', () => {
+    const lastStart = segment(payloads.slice(0, -1)).length
+    for (const bit of flips) {
+      const found = readFrames(flipped(segment(payloads), bit))
+      expect(payloads.slice(0, found.frames.length)).toEqual(found.frames.map(({ payload }) => payload))
+      expect(found.frames.length).toBeLessThan(payloads.length)
+      if (bit / 8 < lastStart) expect(found.damage).toBeDefined()
+    }
+  })
+
+  test('in what was never synced is the tail of a crash', () => {
+    for (const bit of flips) {
+      const found = readFrames(flipped(segment(payloads, { synced: false }), bit))
+      expect(payloads.slice(0, found.frames.length)).toEqual(found.frames.map(({ payload }) => payload))
+      expect(found.damage).toBeUndefined()
+    }
+  })
+})
+
+describe('a recycled file', () => {
+  const old = segment(payloads, { generation: 4 })
+
+  test('ends where its newest generation ends', () => {
+    const fresh = segment(payloads.slice(0, 3), { generation: 6, from: 100 })
+    const found = readFrames(Buffer.concat([fresh, old.subarray(fresh.length)]))
+    expect(found.frames.map(({ seq }) => seq)).toEqual([100, 101, 102])
+    expect(found).toMatchObject({ generation: 6, newest: { generation: 6, seq: 102 }, damage: undefined })
+  })
+
+  test('even where an older record begins exactly there', () => {
+    const fresh = segment(payloads.slice(0, 3), { generation: 6, from: 100 })
+    expect(readFrames(Buffer.concat([fresh, segment(payloads, { generation: 4 })])).frames.length).toBe(3)
+  })
+
+  test('whose new start is torn speaks of the older generation alone', () => {
+    const start = segment(payloads.slice(3, 6), { generation: 6, from: 100 })
+    // Up to there both are the same bytes.
+    const firstDifference = 9
+    for (let cut = firstDifference; cut < headerBytes + 20; cut++) {
+      const found = readFrames(Buffer.concat([start.subarray(0, cut), old.subarray(cut)]))
+      expect(found.frames).toEqual([])
+      expect(found.damage).toEqual({ generation: 4, offset: 0 })
+    }
+  })
+
+  test('whose new start never got to the drive, though what follows it did', () => {
+    const start = segment(payloads, { generation: 6, from: 100, synced: false })
+    const torn = Buffer.concat([old.subarray(0, 200), start.subarray(200)])
+    expect(readFrames(torn)).toMatchObject({ generation: 4, damage: undefined, newest: { generation: 6 } })
+    const vouched = Buffer.concat([torn, segment(['{}'], { generation: 6, from: 200 })])
+    const last = new FrameWriter()
+    last.add(6, 300, 500, '{}')
+    expect(readFrames(Buffer.concat([vouched, last.bytes])).damage).toEqual({ generation: 6, offset: 0 })
+  })
+})
+
+test('an empty file, and one with nothing of ours in it', () => {
+  for (const bytes of [new Uint8Array(), new Uint8Array(5_000), Buffer.from('1JPT'.repeat(200))]) {
+    expect(readFrames(bytes)).toMatchObject({ generation: 0, frames: [], damage: undefined })
+  }
+})

@@ -1,0 +1,253 @@
+import { describe, expect, test } from 'bun:test'
+import { memoryDisk, type MemoryDisk } from '../../../test/support/memory-disk.ts'
+import { orderOf, sentOf } from '../../../test/simulation/request.ts'
+import { World } from '../../../test/simulation/world.ts'
+import { nano } from '../../base/money.ts'
+import { DiskFull } from './disk.ts'
+import { JournalCorrupt } from './frames.ts'
+import { Journal, recoverJournal, type SyncMode } from './journal.ts'
+import type { JournalRecord } from './records.ts'
+
+const hold = (id: string): JournalRecord => ({ type: 'HOLD', id, order: orderOf(`req_${id}`, 'acc_a', 100n) })
+const send = (id: string): JournalRecord => ({ type: 'SEND', id, attempt: sentOf(`att_${id}`) })
+const mark = (id: string, price: bigint): JournalRecord => ({
+  type: 'MARK',
+  id,
+  progress: { usage: { input: 1, output: 2 }, price: nano(price), vendorCost: nano(price / 2n) },
+})
+
+function open(disk: MemoryDisk, options: { sync?: SyncMode; segmentBytes?: number } = {}) {
+  const world = new World(1)
+  const fatal: unknown[] = []
+  const { sync = 'interval', segmentBytes } = options
+  const { last } = recoverJournal(disk)
+  const parts = { disk, timers: world, sync, fatal: (error: unknown) => void fatal.push(error) }
+  const journal = new Journal({ ...parts, ...(segmentBytes !== undefined && { segmentBytes }) }, last)
+  return { journal, world, fatal }
+}
+
+/** Everything that is on the disk of a process that is killed now. */
+const recovered = (disk: MemoryDisk) => recoverJournal(memoryDisk(disk.files)).records.filter(isNotOpen)
+const isNotOpen = ({ type }: JournalRecord) => type !== 'OPEN'
+
+describe('rotation', () => {
+  test('thousands of records with holds open all the time: nothing unfinished is lost, and the files stay small', async () => {
+    const disk = memoryDisk()
+    const { journal, world } = open(disk, { segmentBytes: 4_000 })
+    const ids = ['a', 'b', 'c', 'd', 'e']
+    const marks = new Map<string, bigint>()
+    const unfinished = () => [
+      ...ids.flatMap((id) => [hold(id), send(id)]),
+      ...[...marks].map(([id, price]) => mark(id, price)),
+    ]
+    await journal.begin(unfinished())
+    for (let at = 0; at < 5_000; at++) {
+      const id = ids[at % ids.length] ?? ''
+      marks.set(id, BigInt(at))
+      journal.append(mark(id, BigInt(at)))
+      journal.write()
+      if (journal.wantsRotation) journal.rotate(unfinished())
+      world.run(world.now + 1)
+      await Promise.resolve()
+      if (at % 97 !== 0) continue
+      const last = new Map<string, bigint>()
+      for (const record of recovered(disk)) if (record.type === 'MARK') last.set(record.id, record.progress.price)
+      expect(last).toEqual(marks)
+    }
+    expect(recoverJournal(disk).last.generation).toBeGreaterThan(100)
+    for (const bytes of disk.files.values()) expect(bytes.length).toBeLessThan(20_000)
+  })
+
+  test('a kill at any byte of a new start leaves what the segment before it says', async () => {
+    const disk = memoryDisk()
+    const { journal } = open(disk)
+    await journal.begin([hold('a')])
+    journal.rotate([hold('a'), send('a')])
+    journal.append(mark('a', 5n))
+    journal.write()
+    const before = new Map(disk.files)
+    journal.rotate([hold('a'), send('a'), mark('a', 5n)])
+    const start = disk.files.get('segment-a') ?? new Uint8Array()
+    const old = before.get('segment-a') ?? new Uint8Array()
+    const expected = recovered(disk)
+    for (let written = 0; written <= start.length; written++) {
+      const torn = Buffer.concat([start.subarray(0, written), old.subarray(written)])
+      const { records, last } = recoverJournal(memoryDisk([...before, ['segment-a', torn]]))
+      expect(records.filter(isNotOpen)).toEqual(expected)
+      // The generation of what is torn is never used again, unless not even its first record is there.
+      expect(last.generation).toBeGreaterThanOrEqual(2)
+    }
+  })
+
+  test('the file that would be written over is kept until the start of the new one is durable', async () => {
+    const disk = memoryDisk()
+    const { journal, world } = open(disk, { segmentBytes: 10 })
+    await journal.begin([])
+    journal.append(hold('a'))
+    journal.write()
+    expect(journal.wantsRotation).toBe(false)
+    world.run(20)
+    await Promise.resolve()
+    expect(journal.wantsRotation).toBe(true)
+  })
+
+  test('what the last process left is made durable before the other file is written over', async () => {
+    const disk = memoryDisk()
+    const first = open(disk)
+    await first.journal.begin([hold('a')])
+    const second = open(disk)
+    disk.synced.length = 0
+    await second.journal.begin([hold('a')])
+    expect(disk.synced).toEqual(['segment-a'])
+    expect(recoverJournal(disk).last).toMatchObject({ name: 'segment-b', generation: 2 })
+  })
+})
+
+describe('damage', () => {
+  async function twoSynced(): Promise<MemoryDisk> {
+    const disk = memoryDisk()
+    const { journal } = open(disk)
+    await journal.begin([hold('a')])
+    for (const price of [1n, 2n, 3n]) {
+      journal.append(mark('a', price))
+      journal.write()
+      await journal.durable()
+    }
+    return disk
+  }
+
+  test('in the middle stops the node, and says where', async () => {
+    const disk = await twoSynced()
+    const bytes = disk.files.get('segment-a') ?? new Uint8Array()
+    for (const at of [0, 40, bytes.length >> 1]) {
+      const copy = new Uint8Array(bytes)
+      copy[at] = (copy[at] ?? 0) ^ 4
+      expect(() => recoverJournal(memoryDisk([['segment-a', copy]]))).toThrow(JournalCorrupt)
+    }
+  })
+
+  test('in a segment that a newer one has replaced is none', async () => {
+    const disk = await twoSynced()
+    const { journal } = open(disk)
+    await journal.begin([hold('b')])
+    const bytes = disk.files.get('segment-a') ?? new Uint8Array()
+    bytes[40] = (bytes[40] ?? 0) ^ 4
+    expect(recovered(disk)).toEqual([hold('b')])
+  })
+})
+
+describe('durability', () => {
+  test('with `always`, who waits is told when its own bytes are durable, however much others write', async () => {
+    const disk = memoryDisk()
+    const { journal } = open(disk, { sync: 'always' })
+    await journal.begin([])
+    disk.onSync = async () => {
+      journal.append(mark('other', 1n))
+      journal.write()
+      await Promise.resolve()
+    }
+    journal.append(mark('mine', 1n))
+    journal.write()
+    await journal.recorded()
+    expect(disk.synced.length).toBeLessThan(4)
+  })
+
+  test('with `always`, what nobody waits for is durable as soon as with `interval`', async () => {
+    const disk = memoryDisk()
+    const { journal, world } = open(disk, { sync: 'always' })
+    await journal.begin([])
+    world.run(6)
+    expect(disk.synced).toEqual(['segment-a'])
+  })
+
+  test('a failed sync is final: told once, waited for in vain, and never tried again', async () => {
+    const disk = memoryDisk()
+    const { journal, fatal } = open(disk, { sync: 'always' })
+    await journal.begin([])
+    disk.onSync = () => Promise.reject(new Error('EIO'))
+    journal.append(mark('a', 1n))
+    journal.write()
+    await expect(journal.recorded()).rejects.toThrow('EIO')
+    await expect(journal.durable()).rejects.toThrow('EIO')
+    journal.append(mark('a', 2n))
+    expect(() => journal.write()).toThrow('EIO')
+    await expect(journal.close()).rejects.toThrow('EIO')
+    expect(disk.synced.length).toBe(1)
+    expect(fatal.length).toBe(1)
+  })
+
+  test('closing waits for what was written while a sync was under way, and nothing is written after it', async () => {
+    const disk = memoryDisk()
+    const { journal, world } = open(disk, { sync: 'always' })
+    await journal.begin([])
+    let release = () => {}
+    disk.onSync = () => new Promise((resolve) => (release = resolve))
+    world.run(6)
+    journal.append(mark('a', 1n))
+    journal.write()
+    const waiting = journal.recorded()
+    const closing = journal.close()
+    release()
+    await Promise.resolve().then(() => Promise.resolve())
+    disk.onSync = () => Promise.resolve()
+    release()
+    for (let turns = 0; turns < 20; turns++) await Promise.resolve()
+    release()
+    await Promise.all([waiting, closing])
+    expect(disk.synced.length).toBe(2)
+    journal.append(mark('a', 2n))
+    expect(() => journal.write()).toThrow('closed')
+  })
+})
+
+describe('a full disk', () => {
+  test('gives up its reserve for what must be written, and says so', async () => {
+    const disk = memoryDisk()
+    disk.roomBytes = 12_000
+    expect(disk.reserve()).toBe(true)
+    const { journal } = open(disk)
+    expect(await journal.begin([])).toBe('written')
+    disk.roomBytes = 10
+    journal.append(hold('a'))
+    expect(journal.write()).toBe('full')
+    expect(recovered(disk)).toEqual([hold('a')])
+  })
+
+  test('also says so when it was a new segment that needed it', async () => {
+    const disk = memoryDisk()
+    disk.roomBytes = 12_000
+    disk.reserve()
+    const { journal } = open(disk)
+    await journal.begin([])
+    disk.roomBytes = 10
+    expect(journal.rotate([hold('a')])).toBe('full')
+  })
+
+  test('without a reserve loses nothing that was said: it is written once there is room', async () => {
+    const disk = memoryDisk()
+    const { journal } = open(disk)
+    await journal.begin([])
+    disk.roomBytes = 10
+    journal.append(hold('a'))
+    expect(() => journal.write()).toThrow(DiskFull)
+    journal.append(send('a'))
+    expect(() => journal.write()).toThrow(DiskFull)
+    expect(recovered(disk)).toEqual([])
+    disk.roomBytes = 5_000
+    expect(journal.write()).toBe('written')
+    expect(recovered(disk)).toEqual([hold('a'), send('a')])
+  })
+
+  test('in the middle of a rotation the older segment still holds, and the new one is finished later', async () => {
+    const disk = memoryDisk()
+    const { journal } = open(disk)
+    await journal.begin([hold('a')])
+    disk.roomBytes = 10
+    expect(() => journal.rotate([hold('a'), send('a')])).toThrow(DiskFull)
+    expect(recovered(disk)).toEqual([hold('a')])
+    disk.roomBytes = 5_000
+    journal.append(mark('a', 9n))
+    journal.write()
+    expect(recovered(disk)).toEqual([hold('a'), send('a'), mark('a', 9n)])
+  })
+})

@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'bun:test'
+import { SimulatedDisk } from '../../../test/simulation/disk.ts'
+import { Machine, type MachineOptions } from '../../../test/simulation/machine.ts'
+import { ModelBank } from '../../../test/simulation/model-bank.ts'
+import { Network } from '../../../test/simulation/network.ts'
+import { endingOf, orderOf, saleOf, sentOf } from '../../../test/simulation/request.ts'
+import { World } from '../../../test/simulation/world.ts'
+import { GatewayError } from '../../base/errors.ts'
+import type { Hold, Taken } from '../funds.ts'
+import type { LeasedBilling } from './leased.ts'
+
+/** One node or several on a bank, all of it in a world that stands still until it is told to go on. */
+function town(options: { nodes?: number; balance?: bigint; disk?: Partial<MachineOptions> } = {}) {
+  const world = new World(1)
+  const model = new ModelBank()
+  const network = new Network(world, model)
+  network.latencyMsMax = 0
+  network.committed = () => expect(model.breaches).toEqual([])
+  model.addAccount('acc_a', options.balance ?? 1_000n, false)
+  const nodes = options.nodes ?? 1
+  const machines = Array.from({ length: nodes }, (_, at) => {
+    const disk = new SimulatedDisk(world, { capacityBytes: 100_000, reserveBytes: 30_000, syncMsMax: 0 })
+    const parts = { world, network, node: `node_${at}`, shared: nodes > 1, sync: 'interval', syncMsMax: 0 } as const
+    return new Machine({ ...parts, segmentBytes: 10_000, ...options.disk }, disk)
+  })
+  const start = () => {
+    for (const machine of machines) machine.start()
+    pass(100)
+  }
+  const pass = (ms: number) => {
+    world.run(world.now + ms)
+    expect(world.failures).toEqual([])
+  }
+  return { world, model, network, machines, start, pass }
+}
+
+/** What has become of a promise by now. */
+function watch<T>(promise: Promise<T>): { value?: T; error?: unknown } {
+  const seen: { value?: T; error?: unknown } = {}
+  promise.then(
+    (value) => (seen.value = value),
+    (error: unknown) => (seen.error = error),
+  )
+  return seen
+}
+
+function up(machine: Machine | undefined): LeasedBilling {
+  if (machine?.billing === undefined) throw new Error('the node is not up')
+  return machine.billing
+}
+
+function held(seen: { value?: Taken }): Hold {
+  if (seen.value?.kind !== 'hold') throw new Error(`not held: ${seen.value?.kind}`)
+  return seen.value.hold
+}
+
+const overloaded = expect.objectContaining({ kind: 'overloaded' })
+
+test('a hold, and its end, without the bank in between', () => {
+  const { model, machines, start, pass } = town()
+  start()
+  const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(5)
+  const hold = held(taken)
+  hold.sending(sentOf('att_1'))
+  const settled = watch(hold.settle(saleOf(7n, ['att_1'])))
+  // A second one finds what the first left of the lease: no time passes.
+  const second = watch(up(machines[0]).take(orderOf('req_2', 'acc_a', 10n)))
+  pass(0)
+  expect(settled.value as bigint).toBe(7n)
+  const released = watch(held(second).release(endingOf([], 0n)))
+  pass(3_500)
+  expect(released).toEqual({ value: undefined })
+  expect(model.accounts.get('acc_a')).toMatchObject({ posted: 993n, held: 0n })
+  expect([...model.costs]).toEqual([
+    ['req_1', 7n],
+    ['req_2', 0n],
+  ])
+})
+
+test('a second ending changes nothing', () => {
+  const { model, machines, start, pass } = town()
+  start()
+  const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(5)
+  const hold = held(taken)
+  hold.sending(sentOf('att_1'))
+  const endings = [
+    watch(hold.settle(saleOf(7n, ['att_1']))),
+    watch(hold.settle(saleOf(9n, ['att_1']))),
+    watch(hold.release(endingOf([], 0n))),
+  ]
+  pass(3_500)
+  expect(endings[0]?.value).toBeDefined()
+  expect(endings[1]?.error).toBeInstanceOf(GatewayError)
+  expect(model.accounts.get('acc_a')).toMatchObject({ posted: 993n, held: 0n })
+})
+
+describe('a disk that is full', () => {
+  test('at the start admits nothing, and everything once there is room', () => {
+    const { machines, start, pass } = town()
+    const [machine] = machines
+    if (machine === undefined) throw new Error('no machine')
+    machine.disk.othersBytes = 80_000
+    start()
+    expect(up(machine).ready).toBe(false)
+    const refused = watch(up(machine).take(orderOf('req_1', 'acc_a', 1n)))
+    pass(0)
+    expect(refused.error).toEqual(overloaded)
+    machine.disk.othersBytes = 0
+    pass(1_500)
+    expect(up(machine).ready).toBe(true)
+    const taken = watch(up(machine).take(orderOf('req_2', 'acc_a', 1n)))
+    pass(5)
+    held(taken)
+  })
+
+  test('while requests are under way lets every one of them settle, and nothing new begin', () => {
+    const { model, machines, start, pass } = town()
+    const [machine] = machines
+    if (machine === undefined) throw new Error('no machine')
+    start()
+    const taken = Array.from({ length: 20 }, (_, at) => watch(up(machine).take(orderOf(`req_${at}`, 'acc_a', 10n))))
+    pass(50)
+    const holds = taken.map(held)
+    holds.forEach((hold, at) => hold.sending(sentOf(`att_${at}`)))
+    machine.disk.othersBytes = 70_000
+    const endings = holds.map((hold, at) => watch(hold.settle(saleOf(5n, [`att_${at}`]))))
+    pass(0)
+    expect(up(machine).ready).toBe(false)
+    const late = watch(up(machine).take(orderOf('req_late', 'acc_a', 1n)))
+    pass(3_500)
+    expect(late.error).toEqual(overloaded)
+    for (const { value } of endings) expect(value as bigint).toBe(5n)
+    expect(model.accounts.get('acc_a')).toMatchObject({ posted: 900n, held: 0n })
+    machine.disk.othersBytes = 0
+    pass(1_500)
+    expect(up(machine).ready).toBe(true)
+  })
+})
+
+describe('a bank that is away', () => {
+  test('does not keep a node from closing; the next start posts what is owed', () => {
+    const { world, model, network, machines, start, pass } = town()
+    const [machine] = machines
+    start()
+    const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
+    pass(5)
+    const hold = held(taken)
+    hold.sending(sentOf('att_1'))
+    network.downUntil = Infinity
+    watch(hold.settle(saleOf(7n, ['att_1'])))
+    const closed = watch(machine?.close() ?? Promise.resolve())
+    pass(1_000)
+    expect(closed).toEqual({ value: undefined })
+    network.downUntil = world.now
+    start()
+    pass(100)
+    expect(model.accounts.get('acc_a')).toMatchObject({ posted: 993n, held: 0n })
+  })
+
+  test('is noticed by those who wait for a recall: they are told, not left', () => {
+    const { network, machines, start, pass } = town({ nodes: 2, balance: 10n })
+    start()
+    const whole = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+    pass(20)
+    held(whole)
+    const waiting = watch(up(machines[1]).take(orderOf('req_2', 'acc_a', 10n)))
+    pass(50)
+    network.downUntil = Infinity
+    pass(2_000)
+    expect(waiting.error).toEqual(overloaded)
+  })
+
+  test('serves from the lease meanwhile', () => {
+    const { network, machines, start, pass } = town()
+    start()
+    const first = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+    pass(5)
+    held(first)
+    network.downUntil = Infinity
+    const second = watch(up(machines[0]).take(orderOf('req_2', 'acc_a', 10n)))
+    const third = watch(up(machines[0]).take(orderOf('req_3', 'acc_a', 990n)))
+    pass(1_000)
+    held(second)
+    expect(third.error).toEqual(overloaded)
+  })
+})
+
+describe('of a balance that another node has leased', () => {
+  test('what it does not use comes back before anybody is refused', () => {
+    const { machines, start, pass } = town({ nodes: 2, balance: 10n })
+    start()
+    const whole = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+    pass(20)
+    watch(held(whole).release(endingOf([], 0n)))
+    const asked = watch(up(machines[1]).take(orderOf('req_2', 'acc_a', 10n)))
+    pass(300)
+    held(asked)
+  })
+
+  test('a recall that comes while a turn is under way is not forgotten', () => {
+    const { network, machines, start, pass } = town({ nodes: 2, balance: 1_000n })
+    network.latencyMsMax = 40
+    start()
+    const whole = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 990n)))
+    pass(200)
+    const hold = held(whole)
+    for (let at = 0; at < 10; at++) {
+      const other = watch(up(machines[0]).take(orderOf(`req_small_${at}`, 'acc_a', 0n)))
+      pass(1)
+      watch(held(other).release(endingOf([], 0n)))
+    }
+    watch(hold.release(endingOf([], 0n)))
+    const asked = watch(up(machines[1]).take(orderOf('req_2', 'acc_a', 990n)))
+    pass(700)
+    held(asked)
+  })
+
+  test('what is in use stays, and the refusal says what there is', () => {
+    const { machines, start, pass } = town({ nodes: 2, balance: 10n })
+    start()
+    const some = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 7n)))
+    pass(20)
+    held(some)
+    const asked = watch(up(machines[1]).take(orderOf('req_2', 'acc_a', 5n)))
+    pass(1_000)
+    expect(asked.value).toEqual({ kind: 'no-funds', available: expect.anything() })
+    expect(asked.value?.kind === 'no-funds' && (asked.value.available as bigint)).toBe(3n)
+  })
+})
+
+test('who comes while a turn is under way is not refused by its answer: the balance may have been paid in since', () => {
+  const { model, network, machines, start, pass } = town({ balance: 0n })
+  start()
+  network.latencyMsMax = 100
+  const early = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+  // The turn has left, and has found nothing or is about to.
+  pass(1)
+  while (model.nodes.get('node_0')?.turn === 0) pass(1)
+  model.credit('acc_a', 10n)
+  const late = watch(up(machines[0]).take(orderOf('req_2', 'acc_a', 10n)))
+  pass(500)
+  expect(early.value).toMatchObject({ kind: 'no-funds' })
+  held(late)
+})
+
+test('a turn that was only slow does not take place after the bank was asked about it', () => {
+  const { model, network, machines, start, pass } = town()
+  start()
+  network.isLate = 1
+  const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(30)
+  network.isLate = 0
+  expect(taken.error).toEqual(overloaded)
+  pass(3_000)
+  const again = watch(up(machines[0]).take(orderOf('req_2', 'acc_a', 10n)))
+  pass(50)
+  watch(held(again).release(endingOf([], 0n)))
+  pass(3_500)
+  expect(model.accounts.get('acc_a')).toMatchObject({ posted: 1_000n, held: 0n })
+})

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'bun:test'
+import { orderOf, saleOf, sentOf } from '../../../test/simulation/request.ts'
+import { nano } from '../../base/money.ts'
+import type { Posting } from '../../store/turns.ts'
+import { decodeRecord, encodeRecord, type JournalRecord } from './records.ts'
+import { replay } from './replay.ts'
+
+const order = orderOf('req_a', 'acc_a', 100n)
+const hold: JournalRecord = { type: 'HOLD', id: 'hold_a', order }
+const send = (attempt: string): JournalRecord => ({ type: 'SEND', id: 'hold_a', attempt: sentOf(attempt) })
+const mark = (price: bigint): JournalRecord => ({
+  type: 'MARK',
+  id: 'hold_a',
+  progress: { usage: { input: 5, output: 6 }, price: nano(price), vendorCost: nano(price / 2n) },
+})
+const flushed: JournalRecord = { type: 'FLUSHED', ids: ['hold_a'] }
+
+function posting(charge: bigint, basis: Posting['basis']): Posting {
+  const { attempts, usage } = saleOf(charge, ['att_1'])
+  const { requestId: id, keyId, model, capability, startedAt: createdAt } = order
+  return {
+    holdId: 'hold_a',
+    accountId: 'acc_a',
+    priceVersion: 'v1',
+    charge: nano(charge),
+    excess: nano(3n),
+    basis,
+    usage,
+    request: { id, keyId, model, capability, status: 200, streamed: true, durationMs: 7, createdAt },
+    attempts,
+  }
+}
+const settled = posting(40n, 'vendor')
+const voided = posting(0n, 'policy_zero')
+const settle: JournalRecord = { type: 'SETTLE', id: 'hold_a', posting: settled }
+const release: JournalRecord = { type: 'VOID', id: 'hold_a', posting: voided }
+
+/** Through the bytes of the journal, as after a crash. */
+const owed = (...records: JournalRecord[]) => replay(records.map((record) => decodeRecord(encodeRecord(record))))
+
+describe('the last word on a hold decides', () => {
+  test.each<{ name: string; records: JournalRecord[]; charge?: bigint; basis?: string }>([
+    { name: 'nothing left: it never was', records: [hold] },
+    { name: 'a mark without anything sent', records: [hold, mark(30n)] },
+    { name: 'sent, nothing delivered', records: [hold, send('att_1')], charge: 0n, basis: 'policy_zero' },
+    { name: 'sent, delivered up to the mark', records: [hold, send('att_1'), mark(30n)], charge: 30n, basis: 'estimated' },
+    { name: 'the last mark', records: [hold, send('att_1'), mark(30n), mark(45n)], charge: 45n, basis: 'estimated' },
+    { name: 'a mark beyond the hold', records: [hold, send('att_1'), mark(130n)], charge: 100n, basis: 'estimated' },
+    { name: 'settled', records: [hold, send('att_1'), mark(30n), settle], charge: 40n, basis: 'vendor' },
+    { name: 'released', records: [hold, send('att_1'), mark(30n), release], charge: 0n, basis: 'policy_zero' },
+    { name: 'a mark after its end', records: [hold, send('att_1'), settle, mark(30n)], charge: 40n, basis: 'vendor' },
+    { name: 'posted', records: [hold, send('att_1'), settle, flushed] },
+    { name: 'posted, then copied by nobody', records: [settle, { type: 'OPEN' }, flushed] },
+    { name: 'only the end, as a new segment has it', records: [settle, { type: 'OPEN' }], charge: 40n, basis: 'vendor' },
+    { name: 'something of a hold that nobody took', records: [send('att_1'), mark(3n)] },
+  ])('$name', ({ records, charge, basis }) => {
+    const found = owed(...records).map((one) => ({ charge: one.charge as bigint, basis: one.basis as string }))
+    expect(found).toEqual(charge === undefined || basis === undefined ? [] : [{ charge, basis }])
+  })
+})
+
+test('an ending is posted as it was written, to the last field', () => {
+  expect(owed(hold, send('att_1'), settle)).toEqual([settled])
+  expect(owed(hold, send('att_1'), release)).toEqual([voided])
+})
+
+test('what a crash interrupted is recorded with every attempt, so that the vendor’s bill finds them', () => {
+  const [posted] = owed(hold, send('att_1'), send('att_2'), mark(31n))
+  expect(posted?.attempts).toEqual([
+    { ...sentOf('att_1'), status: 0, vendorCost: nano(0n), delivered: false },
+    { ...sentOf('att_2'), status: 0, vendorCost: nano(15n), delivered: true },
+  ])
+  expect(posted).toMatchObject({
+    usage: { input: 5, output: 6 },
+    excess: nano(0n),
+    request: { id: 'req_a', status: 500, streamed: true, createdAt: order.startedAt },
+  })
+})
+
+test('holds do not mix', () => {
+  const other = (record: JournalRecord) => ({ ...record, id: 'hold_b' }) as JournalRecord
+  const found = owed(hold, other(hold), send('att_1'), other(send('att_9')), other(mark(9n)), settle, flushed)
+  expect(found.map(({ holdId, charge }) => [holdId, charge as bigint])).toEqual([['hold_b', 9n]])
+})
+
+test('amounts beyond what a float can hold survive the journal', () => {
+  const amount = 9_007_199_254_740_993n
+  const big = { ...orderOf('req_a', 'acc_a', amount) }
+  const found = owed({ type: 'HOLD', id: 'hold_a', order: big }, send('att_1'), mark(amount))
+  expect(found.map(({ charge }) => charge as bigint)).toEqual([amount])
+})

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'bun:test'
+import { simulate } from '../../../test/simulation/program.ts'
+
+// Always the same ones, so that a change that breaks one is seen at once; and others in every run, so that more is seen.
+const knownSeeds = 1_500
+const newSeeds = 1_500
+const timeoutMs = 120_000
+
+/** `SIMULATION_SEED=123 npm test …` runs that one seed; `npm run simulate -- --seed 123` also tells its story. */
+const askedFor = process.env['SIMULATION_SEED']
+
+describe('whatever is killed, cut off, filled up or replaced, every customer pays what is right', () => {
+  const first = askedFor === undefined ? 1 : Number(askedFor)
+  const random = Math.floor(Math.random() * 2 ** 31)
+  test(
+    askedFor === undefined ? `seeds 1 to ${knownSeeds}` : `seed ${askedFor}`,
+    () => expect(failuresFrom(first, askedFor === undefined ? knownSeeds : 1)).toEqual([]),
+    timeoutMs,
+  )
+  test.skipIf(askedFor !== undefined)(
+    `${newSeeds} seeds from ${random} on`,
+    () => expect(failuresFrom(random, newSeeds)).toEqual([]),
+    timeoutMs,
+  )
+})
+
+test('a seed is the same run every time', () => {
+  for (const seed of [7, 77, 777]) expect(simulate(seed)).toEqual(simulate(seed))
+})
+
+function failuresFrom(first: number, count: number): string[] {
+  for (let seed = first; seed < first + count; seed++) {
+    const { failures, story } = simulate(seed)
+    if (failures.length > 0) return [`seed ${seed}`, ...failures, ...story]
+  }
+  return []
+}

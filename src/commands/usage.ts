@@ -1,0 +1,145 @@
+import { momentRule, readMoment } from '../reports/query.ts'
+import { reportRequests, showAttempt, showRequest as showOne, type ShownRequest } from '../reports/requests.ts'
+import { reportUsage, type UsageReport } from '../reports/usage.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import { requestById, type Filter, type GroupBy } from '../store/usage.ts'
+import { accountNamed } from './accounts.ts'
+import { withInstallation, type InstallationOptions } from './installation.ts'
+import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
+
+type Options = InstallationOptions & { readonly json?: boolean }
+
+type Filtered = {
+  readonly from?: string
+  readonly to?: string
+  readonly account?: string
+  readonly key?: string
+  readonly model?: string
+}
+
+/** `turnpike usage`: the sums of the operator's API, all pages of them. */
+export async function usage(options: Options & Filtered & { by?: GroupBy }): Promise<void> {
+  const { by } = options
+  await withInstallation(options, async ({ store, mode }) => {
+    const filter = await filterOf(store, mode, options)
+    const report = await wholeReport(store, filter, by)
+    if (options.json) return sayJson(report)
+    if (report.data.length === 0) return say(`Nothing was used in ${mode} mode.`)
+    say(table(sumColumns(by), report.data))
+  })
+}
+
+const pageSize = 100
+
+async function wholeReport(store: Store, filter: Filter, by: GroupBy | undefined): Promise<UsageReport> {
+  const found: UsageReport['data'] = []
+  let after: string | undefined
+  for (;;) {
+    const query = { limit: pageSize, ...(by !== undefined && { group_by: by }), ...(after !== undefined && { after }) }
+    const page = await reportUsage(store, filter, query, 'operator')
+    found.push(...page.data)
+    if (page.next === null) return { ...page, data: found }
+    after = page.next
+  }
+}
+
+/** `turnpike requests list` */
+export async function listRequests(options: Options & Filtered & { limit: string; after?: string }): Promise<void> {
+  const { after } = options
+  const limit = Number(options.limit)
+  if (!/^\d{1,3}$/.test(options.limit) || limit < 1 || limit > pageSize) {
+    throw new Error(`--limit takes a number from 1 to ${pageSize}`)
+  }
+  await withInstallation(options, async ({ store, mode }) => {
+    const filter = await filterOf(store, mode, options)
+    const page = await reportRequests(store.db, filter, { limit, ...(after !== undefined && { after }) })
+    if (options.json) return sayJson(page)
+    if (page.data.length === 0) return say(`There is no such request in ${mode} mode.`)
+    say(table(requestColumns, page.data))
+    if (page.next !== null) say(`More: --after ${page.next}`)
+  })
+}
+
+/** `turnpike requests show` */
+export async function showRequest(id: string, options: Options): Promise<void> {
+  await withInstallation(options, async ({ store }) => {
+    const found = await requestById(store.db, { scope: 'every-account', id })
+    if (found === undefined) throw new Error(`there is no request "${id}"`)
+    const request = showOne(found.request)
+    const attempts = found.attempts.map(showAttempt)
+    if (options.json) return sayJson({ ...request, attempts })
+    const { usage: used, created_at: _, ...facts } = request
+    say(sheet({ ...texts(facts), ...texts(used ?? {}), created: showTime(found.request.createdAt) }))
+    if (attempts.length === 0) return
+    say()
+    say(table(attemptColumns, attempts))
+  })
+}
+
+async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<Filter> {
+  const { account, key, model } = options
+  const [from, to] = [momentOf(options.from), momentOf(options.to)]
+  return {
+    scope: account === undefined ? 'every-account' : { accountId: (await accountNamed(store, mode, account)).id },
+    mode,
+    ...(key !== undefined && { keyId: key }),
+    ...(model !== undefined && { model }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  }
+}
+
+function momentOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const at = readMoment(text)
+  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
+  return at
+}
+
+function texts(facts: Readonly<Record<string, string | number | boolean>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, String(value)]))
+}
+
+type SumRow = UsageReport['data'][number]
+
+function sumColumns(by: GroupBy | undefined): Column<SumRow>[] {
+  return [
+    ...(by === undefined ? [] : [{ name: by.toUpperCase(), show: (row: SumRow) => groupOf(row[by] ?? '', by) }]),
+    number('REQUESTS', 'requests'),
+    { name: 'COST', align: 'right', show: ({ cost }) => `$${cost}` },
+    { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => `$${cost}` },
+    number('INPUT', 'input_tokens'),
+    number('CACHED', 'cached_input_tokens'),
+    number('OUTPUT', 'output_tokens'),
+  ]
+}
+
+function number(name: string, field: string): Column<SumRow> {
+  return { name, align: 'right', show: (row) => String(row[field]) }
+}
+
+function groupOf(group: string | number, by: GroupBy): string {
+  if (typeof group === 'string') return group || '-'
+  const time = showTime(group * 1000)
+  return by === 'day' ? time.slice(0, 'yyyy-mm-dd'.length) : time
+}
+
+const requestColumns: readonly Column<ShownRequest>[] = [
+  { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
+  { name: 'MODEL', show: ({ model }) => model },
+  { name: 'STATUS', align: 'right', show: ({ status }) => String(status) },
+  { name: 'COST', align: 'right', show: ({ cost }) => `$${cost}` },
+  { name: 'BASIS', show: ({ basis }) => basis },
+  { name: 'MS', align: 'right', show: ({ duration_ms: ms }) => String(ms) },
+  { name: 'KEY', show: ({ key }) => key },
+  { name: 'ID', show: ({ id }) => id },
+]
+
+const attemptColumns: readonly Column<ReturnType<typeof showAttempt>>[] = [
+  { name: 'CHANNEL', show: ({ channel }) => channel },
+  { name: 'UPSTREAM MODEL', show: ({ upstream_model: model }) => model },
+  { name: 'STATUS', align: 'right', show: ({ status }) => String(status) },
+  { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => `$${cost}` },
+  { name: 'ATTEMPT', show: ({ id }) => id },
+]

@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test'
+import { makeCors } from './cors.ts'
+
+const request = (origin: string | undefined, more: Record<string, string> = {}, method = 'GET') =>
+  new Request('http://x/v1/models', { method, headers: { ...(origin !== undefined && { origin }), ...more } })
+
+test('without an origin in the settings there is no cross-origin access at all', () => {
+  expect(makeCors([])).toBeUndefined()
+})
+
+test.each([
+  ['https://a.example', 'https://a.example'],
+  ['https://b.example', null],
+  ['https://a.example.evil', null],
+  ['null', null],
+  [undefined, null],
+])('an answer to %p names %p', (origin, allowed) => {
+  const response = new Response()
+  makeCors(['https://a.example'])?.allow(request(origin), response)
+  expect(response.headers.get('access-control-allow-origin')).toBe(allowed)
+})
+
+test('only a real preflight is answered as one', () => {
+  const cors = makeCors(['https://a.example'])
+  expect(cors?.preflight(request('https://a.example'))).toBeUndefined()
+  expect(cors?.preflight(request('https://a.example', {}, 'OPTIONS'))).toBeUndefined()
+  const preflight = request('https://a.example', { 'access-control-request-method': 'POST' }, 'OPTIONS')
+  expect(cors?.preflight(preflight)?.status).toBe(204)
+})

@@ -1,0 +1,20 @@
+import { expect, test } from 'bun:test'
+import { bearerOf } from './credential.ts'
+
+test.each([
+  ['Bearer sk-abc', 'sk-abc'],
+  ['bearer sk-abc', 'sk-abc'],
+  ['Bearer', undefined],
+  ['Bearer  sk-abc', undefined],
+  ['Bearer sk-abc x', undefined],
+  ['Bearer sk-a,Bearer sk-b', undefined],
+  ['Basic sk-abc', undefined],
+  ['sk-abc', undefined],
+  ['XBearer sk-abc', undefined],
+])('%j', (header, key) => {
+  expect(bearerOf(new Request('http://x', { headers: { authorization: header } }))).toBe(key)
+})
+
+test('no header is no key', () => {
+  expect(bearerOf(new Request('http://x'))).toBeUndefined()
+})

@@ -1,0 +1,311 @@
+import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../base/clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import { newRequestId } from '../base/ids.ts'
+import { silentLog } from '../base/log.ts'
+import { nano, pico } from '../base/money.ts'
+import type { Hold, Sale } from '../billing/funds.ts'
+import type { PriceList } from '../capabilities/usage.ts'
+import type { Model } from '../catalogue/model.ts'
+import { makeChannels, type Channel } from '../upstream/channels.ts'
+import type { Exchange, Sent, Transport } from '../upstream/transport.ts'
+import { compatible } from '../vendors/compatible/compatible.ts'
+import { openaiChat } from '../wire/openai/chat.ts'
+import { makeAdmit } from './admit.ts'
+import { makeCall } from './call.ts'
+import { Drains } from './drains.ts'
+import { makeMeter } from './meter.ts'
+import { makeRelease } from './release.ts'
+import { makeRoute } from './route.ts'
+import { run, type Parts } from './run.ts'
+import type { Received } from './stages.ts'
+
+/** What a channel does when it is called; `leave` is the client hanging up. */
+type Behaviour = (leave: () => void) => Promise<Sent>
+
+const prices: PriceList = {
+  version: 'v',
+  rates: { input: pico(1_000_000n), output: pico(10_000_000n) },
+  tiers: [],
+  perImage: {},
+  perSecond: {},
+}
+const model: Model = {
+  id: 'm',
+  capabilities: ['chat'],
+  vendor: 'v',
+  created: 0,
+  offers: [{ vendor: 'v', upstreamModel: 'theirs' }],
+  contextTokens: 1_000,
+  outputTokensMax: 100,
+  choicesMax: 1,
+  reasoning: false,
+  efforts: [],
+  prices,
+  costs: prices,
+  confidence: 'listed',
+  source: 'a test',
+  retired: false,
+}
+
+function response(status: number, contentType: string, chunks: readonly (string | Error)[]): Exchange {
+  const left = [...chunks]
+  const read = async (): Promise<Uint8Array | undefined> => {
+    const chunk = left.shift()
+    if (chunk instanceof Error) throw chunk
+    return chunk === undefined ? undefined : Buffer.from(chunk)
+  }
+  return {
+    status,
+    header: (name) => (name === 'content-type' ? contentType : null),
+    read,
+    async readAll() {
+      const parts: Uint8Array[] = []
+      for (let part = await read(); part !== undefined; part = await read()) parts.push(part)
+      return Buffer.concat(parts)
+    },
+    finish() {},
+    abort() {},
+  }
+}
+
+const sent = (exchange: Exchange): Sent => ({ kind: 'response', exchange })
+const event = (json: unknown) => `data: ${JSON.stringify(json)}\n\n`
+const word = event({ model: 'm', choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] })
+const finish = event({ model: 'm', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+const counted = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } })
+const done = 'data: [DONE]\n\n'
+const cut = new GatewayError('upstream-failed', 'cut')
+
+const whole = JSON.stringify({
+  model: 'm',
+  choices: [{ message: { content: 'Hi' } }],
+  usage: { prompt_tokens: 7, completion_tokens: 2 },
+})
+const streams =
+  (...chunks: readonly (string | Error)[]): Behaviour =>
+  async () =>
+    sent(response(200, 'text/event-stream', chunks))
+const says =
+  (status: number, body: string): Behaviour =>
+  async () =>
+    sent(response(status, 'application/json', [body]))
+const breaks =
+  (delivery: 'unsent' | 'closed' | 'unknown', error = cut): Behaviour =>
+  async () => ({ kind: 'failed', error, delivery })
+
+const answers = says(200, whole)
+const fails = says(500, '{"error":{"message":"no"}}')
+const refuses = says(400, '{"error":{"message":"bad"}}')
+const hangsUp: Behaviour = async (leave) => {
+  leave()
+  return breaks('unknown', new GatewayError('client-gone', 'gone'))(leave)
+}
+
+/** One request over these channels, read to its end; what became of its hold, and how often a vendor was called. */
+async function walk(
+  channels: readonly Behaviour[],
+  options: { stream?: boolean; readBytes?: number; settleFails?: boolean } = {},
+) {
+  const endings: string[] = []
+  const sales: Sale[] = []
+  let attempts = 0
+  let placesLeft = 0
+  const client = new AbortController()
+  const hold: Hold = {
+    kind: 'hold',
+    amount: nano(1_000_000n),
+    sending() {},
+    mark() {},
+    async settle(sale) {
+      if (options.settleFails) throw new Error('the ledger is gone')
+      endings.push('settled')
+      sales.push(sale)
+      return sale.price
+    },
+    async release() {
+      endings.push('released')
+    },
+  }
+  const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
+  const all = channels.map((_, index): Channel => ({
+    id: `c${index}`,
+    vendor,
+    baseUrl: `https://v${index}`,
+    credentials: ['k'],
+    weight: 1,
+    priority: index,
+  }))
+  const offering = makeChannels(all, systemClock, () => 0)
+  const transport: Transport = {
+    async send(call) {
+      attempts++
+      const behaviour = channels[Number(/^https:\/\/v(\d+)/.exec(call.url)?.[1])]
+      if (behaviour === undefined) throw new Error(`nobody at ${call.url}`)
+      return behaviour(() => client.abort())
+    },
+  }
+  const times = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
+  const parts: Parts = {
+    authenticate: async (received) => ({
+      ...received,
+      principal: { accountId: 'a', keyId: 'k', limits: null, caps: [], mayUse: () => true },
+    }),
+    limit: async (authenticated) => ({
+      ...authenticated,
+      pass: { spend: async () => {}, leave: () => placesLeft++ },
+    }),
+    once: (_limited, go) => go(),
+    admit: makeAdmit({
+      models: () => new Map([['m', model]]),
+      billing: { take: async () => ({ kind: 'hold', hold }) },
+      totalMs: 1,
+    }),
+    route: makeRoute({ channels: () => offering, clock: systemClock, attemptsMax: 3 }),
+    call: makeCall({
+      transport,
+      channels: () => offering,
+      timeouts: { stream: times, whole: times },
+      tenantMac: () => Buffer.alloc(32),
+      log: silentLog,
+    }),
+    meter: makeMeter({ log: silentLog, drains: new Drains() }),
+    release: makeRelease(silentLog),
+  }
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stream: options.stream ?? false }
+  const received: Received = {
+    requestId: newRequestId(),
+    codec: openaiChat,
+    credential: 'sk-x',
+    address: '127.0.0.1',
+    signal: client.signal,
+    receivedAt: 0,
+    elapsedMs: () => 0,
+    path: '/v1/chat/completions',
+    idempotencyKey: undefined,
+    say() {},
+    readBody: async () => ({ body, raw: Buffer.from(JSON.stringify(body)) }),
+  }
+  let text = ''
+  let error: string | undefined
+  try {
+    const answer = await run(parts, received)
+    if (answer.kind === 'whole') text = Buffer.from(answer.body).toString()
+    else text = await readStream(answer.body, options.readBytes ?? Infinity)
+  } catch (thrown) {
+    error = thrown instanceof GatewayError ? thrown.kind : String(thrown)
+  }
+  // Whoever settles after the client has gone does so behind everybody's back.
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  return { endings, sales, attempts, text, error, placesLeft }
+}
+
+async function readStream(body: ReadableStream<Uint8Array>, bytes: number): Promise<string> {
+  const reader = body.getReader()
+  let text = ''
+  while (text.length < bytes) {
+    const { done: isDone, value } = await reader.read()
+    if (isDone) return text
+    text += Buffer.from(value).toString()
+  }
+  await reader.cancel()
+  return text
+}
+
+// Whatever happens upstream, a hold ends exactly once: settled when something was delivered, released when not.
+describe('every ending of a request ends its hold once', () => {
+  test.each([
+    { name: 'the first channel answers', channels: [answers], hold: 'settled', tried: 1 },
+    { name: 'the second answers', channels: [fails, answers], hold: 'settled', tried: 2 },
+    { name: 'every channel fails', channels: [fails, fails], hold: 'released', tried: 2 },
+    { name: 'a refusal is not tried again', channels: [refuses, answers], hold: 'released', tried: 1 },
+    { name: 'there is no channel', channels: [], hold: 'released', tried: 0 },
+    { name: 'the client leaves before a byte', channels: [hangsUp, answers], hold: 'released', tried: 1 },
+    { name: 'a vendor that was never reached', channels: [breaks('unsent'), answers], hold: 'settled', tried: 2 },
+    { name: 'one that may have worked', channels: [breaks('unknown'), answers], hold: 'released', tried: 1 },
+    { name: 'one that always shuts the door', channels: [breaks('closed')], hold: 'released', tried: 2 },
+    { name: 'no more tries than are allowed', channels: [fails, fails, fails, answers], hold: 'released', tried: 3 },
+    { name: 'an answer that is none', channels: [says(200, '<html>'), answers], hold: 'released', tried: 1 },
+    { name: 'an answer that breaks off', channels: [streams('{"ch', cut), answers], hold: 'released', tried: 1 },
+  ])('$name', async ({ channels, hold, tried }) => {
+    const { endings, attempts, placesLeft } = await walk(channels)
+    expect(endings).toEqual([hold])
+    expect(attempts).toBe(tried)
+    expect(placesLeft).toBeGreaterThanOrEqual(1)
+  })
+
+  test.each([
+    {
+      name: 'a stream to its end',
+      chunks: [word + finish + counted + done],
+      hold: 'settled',
+      basis: 'vendor',
+      ends: 'done',
+    },
+    { name: 'without usage', chunks: [word, finish, done], hold: 'settled', basis: 'estimated', ends: 'done' },
+    { name: 'without the last word', chunks: [word, finish], hold: 'settled', basis: 'estimated', ends: 'done' },
+    { name: 'cut after a word', chunks: [word, cut], hold: 'settled', basis: 'estimated', ends: 'error' },
+    { name: 'ended after a word', chunks: [word], hold: 'settled', basis: 'estimated', ends: 'error' },
+    {
+      name: 'an error after a word',
+      chunks: [word, event({ error: { message: 'x' } })],
+      hold: 'settled',
+      basis: 'estimated',
+      ends: 'error',
+    },
+    {
+      name: 'a finish without a word',
+      chunks: [finish, counted, done],
+      hold: 'settled',
+      basis: 'vendor',
+      ends: 'done',
+    },
+    { name: 'cut before a word', chunks: [cut], hold: 'released', basis: undefined, ends: 'refusal' },
+    {
+      name: 'an error before a word',
+      chunks: [event({ error: { message: 'x' } })],
+      hold: 'released',
+      basis: undefined,
+      ends: 'refusal',
+    },
+    { name: 'nothing at all', chunks: [], hold: 'released', basis: undefined, ends: 'refusal' },
+  ])('streamed: $name', async ({ chunks, hold, basis, ends }) => {
+    const { endings, sales, text, error } = await walk([streams(...chunks)], { stream: true })
+    expect(endings).toEqual([hold])
+    expect(sales[0]?.basis).toBe(basis as Sale['basis'])
+    expect({ done: text.endsWith(done), error: text.includes('"error"'), refusal: error !== undefined }).toEqual({
+      done: ends === 'done',
+      error: ends === 'error',
+      refusal: ends === 'refusal',
+    })
+  })
+
+  test('streamed: the client leaves after a word', async () => {
+    const { endings, sales } = await walk([streams(word, word, word, finish, counted, done)], {
+      stream: true,
+      readBytes: 1,
+    })
+    expect(endings).toEqual(['settled'])
+    expect(sales[0]).toMatchObject({ basis: 'estimated', status: 499 })
+  })
+})
+
+test('the attempts that failed stand beside the one that was delivered, and only that one was', async () => {
+  const { sales } = await walk([fails, breaks('unsent'), answers])
+  const [sale] = sales
+  expect(sale?.attempts.map(({ channel, status, delivered }) => ({ channel, status, delivered }))).toEqual([
+    { channel: 'c0', status: 500, delivered: false },
+    { channel: 'c1', status: 0, delivered: false },
+    { channel: 'c2', status: 200, delivered: true },
+  ])
+  // 7 tokens in at a micro-dollar, 2 out at ten.
+  expect(sale?.price).toBe(nano(27_000n))
+})
+
+test('an answer that cannot be billed is not delivered', async () => {
+  const plain = await walk([answers], { settleFails: true })
+  expect(plain).toMatchObject({ error: 'overloaded', text: '' })
+  const streamed = await walk([streams(word + finish + counted + done)], { stream: true, settleFails: true })
+  expect(streamed.text).toContain('"error"')
+  expect(streamed.text).not.toContain('[DONE]')
+})

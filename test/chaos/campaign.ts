@@ -1,0 +1,135 @@
+import { crashPoints, type CrashPoint } from '../../src/base/crash-points.ts'
+import { nano, parseDollars } from '../../src/base/money.ts'
+import { Random } from '../simulation/random.ts'
+import { judge, type Funded, type Outcome } from './books.ts'
+import { startLoad } from './load.ts'
+import { makeWorld, pause, type Engine, type Node, type World } from './world.ts'
+
+export type Campaign = {
+  readonly engine: Engine
+  readonly nodes: number
+  readonly databaseUrl?: string
+  readonly mode?: 'leased' | 'strict'
+  /** Over all nodes. */
+  readonly kills: number
+  readonly clients: number
+  readonly seed: number
+  readonly say?: (line: string) => void
+}
+
+export type Summary = Outcome & {
+  readonly engine: Engine
+  readonly nodes: number
+  readonly kills: number
+  /** How often each crash point fired, and how often the moment was chance. */
+  readonly killedAt: Readonly<Record<string, number>>
+  readonly seconds: number
+}
+
+/** How often a point comes by before it fires, at most: near the start of a life, and well into it. */
+const hitsMax: Readonly<Record<CrashPoint, number>> = {
+  'after-hold': 40,
+  'after-send': 80,
+  'mid-stream': 600,
+  'after-usage': 40,
+  'after-settle': 40,
+  'before-flush': 25,
+  'after-commit-before-mark': 25,
+  'lease-refill': 4,
+  drain: 1,
+}
+const lifeMsMax = 5_000
+
+/** Gateways under load, killed again and again; then the books. */
+export async function run(campaign: Campaign): Promise<Summary> {
+  const startedAt = performance.now()
+  const random = new Random(campaign.seed)
+  const world = await makeWorld(campaign)
+  try {
+    await Promise.all(world.nodes.map((node) => node.start()))
+    const accounts = await fund(world)
+    const load = startLoad({
+      urls: world.nodes.map(({ url }) => url),
+      customers: accounts,
+      clients: campaign.clients,
+      random,
+    })
+    const killedAt: Record<string, number> = {}
+    const budget = { left: campaign.kills }
+    await Promise.all(world.nodes.map((node) => haunt(node, { random, budget, killedAt, ...campaign })))
+    // A last quiet life: what the dead ones left is repaired under load, then all come to their end.
+    await pause(500)
+    await load.stop()
+    await stopGently(world)
+    const outcome = await judge(world, load, accounts)
+    const kills = Object.values(killedAt).reduce((sum, count) => sum + count, 0)
+    const { engine, nodes } = campaign
+    return { ...outcome, engine, nodes, kills, killedAt, seconds: Math.round((performance.now() - startedAt) / 1000) }
+  } finally {
+    await world.close()
+  }
+}
+
+/** One node's lives. It is alive at the beginning and at the end. */
+async function haunt(
+  node: Node,
+  parts: {
+    random: Random
+    budget: { left: number }
+    killedAt: Record<string, number>
+    say?: (line: string) => void
+  },
+): Promise<void> {
+  const { random, budget, killedAt, say } = parts
+  let turn = random.between(0, crashPoints.length)
+  while (budget.left > 0) {
+    budget.left--
+    node.kill()
+    await node.ended()
+    // Every point in turn, and now and then a moment that nobody chose.
+    const chosen = crashPoints[turn++ % (crashPoints.length + 2)]
+    const crash = chosen === undefined ? undefined : `${chosen}:${random.between(1, hitsMax[chosen])}`
+    await node.start(crash)
+    const how = await live(node, chosen, random)
+    killedAt[how] = (killedAt[how] ?? 0) + 1
+    say?.(`${node.name}: ${how}`)
+  }
+  if (!node.running) await node.start()
+}
+
+async function live(node: Node, chosen: CrashPoint | undefined, random: Random): Promise<string> {
+  if (chosen === undefined) {
+    await pause(random.between(50, 1_200))
+    node.kill()
+    await node.ended()
+    return 'any moment'
+  }
+  if (chosen === 'drain') {
+    await pause(random.between(100, 500))
+    node.terminate()
+  }
+  const ended = node.ended()
+  const how = await Promise.race([ended, pause(lifeMsMax).then(() => 'too late')])
+  if (how === 'SIGKILL') return chosen
+  if (how !== 'too late') throw new Error(`${node.name} ended with ${how} instead of ${chosen}: ${node.output()}`)
+  node.kill()
+  await ended
+  return 'any moment'
+}
+
+async function fund(world: World): Promise<(Funded & { key: string })[]> {
+  const make = async (name: string, credit: string, idempotent = false) => {
+    const { id } = await world.json<{ id: string }>(['accounts', 'create', '--name', name, '--credit', credit])
+    const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', name])
+    return { id, name, key, credit: parseDollars(credit) ?? nano(0n), idempotent }
+  }
+  return Promise.all([make('rich', '100'), make('poor', '0.1'), make('careful', '20', true)])
+}
+
+async function stopGently(world: World): Promise<void> {
+  for (const node of world.nodes) node.terminate()
+  for (const node of world.nodes) {
+    const code = await node.ended()
+    if (code !== 0) throw new Error(`${node.name} did not stop gently (${code}): ${node.output()}`)
+  }
+}

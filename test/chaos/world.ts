@@ -1,0 +1,190 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../support/postgres.ts'
+
+const program = join(import.meta.dir, '../../bin/turnpike')
+
+export type Engine = 'sqlite' | 'postgres'
+
+/** A gateway that is killed and started again on the same folder and port. */
+export type Node = {
+  readonly name: string
+  readonly url: string
+  /** Starts it, armed to end at a crash point if one is given; resolves when it serves or has ended. */
+  start(crash?: string): Promise<void>
+  readonly running: boolean
+  kill(): void
+  terminate(): void
+  /** The exit code, or the signal that ended it. */
+  ended(): Promise<number | string>
+  /** The last of what it printed. */
+  output(): string
+}
+
+/** Vendors, gateways and an operator's command line, each in processes of their own. */
+export type World = {
+  readonly nodes: readonly Node[]
+  readonly billUrl: string
+  readonly databaseUrl: string | undefined
+  readonly databaseFile: string
+  /** The command line; the code, and what it printed. */
+  command(args: readonly string[]): Promise<{ code: number; out: string; err: string }>
+  json<T>(args: readonly string[]): Promise<T>
+  close(): Promise<void>
+}
+
+/** What the model costs and sells for, in nanos a token: the markup keeps cost and charge apart. */
+export const perToken = { input: 1_500n, output: 15_000n } as const
+export const model = 'chaos'
+
+function settings(vendorUrl: string, mode: string): string {
+  return `sandbox: false
+channels:
+  - { id: first, vendor: openai, baseUrl: "${vendorUrl}/openai/v1", keys: ["one"], priority: 0 }
+  - { id: second, vendor: compatible, baseUrl: "${vendorUrl}/compatible/v1", keys: ["two"], priority: 1 }
+models:
+  - id: ${model}
+    capability: chat
+    channels: [{ channel: first }, { channel: second }]
+    outputTokensMax: 1000
+    prices: { inputPerMillion: "1", outputPerMillion: "10", markup: "1.5" }
+timeouts: { drainSeconds: 1 }
+billing: { mode: ${mode} }
+log: { level: warn }
+`
+}
+
+const servesMsMax = 20_000
+const outputCharactersMax = 8_000
+
+export async function makeWorld(options: {
+  engine: Engine
+  nodes: number
+  databaseUrl?: string
+  mode?: 'leased' | 'strict'
+}): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-chaos-'))
+  const vendorPort = await freePort()
+  const vendorUrl = `http://127.0.0.1:${vendorPort}`
+  const config = join(folder, 'turnpike.yaml')
+  writeFileSync(config, settings(vendorUrl, options.mode ?? 'leased'))
+  const children = new Set<Bun.Subprocess>()
+  const base = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    ADMIN_PORT: '0',
+    TURNPIKE_SECRET: 'chaos-secret-chaos-secret-chaos-secret',
+    ...(options.databaseUrl !== undefined && { DATABASE_URL: options.databaseUrl }),
+  }
+
+  function spawn(args: readonly string[], variables: Record<string, string>) {
+    const child = Bun.spawn([program, ...args, '--config', config], {
+      cwd: folder,
+      env: { ...base, ...variables },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    children.add(child)
+    void child.exited.then(() => children.delete(child))
+    return child
+  }
+
+  async function makeNode(index: number): Promise<Node> {
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    let child: ReturnType<typeof spawn> | undefined
+    let text = ''
+    const keep = (piece: string) => (text = (text + piece).slice(-outputCharactersMax))
+    return {
+      name: `node ${index}`,
+      url,
+      get running() {
+        return child !== undefined && child.exitCode === null && child.signalCode === null
+      },
+      async start(crash) {
+        const started = spawn(['serve'], {
+          PORT: String(port),
+          TURNPIKE_DATA: join(folder, `data-${index}`),
+          ...(crash !== undefined && { TURNPIKE_CRASH: crash }),
+        })
+        child = started
+        void collect(started.stdout, keep)
+        void collect(started.stderr, keep)
+        await untilServing(url, started)
+      },
+      kill: () => child?.kill('SIGKILL'),
+      terminate: () => child?.kill('SIGTERM'),
+      async ended() {
+        await child?.exited
+        return child?.signalCode ?? child?.exitCode ?? 'never started'
+      },
+      output: () => text,
+    }
+  }
+
+  const vendor = spawn(['sandbox', '--port', String(vendorPort)], {})
+  void collect(vendor.stderr, () => {})
+  await untilAnswering(`${vendorUrl}/__bill`, vendor)
+  const nodes = await Promise.all(Array.from({ length: options.nodes }, (_, index) => makeNode(index)))
+
+  async function command(args: readonly string[]) {
+    const child = spawn(args, { TURNPIKE_DATA: join(folder, 'data-0') })
+    const [code, out, err] = await Promise.all([
+      child.exited,
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ])
+    return { code, out, err }
+  }
+
+  return {
+    nodes,
+    billUrl: `${vendorUrl}/__bill`,
+    databaseUrl: options.databaseUrl,
+    databaseFile: join(folder, 'data-0', 'turnpike.sqlite'),
+    command,
+    async json<T>(args: readonly string[]) {
+      const { code, out, err } = await command([...args, '--json'])
+      if (code !== 0) throw new Error(`turnpike ${args.join(' ')} gave ${code}: ${err}${out}`)
+      return JSON.parse(out) as T
+    },
+    async close() {
+      const left = [...children]
+      for (const child of left) child.kill('SIGKILL')
+      await Promise.all(left.map((child) => child.exited))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilServing(url: string, child: Bun.Subprocess): Promise<void> {
+  // Not only alive: whoever waits for it wants the journal replayed.
+  await untilAnswering(`${url}/readyz`, child, (status) => status === 200)
+}
+
+async function untilAnswering(url: string, child: Bun.Subprocess, good = (_status: number) => true): Promise<void> {
+  const giveUpAt = performance.now() + servesMsMax
+  while (child.exitCode === null && child.signalCode === null) {
+    const status = await fetch(url, { keepalive: false }).then(
+      async (response) => {
+        await response.arrayBuffer()
+        return response.status
+      },
+      () => 0,
+    )
+    if (status !== 0 && good(status)) return
+    if (performance.now() > giveUpAt) throw new Error(`${url} does not answer`)
+    await pause(10)
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
+}

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { nano, parseDollars } from '../../src/base/money.ts'
+import { makeCli } from '../support/cli.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { says } from '../support/streams.ts'
+
+const startTimeoutMs = 60_000
+// The short form; `npm run chaos -- --outage` makes it half a minute.
+const outageMs = Number(process.env['CHAOS_OUTAGE_MS'] ?? 6_000)
+const backWithinMs = 5_000
+const refusedWithinMs = 2_000
+const credit = '10'
+
+/** Holds a thousand times what it costs: what a node has leased lasts. */
+const small = says('Hi sandbox:tokens=2', { max_tokens: 4_000 })
+
+type Asked = { readonly status: number; readonly ms: number; readonly id: string; readonly retryAfter: string | null }
+
+async function ask(gateway: { url: string }, key: string, body: unknown = small): Promise<Asked> {
+  const startedAt = performance.now()
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    keepalive: false,
+  })
+  await response.text()
+  const id = response.headers.get('x-request-id') ?? ''
+  return {
+    status: response.status,
+    ms: performance.now() - startedAt,
+    id,
+    retryAfter: response.headers.get('retry-after'),
+  }
+}
+
+async function statusOf(gateway: { url: string }, path: string): Promise<number> {
+  const response = await fetch(gateway.url + path, { keepalive: false })
+  await response.arrayBuffer()
+  return response.status
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Asks again and again until told to stop; gives every answer. */
+function keepAsking(gateway: TestGateway, key: string, clients: number) {
+  const answers: Asked[] = []
+  const state = { isOver: false }
+  const running = Array.from({ length: clients }, async () => {
+    while (!state.isOver) {
+      answers.push(await ask(gateway, key))
+      await pause(20)
+    }
+  })
+  return {
+    answers,
+    async stop() {
+      state.isOver = true
+      await Promise.all(running)
+    },
+  }
+}
+
+const faults = {
+  hangs: {
+    strike: (server: TestPostgres) => Promise.resolve(server.freeze()),
+    mend: (server: TestPostgres) => Promise.resolve(server.thaw()),
+  },
+  dies: {
+    strike: (server: TestPostgres) => server.crash(),
+    mend: (server: TestPostgres) => server.restart(),
+  },
+} as const
+
+describe.each(['hangs', 'dies'] as const)('a database that %s under load', (fault) => {
+  let server: TestPostgres
+  beforeAll(async () => {
+    server = await startPostgres()
+  }, startTimeoutMs)
+  afterAll(() => server.stop())
+
+  async function during<T>(work: () => Promise<T>): Promise<T> {
+    await faults[fault].strike(server)
+    try {
+      return await work()
+    } finally {
+      await faults[fault].mend(server)
+    }
+  }
+
+  test(
+    'what is leased goes on, the rest is refused at once, and nothing is lost',
+    async () => {
+      const gateway = await startTestGateway({ databaseUrl: await server.freshDatabase(), mode: 'leased' })
+      const busy = await gateway.account({ dollars: credit })
+      const quiet = await gateway.account({ dollars: credit })
+      // Known, and without a lease.
+      expect(
+        (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${quiet.key}` } })).status,
+      ).toBe(200)
+      const load = keepAsking(gateway, busy.key, 6)
+      await until(() => load.answers.length > 50)
+
+      const refused: Asked[] = []
+      const before = load.answers.length
+      await during(async () => {
+        const mendAt = performance.now() + outageMs
+        while (performance.now() < mendAt) {
+          refused.push(await ask(gateway, quiet.key), await ask(gateway, `sk-${'u'.repeat(40)}`))
+          await pause(200)
+        }
+        expect(await statusOf(gateway, '/healthz')).toBe(200)
+        expect(await statusOf(gateway, '/readyz')).toBe(503)
+      })
+      const served = load.answers.slice(before)
+      const mendedAt = performance.now()
+      await until(async () => (await ask(gateway, quiet.key)).status === 200)
+      await until(async () => (await statusOf(gateway, '/readyz')) === 200)
+      expect(performance.now() - mendedAt).toBeLessThan(backWithinMs)
+      await load.stop()
+
+      expect(refused.length).toBeGreaterThan(4)
+      for (const { status, ms, retryAfter } of refused) {
+        expect(status).toBe(503)
+        expect(retryAfter).not.toBeNull()
+        expect(ms).toBeLessThan(refusedWithinMs)
+      }
+      expect(served.length).toBeGreaterThan(50)
+      expect(served.filter(({ status }) => status !== 200)).toEqual([])
+      await everyAnswerIsPaid(gateway, busy.id, load.answers)
+      await gateway.assertBooks()
+      await gateway.close()
+    },
+    startTimeoutMs + outageMs * 2,
+  )
+
+  test(
+    'booked at once, nobody is served without it, nobody waits for it, and what was answered is paid',
+    async () => {
+      const gateway = await startTestGateway({ databaseUrl: await server.freshDatabase(), mode: 'strict' })
+      const { key, id } = await gateway.account({ dollars: credit })
+      const load = keepAsking(gateway, key, 4)
+      await until(() => load.answers.length > 20)
+      const before = load.answers.length
+      await during(() => pause(outageMs / 2))
+      const served = load.answers.slice(before)
+      const mendedAt = performance.now()
+      await until(async () => (await ask(gateway, key)).status === 200)
+      expect(performance.now() - mendedAt).toBeLessThan(backWithinMs)
+      await load.stop()
+
+      // Those under way when it happened wait for its timeout, and may wait once more for its end.
+      for (const { status, ms } of served.slice(4)) {
+        expect([200, 503]).toContain(status)
+        if (status === 503) expect(ms).toBeLessThan(refusedWithinMs)
+      }
+      await everyAnswerIsPaid(gateway, id, load.answers)
+      await gateway.close()
+    },
+    startTimeoutMs + outageMs * 2,
+  )
+})
+
+async function everyAnswerIsPaid(gateway: TestGateway, accountId: string, answers: readonly Asked[]): Promise<void> {
+  await until(() => gateway.openHolds() === 0)
+  const { posted } = await gateway.balance(accountId)
+  const rows = await gateway.store.db
+    .selectFrom('request')
+    .select(['id', 'status', 'cost'])
+    .where('account_id', '=', accountId)
+    .execute()
+  const paid = new Set(rows.filter(({ status }) => status === 200).map(({ id }) => id))
+  const answered = answers.filter(({ status }) => status === 200).map(({ id }) => id)
+  expect(answered.filter((id) => !paid.has(id))).toEqual([])
+  expect(new Set(answered).size).toBe(answered.length)
+  const spent = rows.reduce((sum, { cost }) => sum + cost, 0n)
+  expect(posted).toBe(nano((parseDollars(credit) ?? 0n) - spent))
+}
+
+describe('a database that is not there yet', () => {
+  test(
+    'the port is open, nothing is sold, and service begins when it comes; a second process on the folder is refused',
+    async () => {
+      const server = await startPostgres()
+      const cli = makeCli()
+      try {
+        const variables = {
+          DATABASE_URL: await server.emptyDatabase(),
+          TURNPIKE_SECRET: 'test-secret-test-secret-test-secret',
+          TURNPIKE_BOOTSTRAP_KEY: `sk-${'b'.repeat(40)}`,
+          ADMIN_PORT: '0',
+          PORT: String(await freePort()),
+        }
+        await server.crash()
+        const gateway = { url: `http://127.0.0.1:${variables.PORT}` }
+        const started = cli.serve([], variables)
+        await until(async () => (await statusOf(gateway, '/healthz').catch(() => 0)) === 200)
+        expect(await statusOf(gateway, '/readyz')).toBe(503)
+        const early = await ask(gateway, variables.TURNPIKE_BOOTSTRAP_KEY)
+        expect(early).toMatchObject({ status: 503, retryAfter: expect.stringMatching(/^\d+$/) })
+        expect(early.ms).toBeLessThan(refusedWithinMs)
+
+        await server.restart()
+        const backAt = performance.now()
+        await until(async () => (await statusOf(gateway, '/readyz')) === 200)
+        expect(performance.now() - backAt).toBeLessThan(backWithinMs)
+        expect((await ask(gateway, variables.TURNPIKE_BOOTSTRAP_KEY)).status).toBe(200)
+
+        const second = await cli.run(['serve'], { ...variables, PORT: '0' })
+        expect(second.code).toBe(1)
+        expect(second.err).toContain('Another gateway is running on ')
+        ;(await started).signal('SIGTERM')
+        expect(await (await started).exited).toBe(0)
+      } finally {
+        await cli.close()
+        await server.stop()
+      }
+    },
+    startTimeoutMs,
+  )
+})
