@@ -112,14 +112,18 @@ async function openAll(target: Target, connections: number): Promise<Connection[
   return Promise.all(Array.from({ length: connections }, () => Connection.open(target)))
 }
 
-/** Each connection asks again as soon as it was answered. Gives the number of answers. */
-export async function closedLoop(target: Target, options: { connections: number; ms: number }): Promise<number> {
+/** Each connection asks again as soon as it was answered, for a time or up to a number. Gives the number of answers. */
+export async function closedLoop(
+  target: Target,
+  options: { connections: number; ms: number; answersMax?: number },
+): Promise<number> {
   const open = await openAll(target, options.connections)
   const endsAt = performance.now() + options.ms
+  const { answersMax = Number.POSITIVE_INFINITY } = options
   let answers = 0
   await Promise.all(
     open.map(async (connection) => {
-      while (performance.now() < endsAt) {
+      while (performance.now() < endsAt && answers < answersMax) {
         expectStatus(await connection.ask())
         answers++
       }

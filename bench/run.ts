@@ -12,10 +12,10 @@ import { median, printTable, ratiosOf, systems, type All, type Figures, type Sys
  * share the other. See docs/performance.md.
  */
 const quick = process.argv.includes('--quick')
-// The runtime compiles what runs often in several steps, and is done with a gateway after some ten thousand requests.
+// The runtime compiles what runs often in several steps, and is done with a gateway after some 30,000 requests.
 const plan = quick
-  ? { rounds: 3, warmMs: 2_000, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
-  : { rounds: 8, warmMs: 9_000, plainMs: 1_500, chunks: 200, latencyMs: 2_500, starts: 5 }
+  ? { rounds: 3, warmAnswers: 10_000, warmMs: 2_500, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
+  : { rounds: 7, warmAnswers: 40_000, warmMs: 12_000, plainMs: 1_500, chunks: 200, latencyMs: 2_500, starts: 5 }
 
 const plainConnections = 16
 const streamConnections = 32
@@ -45,7 +45,8 @@ const streams = {
 }
 
 async function warmUp(child: Child): Promise<void> {
-  await closedLoop(post(child.port, benchKey, plainBody), { connections: plainConnections, ms: plan.warmMs })
+  const { warmMs: ms, warmAnswers: answersMax } = plan
+  await closedLoop(post(child.port, benchKey, plainBody), { connections: plainConnections, ms, answersMax })
   await readStreams(post(child.port, benchKey, streamBody), { ...streams, each: quick ? 1 : 2 })
 }
 
@@ -131,6 +132,7 @@ async function run(): Promise<void> {
   const measured = await each((system) => startMeasured(system, `http://127.0.0.1:${vendor.port}`))
   await each((system) => warmUp(measured[system].child))
 
+  const others = watchOthers(running)
   const rounds: Record<System, Round>[] = []
   while (rounds.length < plan.rounds) {
     process.stderr.write(`round ${rounds.length + 1} of ${plan.rounds}\n`)
@@ -145,14 +147,39 @@ async function run(): Promise<void> {
   )
   const ratios = ratiosOf(figures, rounds)
   printTable(figures, ratios)
+  const othersShare = await others()
+  if (othersShare > othersShareMax) {
+    console.log(
+      `\nOther processes took ${Math.round(othersShare * 100)}% of the machine: every figure is too high.`,
+    )
+  }
   const seconds = Math.round((performance.now() - beganAt) / 1000)
   const name = `${new Date().toISOString().replace(/[:.]/g, '-')}${quick ? '-quick' : ''}.json`
   const kept = rounds.map((round) =>
     Object.fromEntries(systems.map((system) => [system, withoutSamples(round[system])])),
   )
-  const written = { machine: machine(), plan, seconds, figures, ratios, rounds: kept }
+  const written = { machine: machine(), plan, seconds, othersShare, figures, ratios, rounds: kept }
   writeFileSync(join(results, name), `${JSON.stringify(written, undefined, 2)}\n`)
   console.log(`\n${plan.rounds} rounds in ${seconds} s, kept in bench/results/${name}`)
+}
+
+const othersShareMax = 0.05
+
+/** Begins to watch what share of all cores goes to processes that are not ours; the returned function tells. */
+function watchOthers(ours: readonly Child[]): () => Promise<number> {
+  const look = async () => {
+    const own = process.cpuUsage()
+    const theirs = await Promise.all(ours.map((child) => child.vitals()))
+    const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
+    const oursMs = (own.user + own.system + theirs.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0)) / 1000
+    return { at: performance.now(), othersMs: busyMs - oursMs }
+  }
+  const first = look()
+  return async () => {
+    const before = await first
+    const after = await look()
+    return (after.othersMs - before.othersMs) / (after.at - before.at) / navigator.hardwareConcurrency
+  }
 }
 
 function withoutSamples(round: Round): Omit<Round, 'latencies'> {

@@ -33,6 +33,8 @@ export function listen(options: ListenOptions): Listener {
     maxRequestBodySize: options.bodyBytesMax,
     idleTimeout: idleSeconds,
     development: false,
+    // Without this, Bun shares the port with whoever has it already, and requests go to either at random.
+    reusePort: false,
     fetch: (request, server) =>
       options.fetch(request, {
         get address() {

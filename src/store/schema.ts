@@ -371,6 +371,7 @@ export const derivedKinds = {
   total: 'money',
   expected: 'money',
   rows: 'number',
+  until: 'number',
   settles: 'number',
   losses: 'number',
 } as const satisfies Record<string, Kind>

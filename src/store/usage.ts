@@ -75,11 +75,35 @@ export async function listRequests(
   page: { readonly limit: number; readonly before?: { readonly createdAt: number; readonly id: string } },
 ): Promise<RequestRow[]> {
   const { before } = page
-  let query = requestsOf(db, filter).selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit)
+  const narrowed = await onUsedDays(db, filter)
+  if (narrowed === undefined) return []
+  let query = requestsOf(db, narrowed).selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit)
   if (before !== undefined) {
     query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before.createdAt, before.id)))
   }
   return (await query.execute()).map(toRequest)
+}
+
+/**
+ * What an account did with one model is in no index: both that could help may have millions of rows that do not match.
+ * The sums say on which days there are any, if at all, and only those are searched.
+ */
+async function onUsedDays(db: Queries, filter: Filter): Promise<Filter | undefined> {
+  if (filter.scope === 'every-account' || filter.model === undefined) return filter
+  const { hour: first, until } = await sumsOf(db, 'usage_day', withoutTimes(filter))
+    .clearSelect()
+    .select((eb) => [eb.fn.min('hour').as('hour'), eb.fn.max('hour').as('until')])
+    .executeTakeFirstOrThrow()
+  if (first === null || until === null) return undefined
+  return {
+    ...filter,
+    from: Math.max(first, filter.from ?? 0),
+    to: Math.min(until + dayMs, filter.to ?? Number.MAX_SAFE_INTEGER),
+  }
+}
+
+function withoutTimes({ from: _from, to: _to, ...filter }: Filter): Filter {
+  return filter
 }
 
 export async function requestById(
@@ -205,9 +229,9 @@ function daysAndHours(tx: Tx, filter: Filter) {
   return used
 }
 
-function sumsOf(tx: Tx, table: 'usage_hour' | 'usage_day', filter: Filter) {
+function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: Filter) {
   // The two have the same columns: for the compiler, one stands for both.
-  let query = tx.selectFrom(table as 'usage_day').selectAll()
+  let query = db.selectFrom(table as 'usage_day').selectAll()
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
   else if (filter.mode !== undefined) query = query.where(isOf(filter.mode, table))
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)

@@ -20,6 +20,7 @@ export type Campaign = {
 export type Summary = Outcome & {
   readonly engine: Engine
   readonly nodes: number
+  readonly mode: 'leased' | 'strict'
   readonly kills: number
   /** How often each crash point fired, and how often the moment was chance. */
   readonly killedAt: Readonly<Record<string, number>>
@@ -39,6 +40,9 @@ const hitsMax: Readonly<Record<CrashPoint, number>> = {
   drain: 1,
 }
 const lifeMsMax = 5_000
+
+/** Booked at once, there is no journal and no lease to die with. */
+const strictPoints: readonly CrashPoint[] = ['after-hold', 'after-send', 'mid-stream', 'after-usage', 'after-settle']
 
 /** Gateways under load, killed again and again; then the books. */
 export async function run(campaign: Campaign): Promise<Summary> {
@@ -63,8 +67,16 @@ export async function run(campaign: Campaign): Promise<Summary> {
     await stopGently(world)
     const outcome = await judge(world, load, accounts)
     const kills = Object.values(killedAt).reduce((sum, count) => sum + count, 0)
-    const { engine, nodes } = campaign
-    return { ...outcome, engine, nodes, kills, killedAt, seconds: Math.round((performance.now() - startedAt) / 1000) }
+    const { engine, nodes, mode = 'leased' } = campaign
+    return {
+      ...outcome,
+      engine,
+      nodes,
+      mode,
+      kills,
+      killedAt,
+      seconds: Math.round((performance.now() - startedAt) / 1000),
+    }
   } finally {
     await world.close()
   }
@@ -77,17 +89,19 @@ async function haunt(
     random: Random
     budget: { left: number }
     killedAt: Record<string, number>
+    mode?: Campaign['mode']
     say?: (line: string) => void
   },
 ): Promise<void> {
   const { random, budget, killedAt, say } = parts
-  let turn = random.between(0, crashPoints.length)
+  const points = parts.mode === 'strict' ? strictPoints : crashPoints
+  let turn = random.between(0, points.length)
   while (budget.left > 0) {
     budget.left--
     node.kill()
     await node.ended()
     // Every point in turn, and now and then a moment that nobody chose.
-    const chosen = crashPoints[turn++ % (crashPoints.length + 2)]
+    const chosen = points[turn++ % (points.length + 2)]
     const crash = chosen === undefined ? undefined : `${chosen}:${random.between(1, hitsMax[chosen])}`
     await node.start(crash)
     const how = await live(node, chosen, random)

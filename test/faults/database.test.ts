@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { nano, parseDollars } from '../../src/base/money.ts'
+import { isUnavailable } from '../../src/store/faults.ts'
+import { openStore } from '../../src/store/open.ts'
+import { readSetting, writeSetting } from '../../src/store/settings.ts'
 import { makeCli } from '../support/cli.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -73,13 +76,13 @@ const faults = {
   },
 } as const
 
-describe.each(['hangs', 'dies'] as const)('a database that %s under load', (fault) => {
-  let server: TestPostgres
-  beforeAll(async () => {
-    server = await startPostgres()
-  }, startTimeoutMs)
-  afterAll(() => server.stop())
+let server: TestPostgres
+beforeAll(async () => {
+  server = await startPostgres()
+}, startTimeoutMs)
+afterAll(() => server.stop())
 
+describe.each(['hangs', 'dies'] as const)('a database that %s under load', (fault) => {
   async function during<T>(work: () => Promise<T>): Promise<T> {
     await faults[fault].strike(server)
     try {
@@ -182,7 +185,6 @@ describe('a database that is not there yet', () => {
   test(
     'the port is open, nothing is sold, and service begins when it comes; a second process on the folder is refused',
     async () => {
-      const server = await startPostgres()
       const cli = makeCli()
       try {
         const variables = {
@@ -214,9 +216,29 @@ describe('a database that is not there yet', () => {
         expect(await (await started).exited).toBe(0)
       } finally {
         await cli.close()
-        await server.stop()
       }
     },
     startTimeoutMs,
   )
 })
+
+test('a statement that was given up leaves no transaction behind for the next user of its connection', async () => {
+  const url = await server.freshDatabase()
+  const store = await openStore({ url })
+  const other = await openStore({ url })
+  await store.ping()
+  server.freeze()
+  try {
+    const startedAt = performance.now()
+    expect(await store.transaction((tx) => writeSetting(tx, 'given-up', '1')).catch(isUnavailable)).toBe(true)
+    expect(performance.now() - startedAt).toBeLessThan(refusedWithinMs)
+  } finally {
+    server.thaw()
+  }
+  // By itself, without a transaction of its own: inside one that was left open it would be seen by nobody.
+  await writeSetting(store.db, 'next', '2')
+  expect(await readSetting(other.db, 'next')).toBe('2')
+  expect(await readSetting(other.db, 'given-up')).toBeUndefined()
+  await store.close()
+  await other.close()
+}, 30_000)

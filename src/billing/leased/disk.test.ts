@@ -1,0 +1,133 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { orderOf, sentOf } from '../../../test/simulation/request.ts'
+import { systemTimers } from '../../base/clock.ts'
+import { DiskFull, openDisk } from './disk.ts'
+import { Journal, recoverJournal } from './journal.ts'
+
+const mebibyte = 1024 * 1024
+let folders: string[] = []
+let mounts: string[] = []
+
+afterEach(() => {
+  for (const mount of mounts) spawnSync('umount', [mount])
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  folders = []
+  mounts = []
+})
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-disk-'))
+  folders.push(folder)
+  return folder
+}
+
+/** A file system of that size, where this process may mount one. */
+function tinyFileSystem(size: string): string | undefined {
+  const folder = newFolder()
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]).status !== 0) return undefined
+  mounts.push(folder)
+  return folder
+}
+
+const canMount = process.getuid?.() === 0 && tinyFileSystem('1m') !== undefined
+for (const mount of mounts) spawnSync('umount', [mount])
+
+test('segments keep their bytes, are written anywhere, and are nobody else’s to read', async () => {
+  const folder = join(newFolder(), 'journal')
+  const disk = openDisk(folder)
+  expect(disk.list()).toEqual([])
+  const file = disk.open('segment-a')
+  file.write(Buffer.from('hello world'), 0)
+  file.write(Buffer.from('W'), 6)
+  await file.sync()
+  file.close()
+  disk.open('segment-a').close()
+  expect(Buffer.from(disk.read('segment-a')).toString()).toBe('hello World')
+  expect(disk.list()).toEqual(['segment-a'])
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  expect(statSync(join(folder, 'segment-a')).mode & 0o777).toBe(0o600)
+})
+
+test('the reserve is room that is really there, kept over a restart, and given up at once', () => {
+  const folder = newFolder()
+  expect(openDisk(folder).reserve()).toBe(true)
+  const reserve = join(folder, 'reserve')
+  const { size, blocks } = statSync(reserve)
+  expect(size).toBe(64 * mebibyte)
+  expect(blocks * 512).toBeGreaterThanOrEqual(size)
+  // One that was interrupted is completed.
+  truncateSync(reserve, mebibyte)
+  const disk = openDisk(folder)
+  expect(disk.reserve()).toBe(true)
+  expect(statSync(reserve).size).toBe(64 * mebibyte)
+  disk.useReserve()
+  expect(existsSync(reserve)).toBe(false)
+  expect(disk.list()).toEqual([])
+})
+
+describe.skipIf(!canMount)('a file system that fills up', () => {
+  const order = orderOf('req_a', 'acc_a', 1n)
+
+  async function journalOn(folder: string) {
+    const disk = openDisk(folder)
+    const hasReserve = disk.reserve()
+    const { last } = recoverJournal(disk)
+    const fatal = (error: unknown) => {
+      throw error
+    }
+    const journal = new Journal({ disk, timers: systemTimers, sync: 'interval', fatal }, last)
+    await journal.begin([])
+    return { disk, journal, hasReserve }
+  }
+
+  test('too small for the reserve: it is not there, and nothing of it is left to fill the disk', async () => {
+    const folder = tinyFileSystem('8m') ?? ''
+    const { disk, journal, hasReserve } = await journalOn(folder)
+    expect(hasReserve).toBe(false)
+    expect(existsSync(join(folder, 'reserve'))).toBe(false)
+    journal.append({ type: 'HOLD', id: 'hold_a', order })
+    expect(journal.write()).toBe('written')
+    await journal.close()
+    expect(recoverJournal(disk).records.length).toBe(2)
+  })
+
+  test('the reserve takes what must still be written; with room again there is a reserve again', async () => {
+    const folder = tinyFileSystem('72m') ?? ''
+    const { disk, journal, hasReserve } = await journalOn(folder)
+    expect(hasReserve).toBe(true)
+    const filler = join(folder, 'filler')
+    // What is left after the last whole page cannot be used by anybody.
+    expect(() => writeFileSync(filler, Buffer.alloc(16 * mebibyte))).toThrow('ENOSPC')
+    let outcome: 'written' | 'full' = 'written'
+    let records = 0
+    for (; outcome === 'written' && records < 1_000; records++) {
+      journal.append({ type: 'SEND', id: 'hold_a', attempt: sentOf(`att_${records}`) })
+      outcome = journal.write()
+    }
+    expect(outcome).toBe('full')
+    expect(existsSync(join(folder, 'reserve'))).toBe(false)
+    for (let more = 0; more < 5_000; more++) {
+      journal.append({ type: 'SEND', id: 'hold_a', attempt: sentOf(`att_${records++}`) })
+      expect(journal.write()).toBe('written')
+    }
+    expect(disk.reserve()).toBe(false)
+    rmSync(filler)
+    expect(disk.reserve()).toBe(true)
+    await journal.close()
+    expect(recoverJournal(disk).records.length).toBe(records + 1)
+  })
+
+  test('with nothing left at all says so, and what was there is still whole', async () => {
+    const folder = tinyFileSystem('1m') ?? ''
+    const disk = openDisk(folder)
+    const file = disk.open('segment-a')
+    file.write(Buffer.alloc(1_000, 1), 0)
+    expect(() => file.write(Buffer.alloc(2 * mebibyte), 1_000)).toThrow(DiskFull)
+    file.close()
+    expect(readFileSync(join(folder, 'segment-a')).subarray(0, 1_000)).toEqual(Buffer.alloc(1_000, 1))
+  })
+})

@@ -1,0 +1,112 @@
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { memoryDisk } from '../../../test/support/memory-disk.ts'
+import { fundedAccount } from '../../../test/support/ledger.ts'
+import { sharedPostgres } from '../../../test/support/postgres.ts'
+import { endingOf, orderOf } from '../../../test/simulation/request.ts'
+import { systemClock, systemTimers } from '../../base/clock.ts'
+import { silentLog } from '../../base/log.ts'
+import { checkLedger } from '../../store/check.ts'
+import { openNotices } from '../../store/notices.ts'
+import { openStore, type Store } from '../../store/open.ts'
+import { makeSharedBank } from './bank.ts'
+import { openLeasedBilling, type LeasedBilling } from './leased.ts'
+
+let url: string
+let store: Store
+let nodes: LeasedBilling[] = []
+
+beforeAll(async () => {
+  url = await (await sharedPostgres()).freshDatabase()
+  store = await openStore({ url })
+}, 60_000)
+
+afterEach(async () => {
+  for (const node of nodes) await node.close()
+  nodes = []
+  expect(await checkLedger(store)).toEqual([])
+})
+
+async function startNode(node: string): Promise<LeasedBilling> {
+  const fatal = (why: string, cause: unknown) => {
+    throw new Error(why, { cause })
+  }
+  const parts = { node, disk: memoryDisk(), clock: systemClock, timers: systemTimers, log: silentLog, fatal }
+  const billing = await openLeasedBilling({ ...parts, bank: makeSharedBank(store, url), sync: 'interval' })
+  nodes.push(billing)
+  return billing
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+/** Who listens is seen by the database itself. */
+async function listening(count: number): Promise<void> {
+  const { sql } = await import('kysely')
+  await until(async () => {
+    const { rows } = await sql<{ rows: number }>`
+      select count(*) as rows from pg_stat_activity where application_name = 'turnpike-notices'
+        and query like 'listen %' and datname = current_database()`.execute(store.db)
+    return (rows[0]?.rows ?? 0) >= count
+  })
+}
+
+describe('two nodes on one PostgreSQL', () => {
+  test('what one has leased and does not use, the other gets within two seconds, and not a refusal', async () => {
+    const accountId = await fundedAccount(store, { id: 'acc_recall', amount: 1_000n })
+    const [a, b] = [await startNode('node_a'), await startNode('node_b')]
+    await listening(2)
+    const taken = await a.take(orderOf('req_1', accountId, 1_000n))
+    if (taken.kind !== 'hold') throw new Error('not held')
+    await taken.hold.release(endingOf([], 0n))
+    const before = performance.now()
+    const other = await b.take(orderOf('req_2', accountId, 1_000n))
+    expect(other.kind).toBe('hold')
+    expect(performance.now() - before).toBeLessThan(2_000)
+    if (other.kind === 'hold') await other.hold.release(endingOf([], 0n))
+  }, 20_000)
+
+  test('what is in use is refused for good, and within two seconds', async () => {
+    const accountId = await fundedAccount(store, { id: 'acc_used', amount: 1_000n })
+    const [a, b] = [await startNode('node_a'), await startNode('node_b')]
+    await listening(2)
+    const taken = await a.take(orderOf('req_3', accountId, 900n))
+    if (taken.kind !== 'hold') throw new Error('not held')
+    const before = performance.now()
+    const other = await b.take(orderOf('req_4', accountId, 101n))
+    expect(other).toMatchObject({ kind: 'no-funds' })
+    expect(performance.now() - before).toBeLessThan(2_000)
+    await taken.hold.release(endingOf([], 0n))
+  }, 20_000)
+})
+
+describe('notices', () => {
+  test('reach everybody who listens on the channel, and again after the connection was lost', async () => {
+    const heard: string[] = []
+    const sender = openNotices(url, 'test_notices', () => {})
+    const listener = openNotices(url, 'test_notices', (text) => heard.push(text))
+    await listening(2)
+    const { sql } = await import('kysely')
+    const send = async (text: string) => {
+      await until(async () => {
+        await sender.send(text).catch(() => {})
+        return heard.includes(text)
+      })
+    }
+    await send('first')
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
+    await send('second')
+    // One connection each, not one more for every time it was lost.
+    const { rows } = await sql<{ rows: number }>`select count(*) as rows from pg_stat_activity
+      where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
+    expect(rows).toEqual([{ rows: 2 }])
+    await Promise.all([sender.close(), listener.close()])
+  }, 20_000)
+
+  test('to a server that is not there are lost without a word, and closing does not wait for it', async () => {
+    const notices = openNotices('postgres://nobody@127.0.0.1:1/nothing', 'test_notices', () => {})
+    await notices.send('into the dark')
+    await notices.close()
+  })
+})

@@ -1,0 +1,117 @@
+import { afterEach, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { accountId, fundedAccount } from '../../../test/support/ledger.ts'
+import { orderOf, saleOf, sentOf } from '../../../test/simulation/request.ts'
+import { postingOf, returnOf, standingOf, takeOf, turnOf } from '../../../test/support/turns.ts'
+import { systemClock, systemTimers } from '../../base/clock.ts'
+import { silentLog } from '../../base/log.ts'
+import { nano } from '../../base/money.ts'
+import { checkLedger } from '../../store/check.ts'
+import { openStore, type Store } from '../../store/open.ts'
+import { Fenced } from '../../store/turns.ts'
+import type { Bank } from './bank.ts'
+import { openDisk } from './disk.ts'
+import { openLeasedBilling } from './leased.ts'
+import { startWorkerBank } from './worker-bank.ts'
+
+let folder = ''
+let store: Store | undefined
+let banks: Bank[] = []
+
+afterEach(async () => {
+  for (const bank of banks) await bank.close().catch(() => {})
+  banks = []
+  await store?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A database file, opened here as the gateway has it, and by a bank in a thread of its own. */
+async function openBoth() {
+  folder = mkdtempSync(join(tmpdir(), 'turnpike-bank-'))
+  const file = join(folder, 'turnpike.db')
+  store = await openStore({ file })
+  await fundedAccount(store)
+  return { store, bank: await startBank(file), file }
+}
+
+async function startBank(file: string): Promise<Bank> {
+  const bank = await startWorkerBank(file)
+  banks.push(bank)
+  return bank
+}
+
+test('turns, standings and openings pass between the threads with their amounts, maps and sets', async () => {
+  const { store, bank } = await openBoth()
+  const opened = await bank.open('node_a', ['hold_a'])
+  expect(opened).toEqual({ epoch: 1, turn: 0, leases: new Map(), posted: new Set() })
+  const identity = { node: 'node_a', epoch: 1 }
+  expect(await bank.turn(identity, turnOf(1, { takes: [takeOf(100n)] }))).toEqual(
+    new Map([[accountId, { kind: 'granted', amount: nano(100n) } as const]]),
+  )
+  await bank.turn(identity, turnOf(2, { postings: [postingOf('a', 30n)] }))
+  const leases = new Map([[accountId, nano(70n)]])
+  expect(await bank.standing(identity, 2)).toEqual({ turn: 2, leases })
+  expect(await bank.open('node_a', ['hold_a', 'hold_b'])).toEqual({ epoch: 2, turn: 2, leases, posted: new Set(['hold_a']) })
+  await bank.turn({ node: 'node_a', epoch: 2 }, turnOf(3, { returns: [returnOf(70n)] }))
+  expect((await standingOf(store)).accounts).toEqual([{ id: accountId, posted: nano(970n), held: nano(0n) }])
+  expect(await checkLedger(store)).toEqual([])
+})
+
+test('errors keep what they mean', async () => {
+  const { bank } = await openBoth()
+  const { epoch } = await bank.open('node_a', [])
+  await bank.open('node_a', [])
+  await expect(bank.turn({ node: 'node_a', epoch }, turnOf(1))).rejects.toBeInstanceOf(Fenced)
+  await expect(bank.turn({ node: 'node_a', epoch }, turnOf(1))).rejects.toThrow('another process runs as node node_a')
+  const overdrawn = bank.turn({ node: 'node_a', epoch: epoch + 1 }, turnOf(1, { returns: [returnOf(1n)] }))
+  await expect(overdrawn).rejects.toThrow('without a lease')
+  await expect(overdrawn).rejects.not.toBeInstanceOf(Fenced)
+})
+
+test('a file that is no database is said at once', async () => {
+  folder = mkdtempSync(join(tmpdir(), 'turnpike-bank-'))
+  const file = join(folder, 'turnpike.db')
+  writeFileSync(file, 'not a database, whatever its name says'.repeat(100))
+  await expect(startWorkerBank(file)).rejects.toThrow()
+})
+
+test('a thread that failed fails whoever waits for it and whoever comes later, and can be closed', async () => {
+  const { bank } = await openBoth()
+  const impossible = { node: 'node_a', epoch: 1, later: () => {} }
+  await expect(bank.turn(impossible, turnOf(1))).rejects.toThrow()
+  // That was the message, not the thread: it goes on.
+  expect(await bank.open('node_a', [])).toMatchObject({ epoch: 1 })
+})
+
+test('requests on a real file, in a real journal, through a real thread, over a kill', async () => {
+  const { store, bank, file } = await openBoth()
+  const fatal = (why: string, cause: unknown) => {
+    throw new Error(why, { cause })
+  }
+  const parts = { node: 'node_a', clock: systemClock, timers: systemTimers, log: silentLog, fatal, sync: 'always' } as const
+  const first = await openLeasedBilling({ ...parts, bank, disk: openDisk(join(folder, 'journal')) })
+  const holds = await Promise.all(
+    Array.from({ length: 10 }, async (_, at) => {
+      const taken = await first.take(orderOf(`req_${at}`, accountId, 50n))
+      if (taken.kind !== 'hold') throw new Error(taken.kind)
+      taken.hold.sending(sentOf(`att_${at}`))
+      return taken.hold
+    }),
+  )
+  holds[1]?.mark({ usage: { input: 1, output: 1 }, price: nano(9n), vendorCost: nano(4n) })
+  const charges = await Promise.all(holds.slice(2).map((hold, at) => hold.settle(saleOf(20n + BigInt(at), [`att_${at + 2}`]))))
+  // From here on nobody speaks for the first process any more: hold 0 was sent, hold 1 delivered something.
+  const second = await openLeasedBilling({
+    ...parts,
+    bank: await startBank(file),
+    disk: openDisk(join(folder, 'journal')),
+  })
+  await second.close()
+  const spent = charges.reduce((sum, charge) => sum + charge, 9n)
+  expect((await standingOf(store)).accounts).toEqual([{ id: accountId, posted: nano(1_000n - spent), held: nano(0n) }])
+  const requests = await store.db.selectFrom('request').select(['id', 'basis']).orderBy('id').execute()
+  expect(requests.map(({ basis }) => basis)).toEqual(['policy_zero', 'estimated', ...charges.map(() => 'vendor' as const)])
+  expect(await checkLedger(store)).toEqual([])
+}, 20_000)

@@ -1,0 +1,65 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { nano } from '../base/money.ts'
+import { insertNew } from './bulk.ts'
+import { json } from './rows.ts'
+
+const request = {
+  id: 'req_a',
+  account_id: 'acc_a',
+  key_id: 'key_a',
+  model: 'gpt-x',
+  capability: 'chat',
+  status: 200,
+  cost: nano(5n),
+  basis: 'vendor',
+  usage: json({ input: 3, output: 4 }),
+  streamed: true,
+  duration_ms: 12,
+  created_at: 1_800_000_000_000,
+  hold_id: null,
+} as const
+
+eachEngine('rows in bulk', (open) => {
+  test('arrive as they were given, the odd ones too', async () => {
+    const store = await open({ books: 'unchecked' })
+    const rows = [
+      request,
+      { ...request, id: 'req_big', cost: nano(9_007_199_254_740_993n), duration_ms: Number.MAX_SAFE_INTEGER },
+      { ...request, id: 'req_least', cost: nano(-9_223_372_036_854_775_808n), streamed: false, usage: json(null) },
+      { ...request, id: 'req_\'"\\,[]{}', model: 'ü€😀\n\t', key_id: '', hold_id: 'null' },
+      { ...request, id: '12', model: 'true', usage: json({ input: 0, output: 0 }) },
+    ]
+    const given = await store.transaction((tx) => insertNew(tx, 'request', rows))
+    expect(given).toEqual(new Set(rows.map(({ id }) => id)))
+    const found = await store.db.selectFrom('request').selectAll().execute()
+    const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
+    const expected = rows.map((row) => ({ ...row, usage: row.usage === null ? null : (JSON.parse(row.usage) as unknown) }))
+    expect(found.toSorted(byId) as unknown).toEqual(expected.toSorted(byId))
+  })
+
+  test('only those that are not there yet, each once; what is there stays', async () => {
+    const store = await open()
+    const insert = (...ids: string[]) =>
+      store.transaction((tx) => insertNew(tx, 'request', ids.map((id) => ({ ...request, id, status: ids.length }))))
+    expect(await insert('a', 'b')).toEqual(new Set(['a', 'b']))
+    expect(await insert('b', 'c', 'c')).toEqual(new Set(['c']))
+    expect(await insert()).toEqual(new Set())
+    const found = await store.db.selectFrom('request').select(['id', 'status']).orderBy('id').execute()
+    expect(found).toEqual([
+      { id: 'a', status: 2 },
+      { id: 'b', status: 2 },
+      { id: 'c', status: 3 },
+    ])
+  })
+
+  test('with the rest of their transaction, or not at all', async () => {
+    const store = await open()
+    const failing = store.transaction(async (tx) => {
+      await insertNew(tx, 'request', [request])
+      throw new Error('on second thoughts')
+    })
+    await expect(failing).rejects.toThrow('second thoughts')
+    expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
+  })
+})

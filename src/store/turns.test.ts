@@ -1,0 +1,234 @@
+import { describe, expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, attemptOf, balances, fundedAccount } from '../../test/support/ledger.ts'
+import { postingOf, returnOf, standingOf, takeOf, turnOf } from '../../test/support/turns.ts'
+import { nano } from '../base/money.ts'
+import { changeAccount } from './accounts.ts'
+import type { Store } from './open.ts'
+import { Fenced, type Grant, grantFor, openNode, readStanding, takeTurn } from './turns.ts'
+
+/** A node that has leased so much of the account. */
+async function leasing(store: Store, amount: bigint, node = 'node_a') {
+  const { epoch, turn } = await openNode(store, node, [])
+  const identity = { node, epoch }
+  await takeTurn(store, identity, turnOf(turn + 1, { takes: [takeOf(amount)] }))
+  return { identity, turn: turn + 1 }
+}
+
+const account = async (store: Store) => (await standingOf(store)).accounts[0]
+
+eachEngine('a turn', (open) => {
+  test('books, gives back and leases in one commit', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity, turn } = await leasing(store, 100n)
+    const attempts = [attemptOf('lost', 4n, { delivered: false }), attemptOf('good', 20n)]
+    const grants = await takeTurn(
+      store,
+      identity,
+      turnOf(turn + 1, {
+        postings: [postingOf('a', 30n, { attempts, excess: nano(7n) }), postingOf('b', 0n, { attempts: [] })],
+        returns: [returnOf(50n)],
+      }),
+    )
+    expect(grants).toEqual(new Map())
+    expect(await standingOf(store)).toEqual({
+      accounts: [{ id: accountId, posted: nano(970n), held: nano(20n) }],
+      leases: [{ node: 'node_a', account: accountId, amount: nano(20n) }],
+    })
+    expect(await balances(store)).toEqual({
+      promo: nano(-1_000n),
+      [`cust:${accountId}`]: nano(970n),
+      'revenue:gpt-x': nano(37n),
+      'platform:loss': nano(-11n),
+      'cost:openai': nano(-20n),
+      'payable:openai': nano(24n),
+    })
+    const requests = await store.db.selectFrom('request').select(['id', 'cost', 'basis']).orderBy('id').execute()
+    expect(requests).toEqual([
+      { id: 'req_a', cost: nano(30n), basis: 'vendor' },
+      { id: 'req_b', cost: nano(0n), basis: 'vendor' },
+    ])
+    const calls = await store.db.selectFrom('attempt').select(['id', 'request_id', 'vendor_cost']).orderBy('id').execute()
+    expect(calls).toEqual([
+      { id: 'att_good', request_id: 'req_a', vendor_cost: nano(20n) },
+      { id: 'att_lost', request_id: 'req_a', vendor_cost: nano(4n) },
+    ])
+  })
+
+  test('of an older process is refused whole, and so is whatever it asks', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const old = await leasing(store, 100n)
+    const { epoch, turn, leases } = await openNode(store, 'node_a', [])
+    expect({ epoch, turn, leases }).toEqual({ epoch: 2, turn: 1, leases: new Map([[accountId, nano(100n)]]) })
+    const before = await standingOf(store)
+    const late = turnOf(2, { postings: [postingOf('a', 30n)], takes: [takeOf(5n)], returns: [returnOf(10n)] })
+    await expect(takeTurn(store, old.identity, late)).rejects.toBeInstanceOf(Fenced)
+    await expect(readStanding(store, old.identity, 2)).rejects.toBeInstanceOf(Fenced)
+    expect(await standingOf(store)).toEqual(before)
+    expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
+    // The one that took its place goes on as if nothing had been.
+    await takeTurn(store, { node: 'node_a', epoch }, turnOf(2, { returns: [returnOf(100n)] }))
+    expect(await account(store)).toMatchObject({ held: nano(0n) })
+  })
+
+  test('of a number that was used is refused', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity } = await leasing(store, 100n)
+    for (const number of [0, 1, 3]) {
+      await expect(takeTurn(store, identity, turnOf(number, { takes: [takeOf(5n)] }))).rejects.toBeInstanceOf(Fenced)
+    }
+    expect(await account(store)).toMatchObject({ held: nano(100n) })
+  })
+
+  test('books a hold once, in the same turn as new ones, in a later one, and after a restart', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity, turn } = await leasing(store, 100n)
+    await takeTurn(store, identity, turnOf(turn + 1, { postings: [postingOf('a', 30n)] }))
+    await takeTurn(store, identity, turnOf(turn + 2, { postings: [postingOf('a', 30n), postingOf('b', 5n)] }))
+    const opened = await openNode(store, 'node_a', ['hold_a', 'hold_b', 'hold_c'])
+    expect(opened.posted).toEqual(new Set(['hold_a', 'hold_b']))
+    const again = { node: 'node_a', epoch: opened.epoch }
+    await takeTurn(store, again, turnOf(opened.turn + 1, { postings: [postingOf('b', 5n), postingOf('a', 31n)] }))
+    expect(await account(store)).toEqual({ id: accountId, posted: nano(965n), held: nano(65n) })
+    const costs = await store.db.selectFrom('request').select(['id', 'cost']).orderBy('id').execute()
+    expect(costs).toEqual([
+      { id: 'req_a', cost: nano(30n) },
+      { id: 'req_b', cost: nano(5n) },
+    ])
+  })
+
+  test('that spends what its node has not leased is refused whole', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await fundedAccount(store, { id: 'acc_b' })
+    const { identity, turn } = await leasing(store, 100n)
+    await leasing(store, 100n, 'node_b')
+    const wrong = [
+      { postings: [postingOf('a', 101n)] },
+      { returns: [returnOf(101n)] },
+      { postings: [postingOf('a', 60n)], returns: [returnOf(41n)] },
+      { postings: [postingOf('b', 1n, { accountId: 'acc_b' })] },
+      { returns: [returnOf(1n, 'acc_b')] },
+    ]
+    const before = await standingOf(store)
+    for (const parts of wrong) await expect(takeTurn(store, identity, turnOf(turn + 1, parts))).rejects.toThrow()
+    expect(await standingOf(store)).toEqual(before)
+    expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
+  })
+
+  test('leases nothing of an account that is disabled or not there, and more than there is of an unlimited one', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await fundedAccount(store, { id: 'acc_free', amount: 0n, unlimited: true })
+    await changeAccount(store, { id: accountId, enabled: false, actor: 'test' })
+    const { epoch } = await openNode(store, 'node_a', [])
+    const takes = [takeOf(5n), takeOf(5n, 0n, 'acc_nobody'), takeOf(500n, 9n, 'acc_free')]
+    expect(await takeTurn(store, { node: 'node_a', epoch }, turnOf(1, { takes }))).toEqual(
+      new Map<string, Grant>([
+        [accountId, { kind: 'no-account' }],
+        ['acc_nobody', { kind: 'no-account' }],
+        ['acc_free', { kind: 'granted', amount: nano(509n) }],
+      ]),
+    )
+  })
+
+  test('whose answer was lost: either it took place, or it never will', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity, turn } = await leasing(store, 100n)
+    const lost = turnOf(turn + 1, { postings: [postingOf('a', 30n)] })
+    await takeTurn(store, identity, lost)
+    for (let times = 0; times < 3; times++) {
+      expect(await readStanding(store, identity, turn + 1)).toEqual({
+        turn: turn + 1,
+        leases: new Map([[accountId, nano(70n)]]),
+      })
+    }
+    const slow = turnOf(turn + 2, { returns: [returnOf(70n)] })
+    for (let times = 0; times < 3; times++) {
+      expect(await readStanding(store, identity, turn + 2)).toEqual({
+        turn: turn + 3,
+        leases: new Map([[accountId, nano(70n)]]),
+      })
+    }
+    await expect(takeTurn(store, identity, slow)).rejects.toBeInstanceOf(Fenced)
+    await takeTurn(store, identity, { ...slow, number: turn + 4 })
+    expect(await account(store)).toMatchObject({ held: nano(0n) })
+  })
+
+  test('five hundred postings at once', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 1_000_000n })
+    const { identity, turn } = await leasing(store, 500_000n)
+    const postings = Array.from({ length: 500 }, (_, at) => postingOf(String(at), BigInt(at)))
+    await takeTurn(store, identity, turnOf(turn + 1, { postings }))
+    expect(await account(store)).toMatchObject({ posted: nano(1_000_000n - 124_750n), held: nano(500_000n - 124_750n) })
+  })
+})
+
+eachEngine('turns of several nodes', (open, _, engine) => {
+  test.skipIf(engine === 'sqlite')(
+    'that want the same accounts for different things do not wait for each other in a circle',
+    async () => {
+      const store = await open()
+      for (const id of ['acc_a', 'acc_b']) await fundedAccount(store, { id, amount: 1_000_000n })
+      const nodes = await Promise.all(
+        ['node_a', 'node_b'].map(async (node) => {
+          const { epoch } = await openNode(store, node, [])
+          const identity = { node, epoch }
+          const takes = ['acc_a', 'acc_b'].map((id) => takeOf(100_000n, 0n, id))
+          await takeTurn(store, identity, turnOf(1, { takes }))
+          return identity
+        }),
+      )
+      // Each posts to the account that the other asks of, in both directions, many times at once.
+      const many = 50
+      const work = nodes.map(async (identity, at) => {
+        for (let number = 2; number < many; number++) {
+          const [mine, other] = (at + number) % 2 === 0 ? ['acc_a', 'acc_b'] : ['acc_b', 'acc_a']
+          const posting = postingOf(`${identity.node}.${number}`, 1n, { accountId: mine ?? '' })
+          await takeTurn(store, identity, turnOf(number, { postings: [posting], takes: [takeOf(1n, 0n, other)] }))
+        }
+      })
+      await Promise.all(work)
+      const { accounts } = await standingOf(store)
+      expect(accounts.reduce((sum, { posted }) => sum + posted, 0n)).toBe(2_000_000n - 2n * BigInt(many - 2))
+    },
+    30_000,
+  )
+
+  test('never lease a balance twice', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 1_000n })
+    const granted = await Promise.all(
+      Array.from({ length: 12 }, async (_, at) => {
+        const node = `node_${at}`
+        const { epoch } = await openNode(store, node, [])
+        const grants = await takeTurn(store, { node, epoch }, turnOf(1, { takes: [takeOf(130n, 100n)] }))
+        const grant = grants.get(accountId)
+        return grant === undefined || grant.kind === 'no-account' ? 0n : (grant.amount as bigint)
+      }),
+    )
+    expect(granted.reduce((sum, amount) => sum + amount, 0n)).toBe(1_000n)
+    expect(await account(store)).toMatchObject({ posted: nano(1_000n), held: nano(1_000n) })
+  })
+})
+
+describe('how much is leased', () => {
+  test.each([
+    { need: 10n, extra: 200n, balance: 10_000n, kind: 'granted', amount: 210n },
+    { need: 10n, extra: 200n, balance: 1_010n, kind: 'granted', amount: 60n },
+    { need: 10n, extra: 200n, balance: 29n, kind: 'granted', amount: 10n },
+    { need: 10n, extra: 200n, balance: 10n, kind: 'granted', amount: 10n },
+    { need: 10n, extra: 200n, balance: 9n, kind: 'short', amount: 9n },
+    { need: 10n, extra: 200n, balance: 0n, kind: 'short', amount: 0n },
+    { need: 10n, extra: 200n, balance: -5n, kind: 'short', amount: 0n },
+    { need: 0n, extra: 200n, balance: 0n, kind: 'granted', amount: 0n },
+  ])('$need and $extra more of $balance: $amount', ({ need, extra, balance, kind, amount }) => {
+    expect(grantFor(takeOf(need, extra), nano(balance))).toEqual({ kind, amount: nano(amount) } as never)
+  })
+})

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatTraits } from '../../capabilities/chat.ts'
+import { readAsk, writeAsk, type ChatTarget } from './chat-ask.ts'
+
+const plain: ChatTraits = {
+  id: 'm',
+  contextTokens: 100_000,
+  outputTokensMax: 1_000,
+  choicesMax: 8,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+const reasoning: ChatTraits = { ...plain, reasoning: true }
+const base = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
+
+function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
+  const body: JsonObject = { ...base, ...(fields as JsonObject) }
+  return readAsk(body, JSON.stringify(body).length, () => traits)
+}
+
+describe('the bounds that a hold is made of', () => {
+  test('output: the cap of the client, of the model, and the larger of two', () => {
+    expect(read({}).outputTokensMax).toBe(1_000)
+    expect(read({ max_tokens: 10 }).outputTokensMax).toBe(10)
+    expect(read({ max_completion_tokens: 20 }).outputTokensMax).toBe(20)
+    expect(read({ max_tokens: 5_000 }).outputTokensMax).toBe(1_000)
+    expect(read({ max_tokens: 900, max_completion_tokens: 1 }).outputTokensMax).toBe(900)
+    expect(read({ max_tokens: 1, max_completion_tokens: 900 }).outputTokensMax).toBe(900)
+    expect(read({ max_tokens: null, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
+  })
+
+  test('input: a token a byte, media at their dearest, never beyond the context', () => {
+    const bytes = JSON.stringify(base).length
+    expect(read({}).inputTokensMax).toBe(bytes)
+    const image = { type: 'image_url', image_url: { url: 'https://x/y.png' } }
+    expect(read({ messages: [{ role: 'user', content: [image] }] }).inputTokensMax).toBeGreaterThan(50_000)
+    expect(read({ messages: [{ role: 'user', content: [image, image, image] }] }).inputTokensMax).toBe(100_000)
+    const file = { type: 'file', file: { file_id: 'f' } }
+    expect(read({ messages: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(100_000)
+  })
+
+  test('candidates', () => {
+    expect(read({}).choices).toBe(1)
+    expect(read({ n: 5 }).choices).toBe(5)
+  })
+})
+
+describe('what goes to the vendor', () => {
+  const target: ChatTarget = {
+    upstreamModel: 'theirs',
+    reasoning: false,
+    outputCap: 'either',
+    usageInStream: 'asked',
+    storesByDefault: false,
+    namespaced: (label) => `mine/${label}`,
+  }
+  const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plain) =>
+    JSON.parse(writeAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
+
+  test('is what came, but for the model', () => {
+    const fields = { temperature: 0.5, stop: 'x', unknown: { a: [1, null] }, seed: null }
+    expect(sent(fields)).toEqual({ ...base, ...fields, model: 'theirs' })
+  })
+
+  test('asks for usage in every stream, and keeps what else was asked', () => {
+    expect(sent({ stream: true })['stream_options']).toEqual({ include_usage: true })
+    expect(
+      sent({ stream: true, stream_options: { include_obfuscation: false, include_usage: false } })['stream_options'],
+    ).toEqual({
+      include_obfuscation: false,
+      include_usage: true,
+    })
+    expect(sent({})).not.toHaveProperty('stream_options')
+    expect(sent({ stream: true, stream_options: {} }, { usageInStream: 'always' })).not.toHaveProperty('stream_options')
+  })
+
+  test.each([
+    ['max_tokens', { max_completion_tokens: 5 }, { max_tokens: 5 }],
+    ['max_tokens', { max_tokens: 5 }, { max_tokens: 5 }],
+    ['max_completion_tokens', { max_tokens: 5 }, { max_completion_tokens: 5 }],
+    ['max_completion_tokens', {}, {}],
+    ['either', { max_tokens: 5 }, { max_tokens: 5 }],
+    ['either', { max_completion_tokens: 5 }, { max_completion_tokens: 5 }],
+  ] as const)('the cap, to a vendor of %s: %j', (outputCap, fields, caps) => {
+    const { model: _, messages: __, ...rest } = sent(fields, { outputCap })
+    expect(rest).toEqual(caps)
+  })
+
+  test('a cap to a reasoning model has the name such models know', () => {
+    expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).toMatchObject({ max_completion_tokens: 5 })
+    expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).not.toHaveProperty('max_tokens')
+  })
+
+  test('labels are made the account’s own', () => {
+    expect(sent({ user: 'a', prompt_cache_key: 'b', safety_identifier: 'c', metadata: { user: 'd' } })).toMatchObject({
+      user: 'mine/a',
+      prompt_cache_key: 'mine/b',
+      safety_identifier: 'mine/c',
+      metadata: { user: 'd' },
+    })
+    expect(sent({ user: null })['user']).toBeNull()
+  })
+
+  test('a vendor that would keep the conversation is told not to', () => {
+    expect(sent({}, { storesByDefault: true })['store']).toBe(false)
+    expect(sent({ store: true }, { storesByDefault: true })['store']).toBe(true)
+    expect(sent({})).not.toHaveProperty('store')
+  })
+})

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { sharedPostgres } from '../support/postgres.ts'
+import { says } from '../support/streams.ts'
+
+type Key = { id: string; key: string; account: string; state: string; limits: unknown; expires_at: number | null }
+
+const startTimeoutMs = 60_000
+
+describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
+  const clock = movableClock()
+  let gateway: TestGateway
+  let operator: Speaker
+  const make = (more: Record<string, unknown> = {}) =>
+    operator.post<Key>('/admin/keys', { account: gateway.accountId, ...more })
+  const change = (id: string, body: unknown) => operator.call('PATCH', `/admin/keys/${id}`, body)
+  const models = async (key: string) =>
+    (await speaker(gateway.url, key).get<{ data: { id: string }[] }>('/v1/models')).data.map(({ id }) => id)
+
+  beforeAll(async () => {
+    gateway = await startTestGateway({ engine, clock })
+    operator = operatorOf(gateway)
+  }, startTimeoutMs)
+  afterAll(async () => {
+    await gateway.assertBooks()
+    await gateway.close()
+  })
+
+  test('one is made with everything it may carry, shown once, and listed by its end alone', async () => {
+    const made = await make({
+      account: 'demo',
+      name: 'ci',
+      models: ['gpt-4o*', 'o3'],
+      limits: { requests_per_minute: 60, tokens_per_minute: 100_000, concurrent: 4 },
+      cap: { amount: '5', period: 'month' },
+      expires_at: '2099-12-31T00:00:00Z',
+      metadata: { team: 'search' },
+    })
+    const { key, ...shown } = made
+    expect(key).toMatch(/^sk-[\w-]{32,}$/)
+    expect(shown).toEqual({
+      id: expect.stringMatching(/^key_[0-9a-f]{32}$/),
+      account: gateway.accountId,
+      account_name: 'demo',
+      name: 'ci',
+      hint: key.slice(-4),
+      models: ['gpt-4o*', 'o3'],
+      limits: { requests_per_minute: 60, tokens_per_minute: 100_000, concurrent: 4 },
+      cap: { amount: '5', period: 'month' },
+      enabled: true,
+      state: 'enabled',
+      expires_at: Date.UTC(2099, 11, 31) / 1000,
+      metadata: { team: 'search' },
+      created_at: expect.any(Number),
+    } as never)
+    const listed = await operator.all('/admin/keys')
+    expect(listed).toContainEqual(shown as never)
+    // Never the beginning of a secret, only its last four characters.
+    expect(JSON.stringify(listed)).not.toMatch(/sk-|adm-|digest/)
+    expect(JSON.stringify(listed)).not.toContain(key.slice(3, 11))
+    const seen = await models(key)
+    expect(seen).toContain('o3')
+    expect(seen.filter((id) => !/^(?:gpt-4o.*|o3)$/.test(id))).toEqual([])
+  })
+
+  test('unix seconds are taken for an expiry too, and the key dies then', async () => {
+    const { key, expires_at } = await make({ expires_at: Math.floor(clock.now() / 1000) + 60 })
+    expect(expires_at).toBe(Math.floor(clock.now() / 1000) + 60)
+    expect((await speaker(gateway.url, key).call('GET', '/v1/balance')).status).toBe(200)
+    clock.advance(61_000)
+    expect((await speaker(gateway.url, key).call('GET', '/v1/balance')).status).toBe(401)
+    expect((await operator.all<Key>('/admin/keys')).map(({ state }) => state)).toContain('expired')
+  })
+
+  test('null takes away what a key carried, and what is not named stays', async () => {
+    const { id } = await make({
+      name: 'x',
+      models: ['o3'],
+      limits: { concurrent: 1, requests_per_minute: 5 },
+      cap: { amount: '1', period: 'day' },
+      expires_at: '2099-01-01',
+    })
+    const limits = { requests_per_minute: null, tokens_per_minute: null, concurrent: 9 }
+    expect((await change(id, { limits: { concurrent: 9 } })).body).toMatchObject({ limits, models: ['o3'], name: 'x' })
+    const bare = { models: null, limits: null, cap: null, expires_at: null }
+    expect((await change(id, bare)).body).toMatchObject({ ...bare, name: 'x' })
+    expect((await change(id, { limits: { concurrent: null } })).body).toMatchObject({ limits: null })
+    expect((await change(id, { name: '', metadata: {}, enabled: false })).body).toMatchObject({
+      name: '',
+      metadata: {},
+      enabled: false,
+      state: 'disabled',
+    })
+  })
+
+  test('what cannot be is refused, each with the field at fault', async () => {
+    const { id } = await make()
+    const bad: readonly (readonly [string, unknown])[] = [
+      ['models', []],
+      ['models', 'gpt-*'],
+      ['models[0]', ['GPT-*']],
+      ['models[1]', ['o3', '']],
+      ['models[0]', ['gpt-(a+)+$']],
+      ['models', Array.from({ length: 101 }, () => 'x')],
+      ['limits.concurrent', { concurrent: 0 }],
+      ['limits.concurrent', { concurrent: 1.5 }],
+      ['limits.requests_per_minute', { requests_per_minute: '5' }],
+      ['limits.per_second', { per_second: 1 }],
+      ['cap.period', { amount: '1', period: 'year' }],
+      ['cap.amount', { amount: 1, period: 'day' }],
+      ['cap.period', { amount: '1' }],
+      ['expires_at', 'tomorrow'],
+      ['expires_at', '2026-02-30'],
+      ['expires_at', 1_000],
+      ['expires_at', Date.now() * 1000],
+      ['metadata', 'x'],
+      ['name', 'a\nb'],
+      ['digest', 'x'],
+      ['key', 'sk-mine'],
+    ]
+    for (const [param, value] of bad) {
+      const field = param.split(/[.[]/)[0] ?? ''
+      const wanted = { param, status: 400 }
+      expect({ value, ...errorOf(await change(id, { [field]: value })) }).toMatchObject({ value, ...wanted })
+      const made = await operator.call('POST', '/admin/keys', { account: 'demo', [field]: value })
+      expect({ value, ...errorOf(made) }).toMatchObject({ value, ...wanted })
+    }
+    const nobody = await operator.call('POST', '/admin/keys', { account: 'nobody' })
+    expect(errorOf(nobody)).toMatchObject({ status: 400, param: 'account', code: 'account_not_found' })
+    expect(errorOf(await change('key_none', { name: 'x' }))).toMatchObject({ status: 404, code: 'key_not_found' })
+    expect((await operator.call('DELETE', '/admin/keys/key_none')).status).toBe(404)
+  })
+
+  test('limits hold, also for questions, and are told in the headers', async () => {
+    const { key } = await make({ limits: { requests_per_minute: 3, tokens_per_minute: 1_000 } })
+    const customer = speaker(gateway.url, key)
+    const asked = [await customer.call('GET', '/v1/models'), await customer.call('GET', '/v1/balance')]
+    asked.push(await customer.call('GET', '/v1/usage'), await customer.call('GET', '/v1/usage'))
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    expect(asked.map(({ headers }) => headers.get('x-ratelimit-remaining-requests'))).toEqual(['2', '1', '0', '0'])
+    expect(asked[0]?.headers.get('x-ratelimit-limit-tokens')).toBe('1000')
+    expect(asked[3]?.headers.get('retry-after')).toMatch(/^\d+$/)
+    expect(asked[3]?.headers.get('x-ratelimit-limit-requests')).toBe('3')
+  })
+
+  test('a place among the concurrent ones is free again after a question, answered or refused', async () => {
+    const { key } = await make({ limits: { concurrent: 1 } })
+    const customer = speaker(gateway.url, key)
+    for (let i = 0; i < 3; i++) {
+      expect((await customer.call('GET', '/v1/usage?group_by=day')).status).toBe(200)
+      expect((await customer.call('GET', '/v1/usage?group_by=nothing')).status).toBe(400)
+    }
+    expect((await customer.call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
+  })
+
+  test('a list may be of one account, by name or id', async () => {
+    const other = await gateway.account()
+    expect((await operator.all<Key>(`/admin/keys?account=${other.id}`)).map(({ id }) => id)).toEqual([other.keyId])
+    const whole = await operator.all<Key>('/admin/keys?account=demo')
+    expect(await operator.all<Key>('/admin/keys?account=demo', 3)).toEqual(whole)
+    expect(new Set(whole.map(({ account }) => account))).toEqual(new Set([gateway.accountId]))
+    expect(await operator.all('/admin/keys?account=nobody')).toEqual([])
+  })
+
+  test('a revoked key stays in the list, and nothing brings it back', async () => {
+    const { id, key } = await make()
+    expect((await operator.call('DELETE', `/admin/keys/${id}`)).body).toEqual({ id, revoked: true })
+    expect((await operator.call('DELETE', `/admin/keys/${id}`)).body).toEqual({ id, revoked: true })
+    expect((await change(id, { enabled: true })).status).toBe(404)
+    expect(await operator.all<Key>('/admin/keys')).toContainEqual(
+      expect.objectContaining({ id, state: 'revoked', enabled: false }) as never,
+    )
+    await until(async () => (await speaker(gateway.url, key).call('GET', '/v1/balance')).status === 401)
+  })
+})
+
+test('a revoked key is dead on every node within 5 s', async () => {
+  const postgres = await sharedPostgres()
+  const databaseUrl = await postgres.freshDatabase()
+  const one = await startTestGateway({ databaseUrl })
+  const other = await startTestGateway({ databaseUrl })
+  try {
+    const operator = operatorOf(one)
+    const { id, key } = await operator.post<Key>('/admin/keys', { account: 'demo' })
+    const seenBy = async (node: TestGateway) => (await speaker(node.url, key).call('GET', '/v1/balance')).status
+    await until(async () => (await seenBy(one)) === 200 && (await seenBy(other)) === 200)
+    await operator.call('DELETE', `/admin/keys/${id}`)
+    const revokedAt = performance.now()
+    await until(async () => (await seenBy(one)) === 401 && (await seenBy(other)) === 401)
+    expect(performance.now() - revokedAt).toBeLessThan(5_000)
+    // An operator's key of one node is good at the other: there is one database.
+    expect((await speaker(other.adminUrl, one.adminKey).call('GET', '/admin/keys')).status).toBe(200)
+  } finally {
+    await one.close()
+    await other.close()
+    await postgres.dropDatabase(databaseUrl)
+  }
+}, 60_000)

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeCli, type Cli } from '../support/cli.ts'
+import { until } from '../support/gateway.ts'
+import { payloads } from '../support/streams.ts'
+
+/** A disk of its own, which takes the rights of root: elsewhere the simulation's disk stands in for it. */
+function mountSmallDisk(folder: string, mebibytes: number): boolean {
+  mkdirSync(folder, { recursive: true })
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder]).status === 0
+}
+
+const canMount = (() => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-mount-'))
+  const isMounted = mountSmallDisk(folder, 1)
+  if (isMounted) spawnSync('umount', [folder])
+  rmdirSync(folder)
+  return isMounted
+})()
+
+describe.skipIf(!canMount)('a disk that fills up under the journal', () => {
+  let cli: Cli
+  let journal: string
+  beforeAll(() => {
+    cli = makeCli()
+    journal = join(cli.folder, 'data', 'journal')
+    // The reserve of 64 MiB, and four for records.
+    mountSmallDisk(journal, 68)
+  })
+  afterAll(async () => {
+    await cli.close().catch(() => {})
+    spawnSync('umount', [journal])
+    rmSync(cli.folder, { recursive: true, force: true })
+  })
+
+  test('nothing new is admitted, what is under way is settled, and service resumes with room', async () => {
+    const gateway = await cli.serve([], { ADMIN_PORT: '0' })
+    expect((await gateway.chat()).status).toBe(200)
+    const words = 'A story. sandbox:tokens=300 sandbox:pace=10'
+    const slow = gateway
+      .chat({ stream: true, messages: [{ role: 'user', content: words }] })
+      .then((answer) => answer.text())
+
+    const { bavail, bsize } = statfsSync(journal)
+    writeFileSync(join(journal, 'filler'), Buffer.alloc(bavail * bsize))
+    // The page that is begun still takes some records.
+    let refused: Response | undefined
+    for (let tries = 0; tries < 200 && refused === undefined; tries++) {
+      const answer = await gateway.chat()
+      if (answer.status !== 200) refused = answer
+      await answer.text()
+    }
+    expect(refused?.status).toBe(503)
+    expect(refused?.headers.get('retry-after')).not.toBeNull()
+    const ready = await fetch(`${gateway.url}/readyz`)
+    expect(ready.status).toBe(503)
+    expect(payloads(await slow).at(-1)).toBe('[DONE]')
+
+    rmSync(join(journal, 'filler'))
+    await until(async () => (await gateway.chat()).status === 200)
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+
+    const bill = `${/\((http:\S+)\)/.exec(gateway.output())?.[1]}/__bill`
+    const check = () => cli.run(['reconcile', '--bill', bill, '--json'])
+    await until(async () => (await check()).code === 0)
+    const { matched } = JSON.parse((await check()).out) as { matched: { calls: number } }
+    expect(matched.calls).toBeGreaterThan(2)
+    gateway.signal('SIGTERM')
+    expect(await gateway.exited).toBe(0)
+  }, 60_000)
+})

@@ -1,0 +1,60 @@
+import type { TestGateway } from './gateway.ts'
+
+export type Told = { readonly status: number; readonly headers: Headers; readonly body: Record<string, unknown> }
+
+type Body = Record<string, unknown>
+
+/** Somebody with a bearer key who speaks JSON: an operator at the admin port, or a customer at the public one. */
+export function speaker(url: string, key: string | undefined) {
+  async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Told> {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Body }
+  }
+
+  /** For what must succeed: the body alone. */
+  async function told<T = Body>(asked: Promise<Told>): Promise<T> {
+    const { status, body } = await asked
+    if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
+    return body as T
+  }
+
+  return {
+    call,
+    get: <T = Body>(path: string) => told<T>(call('GET', path)),
+    post: <T = Body>(path: string, body: unknown) => told<T>(call('POST', path, body)),
+    patch: <T = Body>(path: string, body: unknown) => told<T>(call('PATCH', path, body)),
+    /** Every page of a list. */
+    async all<T = Body>(path: string, limit = 100): Promise<T[]> {
+      const found: T[] = []
+      let next: string | null = null
+      do {
+        const mark = path.includes('?') ? '&' : '?'
+        const after: string = next === null ? '' : `&after=${encodeURIComponent(next)}`
+        const page: { data: T[]; next: string | null } = await told(call('GET', `${path}${mark}limit=${limit}${after}`))
+        found.push(...page.data)
+        next = page.next
+      } while (next !== null)
+      return found
+    },
+  }
+}
+
+export type Speaker = ReturnType<typeof speaker>
+
+export function operatorOf(gateway: TestGateway): Speaker {
+  return speaker(gateway.adminUrl, gateway.adminKey)
+}
+
+/** What is wrong, as Shape B says it. */
+export function errorOf({ status, body }: Told) {
+  const { type, param, code } = body['error'] as { type: string; param: string | null; code: string }
+  return { status, type, param, code }
+}
