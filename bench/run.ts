@@ -149,9 +149,7 @@ async function run(): Promise<void> {
   printTable(figures, ratios)
   const othersShare = await others()
   if (othersShare > othersShareMax) {
-    console.log(
-      `\nOther processes took ${Math.round(othersShare * 100)}% of the machine: every figure is too high.`,
-    )
+    console.log(`\nOther processes took ${Math.round(othersShare * 100)}% of the machine: every figure is too high.`)
   }
   const seconds = Math.round((performance.now() - beganAt) / 1000)
   const name = `${new Date().toISOString().replace(/[:.]/g, '-')}${quick ? '-quick' : ''}.json`

@@ -10,10 +10,11 @@ import { startWorkerBank } from './billing/leased/worker-bank.ts'
 import { trackOpenHolds, type TrackedBilling } from './billing/open-holds.ts'
 import { makeStrictBilling } from './billing/strict.ts'
 import { databaseFile, type Environment } from './config/environment.ts'
+import { keepAnswersMs } from './idempotency/idempotency.ts'
 import { nodeIdentity } from './config/node-identity.ts'
 import type { FileSettings } from './config/schema.ts'
 import { isUnavailable } from './store/faults.ts'
-import { closeAbandoned } from './store/idempotency.ts'
+import { closeAbandoned, dropOldAnswers } from './store/idempotency.ts'
 import { recoverAll, recoverHolds } from './store/ledger.ts'
 import { openStore, type Store } from './store/open.ts'
 import { claimSingleNode } from './store/single-node.ts'
@@ -70,7 +71,7 @@ export async function openBooks(options: BooksOptions): Promise<Books> {
   const billing = capSpending(opened.billing, { clock, spentSince: (by) => spentSince(store.db, by) })
   await closeAbandoned(store, node, opened.reachedVendors)
 
-  const recovery = setInterval(() => void recoverHolds(store, { now: clock.now() }).catch(() => {}), recoveryEveryMs)
+  const recovery = setInterval(() => void tidyUp(store, clock.now()).catch(() => {}), recoveryEveryMs)
   recovery.unref()
   return {
     store,
@@ -135,6 +136,12 @@ async function openBilling(options: BooksOptions & { store: Store; node: string 
     settle: (accountIds) => leased.settle(accountIds),
     close: () => leased.close(),
   }
+}
+
+/** What nobody else would end: holds past their deadline, and answers kept for longer than was promised. */
+async function tidyUp(store: Store, now: number): Promise<void> {
+  await recoverHolds(store, { now })
+  await dropOldAnswers(store.db, now - keepAnswersMs)
 }
 
 /** A database that is not up yet is waited for; anything else that is wrong with it is not. */

@@ -67,7 +67,8 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
         for (const spending of touched) spending.open -= order.amount
       }
       try {
-        const taken = await billing.take(order)
+        // Caps end here: the journal has no words for them, and a replay must not judge by them again.
+        const taken = await billing.take({ ...order, caps: [] })
         if (taken.kind === 'hold') return { kind: 'hold', hold: counting(taken.hold, touched, giveBack) }
         giveBack()
         return taken

@@ -63,11 +63,6 @@ export type Hold = {
   release(ending: Ending): Promise<void>
 }
 
-/** What costs nothing by nature: counting tokens, polling, cancelling, discovery. */
-export type Free = { readonly kind: 'free' }
-
-export type Funds = Hold | Free
-
 export type Taken =
   | { readonly kind: 'hold'; readonly hold: Hold }
   | {

@@ -33,7 +33,7 @@ export type RememberedAttempt = {
 export type Idempotency = { begin(asked: Asked): Promise<Begun> }
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/
-const keepMs = 24 * 60 * 60 * 1000
+export const keepAnswersMs = 24 * 60 * 60 * 1000
 const keptBodyBytesMax = 1024 * 1024
 const runningRetrySeconds = 1
 
@@ -61,12 +61,14 @@ export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node:
       const id = { accountId: asked.accountId, path: asked.path, keyDigest: mac(asked.key).toString('hex') }
       const fingerprint = mac(Buffer.from(asked.body).toString('latin1')).toString('hex')
       const { requestId } = asked
-      const found = await beginAnswer(store, id, { fingerprint, requestId, node, keepMs }).catch((thrown: unknown) => {
-        throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
-          retryAfterSeconds: 1,
-          cause: thrown,
-        })
-      })
+      const found = await beginAnswer(store, id, { fingerprint, requestId, node, keepMs: keepAnswersMs }).catch(
+        (thrown: unknown) => {
+          throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
+            retryAfterSeconds: 1,
+            cause: thrown,
+          })
+        },
+      )
       if (found === 'begun') return { kind: 'begun', attempt: attemptOf(id, asked) }
       return recall(found, fingerprint, asked)
     },

@@ -103,7 +103,9 @@ export function showUsage(usage: Usage): Record<string, string | number | boolea
   const shown: Record<string, string | number | boolean> = {}
   for (const unit of Object.keys(unitColumns) as (keyof typeof unitColumns)[]) {
     const count = usage[unit]
-    if (count !== undefined) shown[shownAs[unitColumns[unit]]] = count
+    // Vendors count to zero what was not there at all; input and output are what one looks for.
+    if (count !== undefined && (count > 0 || unit === 'input' || unit === 'output'))
+      shown[shownAs[unitColumns[unit]]] = count
   }
   const { images, video } = usage
   if (images !== undefined) {

@@ -20,6 +20,8 @@ const request = {
   hold_id: null,
 } as const
 
+const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
+
 eachEngine('rows in bulk', (open) => {
   test('arrive as they were given, the odd ones too', async () => {
     const store = await open({ books: 'unchecked' })
@@ -33,15 +35,23 @@ eachEngine('rows in bulk', (open) => {
     const given = await store.transaction((tx) => insertNew(tx, 'request', rows))
     expect(given).toEqual(new Set(rows.map(({ id }) => id)))
     const found = await store.db.selectFrom('request').selectAll().execute()
-    const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
-    const expected = rows.map((row) => ({ ...row, usage: row.usage === null ? null : (JSON.parse(row.usage) as unknown) }))
+    const expected = rows.map((row) => ({
+      ...row,
+      usage: row.usage === null ? null : (JSON.parse(row.usage) as unknown),
+    }))
     expect(found.toSorted(byId) as unknown).toEqual(expected.toSorted(byId))
   })
 
   test('only those that are not there yet, each once; what is there stays', async () => {
     const store = await open()
     const insert = (...ids: string[]) =>
-      store.transaction((tx) => insertNew(tx, 'request', ids.map((id) => ({ ...request, id, status: ids.length }))))
+      store.transaction((tx) =>
+        insertNew(
+          tx,
+          'request',
+          ids.map((id) => ({ ...request, id, status: ids.length })),
+        ),
+      )
     expect(await insert('a', 'b')).toEqual(new Set(['a', 'b']))
     expect(await insert('b', 'c', 'c')).toEqual(new Set(['c']))
     expect(await insert()).toEqual(new Set())
@@ -59,7 +69,7 @@ eachEngine('rows in bulk', (open) => {
       await insertNew(tx, 'request', [request])
       throw new Error('on second thoughts')
     })
-    await expect(failing).rejects.toThrow('second thoughts')
+    expect(failing).rejects.toThrow('second thoughts')
     expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
   })
 })

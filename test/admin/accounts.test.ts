@@ -5,6 +5,8 @@ import { says } from '../support/streams.ts'
 
 type Account = { id: string; name: string; balance: string; held: string; cap: unknown; created_at: number }
 
+const bad = (param: string) => ({ status: 400, param })
+
 // A cold start of PostgreSQL on a busy machine.
 const startTimeoutMs = 60_000
 
@@ -58,7 +60,6 @@ describe.each([
     const { id, name } = await make({ credit: '1' })
     const create = (body: unknown) => operator.call('POST', '/admin/accounts', body)
     const change = (body: unknown) => operator.call('PATCH', `/admin/accounts/${id}`, body)
-    const bad = (param: string) => ({ status: 400, param })
     expect(errorOf(await create({ name: '' }))).toMatchObject(bad('name'))
     expect(errorOf(await create({ name: 'a\u0000b' }))).toMatchObject(bad('name'))
     expect(errorOf(await create({ name: 'x', credit: 1 }))).toMatchObject(bad('credit'))
@@ -66,7 +67,10 @@ describe.each([
     expect(errorOf(await create({ name: 'x', credit: '1e3' }))).toMatchObject(bad('credit'))
     expect(errorOf(await create({ name: 'x', credit: '0.0000000001' }))).toMatchObject(bad('credit'))
     expect(errorOf(await create({ name: 'x', credit: '1000000.000000001' }))).toMatchObject(bad('credit'))
-    expect(errorOf(await create({ name: 'x', admin: true }))).toMatchObject({ ...bad('admin'), code: 'unknown_parameter' })
+    expect(errorOf(await create({ name: 'x', admin: true }))).toMatchObject({
+      ...bad('admin'),
+      code: 'unknown_parameter',
+    })
     expect(errorOf(await create({ name }))).toMatchObject({ status: 409, code: 'name_taken' })
     expect(errorOf(await change({ cap: { amount: '1', period: 'week' } }))).toMatchObject(bad('cap.period'))
     expect(errorOf(await change({ cap: { amount: '-1', period: 'day' } }))).toMatchObject(bad('cap.amount'))
@@ -104,7 +108,9 @@ describe.each([
 
   test('a credit with a key is booked once: twenty at once get one answer, another body is refused', async () => {
     const { id } = await make()
-    const told = await Promise.all(Array.from({ length: 20 }, () => credit(id, { amount: '3.5', note: 'n' }, 'topup-1')))
+    const told = await Promise.all(
+      Array.from({ length: 20 }, () => credit(id, { amount: '3.5', note: 'n' }, 'topup-1')),
+    )
     expect(new Set(told.map(({ status, body }) => JSON.stringify([status, body]))).size).toBe(1)
     expect(told[0]).toMatchObject({ status: 200, body: { balance: '3.5' } })
     expect(told.filter(({ headers }) => headers.has('idempotent-replayed'))).toHaveLength(19)
@@ -137,7 +143,8 @@ describe.each([
   test('balance and held are true at once, though a node leases in advance and books in batches', async () => {
     const { id, key } = await gateway.account({ dollars: '2' })
     const customer = speaker(gateway.url, key)
-    const cost = async () => Number((await customer.call('POST', '/v1/chat/completions', says('Hi'))).headers.get('x-turnpike-cost'))
+    const cost = async () =>
+      Number((await customer.call('POST', '/v1/chat/completions', says('Hi'))).headers.get('x-turnpike-cost'))
     let spent = 0
     for (let i = 0; i < 3; i++) {
       spent += await cost()

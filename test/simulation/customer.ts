@@ -90,7 +90,8 @@ export class Customers {
       step.done = true
       step.doneAt = this.#world.now
       this.counts[settles ? 'settled' : 'released']++
-      if (settles && charge !== request.charge) this.#world.fail(`${order.requestId} was told a charge of ${charge}`)
+      if (settles && charge !== request.charge)
+        this.#world.fail(`${order.requestId} was told a charge of ${String(charge)}`)
     } catch (thrown) {
       if (!life.isAlive) return
       this.counts.refusedEnd++

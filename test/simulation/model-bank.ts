@@ -59,7 +59,7 @@ export class ModelBank {
     for (const posting of turn.postings) this.#book(node, posting)
     for (const { accountId, amount } of turn.returns) {
       this.#account(accountId).held -= amount
-      this.#addToLease(node, accountId, -amount)
+      this.#addToLease(node, accountId, 0n - amount)
     }
     const grants = new Map<string, Grant>()
     for (const { accountId, need, extra } of turn.takes) {
@@ -96,7 +96,7 @@ export class ModelBank {
     const account = this.#account(accountId)
     account.posted -= charge
     account.held -= charge
-    this.#addToLease(node, accountId, -charge)
+    this.#addToLease(node, accountId, 0n - charge)
   }
 
   #addToLease(node: string, accountId: string, amount: bigint): void {

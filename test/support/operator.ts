@@ -4,27 +4,37 @@ export type Told = { readonly status: number; readonly headers: Headers; readonl
 
 type Body = Record<string, unknown>
 
+type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Told>
+
+async function send(
+  url: string,
+  key: string | undefined,
+  method: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Told> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body }
+}
+
+/** For what must succeed: the body alone. */
+async function told<T = Body>(asked: Promise<Told>): Promise<T> {
+  const { status, body } = await asked
+  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
+  return body as T
+}
+
 /** Somebody with a bearer key who speaks JSON: an operator at the admin port, or a customer at the public one. */
 export function speaker(url: string, key: string | undefined) {
-  async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Told> {
-    const response = await fetch(url + path, {
-      method,
-      headers: {
-        ...(key !== undefined && { authorization: `Bearer ${key}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    return { status: response.status, headers: response.headers, body: (await response.json()) as Body }
-  }
-
-  /** For what must succeed: the body alone. */
-  async function told<T = Body>(asked: Promise<Told>): Promise<T> {
-    const { status, body } = await asked
-    if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
-    return body as T
-  }
+  const call: Call = (method, path, body, headers = {}) => send(url + path, key, method, body, headers)
 
   return {
     call,

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { noFatal } from '../../../test/support/fatal.ts'
 import { orderOf, sentOf } from '../../../test/simulation/request.ts'
 import { systemTimers } from '../../base/clock.ts'
 import { DiskFull, openDisk } from './disk.ts'
@@ -69,20 +70,17 @@ test('the reserve is room that is really there, kept over a restart, and given u
   expect(disk.list()).toEqual([])
 })
 
+async function journalOn(folder: string) {
+  const disk = openDisk(folder)
+  const hasReserve = disk.reserve()
+  const { last } = recoverJournal(disk)
+  const journal = new Journal({ disk, timers: systemTimers, sync: 'interval', fatal: noFatal }, last)
+  await journal.begin([])
+  return { disk, journal, hasReserve }
+}
+
 describe.skipIf(!canMount)('a file system that fills up', () => {
   const order = orderOf('req_a', 'acc_a', 1n)
-
-  async function journalOn(folder: string) {
-    const disk = openDisk(folder)
-    const hasReserve = disk.reserve()
-    const { last } = recoverJournal(disk)
-    const fatal = (error: unknown) => {
-      throw error
-    }
-    const journal = new Journal({ disk, timers: systemTimers, sync: 'interval', fatal }, last)
-    await journal.begin([])
-    return { disk, journal, hasReserve }
-  }
 
   test('too small for the reserve: it is not there, and nothing of it is left to fill the disk', async () => {
     const folder = tinyFileSystem('8m') ?? ''

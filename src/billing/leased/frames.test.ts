@@ -16,7 +16,9 @@ function segment(payloads: readonly string[], options: { generation?: number; sy
   return Buffer.concat(parts)
 }
 
-const payloads = Array.from({ length: 12 }, (_, at) => JSON.stringify({ type: 'MARK', id: `hold_${at}`, price: `${at}` }))
+const payloads = Array.from({ length: 12 }, (_, at) =>
+  JSON.stringify({ type: 'MARK', id: `hold_${at}`, price: `${at}` }),
+)
 const read = (bytes: Uint8Array) => readFrames(bytes).frames.map(({ payload }) => payload)
 
 test('what was written is read', () => {
@@ -49,14 +51,15 @@ test('a file cut off at any byte of its last three records keeps the whole ones,
   }
 })
 
+const flipped = (bytes: Buffer, bit: number) => {
+  const byte = Math.floor(bit / 8)
+  bytes[byte] = (bytes[byte] ?? 0) ^ (1 << (bit % 8))
+  return bytes
+}
+
 describe('one bit in a thousand places', () => {
   const random = new Random(2)
   const flips = Array.from({ length: 1_000 }, () => random.between(0, segment(payloads).length * 8 - 1))
-  const flipped = (bytes: Buffer, bit: number) => {
-    const byte = Math.floor(bit / 8)
-    bytes[byte] = (bytes[byte] ?? 0) ^ (1 << (bit % 8))
-    return bytes
-  }
 
   test('never changes what a record says, and is seen wherever a record behind it vouches for the place', () => {
     const lastStart = segment(payloads.slice(0, -1)).length

@@ -127,7 +127,7 @@ magicBytes.writeUInt32LE(magic)
 
 /** Every whole record from there on, of whichever generation. */
 function* framesBehind(bytes: Buffer, from: number): Generator<Found> {
-  for (let at = bytes.indexOf(magicBytes, from); at !== -1; ) {
+  for (let at = bytes.indexOf(magicBytes, from); at !== -1;) {
     const frame = frameAt(bytes, at)
     if (frame !== undefined) yield frame
     at = bytes.indexOf(magicBytes, frame?.end ?? at + 1)

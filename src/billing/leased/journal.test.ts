@@ -103,19 +103,19 @@ describe('rotation', () => {
   })
 })
 
-describe('damage', () => {
-  async function twoSynced(): Promise<MemoryDisk> {
-    const disk = memoryDisk()
-    const { journal } = open(disk)
-    await journal.begin([hold('a')])
-    for (const price of [1n, 2n, 3n]) {
-      journal.append(mark('a', price))
-      journal.write()
-      await journal.durable()
-    }
-    return disk
+async function twoSynced(): Promise<MemoryDisk> {
+  const disk = memoryDisk()
+  const { journal } = open(disk)
+  await journal.begin([hold('a')])
+  for (const price of [1n, 2n, 3n]) {
+    journal.append(mark('a', price))
+    journal.write()
+    await journal.durable()
   }
+  return disk
+}
 
+describe('damage', () => {
   test('in the middle stops the node, and says where', async () => {
     const disk = await twoSynced()
     const bytes = disk.files.get('segment-a') ?? new Uint8Array()
@@ -167,11 +167,11 @@ describe('durability', () => {
     disk.onSync = () => Promise.reject(new Error('EIO'))
     journal.append(mark('a', 1n))
     journal.write()
-    await expect(journal.recorded()).rejects.toThrow('EIO')
-    await expect(journal.durable()).rejects.toThrow('EIO')
+    expect(journal.recorded()).rejects.toThrow('EIO')
+    expect(journal.durable()).rejects.toThrow('EIO')
     journal.append(mark('a', 2n))
     expect(() => journal.write()).toThrow('EIO')
-    await expect(journal.close()).rejects.toThrow('EIO')
+    expect(journal.close()).rejects.toThrow('EIO')
     expect(disk.synced.length).toBe(1)
     expect(fatal.length).toBe(1)
   })
@@ -180,19 +180,15 @@ describe('durability', () => {
     const disk = memoryDisk()
     const { journal, world } = open(disk, { sync: 'always' })
     await journal.begin([])
-    let release = () => {}
-    disk.onSync = () => new Promise((resolve) => (release = resolve))
+    const first = Promise.withResolvers<void>()
+    disk.onSync = () => first.promise
     world.run(6)
     journal.append(mark('a', 1n))
     journal.write()
     const waiting = journal.recorded()
     const closing = journal.close()
-    release()
-    await Promise.resolve().then(() => Promise.resolve())
     disk.onSync = () => Promise.resolve()
-    release()
-    for (let turns = 0; turns < 20; turns++) await Promise.resolve()
-    release()
+    first.resolve()
     await Promise.all([waiting, closing])
     expect(disk.synced.length).toBe(2)
     journal.append(mark('a', 2n))

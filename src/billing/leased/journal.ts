@@ -175,7 +175,11 @@ export class Journal {
   async #syncNow(): Promise<void> {
     // Never a second time after a failure: the kernel may have dropped the bytes, and would call the next one a success.
     if (this.#failure !== undefined) throw this.#failure
-    const { generation, position, writes } = { generation: this.#generation, position: this.#position, writes: this.#writes }
+    const { generation, position, writes } = {
+      generation: this.#generation,
+      position: this.#position,
+      writes: this.#writes,
+    }
     try {
       await this.#file?.sync()
     } catch (error) {

@@ -13,7 +13,12 @@ describe('a lease', () => {
   test('gives what is left, and not a nano more', () => {
     const lease = new Lease(0)
     lease.granted(10n)
-    expect([lease.take(6n, 1), lease.take(5n, 1), lease.take(4n, 1), lease.take(1n, 1)]).toEqual([true, false, true, false])
+    expect([lease.take(6n, 1), lease.take(5n, 1), lease.take(4n, 1), lease.take(1n, 1)]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ])
     expect(lease).toMatchObject({ left: 0n, open: 10n, unflushed: 0n })
   })
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { sql } from 'kysely'
 import { memoryDisk } from '../../../test/support/memory-disk.ts'
+import { noFatal } from '../../../test/support/fatal.ts'
 import { fundedAccount } from '../../../test/support/ledger.ts'
 import { sharedPostgres } from '../../../test/support/postgres.ts'
 import { endingOf, orderOf } from '../../../test/simulation/request.ts'
@@ -27,10 +29,7 @@ afterEach(async () => {
 })
 
 async function startNode(node: string): Promise<LeasedBilling> {
-  const fatal = (why: string, cause: unknown) => {
-    throw new Error(why, { cause })
-  }
-  const parts = { node, disk: memoryDisk(), clock: systemClock, timers: systemTimers, log: silentLog, fatal }
+  const parts = { node, disk: memoryDisk(), clock: systemClock, timers: systemTimers, log: silentLog, fatal: noFatal }
   const billing = await openLeasedBilling({ ...parts, bank: makeSharedBank(store, url), sync: 'interval' })
   nodes.push(billing)
   return billing
@@ -42,7 +41,6 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 
 /** Who listens is seen by the database itself. */
 async function listening(count: number): Promise<void> {
-  const { sql } = await import('kysely')
   await until(async () => {
     const { rows } = await sql<{ rows: number }>`
       select count(*) as rows from pg_stat_activity where application_name = 'turnpike-notices'
@@ -86,7 +84,6 @@ describe('notices', () => {
     const sender = openNotices(url, 'test_notices', () => {})
     const listener = openNotices(url, 'test_notices', (text) => heard.push(text))
     await listening(2)
-    const { sql } = await import('kysely')
     const send = async (text: string) => {
       await until(async () => {
         await sender.send(text).catch(() => {})
@@ -95,7 +92,7 @@ describe('notices', () => {
     }
     await send('first')
     await sql`select pg_terminate_backend(pid) from pg_stat_activity
-      where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
+      where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db.withoutPlugins())
     await send('second')
     // One connection each, not one more for every time it was lost.
     const { rows } = await sql<{ rows: number }>`select count(*) as rows from pg_stat_activity

@@ -35,6 +35,9 @@ const voided = posting(0n, 'policy_zero')
 const settle: JournalRecord = { type: 'SETTLE', id: 'hold_a', posting: settled }
 const release: JournalRecord = { type: 'VOID', id: 'hold_a', posting: voided }
 
+/** The same of another hold. */
+const other = (record: JournalRecord) => ({ ...record, id: 'hold_b' }) as JournalRecord
+
 /** Through the bytes of the journal, as after a crash. */
 const owed = (...records: JournalRecord[]) => replay(records.map((record) => decodeRecord(encodeRecord(record))))
 
@@ -43,7 +46,12 @@ describe('the last word on a hold decides', () => {
     { name: 'nothing left: it never was', records: [hold] },
     { name: 'a mark without anything sent', records: [hold, mark(30n)] },
     { name: 'sent, nothing delivered', records: [hold, send('att_1')], charge: 0n, basis: 'policy_zero' },
-    { name: 'sent, delivered up to the mark', records: [hold, send('att_1'), mark(30n)], charge: 30n, basis: 'estimated' },
+    {
+      name: 'sent, delivered up to the mark',
+      records: [hold, send('att_1'), mark(30n)],
+      charge: 30n,
+      basis: 'estimated',
+    },
     { name: 'the last mark', records: [hold, send('att_1'), mark(30n), mark(45n)], charge: 45n, basis: 'estimated' },
     { name: 'a mark beyond the hold', records: [hold, send('att_1'), mark(130n)], charge: 100n, basis: 'estimated' },
     { name: 'settled', records: [hold, send('att_1'), mark(30n), settle], charge: 40n, basis: 'vendor' },
@@ -51,7 +59,12 @@ describe('the last word on a hold decides', () => {
     { name: 'a mark after its end', records: [hold, send('att_1'), settle, mark(30n)], charge: 40n, basis: 'vendor' },
     { name: 'posted', records: [hold, send('att_1'), settle, flushed] },
     { name: 'posted, then copied by nobody', records: [settle, { type: 'OPEN' }, flushed] },
-    { name: 'only the end, as a new segment has it', records: [settle, { type: 'OPEN' }], charge: 40n, basis: 'vendor' },
+    {
+      name: 'only the end, as a new segment has it',
+      records: [settle, { type: 'OPEN' }],
+      charge: 40n,
+      basis: 'vendor',
+    },
     { name: 'something of a hold that nobody took', records: [send('att_1'), mark(3n)] },
   ])('$name', ({ records, charge, basis }) => {
     const found = owed(...records).map((one) => ({ charge: one.charge as bigint, basis: one.basis as string }))
@@ -78,7 +91,6 @@ test('what a crash interrupted is recorded with every attempt, so that the vendo
 })
 
 test('holds do not mix', () => {
-  const other = (record: JournalRecord) => ({ ...record, id: 'hold_b' }) as JournalRecord
   const found = owed(hold, other(hold), send('att_1'), other(send('att_9')), other(mark(9n)), settle, flushed)
   expect(found.map(({ holdId, charge }) => [holdId, charge as bigint])).toEqual([['hold_b', 9n]])
 })

@@ -56,6 +56,7 @@ export async function startWorkerBank(file: string): Promise<Bank> {
     standing: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
     async close() {
       if (failure === undefined) await ask({ method: 'close' })
+      failure ??= new Error('the bank is closed')
       worker.terminate()
     },
   }

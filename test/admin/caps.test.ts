@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { operatorOf, speaker, type Speaker, type Told } from '../support/operator.ts'
+import { says } from '../support/streams.ts'
+
+const startTimeoutMs = 60_000
+const day = 86_400_000
+
+/** `flat` costs a cent a request and nothing else. */
+const yaml = `
+models:
+  - id: flat
+    capability: chat
+    vendor: openai
+    prices: { inputPerMillion: "0", outputPerMillion: "0", perRequest: "0.01" }
+`
+
+type Cap = { of: string; amount: string; period: string; spent: string; remaining: string; resets_at: number | null }
+type Balance = { balance: string; held: string; available: string; currency: string; caps: Cap[] }
+
+const messageOf = ({ body }: Told) => (body['error'] as { message: string }).message
+
+describe.each([
+  ['SQLite, leased', 'sqlite', 'leased'],
+  ['PostgreSQL, booked at once', 'postgres', 'strict'],
+] as const)('spending caps on %s', (_name, engine, mode) => {
+  const clock = movableClock()
+  let gateway: TestGateway
+  let operator: Speaker
+
+  beforeAll(async () => {
+    gateway = await startTestGateway({ engine, mode, clock, yaml })
+    operator = operatorOf(gateway)
+  }, startTimeoutMs)
+  afterAll(async () => {
+    await gateway.assertBooks()
+    await gateway.close()
+  })
+
+  const buy = (key: string) =>
+    speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi', { model: 'flat' }))
+  const balanceOf = (key: string) => speaker(gateway.url, key).get<Balance>('/v1/balance')
+
+  /** Noon of a day in the middle of a month: what is about one period must not meet the end of another. */
+  function toNoon(): void {
+    const now = new Date(clock.now())
+    const noon = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 10, 12)
+    clock.advance(noon - clock.now())
+  }
+
+  test('of a key: its cents are spent, the next request is a 402 that names the cap, another key goes on', async () => {
+    toNoon()
+    const { id, key: plain } = await gateway.account({ dollars: '5' })
+    const cap = { amount: '0.03', period: 'day' }
+    const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id, cap })
+    for (let i = 0; i < 3; i++) expect((await buy(key)).status).toBe(200)
+    const refused = await buy(key)
+    expect(refused.status).toBe(402)
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    expect(messageOf(refused)).toStartWith('The spending cap of this key (day) is used up')
+    expect((await buy(plain)).status).toBe(200)
+
+    const midnight = Math.ceil(clock.now() / day) * day
+    expect(await balanceOf(key)).toEqual({
+      balance: '4.96',
+      held: '0',
+      available: '4.96',
+      currency: 'USD',
+      unlimited: false,
+      caps: [{ of: 'key', ...cap, spent: '0.03', remaining: '0', resets_at: midnight / 1000 }],
+    } as never)
+    expect((await balanceOf(plain)).caps).toEqual([])
+    // The day is over: the key may spend again, and only that much.
+    clock.advance(midnight - clock.now() + 1_000)
+    for (let i = 0; i < 3; i++) expect((await buy(key)).status).toBe(200)
+    expect((await buy(key)).status).toBe(402)
+  })
+
+  test('of an account, by the month: it binds all keys together, whatever they may spend themselves', async () => {
+    toNoon()
+    const { id, key } = await gateway.account({ dollars: '5' })
+    const own = { amount: '0.1', period: 'total' }
+    const { key: second } = await operator.post<{ key: string }>('/admin/keys', { account: id, cap: own })
+    await operator.patch(`/admin/accounts/${id}`, { cap: { amount: '0.04', period: 'month' } })
+    await until(async () => (await balanceOf(key)).caps.length === 1)
+    expect([await buy(key), await buy(second), await buy(key), await buy(second)].map(({ status }) => status)).toEqual([
+      200, 200, 200, 200,
+    ])
+    for (const each of [key, second]) {
+      const refused = await buy(each)
+      expect(refused.status).toBe(402)
+      expect(messageOf(refused)).toStartWith('The spending cap of this account (month) is used up')
+    }
+    expect((await balanceOf(second)).caps).toMatchObject([
+      { of: 'key', period: 'total', spent: '0.02', remaining: '0.08', resets_at: null },
+      { of: 'account', period: 'month', spent: '0.04', remaining: '0' },
+    ])
+    // Another day of the same month changes nothing; the next month does.
+    clock.advance(5 * day)
+    expect((await buy(key)).status).toBe(402)
+    const { resets_at: end } = (await balanceOf(key)).caps[0] as Cap
+    clock.advance((end ?? 0) * 1000 - clock.now() + 1_000)
+    expect((await buy(key)).status).toBe(200)
+    expect(new Date(clock.now()).getUTCDate()).toBe(1)
+  })
+
+  test('a total is a total: no time brings it back, an operator does', async () => {
+    const { id } = await gateway.account({ dollars: '5' })
+    const made = await operator.post<{ key: string; id: string }>('/admin/keys', {
+      account: id,
+      cap: { amount: '0.02', period: 'total' },
+    })
+    expect([(await buy(made.key)).status, (await buy(made.key)).status, (await buy(made.key)).status]).toEqual([
+      200, 200, 402,
+    ])
+    clock.advance(40 * day)
+    expect((await buy(made.key)).status).toBe(402)
+    await operator.patch(`/admin/keys/${made.id}`, { cap: { amount: '0.03', period: 'total' } })
+    await until(async () => (await buy(made.key)).status === 200)
+    expect((await buy(made.key)).status).toBe(402)
+    await operator.patch(`/admin/keys/${made.id}`, { cap: null })
+    await until(async () => (await buy(made.key)).status === 200)
+  })
+
+  test('a cap of nothing sells nothing, and many at once do not pass one', async () => {
+    const { id } = await gateway.account({ dollars: '5' })
+    const none = await operator.post<{ key: string }>('/admin/keys', {
+      account: id,
+      cap: { amount: '0', period: 'day' },
+    })
+    expect((await buy(none.key)).status).toBe(402)
+    const few = await operator.post<{ key: string }>('/admin/keys', {
+      account: id,
+      cap: { amount: '0.05', period: 'day' },
+    })
+    const told = await Promise.all(Array.from({ length: 20 }, () => buy(few.key)))
+    expect(told.filter(({ status }) => status === 200)).toHaveLength(5)
+    expect((await operator.get<{ balance: string }>(`/admin/accounts/${id}`)).balance).toBe('4.95')
+  })
+})

@@ -1,0 +1,338 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars, nano, parseDollars } from '../../src/base/money.ts'
+import { balance as balanceSchema, usageReport } from '../../src/http/openapi/usage-schema.ts'
+import { Random } from '../simulation/random.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { says } from '../support/streams.ts'
+
+type Sum = Record<string, string | number> & { requests: number; cost: string; input_tokens: number }
+type Shown = {
+  id: string
+  account: string
+  key: string
+  model: string
+  capability: string
+  status: number
+  cost: string
+  usage: Record<string, number> | null
+  created_at: number
+  attempts?: Record<string, unknown>[]
+}
+
+const startTimeoutMs = 60_000
+const hour = 3_600
+const day = 24 * hour
+
+function dollars(amounts: readonly string[]): string {
+  return formatDollars(nano(amounts.reduce((sum, amount) => sum + (parseDollars(amount) ?? 0n), 0n)))
+}
+
+describe.each([
+  ['SQLite, leased', 'sqlite', 'leased'],
+  ['SQLite, booked at once', 'sqlite', 'strict'],
+  ['PostgreSQL, leased', 'postgres', 'leased'],
+  ['PostgreSQL, booked at once', 'postgres', 'strict'],
+] as const)('usage on %s', (_name, engine, mode) => {
+  const clock = movableClock()
+  let gateway: TestGateway
+  let operator: Speaker
+  let customers: { id: string; keyId: string; key: string }[]
+  let firstHour: number
+
+  /** Traffic of three customers over two days, a fifth of it failing in one way or another. */
+  async function traffic(random: Random): Promise<void> {
+    const models = ['gpt-4o-mini', 'gpt-4o', 'deepseek-chat', 'o3']
+    const words = [
+      'Hi',
+      'Hello there',
+      'sandbox:fail=server_error',
+      'sandbox:status=400',
+      'sandbox:cut=2',
+      'Hi',
+      'Hi',
+      'Hi',
+    ]
+    for (let round = 0; round < 4; round++) {
+      const calls = Array.from({ length: 12 }, () => {
+        const { key } = random.pick(customers)
+        const body = says(random.pick(words), { model: random.pick(models), stream: random.chance(0.3) })
+        return speaker(gateway.url, key)
+          .call('POST', '/v1/chat/completions', JSON.stringify(body), { 'content-type': 'application/json' })
+          .catch(() => undefined)
+      })
+      await Promise.all(calls)
+      clock.advance(7 * hour * 1000)
+    }
+    await until(() => gateway.openHolds() === 0)
+  }
+
+  beforeAll(async () => {
+    gateway = await startTestGateway({ engine, mode, clock })
+    operator = operatorOf(gateway)
+    customers = await Promise.all(Array.from({ length: 3 }, () => gateway.account({ dollars: '20' })))
+    firstHour = Math.floor(clock.now() / 1000 / hour) * hour
+    await traffic(new Random(engine.length + mode.length))
+  }, startTimeoutMs)
+  afterAll(async () => {
+    await gateway.assertBooks()
+    await gateway.close()
+  })
+
+  const requests = (query = '') => operator.all<Shown>(`/admin/requests${query}`, 7)
+  const usage = (query: string) => operator.all<Sum>(`/admin/usage${query}`)
+  const bad = async (query: string) => errorOf(await operator.call('GET', `/admin/usage?${query}`))
+  const as = (index: number) => speaker(gateway.url, customers[index]?.key ?? '')
+
+  test('the sums are the sums of the requests, whatever they are grouped by', async () => {
+    const all = await requests()
+    expect(all.length).toBeGreaterThan(40)
+    expect(new Set(all.map(({ status }) => status)).size).toBeGreaterThan(1)
+    const [total] = await usage('')
+    expect(total).toMatchObject({
+      requests: all.length,
+      cost: dollars(all.map(({ cost }) => cost)),
+      input_tokens: all.reduce((sum, { usage }) => sum + (usage?.['input_tokens'] ?? 0), 0),
+      output_tokens: all.reduce((sum, { usage }) => sum + (usage?.['output_tokens'] ?? 0), 0),
+    })
+    const groupOf: Record<string, (request: Shown) => string | number> = {
+      hour: ({ created_at: at }) => Math.floor(at / hour) * hour,
+      day: ({ created_at: at }) => Math.floor(at / day) * day,
+      model: ({ model }) => model,
+      key: ({ key }) => key,
+      account: ({ account }) => account,
+      capability: ({ capability }) => capability,
+    }
+    for (const [by, group] of Object.entries(groupOf)) {
+      const sums = await usage(`?group_by=${by}`)
+      const expected = Map.groupBy(all, group)
+      expect(sums.map((sum) => sum[by])).toEqual([...expected.keys()].toSorted((a, b) => (a < b ? -1 : 1)) as never)
+      for (const sum of sums) {
+        const members = expected.get(sum[by] ?? '') ?? []
+        expect({ by, requests: sum.requests, cost: sum.cost }).toEqual({
+          by,
+          requests: members.length,
+          cost: dollars(members.map(({ cost }) => cost)),
+        })
+      }
+      expect(await operator.all<Sum>(`/admin/usage?group_by=${by}`, 1)).toEqual(sums)
+    }
+  })
+
+  test('vendors’ costs are the sums of the attempts, and their bill', async () => {
+    const shown = await Promise.all((await requests()).map(({ id }) => operator.get<Shown>(`/admin/requests/${id}`)))
+    const costs = shown.flatMap(({ attempts = [] }) => attempts.map((attempt) => String(attempt['vendor_cost'])))
+    const byVendor = await usage('?group_by=vendor')
+    expect(dollars(byVendor.map((sum) => String(sum['vendor_cost'])))).toBe(dollars(costs))
+    expect(byVendor.map(({ vendor }) => vendor)).toContain('deepseek')
+    expect(Object.keys(shown.find(({ attempts }) => attempts?.length)?.attempts?.[0] ?? {})).toEqual([
+      'id',
+      'channel',
+      'vendor',
+      'upstream_model',
+      'status',
+      'vendor_cost',
+    ])
+  })
+
+  test('periods of any length are whole hours, and their parts add up', async () => {
+    const [total] = await usage('')
+    // Cuts inside an hour, at an hour, and at midnight.
+    for (const cut of [
+      firstHour + 7 * hour + 59,
+      firstHour + 14 * hour,
+      Math.ceil(firstHour / day) * day,
+      firstHour - day,
+    ]) {
+      const before = await operator.get<{ data: Sum[]; to: number }>(`/admin/usage?to=${cut}`)
+      const after = await operator.get<{ data: Sum[] }>(`/admin/usage?from=${before.to}`)
+      expect(before.to).toBe(Math.ceil(cut / hour) * hour)
+      expect(dollars([...before.data, ...after.data].map(({ cost }) => cost))).toBe(total?.cost ?? '')
+      const listed = await requests(`?from=${before.to}`)
+      expect(after.data[0]?.requests).toBe(listed.length)
+    }
+    const dated = new Date(firstHour * 1000).toISOString()
+    const narrow = await operator.get<{ data: Sum[]; from: number; to: number }>(
+      `/admin/usage?from=${dated}&to=${firstHour + hour}&group_by=hour`,
+    )
+    expect(narrow).toMatchObject({ from: firstHour, to: firstHour + hour })
+    expect(narrow.data.map((sum) => sum['hour'])).toEqual([firstHour])
+  })
+
+  test('filters are exact, by account name or id, key and model', async () => {
+    const [one] = customers as [(typeof customers)[0]]
+    const all = await requests()
+    const own = all.filter(({ account }) => account === one.id)
+    expect(await requests(`?account=${one.id}`)).toEqual(own)
+    expect(await requests(`?key=${one.keyId}&model=gpt-4o`)).toEqual(own.filter(({ model }) => model === 'gpt-4o'))
+    expect(await requests(`?account=${one.id}&model=gpt-4o`)).toEqual(own.filter(({ model }) => model === 'gpt-4o'))
+    expect((await usage(`?account=${one.id}&model=gpt-4o`))[0]?.requests).toBe(
+      own.filter(({ model }) => model === 'gpt-4o').length,
+    )
+    await operator.patch(`/admin/accounts/${one.id}`, { name: `named ${engine}` })
+    expect(await requests(`?account=named%20${engine}`)).toEqual(own)
+  })
+
+  test.each(['%'.repeat(200), '_'.repeat(200), '*', "' or 1=1 --", 'gpt-4%', '\\'])(
+    'a wildcard such as %p is a letter like any other, and quick',
+    async (text) => {
+      const value = encodeURIComponent(text)
+      for (const path of ['usage?group_by=model&', 'requests?', 'keys?']) {
+        for (const filter of path === 'keys?' ? ['account'] : ['account', 'key', 'model']) {
+          const startedAt = performance.now()
+          expect(await operator.get<{ data: unknown[] }>(`/admin/${path}${filter}=${value}`)).toMatchObject({
+            data: [],
+          })
+          expect(performance.now() - startedAt).toBeLessThan(500)
+        }
+      }
+    },
+  )
+
+  test('what is no filter is refused with its name', async () => {
+    expect(await bad('group_by=month')).toMatchObject({ status: 400, param: 'group_by' })
+    expect(await bad('from=yesterday')).toMatchObject({ status: 400, param: 'from' })
+    expect(await bad('from=2027-02-30')).toMatchObject({ status: 400, param: 'from' })
+    expect(await bad('from=2027-01-02&to=2027-01-01')).toMatchObject({ status: 400, param: 'to' })
+    expect(await bad('model=%00')).toMatchObject({ status: 400, param: 'model' })
+    expect(await bad(`account=${'x'.repeat(201)}`)).toMatchObject({ status: 400, param: 'account' })
+    expect(await bad('after=x&group_by=day')).toMatchObject({ status: 400, param: 'after' })
+    expect(await bad('after=x')).toMatchObject({ status: 400, param: 'after' })
+    expect(await bad('mode=real')).toMatchObject({ status: 400, param: 'mode' })
+  })
+
+  test('a record has what the contract names, and never what was said', async () => {
+    const { key, keyId, id: account } = await gateway.account()
+    const secret = 'canary-in-a-prompt'
+    const answer = await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says(secret))
+    const shown = await operator.get<Shown>(`/admin/requests/${answer.headers.get('x-request-id')}`)
+    expect(shown).toEqual({
+      id: answer.headers.get('x-request-id') ?? '',
+      account,
+      key: keyId,
+      model: 'gpt-4o-mini',
+      capability: 'chat',
+      status: 200,
+      cost: answer.headers.get('x-turnpike-cost') ?? '',
+      basis: 'vendor',
+      usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
+      streamed: false,
+      duration_ms: expect.any(Number),
+      created_at: expect.any(Number),
+      attempts: [expect.objectContaining({ upstream_model: 'gpt-4o-mini', status: 200, vendor_cost: shown.cost })],
+    } as never)
+    expect(JSON.stringify(shown)).not.toContain(secret)
+    expect(errorOf(await operator.call('GET', '/admin/requests/req_0'))).toMatchObject({ code: 'request_not_found' })
+  })
+
+  describe('a customer', () => {
+    test('sees its own and nobody else’s, in sums and records', async () => {
+      const all = await requests()
+      for (const [index, { id, keyId }] of customers.entries()) {
+        const own = all.filter(({ account }) => account === id)
+        const { data } = await as(index).get<{ data: Sum[] }>('/v1/usage')
+        expect(data).toMatchObject([{ requests: own.length, cost: dollars(own.map(({ cost }) => cost)) }])
+        const records = await as(index).all<Shown>('/v1/usage?records=true', 4)
+        expect(records.map(({ id }) => id)).toEqual(own.map(({ id }) => id))
+        expect(new Set(records.map(({ key }) => key))).toEqual(new Set([keyId]))
+        for (const record of records) {
+          expect(Object.keys(record)).not.toContain('attempts')
+          expect(Object.keys(record)).not.toContain('account')
+        }
+        for (const by of ['day', 'hour', 'model', 'key', 'capability', 'account']) {
+          const sums = await as(index).all<Sum>(`/v1/usage?group_by=${by}`)
+          expect(sums.reduce((sum, { requests }) => sum + requests, 0)).toBe(own.length)
+          expect(JSON.stringify(sums)).not.toContain('vendor')
+        }
+      }
+    })
+
+    test('cannot reach another’s, by no parameter', async () => {
+      const [one, two] = customers as [(typeof customers)[0], (typeof customers)[0]]
+      const [foreign] = await requests(`?account=${two.id}`)
+      for (const query of [`account=${two.id}`, `key=${two.keyId}`, 'group_by=vendor', 'mode=real']) {
+        const told = await speaker(gateway.url, one.key).call('GET', `/v1/usage?${query}`)
+        expect({ query, status: told.status }).toEqual({ query, status: 400 })
+      }
+      const paged = await speaker(gateway.url, one.key).call('GET', `/v1/usage?records=true&after=${foreign?.id}`)
+      expect(errorOf(paged)).toMatchObject({ status: 400, param: 'after' })
+    })
+
+    test('can look at the calling key alone', async () => {
+      const [one] = customers as [(typeof customers)[0]]
+      const second = await operator.post<{ key: string; id: string }>('/admin/keys', { account: one.id })
+      const customer = speaker(gateway.url, second.key)
+      const before = await customer.get<{ data: Sum[] }>('/v1/usage?key=self')
+      expect(before.data).toMatchObject([{ requests: 0, cost: '0' }])
+      const { headers } = await customer.call('POST', '/v1/chat/completions', says('Hi'))
+      const after = await customer.get<{ data: Sum[] }>('/v1/usage?key=self&group_by=key')
+      expect(after.data).toMatchObject([{ key: second.id, requests: 1, cost: headers.get('x-turnpike-cost') ?? '' }])
+      const records = await customer.all<Shown>('/v1/usage?key=self&records=true')
+      expect(records.map(({ id }) => id)).toEqual([headers.get('x-request-id') ?? ''])
+    })
+
+    test('answers are as the reference says', async () => {
+      usageReport.parse(await as(0).get('/v1/usage?group_by=model'))
+      usageReport.parse(await as(0).get('/v1/usage?records=true'))
+      balanceSchema.parse(await as(0).get('/v1/balance'))
+      expect(errorOf(await as(0).call('GET', '/v1/usage?records=maybe'))).toMatchObject({ param: 'records' })
+      expect(errorOf(await as(0).call('GET', '/v1/usage?records=true&group_by=day'))).toMatchObject({
+        param: 'group_by',
+      })
+    })
+  })
+})
+
+test('what is served is told with prices, and where it is had without keys', async () => {
+  const vendorKey = 'vendor-key-0123456789'
+  const gateway = await startTestGateway({
+    yaml: `channels:
+  - { id: one, vendor: openai, keys: ["${vendorKey}"], baseUrl: "https://user:hidden@proxy.example/v1?token=hidden" }
+models: [{ id: gpt-4o, hidden: true }, { id: flat, capability: chat, vendor: openai, prices: { perRequest: "0.01", inputPerMillion: "0", outputPerMillion: "0" } }]
+sandbox: false`,
+  })
+  try {
+    const operator = operatorOf(gateway)
+    const models = await operator.all<Record<string, unknown>>('/admin/models')
+    const named = (id: string) => models.find((model) => model['id'] === id)
+    expect(named('gpt-4o')).toEqual({ id: 'gpt-4o', sold: false, why: 'hidden by the operator' })
+    expect(named('flat')).toMatchObject({ sold: true, vendor: 'openai', prices: { perRequest: '0.01' } })
+    expect(named('gpt-4o-mini')).toMatchObject({
+      sold: true,
+      confidence: expect.any(String),
+      prices: expect.any(Object),
+    })
+    expect(named('deepseek-chat')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
+    expect(await operator.all('/admin/models', 9)).toEqual(models as never)
+
+    const channels = await operator.all<Record<string, unknown>>('/admin/channels')
+    expect(channels).toContainEqual({
+      id: 'one',
+      vendor: 'openai',
+      base_url: 'https://proxy.example/v1',
+      weight: 1,
+      priority: 0,
+      health: 'ok',
+      credentials: { count: 1, resting: 0 },
+    })
+    expect(JSON.stringify(channels)).not.toMatch(/vendor-key|hidden/)
+  } finally {
+    await gateway.close()
+  }
+})
+
+test('a credential that its vendor refuses rests, and in sandbox mode the addresses are the simulators’', async () => {
+  const gateway = await startTestGateway()
+  try {
+    const operator = operatorOf(gateway)
+    const channel = async () =>
+      (await operator.all<Record<string, unknown>>('/admin/channels')).find(({ id }) => id === 'openai')
+    expect(await channel()).toMatchObject({ health: 'ok', base_url: `${gateway.sandboxUrl}/openai/v1` })
+    await gateway.post('/v1/chat/completions', says('sandbox:status=401'))
+    expect(await channel()).toMatchObject({ health: 'resting', credentials: { count: 1, resting: 1 } })
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+  }
+})

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { until } from '../support/gateway.ts'
+
+// Every command is a process of its own, and machines that test are busy.
+setDefaultTimeout(30_000)
+
+type Sums = { data: Record<string, string | number>[]; next: null }
+type Requests = { data: { id: string; model: string; cost: string }[]; next: string | null }
+
+let cli: Cli
+let gateway: Served
+
+beforeAll(async () => {
+  cli = makeCli()
+  gateway = await cli.serve()
+  for (const model of ['gpt-4o-mini', 'gpt-4o-mini', 'gpt-4o']) await (await gateway.chat({ model })).text()
+  // The gateway books in batches of some milliseconds; a command beside it sees what is booked.
+  await until(async () => (await cli.json<Sums>(['usage'])).data[0]?.['requests'] === 3)
+})
+afterAll(() => cli.close())
+
+test('usage by model and by day, for people and for machines', async () => {
+  const { data } = await cli.json<Sums>(['usage', '--by', 'model'])
+  expect(data.map(({ model, requests }) => [model, requests])).toEqual([
+    ['gpt-4o', 1],
+    ['gpt-4o-mini', 2],
+  ])
+  expect(await cli.json<Sums>(['usage', '--model', 'gpt-4o', '--account', 'demo'])).toMatchObject({
+    data: [{ requests: 1, cost: data[0]?.['cost'] ?? '' }],
+    next: null,
+  })
+  const { out } = await cli.run(['usage', '--by', 'day'])
+  expect(out).toMatch(/^DAY +REQUESTS +COST +VENDOR COST +INPUT +CACHED +OUTPUT\n\d{4}-\d\d-\d\d +3 +\$0\.\d+ /)
+  expect((await cli.run(['usage', '--from', '2099-01-01', '--by', 'day'])).out).toBe(
+    'Nothing was used in sandbox mode.\n',
+  )
+})
+
+test('requests are listed page by page and shown with their attempts', async () => {
+  const page = await cli.json<Requests>(['requests', 'list', '--limit', '2'])
+  expect(page.data).toHaveLength(2)
+  const rest = await cli.json<Requests>(['requests', 'list', '--limit', '2', '--after', page.next ?? ''])
+  expect(rest).toMatchObject({ data: [{ model: 'gpt-4o-mini' }], next: null })
+  const [newest] = page.data
+  expect(await cli.json(['requests', 'show', newest?.id ?? ''])).toMatchObject({
+    ...newest,
+    attempts: [{ channel: 'openai', upstream_model: 'gpt-4o', status: 200, vendor_cost: newest?.cost ?? '' }],
+  })
+  const listed = await cli.run(['requests', 'list'])
+  expect(listed.out.trimEnd().split('\n')).toHaveLength(4)
+  const shown = await cli.run(['requests', 'show', newest?.id ?? ''])
+  expect(shown.out).toContain('openai')
+})
+
+test.each([
+  { args: ['usage', '--from', 'yesterday'], says: '"yesterday" is no time: write unix seconds, or a date' },
+  { args: ['usage', '--by', 'month'], says: 'Allowed choices are hour, day' },
+  { args: ['usage', '--account', 'nobody'], says: 'there is no account "nobody" in sandbox mode' },
+  { args: ['requests', 'list', '--limit', '101'], says: '--limit takes a number from 1 to 100' },
+  { args: ['requests', 'list', '--after', 'req_0'], says: 'There is no such request' },
+  { args: ['requests', 'show', 'req_0'], says: 'there is no request "req_0"' },
+])('$args is refused', async ({ args, says }) => {
+  const { code, out, err } = await cli.run(args)
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(err).toContain(says)
+})
