@@ -51,14 +51,16 @@ export function creditCalls(parts: AdminParts) {
     const { body, raw } = await readCall(call, newCredit)
     const key = call.visit.request.headers.get('idempotency-key')
     if (key === null) return book(call, body, undefined)
+    // The booking's own id comes from the key: whatever a crash left of the answer, it is booked once.
+    const id = bookingId(call.id, key)
     const begun = await beginPatiently(parts, call, key, raw)
+    if (begun.kind === 'answer-lost') return book(call, body, id)
     if (begun.kind === 'replay') {
       call.visit.said['idempotent-replayed'] = 'true'
       return JSON.parse(begun.body) as unknown
     }
     try {
-      // The booking's own id comes from the key: also after a crash between booking and remembering it is booked once.
-      const shown = await book(call, body, bookingId(call.id, key))
+      const shown = await book(call, body, id)
       await begun.attempt.keep(200, JSON.stringify(shown))
       return shown
     } catch (thrown) {
@@ -72,7 +74,12 @@ const patienceMs = 2_000
 const pauseMs = 20
 
 /** A credit takes milliseconds: whoever sends the same one beside it waits for its answer instead of being sent away. */
-async function beginPatiently({ idempotency }: AdminParts, call: Call, key: string, body: Uint8Array): Promise<Begun> {
+async function beginPatiently(
+  { idempotency }: AdminParts,
+  call: Call,
+  key: string,
+  body: Uint8Array,
+): Promise<Begun | { kind: 'answer-lost' }> {
   const { requestId, path } = call.visit
   const giveUpAt = performance.now() + patienceMs
   for (;;) {
@@ -80,6 +87,7 @@ async function beginPatiently({ idempotency }: AdminParts, call: Call, key: stri
       return await idempotency.begin({ accountId: call.id, path, key, body, requestId })
     } catch (thrown) {
       const { kind, details } = asGatewayError(thrown)
+      if (kind === 'conflict' && details.code === 'already_completed') return { kind: 'answer-lost' }
       const isRunning = kind === 'conflict' && details.code === 'idempotency_in_progress'
       if (!isRunning || performance.now() > giveUpAt) throw thrown
     }

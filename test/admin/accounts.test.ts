@@ -138,6 +138,14 @@ describe.each([
     await gateway.store.db.deleteFrom('idempotency').where('account_id', '=', id).execute()
     expect(errorOf(await credit(id, { amount: '6' }, 'lost'))).toMatchObject({ status: 422 })
     expect(await operator.get<Account>(`/admin/accounts/${id}`)).toMatchObject({ balance: '5' })
+    // Or it had begun and nobody knows whether it was booked: here it was, and there it was not.
+    for (const key of ['known', 'unknown']) {
+      const { id } = await make()
+      await credit(id, { amount: '5' }, 'known')
+      const kept = gateway.store.db.updateTable('idempotency').where('account_id', '=', id)
+      await kept.set({ state: 'done', status: 500, sealed_body: null }).execute()
+      expect((await credit(id, { amount: '5' }, key)).body).toMatchObject({ balance: key === 'known' ? '5' : '10' })
+    }
   })
 
   test('balance and held are true at once, though a node leases in advance and books in batches', async () => {
