@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
+import type { Address } from '../base/listen.ts'
 import { AuthFailures } from '../keys/auth-failures.ts'
 import { hintOf, type SecretKeys } from '../keys/secret-keys.ts'
 import { hasAdminKey } from '../store/admin-keys.ts'
@@ -7,7 +8,7 @@ import type { Actor } from '../store/audit.ts'
 import type { Store } from '../store/open.ts'
 
 /** Tells operators from everybody else, and by the end of their key from each other. */
-export type Operators = { authenticate(key: string | undefined, address: string): Promise<Actor> }
+export type Operators = { authenticate(key: string | undefined, address: Address): Promise<Actor> }
 
 export function makeOperators(parts: {
   store: Store
@@ -25,7 +26,7 @@ export function makeOperators(parts: {
       if (key === undefined) throw refused(failures, address)
       // The realm is part of the digest: a customer's key is as unknown here as one that was never made.
       const digest = secretKeys.digest('admin', key)
-      const waitSeconds = failures.waitSeconds(address)
+      const waitSeconds = failures.waitSeconds(address())
       if (waitSeconds > 0 && !good.has(digest) && !secretKeys.hasChecksum(key)) {
         throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
       }
@@ -37,8 +38,8 @@ export function makeOperators(parts: {
   }
 }
 
-function refused(failures: AuthFailures, address: string): GatewayError {
-  failures.record(address)
+function refused(failures: AuthFailures, address: Address): GatewayError {
+  failures.record(address())
   const message = 'Incorrect or missing operator key. Send a valid one as "Authorization: Bearer adm-…".'
   return new GatewayError('unauthenticated', message)
 }

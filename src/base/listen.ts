@@ -1,9 +1,12 @@
 import type { Server } from 'bun'
 
+/** Asked for only where it is needed: finding it out takes 15 µs, a tenth of a request. */
+export type Address = () => string
+
 /** What the listener knows of one request beyond the request itself. */
 export type Connection = {
   /** The peer's address as the socket has it; forwarding headers are read elsewhere, and only behind a trusted proxy. */
-  readonly address: string
+  readonly address: Address
   /** Call once the body is complete: from then on our own timers guard the exchange, and a quiet stream is not cut. */
   holdOpen(): void
 }
@@ -37,9 +40,7 @@ export function listen(options: ListenOptions): Listener {
     reusePort: false,
     fetch: (request, server) =>
       options.fetch(request, {
-        get address() {
-          return server.requestIP(request)?.address ?? ''
-        },
+        address: () => server.requestIP(request)?.address ?? '',
         holdOpen: () => server.timeout(request, 0),
       }),
     error: () => new Response(null, { status: 500 }),

@@ -50,7 +50,7 @@ export function makeEdge(options: EdgeOptions): Serve {
       const message = `This path takes ${found.allow}, not ${request.method}.`
       throw new GatewayError('wrong-method', message, { allow: found.allow })
     }
-    const address = clientAddress(request, () => connection.address, options.trustedProxies)
+    const address = () => clientAddress(request, connection.address, options.trustedProxies)
     const response = await found.route.serve({ ...arrival, address, path: found.route.path, id: found.id })
     return request.method === 'HEAD' ? new Response(null, response) : response
   }

@@ -1,5 +1,5 @@
 import type { RequestId } from '../base/ids.ts'
-import type { Connection } from '../base/listen.ts'
+import type { Address, Connection } from '../base/listen.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 
 /** One request as the edge has it, before any stage of the line. */
@@ -8,7 +8,7 @@ export type Visit = {
   readonly requestId: RequestId
   readonly connection: Connection
   /** The client's address, a forwarding header believed only behind a trusted proxy. */
-  readonly address: string
+  readonly address: Address
   readonly path: string
   /** Headers that stages want in the answer, whichever answer it becomes. */
   readonly said: Record<string, string>

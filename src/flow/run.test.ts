@@ -177,7 +177,7 @@ async function walk(
     requestId: newRequestId(),
     codec: openaiChat,
     credential: 'sk-x',
-    address: '127.0.0.1',
+    address: () => '127.0.0.1',
     signal: client.signal,
     receivedAt: 0,
     elapsedMs: () => 0,

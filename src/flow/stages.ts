@@ -1,3 +1,4 @@
+import type { Address } from '../base/listen.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { AttemptId, RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -17,7 +18,7 @@ export type Received = {
   readonly codec: ChatCodec
   readonly credential: string | undefined
   /** Where the request came from, as far as the configured proxies may be believed. */
-  readonly address: string
+  readonly address: Address
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal
   /** Unix milliseconds. */

@@ -9,7 +9,7 @@ import { KeyRing } from './key-ring.ts'
 import { makeSecretKeys } from './secret-keys.ts'
 
 const secretKeys = makeSecretKeys(Buffer.from('a'.repeat(32)))
-const address = '203.0.113.1'
+const address = () => '203.0.113.1'
 
 let closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -80,7 +80,7 @@ test('a flood of invented keys stops reaching the database, and a good key still
     expect(await outcome(ring.authenticate(`sk-later-${turn}`, address))).toBe('too-many')
   expect(asked.lookups).toBe(before)
   expect(await outcome(ring.authenticate(key, address))).toBe('ok')
-  expect(await outcome(ring.authenticate('sk-else', '203.0.113.2'))).toBe('unauthenticated')
+  expect(await outcome(ring.authenticate('sk-else', () => '203.0.113.2'))).toBe('unauthenticated')
   clock.advance(60_001)
   expect(await outcome(ring.authenticate('sk-again', address))).toBe('unauthenticated')
 })

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { GatewayError } from '../base/errors.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Address } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
 import { readRevision } from '../store/audit.ts'
 import { keyByDigest, type ApiKey, type KeyAccount, type SpendingCap } from '../store/keys.ts'
@@ -64,7 +65,7 @@ export class KeyRing {
     this.#schedule()
   }
 
-  async authenticate(key: string | undefined, address: string): Promise<Principal> {
+  async authenticate(key: string | undefined, address: Address): Promise<Principal> {
     if (key === undefined) throw refused(this.#failures, address)
     // What is remembered is found by a plain hash, a quarter of the price of the keyed one that the database knows.
     const fingerprint = hash('sha256', key)
@@ -85,8 +86,8 @@ export class KeyRing {
     return this.#known.get(fingerprint)
   }
 
-  async #lookUp(key: string, fingerprint: string, address: string): Promise<Known | 'unknown'> {
-    const waitSeconds = this.#failures.waitSeconds(address)
+  async #lookUp(key: string, fingerprint: string, address: Address): Promise<Known | 'unknown'> {
+    const waitSeconds = this.#failures.waitSeconds(address())
     if (waitSeconds > 0 && !this.#secretKeys.hasChecksum(key)) {
       throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
     }
@@ -155,8 +156,8 @@ function capsOf(key: ApiKey, account: KeyAccount): SpendingCap[] {
   return caps
 }
 
-function refused(failures: AuthFailures, address: string): GatewayError {
-  failures.record(address)
+function refused(failures: AuthFailures, address: Address): GatewayError {
+  failures.record(address())
   return new GatewayError(
     'unauthenticated',
     'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".',

@@ -55,6 +55,7 @@ export class Lease {
 
   /** A charge of the process before us, on money that it had leased. */
   owe(charge: bigint): void {
+    if (charge > this.left) throw new Reclaimed()
     this.left -= charge
     this.unflushed += charge
     this.#check()
@@ -99,5 +100,16 @@ export class Lease {
     if (this.left < 0n || this.open < 0n || this.unflushed < 0n) {
       throw new Error(`a lease is off: left ${this.left}, open ${this.open}, unflushed ${this.unflushed}`)
     }
+  }
+}
+
+/** A charge can only have been made on money that was leased; that somebody gave it back is the only way to lose it. */
+class Reclaimed extends Error {
+  constructor() {
+    super(
+      'the journal holds charges on money that is no longer leased to this node: it was reclaimed. Its folder must not ' +
+        "be used again; what it had charged shows when the vendors' bills are reconciled.",
+    )
+    this.name = 'Reclaimed'
   }
 }

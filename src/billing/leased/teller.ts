@@ -131,11 +131,11 @@ export class Teller {
    * use is given back. Unlike `settleUp` it comes to its end while others keep spending, and leaves their leases alone.
    */
   async settleAccounts(accountIds: readonly string[]): Promise<void> {
-    await this.#busy
-    // Postings leave in the order they came, so many to a turn; one turn more for one that began without us.
-    for (let turns = Math.ceil(this.#queue.length / postingsPerTurn) + 1; turns > 0; turns--) {
+    for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
+    // Postings leave in the order they came, so many to a turn. One that is under way began without us.
+    const underWay = this.#busy === undefined ? 0 : 1
+    for (let turns = underWay + Math.max(1, Math.ceil(this.#queue.length / postingsPerTurn)); turns > 0; turns--) {
       if (this.#state !== 'open') return
-      for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
       await this.#go()
     }
   }

@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { until } from '../support/gateway.ts'
+
+setDefaultTimeout(60_000)
+
+let cli: Cli
+let gateway: Served
+let bill: string
+beforeEach(async () => {
+  cli = makeCli()
+  gateway = await cli.serve([], { ADMIN_PORT: '0' })
+  bill = `${/\((http:\S+)\)/.exec(gateway.output())?.[1]}/__bill`
+})
+afterEach(() => cli.close())
+
+type Line = { ref: string; cost: string; units: { input: number; output: number } }
+
+async function say(words: string): Promise<void> {
+  await (await gateway.chat({ messages: [{ role: 'user', content: words }] })).text()
+}
+
+/** Beside a running gateway: what it has charged is in the books a moment later. */
+async function booked(calls: number): Promise<Line[]> {
+  const { data } = (await (await fetch(bill)).json()) as { data: Line[] }
+  await until(async () => {
+    const { code, out } = await cli.run(['reconcile', '--bill', bill, '--json'])
+    const { findings, leases } = JSON.parse(out) as { findings: { kind: string }[]; leases: unknown[] }
+    return code !== 1 && leases.length === 0 && !findings.some(({ kind }) => kind === 'vendor-only')
+  })
+  expect(data).toHaveLength(calls)
+  return data
+}
+
+describe('reconcile', () => {
+  test('says what differs and why, books it when told to, and has nothing to do the second time', async () => {
+    await say('Hello!')
+    await say('Hello! sandbox:nousage sandbox:tokens=40')
+    const [, guessed] = await booked(2)
+    const found = await cli.run(['reconcile', '--bill', bill])
+    expect(found.code).toBe(2)
+    expect(found.out).toContain('matched  1 calls')
+    expect(found.out).toMatch(new RegExp(`estimated +${guessed?.ref} .*the vendor reported no usage`))
+
+    const dry = await cli.run(['reconcile', '--bill', bill, '--repair', 'dry'])
+    expect(dry).toMatchObject({ code: 2, out: expect.stringContaining('would book 1 in all') })
+    const applied = await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])
+    expect(applied).toMatchObject({ code: 0, out: expect.stringContaining('booked 1 in all') })
+    const again = await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])
+    expect(again.code).toBe(0)
+    expect(again.out).toContain('matched  2 calls')
+    expect(again.out).toContain('booked 0 in all')
+  })
+
+  test('reads a vendor’s export', async () => {
+    await say('Hello!')
+    const [line] = await booked(1)
+    const file = join(cli.folder, 'export.csv')
+    const check = (...args: string[]) => cli.run(['reconcile', '--vendor-export', file, ...args])
+    cli.write(
+      'export.csv',
+      `ref,cost,input,output\n${line?.ref},${line?.cost},${line?.units.input},${line?.units.output}\n`,
+    )
+    expect((await check()).code).toBe(0)
+    // A vendor's own usage at our cost prices should be its bill.
+    cli.write('export.csv', `ref,cost\n${line?.ref},1.5\n`)
+    const wrong = await check()
+    expect(wrong).toMatchObject({ code: 1, out: expect.stringContaining('amount-differs') })
+    expect((await check('--repair', 'apply')).code).toBe(0)
+    cli.write('export.csv', 'id\nx\n')
+    expect(await check()).toMatchObject({ code: 1, err: expect.stringContaining('columns ref and cost') })
+  })
+})
+
+test('a node is reclaimed only when it is silent, and named', async () => {
+  const absent = await cli.run(['ledger', 'reclaim', '--node', 'node_x', '--confirm'])
+  expect(absent).toMatchObject({ code: 1, err: expect.stringContaining('there is no node "node_x"') })
+  const asked = await cli.run(['ledger', 'reclaim', '--node', 'node_x'])
+  expect(asked).toMatchObject({ code: 2, out: expect.stringContaining('Nothing was changed') })
+  await say('Hello!')
+  const node = (await Bun.file(join(cli.folder, 'data', 'node')).text()).trim()
+  const alive = await cli.run(['ledger', 'reclaim', '--node', node, '--confirm'])
+  expect(alive).toMatchObject({ code: 1, err: expect.stringContaining('was heard of at') })
+})
