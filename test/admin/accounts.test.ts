@@ -166,6 +166,27 @@ describe.each([
     expect((await customer.call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(402)
   })
 
+  test('a balance is told in good time while its account keeps spending', async () => {
+    const { id, key } = await gateway.account({ dollars: '50' })
+    const customer = speaker(gateway.url, key)
+    let isOver = false
+    const spending = Promise.all(
+      Array.from({ length: 8 }, async () => {
+        while (!isOver) await customer.call('POST', '/v1/chat/completions', says('Hi'))
+      }),
+    )
+    const told: number[] = []
+    for (let i = 0; i < 20; i++) {
+      const startedAt = performance.now()
+      told.push(Number((await operator.get<Account>(`/admin/accounts/${id}`)).balance))
+      expect(performance.now() - startedAt).toBeLessThan(2_000)
+    }
+    isOver = true
+    await spending
+    expect(told).toEqual(told.toSorted((a, b) => b - a))
+    expect(told.at(-1)).toBeLessThan(told[0] ?? 0)
+  })
+
   test('an unlimited account may owe, and cannot be limited while it does', async () => {
     const { id } = await make({ unlimited: true })
     const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id })

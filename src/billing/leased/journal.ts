@@ -133,7 +133,12 @@ export class Journal {
   }
 
   async close(): Promise<void> {
-    this.write()
+    try {
+      this.write()
+    } catch (thrown) {
+      // All that can be left by now is what has been flushed: unwritten, it is only posted again, to no effect.
+      if (!(thrown instanceof DiskFull)) throw thrown
+    }
     await this.durable()
     await this.#settled()
     this.#cancelSync?.()

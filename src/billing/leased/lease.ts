@@ -107,8 +107,8 @@ export class Lease {
 class Reclaimed extends Error {
   constructor() {
     super(
-      'the journal holds charges on money that is no longer leased to this node: it was reclaimed. Its folder must not ' +
-        "be used again; what it had charged shows when the vendors' bills are reconciled.",
+      'a lease is off: the journal holds charges on money that is no longer leased to this node, so it was reclaimed. Its ' +
+        "folder must not be used again; what it had charged shows when the vendors' bills are reconciled.",
     )
     this.name = 'Reclaimed'
   }

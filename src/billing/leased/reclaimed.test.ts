@@ -54,7 +54,7 @@ test('a node that was reclaimed and comes back with its journal is refused', asy
   await taken.hold.settle({ ...ending, basis: 'vendor', usage: { output: 1 }, price: nano(20n) })
 
   await reclaimNode(store, { node: 'node_a', silentSince: Infinity, actor: 'test' })
-  expect(open()).rejects.toThrow('it was reclaimed')
+  expect(open()).rejects.toThrow('so it was reclaimed')
   // The customer keeps what nobody can prove any more.
   expect(await accountById(store.db, accountId)).toMatchObject({ posted: 1_000n, held: 0n })
   expect(await checkLedger(store)).toEqual([])
