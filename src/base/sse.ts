@@ -35,7 +35,7 @@ export class EventSplitter {
       if (byte === cr && i + 1 === bytes.length && lineStart && bytes[i - 1] === lf) break
       const end = byte === cr && bytes[i + 1] === lf ? i + 2 : i + 1
       if (lineStart && i > start) {
-        // Most reads are one whole event: a view of all of it would cost more than the search for its end.
+        // Most reads are one whole event: a view of all of it would cost as much as the search for its end.
         events.push(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
         start = end
       } else if (i === start) {

@@ -67,7 +67,7 @@ export class KeyRing {
 
   async authenticate(key: string | undefined, address: Address): Promise<Principal> {
     if (key === undefined) throw refused(this.#failures, address)
-    // What is remembered is found by a plain hash, a quarter of the price of the keyed one that the database knows.
+    // What is remembered is found by a plain hash, a third of the price of the keyed one that the database knows.
     const fingerprint = hash('sha256', key)
     const known = this.#remembered(fingerprint) ?? (await this.#lookUp(key, fingerprint, address))
     if (known === 'unknown' || (known.expiresAt !== null && known.expiresAt <= this.#clock.now())) {

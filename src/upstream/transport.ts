@@ -111,7 +111,7 @@ function openExchange(
     }
   }
 
-  /** A small body is read natively, at a third of what its pieces would cost; it has one idle limit for the whole. */
+  /** A small body is read natively, a few microseconds cheaper than its pieces; it has one idle limit for the whole. */
   async function readSmall(): Promise<Uint8Array> {
     wait()
     try {

@@ -142,6 +142,10 @@ export class Machine {
         if (life === this.life) this.kill('power')
         else life.end()
       })
+    } else if (isDiskFull(cause)) {
+      // Not even the reserve took a record: the process ends, and the next one judges by what is written.
+      if (life === this.life) this.kill('kill')
+      else life.end()
     } else world.fail(`${life.name} stops: ${why}: ${describe(cause)}`)
   }
 

@@ -118,7 +118,13 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     async function end(posting: Posting): Promise<void> {
       if (!underway.delete(id)) throw new GatewayError('bug', `hold ${id} had ended already`)
       teller.end(order.amount, posting)
-      append(endRecord(posting))
+      try {
+        append(endRecord(posting))
+      } catch (error) {
+        // Not even the reserve took it. Posted without a record, it would be judged again by a replay, and otherwise.
+        options.fatal('the end of a request could not be recorded', error)
+        throw error
+      }
       await journal.recorded()
     }
 
