@@ -3,6 +3,7 @@ import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { SpendingCap } from '../store/keys.ts'
+import type { ExcessTo } from '../store/ledger.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 
 /** Where the numbers of a charge come from. */
@@ -46,8 +47,10 @@ export type Progress = { readonly usage: Usage; readonly price: Nano; readonly v
 export type Sale = Ending & {
   readonly basis: Basis
   readonly usage: Usage
-  /** The usage at the pinned price list. The customer pays it up to the hold; what goes beyond is our loss. */
+  /** The usage at the pinned price list. The customer pays it up to the hold. */
   readonly price: Nano
+  /** Who bears what goes beyond the hold, where that is not us: nobody yet, since the vendor's number cannot be true. */
+  readonly excessTo?: ExcessTo
 }
 
 /** Money set aside for one request. Ends exactly once: the second ending, whichever it is, changes nothing. */

@@ -20,8 +20,7 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log 
       sending() {},
       mark() {},
       async settle(sale) {
-        const { price, basis, usage, attempts } = sale
-        const settled = await settleHold(store, { hold, price, basis, usage, request: recordOf(order, sale), attempts })
+        const settled = await settleHold(store, { ...sale, hold, request: recordOf(order, sale) })
         if (settled.outcome === 'already-ended') throw new GatewayError('bug', `hold ${id} had ended already`)
         if (settled.excess > 0n) {
           log.error(

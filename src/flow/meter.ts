@@ -146,10 +146,22 @@ function saleOf(routed: Routed, failed: readonly AttemptRecord[], status: number
     basis,
     usage,
     price: priceOf(counts, prices),
+    ...(!canBeTrue(usage, routed) && { excessTo: 'suspense' as const }),
     streamed: routed.ask.stream,
     durationMs: routed.elapsedMs(),
     attempts: [...failed, delivered],
   }
+}
+
+// A vendor may count a little differently; nobody counts twice as much as the model can take or make.
+const miscountMax = 2
+
+function canBeTrue(usage: Usage, { ask, model }: Routed): boolean {
+  const { input = 0, cachedInput = 0, cacheWrite = 0, output = 0 } = usage
+  return (
+    input + cachedInput + cacheWrite <= model.contextTokens * miscountMax &&
+    output <= model.outputTokensMax * ask.choices * miscountMax
+  )
 }
 
 /** The vendor has been paid by now: a client that tried again would be served, and pay, a second time. */

@@ -9,6 +9,9 @@ import type { Basis, HoldState, Queries, Tx } from './schema.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import { together, type Write } from './together.ts'
 
+/** Where a cost goes that no customer pays: lost, or waiting for somebody to find out. */
+export type ExcessTo = 'platform:loss' | 'suspense'
+
 export type Settlement = {
   readonly hold: OpenHold
   /** What the usage costs at the pinned price. The customer pays it up to the hold. */
@@ -18,7 +21,7 @@ export type Settlement = {
   readonly request: RequestRecord
   readonly attempts: readonly AttemptRecord[]
   /** Who bears what the vendor reports beyond the hold: we, or nobody yet where the report cannot be true. */
-  readonly excessTo?: 'platform:loss' | 'suspense'
+  readonly excessTo?: ExcessTo
 }
 
 /** `already-ended` changes nothing: somebody else booked this hold, or there is none. */

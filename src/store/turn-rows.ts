@@ -7,7 +7,7 @@ import type { Posting } from './turns.ts'
 export function entriesOf(posting: Posting) {
   const entries = new Entries()
   entries.move(`cust:${posting.accountId}`, `revenue:${posting.request.model}`, posting.charge)
-  entries.move('platform:loss', `revenue:${posting.request.model}`, posting.excess)
+  entries.move(posting.excessTo ?? 'platform:loss', `revenue:${posting.request.model}`, posting.excess)
   for (const { vendor, vendorCost, delivered } of posting.attempts) {
     entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
   }

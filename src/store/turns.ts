@@ -3,6 +3,7 @@ import type { Usage } from '../capabilities/usage.ts'
 import { available } from './accounts.ts'
 import { insertNew } from './bulk.ts'
 import { lockChain } from './chain.ts'
+import type { ExcessTo } from './ledger.ts'
 import type { Store } from './open.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import type { AttemptRecord, RequestRecord } from './requests.ts'
@@ -21,8 +22,10 @@ export type Posting = {
   readonly priceVersion: string
   /** What the customer pays, never more than the hold. */
   readonly charge: Nano
-  /** What the vendor's number says beyond the hold: our loss. */
+  /** What the vendor's number says beyond the hold. */
   readonly excess: Nano
+  /** Who bears it, where that is not us: nobody yet, since the number cannot be true. */
+  readonly excessTo?: ExcessTo
   readonly basis: Exclude<Basis, 'manual'>
   readonly usage: Usage | null
   readonly request: RequestRecord

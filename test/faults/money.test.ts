@@ -278,6 +278,7 @@ describe.each([
 
     test.each(['sandbox:usage=-5', 'sandbox:usage=1000000000'])('%s', async (words) => {
       const { key, id } = await customer('0.05')
+      const suspense = await booked(gateway, 'suspense')
       for (const stream of [false, true]) {
         const body = dear(`Hi ${words}`, { stream, max_tokens: 1000 })
         const response = await chat(body, key)
@@ -287,6 +288,9 @@ describe.each([
         expect(record.cost).toBeGreaterThan(0n)
         expect(record.cost).toBeLessThanOrEqual(mostFor(body))
       }
+      // What no model can have made waits for somebody to find out, apart from what we know to have lost.
+      const waiting = suspense - (await booked(gateway, 'suspense'))
+      expect(waiting > 0n).toBe(words.endsWith('000'))
       expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
     })
   })

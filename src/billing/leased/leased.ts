@@ -202,7 +202,8 @@ function settlement(id: string, order: Order, sale: Sale): Posting {
   const charge: Nano = sale.price < order.amount ? sale.price : order.amount
   // A vendor's number beyond the hold is a cost somebody bears; an estimate beyond it was only a guess.
   const excess = nano(sale.basis === 'estimated' ? 0n : sale.price - charge)
-  return { ...posting(id, order, sale, sale.attempts), charge, excess, basis: sale.basis, usage: sale.usage }
+  const bearer = sale.excessTo === undefined ? {} : { excessTo: sale.excessTo }
+  return { ...posting(id, order, sale, sale.attempts), charge, excess, ...bearer, basis: sale.basis, usage: sale.usage }
 }
 
 function release(id: string, order: Order, ending: Ending): Posting {
