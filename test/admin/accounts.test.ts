@@ -169,10 +169,10 @@ describe.each([
   test('a balance is told in good time while its account keeps spending', async () => {
     const { id, key } = await gateway.account({ dollars: '50' })
     const customer = speaker(gateway.url, key)
-    let isOver = false
+    const over = new AbortController()
     const spending = Promise.all(
       Array.from({ length: 8 }, async () => {
-        while (!isOver) await customer.call('POST', '/v1/chat/completions', says('Hi'))
+        while (!over.signal.aborted) await customer.call('POST', '/v1/chat/completions', says('Hi'))
       }),
     )
     const told: number[] = []
@@ -181,7 +181,7 @@ describe.each([
       told.push(Number((await operator.get<Account>(`/admin/accounts/${id}`)).balance))
       expect(performance.now() - startedAt).toBeLessThan(2_000)
     }
-    isOver = true
+    over.abort()
     await spending
     expect(told).toEqual(told.toSorted((a, b) => b - a))
     expect(told.at(-1)).toBeLessThan(told[0] ?? 0)

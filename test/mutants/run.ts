@@ -59,14 +59,10 @@ function judge(folder: string, mutant: Mutant): 'red' | 'green' | 'moved' {
 const timeoutMs = 180_000
 
 function runTests(folder: string, files: readonly string[]): { status: number | null; output: string } {
-  const words = [
-    'test',
-    '--bail',
-    '--preload',
-    './test/support/clean-environment.ts',
-    ...files.map((file) => `./${file}`),
-  ]
-  const options = { cwd: folder, encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL' } as const
+  const words = ['test', '--bail', ...files.map((file) => `./${file}`)]
+  // Nothing of a developer's own environment: it must not decide a result.
+  const env = { PATH: process.env['PATH'], HOME: folder }
+  const options = { cwd: folder, env, encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL' } as const
   const { status, stderr, stdout } = spawnSync(process.execPath, words, options)
   return { status, output: stdout + stderr }
 }

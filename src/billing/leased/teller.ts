@@ -120,7 +120,8 @@ export class Teller {
   /** Everything posted and every lease given back that no hold is using, or as far as the bank can be reached. */
   async settleUp(): Promise<void> {
     for (;;) {
-      await this.#busy
+      // A turn that ends with work left begins the next one, and what is in that is in no queue any more.
+      while (this.#busy !== undefined) await this.#busy
       const idle = [...this.#leases.values()].every(({ left }) => left === 0n)
       if (this.#state !== 'open' || (idle && this.#queue.length === 0)) return
       for (const accountId of this.#leases.keys()) this.#recalled.add(accountId)

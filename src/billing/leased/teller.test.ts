@@ -1,0 +1,106 @@
+import { afterEach, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock, type Timers } from '../../base/clock.ts'
+import { newRequestId } from '../../base/ids.ts'
+import { makeLog } from '../../base/log.ts'
+import { nano } from '../../base/money.ts'
+import { attemptOf, fundedAccount } from '../../../test/support/ledger.ts'
+import { accountById } from '../../store/accounts.ts'
+import { checkLedger } from '../../store/check.ts'
+import { reclaimNode } from '../../store/corrections.ts'
+import { openStore } from '../../store/open.ts'
+import { makeStoreBank, type Bank } from './bank.ts'
+import { openDisk } from './disk.ts'
+import { openLeasedBilling, type LeasedBilling } from './leased.ts'
+
+/** Nothing happens later: what is settled stays in the journal until somebody asks. */
+const never: Timers = { after: () => () => {} }
+
+const leftovers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const remove of leftovers.splice(0)) await remove()
+})
+
+const balance = 1_000_000_000n
+const price = 20n
+
+async function makeBooks() {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-teller-'))
+  const store = await openStore({ file: ':memory:' })
+  leftovers.push(
+    () => store.close(),
+    () => rmSync(folder, { recursive: true, force: true }),
+  )
+  const accountId = await fundedAccount(store, { amount: balance })
+  return { store, accountId, open: (bank = makeStoreBank(store)) => openOn(bank, folder) }
+}
+
+function openOn(bank: Bank, folder: string): Promise<LeasedBilling> {
+  return openLeasedBilling({
+    node: 'node_a',
+    bank,
+    disk: openDisk(folder),
+    clock: systemClock,
+    timers: never,
+    log: makeLog({ level: 'silent' }),
+    sync: 'interval',
+    fatal() {},
+  })
+}
+
+async function sell(billing: LeasedBilling, accountId: string, at: number): Promise<void> {
+  const taken = await billing.take({
+    requestId: newRequestId(),
+    accountId,
+    keyId: 'key_a',
+    model: 'gpt-x',
+    capability: 'chat',
+    // So much more than the price that one lease lasts for all of a test.
+    amount: nano(50_000n),
+    caps: [],
+    priceVersion: 'v1',
+    startedAt: 0,
+    deadline: 1,
+  })
+  if (taken.kind !== 'hold') throw new Error(taken.kind)
+  const attempt = attemptOf(String(at), 10n)
+  const { id, channel, vendor, upstreamModel, createdAt } = attempt
+  taken.hold.sending({ id, channel, vendor, upstreamModel, createdAt })
+  const ending = { status: 200, streamed: false, durationMs: 1, attempts: [attempt] }
+  await taken.hold.settle({ ...ending, basis: 'vendor', usage: { output: 1 }, price: nano(price) })
+}
+
+test('what is to be posted before somebody looks is posted, however many turns it takes', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  const held = Promise.withResolvers<void>()
+  const slow: Bank = {
+    ...bank,
+    async turn(identity, turn) {
+      if (turn.postings.length > 0) await held.promise
+      return bank.turn(identity, turn)
+    },
+  }
+  const billing = await open(slow)
+  // Three turns' worth wait behind the first: each begins when the one before it ends.
+  const sales = 1_600
+  for (let sale = 0; sale < sales; sale++) await sell(billing, accountId, sale)
+  const posted = billing.post()
+  held.resolve()
+  await posted
+  expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance - price * BigInt(sales), held: 0n })
+  expect(await checkLedger(store)).toEqual([])
+  await billing.close()
+})
+
+test('a node that was reclaimed and comes back with its journal is refused', async () => {
+  const { store, accountId, open } = await makeBooks()
+  await sell(await open(), accountId, 1)
+  await reclaimNode(store, { node: 'node_a', silentSince: Infinity, actor: 'test' })
+  expect(open()).rejects.toThrow('so it was reclaimed')
+  // The customer keeps what nobody can prove any more.
+  expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance, held: 0n })
+  expect(await checkLedger(store)).toEqual([])
+})
