@@ -102,7 +102,6 @@ async function createMoney(db: Kysely<unknown>): Promise<void> {
     .addColumn('amount', 'bigint', (c) => c.notNull())
     .addPrimaryKeyConstraint('entry_key', ['txn_id', 'account'])
     .execute()
-  await db.schema.createIndex('entry_account').on('entry').column('account').execute()
 }
 
 async function createRecords(db: Kysely<unknown>): Promise<void> {
