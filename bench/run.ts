@@ -33,6 +33,7 @@ const running: Child[] = []
 async function start(system: System, upstream: string): Promise<Child> {
   if (system === 'upstream') return startChild(loadCore, 'upstream.ts', [String(plan.chunks), String(paceMs)])
   if (system === 'bare') return startChild(systemCore, 'bare-proxy.ts', [upstream])
+  if (system === 'minimal') return startChild(systemCore, 'minimal-gateway.ts', [upstream])
   return startChild(systemCore, 'turnpike.ts', [upstream, system, mkdtempSync(join(dataFolder, `${system}-`))])
 }
 

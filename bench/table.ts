@@ -1,5 +1,5 @@
-/** What is measured side by side: the last three are Turnpike, with billing that counts, the default one, and the strict one. */
-export const systems = ['upstream', 'bare', 'counting', 'leased', 'strict'] as const
+/** What is measured side by side: two yardsticks, and Turnpike with billing that counts, the default one, and the strict one. */
+export const systems = ['upstream', 'bare', 'minimal', 'counting', 'leased', 'strict'] as const
 export type System = (typeof systems)[number]
 
 export type Figures = {
@@ -62,7 +62,7 @@ const rows: readonly Row[] = [
 
 export type Ratios = Readonly<Record<string, Readonly<Record<Turnpike, number>>>>
 type Turnpike = Exclude<System, 'upstream' | 'bare'>
-const turnpikes = ['counting', 'leased', 'strict'] as const satisfies Turnpike[]
+const compared = ['minimal', 'counting', 'leased', 'strict'] as const satisfies Turnpike[]
 
 /**
  * How many times the bare proxy's figure. What slowed the machine for a while slowed both halves of a round: where a
@@ -73,21 +73,27 @@ export function ratiosOf(all: All, rounds: readonly Readonly<Record<System, Pair
     paired === undefined
       ? of(all[system], all.upstream) / of(all.bare, all.upstream)
       : median(rounds.map((round) => round[system][paired] / round.bare[paired]))
-  const compared = rows.filter((row) => row.bare !== true)
   return Object.fromEntries(
-    compared.map((row) => [
-      row.name,
-      { counting: ratio(row, 'counting'), leased: ratio(row, 'leased'), strict: ratio(row, 'strict') },
-    ]),
+    rows
+      .filter((row) => row.bare !== true)
+      .map((row) => [
+        row.name,
+        {
+          minimal: ratio(row, 'minimal'),
+          counting: ratio(row, 'counting'),
+          leased: ratio(row, 'leased'),
+          strict: ratio(row, 'strict'),
+        },
+      ]),
   )
 }
 
 export function printTable(all: All, ratios: Ratios): void {
-  const head = ['', 'upstream', 'bare', ...turnpikes, ...turnpikes.map((system) => `${system}/bare`)]
+  const head = ['', ...systems, ...compared.map((system) => `${system}/bare`)]
   const lines = rows.map((row) => [
     row.unit === '' ? row.name : `${row.name}, ${row.unit}`,
     ...systems.map((system) => row.of(all[system], all.upstream).toFixed(row.digits)),
-    ...turnpikes.map((system) => {
+    ...compared.map((system) => {
       const ratio = ratios[row.name]?.[system]
       return ratio === undefined ? '' : `${ratio.toFixed(2)}x`
     }),

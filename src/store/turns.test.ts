@@ -110,7 +110,8 @@ eachEngine('a turn', (open) => {
     await fundedAccount(store)
     await fundedAccount(store, { id: 'acc_b' })
     const { identity, turn } = await leasing(store, 100n)
-    await leasing(store, 100n, 'node_b')
+    const other = await leasing(store, 100n, 'node_b')
+    await takeTurn(store, other.identity, turnOf(other.turn + 1, { takes: [takeOf(100n, 0n, 'acc_b')] }))
     const wrong = [
       { postings: [postingOf('a', 101n)] },
       { returns: [returnOf(101n)] },

@@ -83,7 +83,9 @@ export class Customers {
     const settles = sent.length > 0 && random.chance(0.8)
     const step = request.begin(settles ? { kind: 'settle', price } : { kind: 'release' })
     try {
-      const ending = settles ? hold.settle(saleOf(price, sent)) : hold.release(endingOf(sent, price / 3n))
+      const ending = settles
+        ? hold.settle(saleOf(price, sent))
+        : hold.release(endingOf(sent, random.chance(0.5) ? 0n : price / 3n))
       step.write = machine.disk.writes
       const charge = await ending
       if (!life.isAlive) return

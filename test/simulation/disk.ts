@@ -119,8 +119,8 @@ export class SimulatedDisk {
       file.unsynced.push({ position, bytes: copy, number: ++this.#writes })
     }
     if (isKilled) {
-      this.#world.tell(`${life.name} is killed inside a write`)
-      life.end()
+      this.#world.tell(`${life.name} is struck inside a write`)
+      life.kill(random.pick(['kill', 'power']))
       throw new Killed()
     }
     if (isFull) throw new DiskFull()

@@ -6,6 +6,9 @@ export class Killed extends Error {
   }
 }
 
+/** What an end takes with it: nothing that was written, or with the power all that was not synced. */
+export type Loss = 'kill' | 'power'
+
 /** One process of a node, from its start to its end. What it does to the outside after its end does not happen. */
 export class Life {
   readonly name: string
@@ -16,10 +19,13 @@ export class Life {
   isCutOff = false
   /** The bank has told it that another has its place. */
   isRefused = false
+  /** The machine's, which knows what is lost. */
+  readonly kill: (loss: Loss) => void
   readonly #onDeath: (() => void)[] = []
 
-  constructor(name: string) {
+  constructor(name: string, kill: (life: Life, loss: Loss) => void) {
     this.name = name
+    this.kill = (loss) => kill(this, loss)
   }
 
   onDeath(run: () => void): void {

@@ -5,7 +5,7 @@ import type { SyncMode } from '../../src/billing/leased/journal.ts'
 import { openLeasedBilling, type LeasedBilling } from '../../src/billing/leased/leased.ts'
 import { Fenced } from '../../src/store/turns.ts'
 import type { SimulatedDisk } from './disk.ts'
-import { Killed, Life } from './life.ts'
+import { Killed, Life, type Loss } from './life.ts'
 import type { Network } from './network.ts'
 import type { SimulatedRequest } from './request.ts'
 import { describe, type World } from './world.ts'
@@ -19,8 +19,6 @@ export type MachineOptions = {
   readonly syncMsMax: number
   readonly segmentBytes: number
 }
-
-type Loss = 'kill' | 'power'
 
 // The journal's promise of how often it syncs, twice: once may be missed while another sync is under way.
 const syncEveryMs = 5
@@ -43,7 +41,7 @@ export class Machine {
   constructor(options: MachineOptions, disk: SimulatedDisk) {
     this.options = options
     this.disk = disk
-    this.life = new Life(options.node)
+    this.life = new Life(options.node, () => {})
     this.life.end()
   }
 
@@ -53,7 +51,10 @@ export class Machine {
 
   start(): void {
     if (this.life.isAlive && !this.life.isReplaced) return
-    const life = new Life(`${this.options.node}.${++this.#lives}`)
+    const life = new Life(`${this.options.node}.${++this.#lives}`, (life, loss) => {
+      if (life === this.life) this.kill(loss)
+      else life.end()
+    })
     this.life = life
     this.isClosing = false
     life.onDeath(() => this.#died(life, 'kill'))
@@ -139,8 +140,7 @@ export class Machine {
     } else if (isSyncFailure(cause)) {
       // The kernel may have dropped the bytes. The end of a process takes a moment, and nobody may be told wrong in it.
       world.after(world.random.between(0, 4), () => {
-        if (life === this.life) this.kill('power')
-        else life.end()
+        life.kill('power')
       })
     } else if (isDiskFull(cause)) {
       // Not even the reserve took a record: the process ends, and the next one judges by what is written.

@@ -77,9 +77,8 @@ export class Network {
   }
 
   #kill(life: Life, what: string): void {
-    this.#world.tell(`${life.name} is killed around ${what}`)
-    // Not in the middle of what runs now: code that called the bank has at most the rest of its event to live.
-    life.end()
+    this.#world.tell(`${life.name} is struck around ${what}`)
+    life.kill(this.#world.random.pick(['kill', 'power']))
   }
 
   #recall(accountId: string): Promise<void> {

@@ -31,6 +31,12 @@ export function simulate(seed: number): Outcome {
   for (let left = random.between(10, 60); left > 0; left--) {
     world.after(random.between(0, endsAt - world.now), () => arrive(parts))
   }
+  // And sometimes many at once.
+  for (let bursts = random.pick([0, 0, 1, 3]); bursts > 0; bursts--) {
+    const at = random.between(0, endsAt - world.now)
+    for (let left = random.between(5, 30); left > 0; left--)
+      world.after(at + random.between(0, 20), () => arrive(parts))
+  }
   scheduleTrouble(parts, endsAt)
   world.run(endsAt)
   calmDown(parts)
@@ -59,7 +65,7 @@ function build(seed: number): Parts {
   const nodes = random.pick([1, 1, 2, 3])
   const shared = nodes > 1 || random.chance(0.2)
   const sync = random.pick(['interval', 'always'] as const)
-  const syncMsMax = random.pick([1, 6, 40])
+  const syncMsMax = random.pick([1, 6, 40, 120])
   const segmentBytes = random.pick([600, 3_000, 12_000, 1_000_000])
   const machines: Machine[] = []
   for (let at = 1; at <= nodes; at++) {
@@ -91,9 +97,9 @@ function scheduleTrouble(parts: Parts, endsAt: number): void {
   }
   if (random.chance(0.5)) network.losesCall = network.losesAnswer = 0.04
   if (random.chance(0.3)) network.isLate = 0.05
-  if (random.chance(0.2)) network.kills = 0.02
+  if (random.chance(0.2)) network.kills = 0.03
   for (const machine of machines) {
-    if (random.chance(0.3)) machine.disk.killInWrite = 0.02
+    if (random.chance(0.3)) machine.disk.killInWrite = random.pick([0.005, 0.02])
     if (random.chance(0.15)) machine.disk.failSync = 0.01
   }
   if (random.chance(0.2)) {
@@ -162,7 +168,7 @@ function finish({ world, model, machines }: Parts): void {
   if (world.failures.length > 0) return
   for (const machine of machines) {
     if (machine.life.isAlive) world.fail(`${machine.options.node} does not close`)
-    const { records } = recoverJournal(machine.disk.attach(new Life('reader')))
+    const { records } = recoverJournal(machine.disk.attach(new Life('reader', () => {})))
     const owed = replay(records)
     if (owed.length > 0) world.fail(`${machine.options.node} closed with ${owed.length} postings in its journal`)
   }

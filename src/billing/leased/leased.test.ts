@@ -169,7 +169,11 @@ describe('a bank that is away', () => {
     const waiting = watch(up(machines[1]).take(orderOf('req_2', 'acc_a', 10n)))
     pass(50)
     network.downUntil = Infinity
-    pass(2_000)
+    // Another finds out that it is away, while the first waits for other nodes.
+    const other = watch(up(machines[1]).take(orderOf('req_3', 'acc_b', 10n)))
+    pass(20)
+    expect(other.error).toEqual(overloaded)
+    pass(200)
     expect(waiting.error).toEqual(overloaded)
   })
 
