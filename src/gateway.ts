@@ -102,7 +102,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
-    once: makeOnce(idempotency),
+    once: makeOnce({ idempotency, log }),
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({
@@ -135,7 +135,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const admin = { store, mode, clock, operators, secretKeys, idempotency, settle, models, unsold, channels }
   ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   // Nobody waits for them: what is found is served from then on.
-  if (mode === 'real') void discoverLocalServers(listener.port).then((servers) => market.addLocal(servers))
+  if (mode === 'real') void offerLocalModels(listener.port, market, log)
 
   return {
     url: listener.url,
@@ -231,6 +231,15 @@ async function notReady(books: Books, market: Market, draining: boolean): Promis
   const trouble = books.trouble()
   if (trouble !== undefined) reasons.push(trouble)
   return reasons
+}
+
+/** What a server on this machine says of itself must never keep the gateway from working. */
+async function offerLocalModels(ownPort: number, market: Market, log: Log): Promise<void> {
+  try {
+    market.addLocal(await discoverLocalServers(ownPort))
+  } catch (thrown) {
+    log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
+  }
 }
 
 /** What this process knows can no longer be trusted; the next one repairs it from the journal. */

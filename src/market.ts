@@ -124,14 +124,19 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
 
 /** Models of local servers cost nothing unless the operator prices them, under the same id in the file. */
 function localModels(servers: readonly LocalServer[]) {
-  return servers.flatMap(({ channel, upstreamModels }) =>
-    upstreamModels.map((upstreamModel) => ({
-      id: ourModelId(upstreamModel),
-      capability: 'chat',
-      channels: [{ channel: channel.id, upstreamModel }],
-      prices: { inputPerMillion: '0', outputPerMillion: '0' },
-    })),
-  )
+  const channels = new Map<string, { channel: string; upstreamModel: string }[]>()
+  for (const { channel, upstreamModels } of servers) {
+    for (const upstreamModel of upstreamModels) {
+      const id = ourModelId(upstreamModel)
+      // A server names its models as it likes, by files and paths too; two may have the same one.
+      if (id === undefined) continue
+      const known = channels.get(id) ?? []
+      if (!known.some((offer) => offer.channel === channel.id)) known.push({ channel: channel.id, upstreamModel })
+      channels.set(id, known)
+    }
+  }
+  const free = { inputPerMillion: '0', outputPerMillion: '0' }
+  return [...channels].map(([id, offers]) => ({ id, capability: 'chat', channels: offers, prices: free }))
 }
 
 /** What these channels can answer: a model needs a price, and a channel that has it and speaks its capability. */
@@ -172,6 +177,7 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
     ...channel,
     baseUrl: baseUrl(channel.vendor.id),
     credentials: [sandboxCredential],
+    tireless: true as const,
   }))
   const named = new Set(own.map(({ vendor }) => vendor.id))
   const others = [...vendors.values()].filter(({ id }) => !named.has(id))
@@ -182,6 +188,7 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
       vendor,
       baseUrl: baseUrl(vendor.id),
       credentials: [sandboxCredential],
+      tireless: true as const,
       weight: 1,
       priority: 0,
     })),

@@ -8,8 +8,9 @@ import type { Billing, Hold, Taken } from './funds.ts'
 /** What the books say that an account, or one of its keys, has spent since a moment. */
 export type SpentSince = (by: { accountId: string; keyId?: string; since: number }) => Promise<Nano>
 
+/** One for each cap, over all its periods: holds that are open at midnight belong to the new day too. */
 type Spending = {
-  readonly since: number
+  since: number
   /** Posted, as far as this node knows. */
   spent: bigint
   /** Held by requests under way. */
@@ -39,17 +40,14 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
         cause: thrown,
       })
     })
-    const current = spendings.get(name)
-    if (current !== undefined && current.since === since) {
-      // What is charged and not yet booked is in our own sum alone.
-      if (booked > current.spent) current.spent = booked
-      current.readAt = clock.monotonic()
-      return current
-    }
-    if (spendings.size >= spendingsMax) spendings.clear()
-    const fresh = { since, spent: booked, open: current?.open ?? 0n, readAt: clock.monotonic() }
-    spendings.set(name, fresh)
-    return fresh
+    const current = spendings.get(name) ?? { since, spent: 0n, open: 0n, readAt: 0 }
+    // What is charged and not yet booked is in our own sum alone; a new period begins with what the books say.
+    if (current.since !== since || booked > current.spent) current.spent = booked
+    current.since = since
+    current.readAt = clock.monotonic()
+    if (spendings.size >= spendingsMax) dropIdle(spendings)
+    spendings.set(name, current)
+    return current
   }
 
   return {
@@ -84,16 +82,21 @@ function counting(hold: Hold, spendings: readonly Spending[], giveBack: () => vo
   return {
     ...hold,
     async settle(sale) {
-      const charge = await hold.settle(sale)
-      giveBack()
-      for (const spending of spendings) spending.spent += charge
-      return charge
+      try {
+        const charge = await hold.settle(sale)
+        for (const spending of spendings) spending.spent += charge
+        return charge
+      } finally {
+        giveBack()
+      }
     },
-    async release(ending) {
-      await hold.release(ending)
-      giveBack()
-    },
+    release: (ending) => hold.release(ending).finally(giveBack),
   }
+}
+
+/** Forgets what nobody is spending from: it is read from the books again when it is needed. */
+function dropIdle(spendings: Map<string, Spending>): void {
+  for (const [name, { open }] of spendings) if (open === 0n) spendings.delete(name)
 }
 
 /** The beginning of the running day or month, in UTC; of everything for a cap on the total. */

@@ -31,13 +31,14 @@ export function makeEdge(options: EdgeOptions): Serve {
     let response: Response
     try {
       const found = find(request)
-      if (found.kind === 'path') writeError = found.route.writeError
+      if (found.kind !== 'nothing') writeError = found.route?.writeError ?? writeError
       const preflight = options.cors?.preflight(request)
       response = preflight ?? (await dispatch({ request, requestId, connection, said }, found))
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
     }
     options.cors?.allow(request, response)
+    if (!response.headers.has('x-request-id')) response.headers.set('x-request-id', requestId)
     return response
   }
 

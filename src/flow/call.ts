@@ -40,7 +40,7 @@ export function makeCall(parts: CallParts) {
     )
     if (sent.kind === 'failed') {
       const retry = sent.delivery === 'unsent' ? 'elsewhere' : sent.delivery === 'closed' ? 'anew' : 'no'
-      return failed(parts, routed, 0, sent.error, retry)
+      return failed(parts, routed, 0, sent.delivery === 'unknown' ? final(sent.error) : sent.error, retry)
     }
     const { exchange } = sent
     crashPoint('after-send')
@@ -53,7 +53,7 @@ export function makeCall(parts: CallParts) {
       return await accepted(routed, exchange)
     } catch (thrown) {
       exchange.abort()
-      return failed(parts, routed, exchange.status, discreet(asGatewayError(thrown), routed), 'no')
+      return failed(parts, routed, exchange.status, final(discreet(asGatewayError(thrown), routed)), 'no')
     } finally {
       routed.signal.removeEventListener('abort', leave)
     }
@@ -118,6 +118,12 @@ async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Pr
   )
   if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(routed.route, verdict.restCredentialSeconds)
   return failed(parts, routed, exchange.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
+}
+
+/** The vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
+function final(error: GatewayError): GatewayError {
+  if (error.kind === 'client-gone' || error.kind === 'bug') return error
+  return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }
 
 function failed(parts: CallParts, routed: Routed, status: number, error: GatewayError, retry: Retry): Outcome {

@@ -1,6 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { zeroNano } from '../base/money.ts'
 import { tap } from '../base/tap.ts'
 import type { Basis, Sale } from '../billing/funds.ts'
 import { priceOf } from '../billing/price.ts'
@@ -115,20 +116,20 @@ async function settleStream(
   failed: readonly AttemptRecord[],
   end: StreamEnd,
 ): Promise<void> {
-  const { usage, outputEvents, finished } = relay.facts
+  const { usage, outputEvents, finished, ended } = relay.facts
   const status = endStatus[end]
-  if (usage !== undefined) {
-    await settle(routed, saleOf(routed, failed, status, 'vendor', usage))
-  } else if (outputEvents > 0 || finished) {
+  if (outputEvents > 0 || finished || ended) {
     const { ask } = routed
-    const counted = {
+    const counted = usage ?? {
       input: routed.codec.estimateInput(ask),
       output: Math.min(estimateOutput(relay.facts), ask.outputTokensMax * ask.choices),
     }
-    await settle(routed, saleOf(routed, failed, status, 'estimated', counted))
+    // Some vendors send the usage so far with every chunk: of a stream that was cut, it is only what had been counted.
+    const basis = usage !== undefined && (finished || ended) ? 'vendor' : 'estimated'
+    await settle(routed, saleOf(routed, failed, status, basis, counted))
   } else {
     // Nothing reached the client, so nothing is owed; the attempt stays on record for the vendor's bill.
-    const attempt = attemptRecord(routed, { status: 200, vendorCost: 0n as Sale['price'], delivered: false })
+    const attempt = attemptRecord(routed, { status: 200, vendorCost: zeroNano, delivered: false })
     await release(
       routed,
       [...failed, attempt],

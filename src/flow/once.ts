@@ -1,37 +1,41 @@
-import { asGatewayError, type GatewayError } from '../base/errors.ts'
+import { asGatewayError } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Idempotency, RememberedAttempt } from '../idempotency/idempotency.ts'
 import type { Answer, Limited } from './stages.ts'
 
 /** Runs a request once however often it is sent: for clients that give an Idempotency-Key, and at no cost to others. */
-export function makeOnce(idempotency: Idempotency) {
+export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
   return async (limited: Limited, walk: () => Promise<Answer>): Promise<Answer> => {
     const { idempotencyKey: key, path, principal, requestId } = limited
     if (key === undefined) return walk()
     const { raw } = await limited.readBody()
-    const begun = await idempotency.begin({ accountId: principal.accountId, path, key, body: raw, requestId })
+    const begun = await parts.idempotency.begin({ accountId: principal.accountId, path, key, body: raw, requestId })
     if (begun.kind === 'replay') {
+      limited.pass.leave(0)
       limited.say('idempotent-replayed', 'true')
       return { kind: 'whole', body: Buffer.from(begun.body), cost: zeroNano }
     }
-    return remember(begun.attempt, walk)
-  }
-}
-
-async function remember(attempt: RememberedAttempt, walk: () => Promise<Answer>): Promise<Answer> {
-  try {
-    const answer = await walk()
-    if (answer.kind === 'whole') await attempt.keep(200, Buffer.from(answer.body).toString('utf8'))
-    else await attempt.keepFact(200)
+    const notKept = (thrown: unknown) => {
+      parts.log.error({ request: requestId, cause: String(thrown) }, 'what became of an Idempotency-Key was not kept')
+    }
+    const answer = await walk().catch(async (thrown: unknown) => {
+      await forget(begun.attempt, thrown).catch(notKept)
+      throw thrown
+    })
+    // The answer is paid for: that it could not be kept must not keep it from the client.
+    await keep(begun.attempt, answer).catch(notKept)
     return answer
-  } catch (thrown) {
-    const error = asGatewayError(thrown)
-    await (mayHaveBeenCharged(error) ? attempt.keepFact(500) : attempt.free())
-    throw thrown
   }
 }
 
-/** A failure that must not be tried again is one that the vendor was paid for. */
-function mayHaveBeenCharged(error: GatewayError): boolean {
-  return error.details.shouldRetry === false && error.kind === 'overloaded'
+async function keep(attempt: RememberedAttempt, answer: Answer): Promise<void> {
+  if (answer.kind === 'whole') await attempt.keep(200, Buffer.from(answer.body).toString('utf8'))
+  else await attempt.keepFact(200)
+}
+
+/** A failure that must not be tried again is one that a vendor may have been paid for; any other did not happen. */
+async function forget(attempt: RememberedAttempt, thrown: unknown): Promise<void> {
+  if (asGatewayError(thrown).details.shouldRetry === false) await attempt.keepFact(500)
+  else await attempt.free()
 }

@@ -13,6 +13,8 @@ export type Channel = {
   readonly weight: number
   /** Lower is tried first. */
   readonly priority: number
+  /** A simulator's credential is never at fault: one customer's play must not take the vendor away from the others. */
+  readonly tireless?: true
 }
 
 /** One way to have a model: a channel, a key of it, and what the model is called there. */
@@ -44,6 +46,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   }
 
   function rest({ channel, credential }: Pick<Route, 'channel' | 'credential'>, seconds: number): void {
+    if (channel.tireless === true) return
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
     restsUntil.set(channel.id, ofChannel)
     ofChannel.set(credential, clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000)

@@ -35,7 +35,14 @@ async function listModels(baseUrl: string): Promise<string[]> {
   return ids
 }
 
-/** Our spelling of a vendor's id: lower case, hyphens for what would not survive in a path or a glob. */
-export function ourModelId(upstreamModel: string): string {
-  return upstreamModel.toLowerCase().replace(/[_/:]/g, '-')
+// What the catalogue takes for an id.
+const idCharactersMax = 128
+
+/** Our spelling of a vendor's id: lower case, hyphens for what would not survive in a path or a glob; or none at all. */
+export function ourModelId(upstreamModel: string): string | undefined {
+  const id = upstreamModel
+    .toLowerCase()
+    .replace(/[^a-z0-9.]+/g, '-')
+    .replace(/^[-.]+|[-.]+$/g, '')
+  return id === '' || id.length > idCharactersMax ? undefined : id
 }

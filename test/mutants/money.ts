@@ -142,7 +142,7 @@ export const moneyMutants: readonly Mutant[] = [
   },
   {
     name: 'what is given back can still be spent',
-    file: 'src/billing/leased/teller.ts',
+    file: 'src/billing/leased/leases.ts',
     from: '        lease.left = 0n\n',
     to: '',
     tests: simulation,
@@ -241,7 +241,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'who waits for a recall is left when the bank goes away',
     file: 'src/billing/leased/teller.ts',
-    from: '      else this.#turnAway()\n    })',
+    from: '      else this.#leases.turnAway()\n    })',
     to: '    })',
     tests: leased,
   },

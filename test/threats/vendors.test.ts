@@ -549,18 +549,28 @@ describe('several channels', () => {
 })
 
 describe('a key that the vendor refused', () => {
-  test('rests for a while, and nothing else does', async () => {
+  test('rests for a while', async () => {
     const clock = movableClock()
-    const gateway = await startTestGateway({ clock })
-    open = { gateway, stops: [] }
-    const ask = (model: string, words = 'Hi') => gateway.post('/v1/chat/completions', says(words, { model }))
-    expect((await ask('gpt-4o-mini', 'sandbox:status=401')).status).toBe(502)
-    const resting = await ask('gpt-4o-mini')
+    const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
+    const vendor = await startVendor(
+      (socket, { call }) => void socket.write(call === 1 ? answer(401, refusal) : answer(200, completion('Hi'))),
+    )
+    const gateway = await startTestGateway({ clock, yaml: channelsTo({ v0: vendor }) })
+    open = { gateway, stops: [() => vendor.stop()] }
+    expect((await whole(gateway)).status).toBe(502)
+    const resting = await whole(gateway)
     expect(resting.status).toBe(503)
     expect(Number(resting.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect((await ask('deepseek-chat')).status).toBe(200)
     clock.advance(61_000)
-    expect((await ask('gpt-4o-mini')).status).toBe(200)
+    expect((await whole(gateway)).status).toBe(200)
+  })
+
+  test('never rests where it leads to a simulator: play of one customer takes nothing from the others', async () => {
+    const gateway = await startTestGateway()
+    open = { gateway, stops: [] }
+    const ask = (words: string) => gateway.post('/v1/chat/completions', says(words, { model: 'gpt-4o-mini' }))
+    expect((await ask('sandbox:status=401')).status).toBe(502)
+    expect((await ask('Hi')).status).toBe(200)
   })
 
   test('is not put away for a day because a vendor says so', async () => {

@@ -1,10 +1,11 @@
 import type { Clock, Timers } from '../../base/clock.ts'
 import { crashPoint } from '../../base/crash-points.ts'
 import type { Log } from '../../base/log.ts'
-import { nano, zeroNano, type Nano } from '../../base/money.ts'
-import { Fenced, type Grant, type Identity, type Posting, type Take, type Turn } from '../../store/turns.ts'
+import { nano, type Nano } from '../../base/money.ts'
+import { Fenced, type Grant, type Identity, type Posting, type Turn } from '../../store/turns.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
-import { Lease, type Waiter, type WaitOutcome } from './lease.ts'
+import type { Lease, Waiter, WaitOutcome } from './lease.ts'
+import { Leases } from './leases.ts'
 
 export type TellerOptions = {
   readonly node: string
@@ -25,8 +26,6 @@ const postingsPerTurn = 500
 const idleMs = 2_000
 const sweepEveryMs = 1_000
 const retryMs = 200
-// A refill asks for up to so many times the hold that caused it, so that the next ones need not ask.
-const holdsAhead = 20n
 const recallsMax = 5
 const recallWaitMs = 100
 
@@ -36,7 +35,7 @@ const recallWaitMs = 100
  */
 export class Teller {
   readonly #options: TellerOptions
-  readonly #leases = new Map<string, Lease>()
+  readonly #leases: Leases
   #identity: Identity
   #turn = 0
   #queue: Posting[] = []
@@ -50,6 +49,7 @@ export class Teller {
 
   constructor(options: TellerOptions) {
     this.#options = options
+    this.#leases = new Leases(options.clock)
     this.#identity = { node: options.node, epoch: 0 }
     options.bank.onRecall?.((accountId) => {
       this.#recalled.add(accountId)
@@ -70,11 +70,11 @@ export class Teller {
     )
     this.#identity = { node, epoch }
     this.#turn = turn
-    for (const [accountId, amount] of leases) this.#leaseOf(accountId).left = amount
+    for (const [accountId, amount] of leases) this.#leases.of(accountId).left = amount
     // What had arrived before the crash was taken off its lease then.
     this.#queue = owed.filter(({ holdId }) => !posted.has(holdId))
     if (posted.size > 0) this.#options.flushed([...posted])
-    for (const { accountId, charge } of this.#queue) this.#leaseOf(accountId).owe(charge)
+    for (const { accountId, charge } of this.#queue) this.#leases.of(accountId).owe(charge)
     this.#state = 'open'
     await this.settleUp()
     this.#sweepLater()
@@ -82,21 +82,21 @@ export class Teller {
 
   /** From what is leased already, at once. */
   take(accountId: string, amount: Nano): boolean {
-    return this.#state !== 'stopped' && this.#leaseOf(accountId).take(amount, this.#options.clock.monotonic())
+    return this.#state !== 'stopped' && this.#leases.of(accountId).take(amount, this.#options.clock.monotonic())
   }
 
   /** With a turn to the bank. While it is known to be out of reach nobody waits for it. */
   wait(accountId: string, amount: Nano): Promise<WaitOutcome> {
     if (this.#state !== 'open' || this.#isClosing) return Promise.resolve({ kind: 'unavailable' })
     return new Promise((resolve) => {
-      this.#leaseOf(accountId).waiters.push({ amount, resolve, isAsked: false, recalls: 0 })
+      this.#leases.of(accountId).waiters.push({ amount, resolve, isAsked: false, recalls: 0 })
       this.#soon()
     })
   }
 
   /** A hold of `amount` ended: what was not charged can be spent again at once. */
   end(amount: Nano, posting: Posting): void {
-    this.#leaseOf(posting.accountId).end(amount, posting.charge)
+    this.#leases.of(posting.accountId).end(amount, posting.charge)
     this.#queue.push(posting)
     if (this.#queue.length >= postingsPerTurn) this.#soon()
     else this.#flushLater()
@@ -122,9 +122,9 @@ export class Teller {
     for (;;) {
       // A turn that ends with work left begins the next one, and what is in that is in no queue any more.
       while (this.#busy !== undefined) await this.#busy
-      const idle = [...this.#leases.values()].every(({ left }) => left === 0n)
-      if (this.#state !== 'open' || (idle && this.#queue.length === 0)) return
-      for (const accountId of this.#leases.keys()) this.#recalled.add(accountId)
+      const { returnable } = this.#leases
+      if (this.#state !== 'open' || returnable.length + this.#queue.length === 0) return
+      for (const accountId of returnable) this.#recalled.add(accountId)
       await this.#go()
     }
   }
@@ -143,15 +143,6 @@ export class Teller {
     }
   }
 
-  #leaseOf(accountId: string): Lease {
-    let lease = this.#leases.get(accountId)
-    if (lease === undefined) {
-      lease = new Lease(this.#options.clock.monotonic())
-      this.#leases.set(accountId, lease)
-    }
-    return lease
-  }
-
   #flushLater(): void {
     this.#cancelFlush ??= this.#options.timers.after(flushEveryMs, () => this.#soon())
   }
@@ -164,12 +155,7 @@ export class Teller {
 
   #sweepLater(): void {
     this.#cancelSweep = this.#options.timers.after(sweepEveryMs, () => {
-      const since = this.#options.clock.monotonic() - idleMs
-      for (const [accountId, lease] of this.#leases) {
-        if (lease.usedAt > since) continue
-        if (lease.left > 0n) this.#recalled.add(accountId)
-        else if (lease.total === 0n && lease.waiters.length === 0) this.#leases.delete(accountId)
-      }
+      for (const accountId of this.#leases.idleFor(idleMs)) this.#recalled.add(accountId)
       if (this.#recalled.size > 0) this.#soon()
       this.#sweepLater()
     })
@@ -185,9 +171,7 @@ export class Teller {
   }
 
   #hasWork(): boolean {
-    if (this.#queue.length > 0 || this.#recalled.size > 0) return true
-    for (const lease of this.#leases.values()) if (lease.waiters.length > 0) return true
-    return false
+    return this.#queue.length > 0 || this.#recalled.size > 0 || this.#leases.hasWaiters
   }
 
   async #takeTurn(): Promise<void> {
@@ -217,25 +201,14 @@ export class Teller {
     } catch {
       // Whoever could not record it has said so.
       this.#state = 'stopped'
-      this.#turnAway()
+      this.#leases.turnAway()
       return false
     }
   }
 
-  /** What there is to do now. What is to be returned is out of reach of new holds from this moment on. */
+  /** What there is to do now. */
   #nextTurn(): Turn | undefined {
-    const takes: Take[] = []
-    const returns: { accountId: string; amount: Nano }[] = []
-    for (const [accountId, lease] of this.#leases) {
-      if (lease.waiters.length > 0) {
-        const largest = lease.waiters.reduce((most, { amount }) => (amount > most ? amount : most), zeroNano)
-        for (const waiter of lease.waiters) waiter.isAsked = true
-        takes.push({ accountId, need: nano(lease.missing), extra: nano(largest * holdsAhead) })
-      } else if (this.#recalled.has(accountId) && lease.left > 0n) {
-        returns.push({ accountId, amount: nano(lease.left) })
-        lease.left = 0n
-      }
-    }
+    const { takes, returns } = this.#leases.ask(this.#recalled)
     this.#recalled.clear()
     const postings = this.#queue.splice(0, postingsPerTurn)
     if (takes.length + returns.length + postings.length === 0) return undefined
@@ -244,14 +217,14 @@ export class Teller {
   }
 
   #posted(turn: Turn, flushed: (ids: readonly string[]) => void): void {
-    for (const { accountId, charge } of turn.postings) this.#leaseOf(accountId).flushed(charge)
+    for (const { accountId, charge } of turn.postings) this.#leases.of(accountId).flushed(charge)
     this.#inTurn = []
     if (turn.postings.length > 0) flushed(turn.postings.map(({ holdId }) => holdId))
   }
 
   #served(grants: ReadonlyMap<string, Grant>): void {
     for (const [accountId, grant] of grants) {
-      const lease = this.#leaseOf(accountId)
+      const lease = this.#leases.of(accountId)
       if (grant.kind === 'no-account') {
         for (const waiter of lease.waiters.splice(0)) waiter.resolve({ kind: 'no-account' })
         continue
@@ -276,9 +249,11 @@ export class Teller {
     for (const waiter of patient) waiter.recalls++
     void bank.recall?.(accountId).catch(() => {})
     timers.after(recallWaitMs, () => {
-      this.#leaseOf(accountId).waiters.push(...patient)
+      this.#leases.of(accountId).waiters.push(...patient)
+      // By a turn that began without them they are not refused.
+      for (const waiter of patient) waiter.isAsked = false
       if (this.#state === 'open') this.#soon()
-      else this.#turnAway()
+      else this.#leases.turnAway()
     })
   }
 
@@ -290,7 +265,7 @@ export class Teller {
     const { bank, log, flushed } = this.#options
     this.#state = 'unreachable'
     log.error({}, 'the ledger cannot be reached: what is leased is still served')
-    this.#turnAway()
+    this.#leases.turnAway()
     for (;;) {
       await new Promise<void>((resolve) => this.#options.timers.after(retryMs, resolve))
       try {
@@ -302,9 +277,7 @@ export class Teller {
           this.#queue.unshift(...turn.postings)
           this.#inTurn = []
         }
-        for (const accountId of new Set([...standing.leases.keys(), ...this.#leases.keys()])) {
-          this.#leaseOf(accountId).correct(standing.leases.get(accountId) ?? 0n)
-        }
+        this.#leases.correct(standing.leases)
         this.#state = 'open'
         log.info({}, 'the ledger can be reached again')
         return
@@ -315,16 +288,10 @@ export class Teller {
     }
   }
 
-  #turnAway(): void {
-    for (const lease of this.#leases.values()) {
-      for (const waiter of lease.waiters.splice(0)) waiter.resolve({ kind: 'unavailable' })
-    }
-  }
-
   /** Fenced off, or a posting that the database refuses: either way this process must not spend any more. */
   #stop(error: unknown): void {
     this.#state = 'stopped'
-    this.#turnAway()
+    this.#leases.turnAway()
     const why = error instanceof Fenced ? error.message : 'the ledger refused a turn'
     this.#options.fatal(why, error)
   }

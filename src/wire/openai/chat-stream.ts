@@ -72,6 +72,18 @@ export function openStream(ask: ChatAsk): ChatStream {
     return undefined
   }
 
+  /** A reason to finish, given by one choice or several; words may come in the same event, and a reason may be empty. */
+  function takeFinish(event: Uint8Array): void {
+    const chunk = parseLoosely(dataOf(event))
+    const choices: readonly Json[] = isObject(chunk) && Array.isArray(chunk['choices']) ? chunk['choices'] : []
+    for (const choice of choices) {
+      if (isObject(choice) && typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishes++
+    }
+    if (isOpening(event)) return
+    outputEvents++
+    outputBytes += event.length
+  }
+
   function countOutput(event: Uint8Array): void {
     frameBytes = Math.min(frameBytes, event.length)
     if (outputEvents === 0 && isOpening(event)) return
@@ -101,7 +113,7 @@ export function openStream(ask: ChatAsk): ChatStream {
           return undefined
         }
       }
-      if (valueByteAfter(event, finishKey) === quote) finishes++
+      if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
       else countOutput(event)
       if (valueByteAfter(event, usageKey) === openBrace) {
         const chunk = parseLoosely(dataOf(event))

@@ -1,0 +1,83 @@
+import type { Clock } from '../../base/clock.ts'
+import { nano, zeroNano } from '../../base/money.ts'
+import type { Turn } from '../../store/turns.ts'
+import { Lease } from './lease.ts'
+
+// A refill asks for up to so many times the hold that caused it, so that the next ones need not ask.
+const holdsAhead = 20n
+
+/** The leases of a node, by account. */
+export class Leases {
+  readonly #clock: Clock
+  readonly #byAccount = new Map<string, Lease>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  of(accountId: string): Lease {
+    let lease = this.#byAccount.get(accountId)
+    if (lease === undefined) {
+      lease = new Lease(this.#clock.monotonic())
+      this.#byAccount.set(accountId, lease)
+    }
+    return lease
+  }
+
+  has(accountId: string): boolean {
+    return this.#byAccount.has(accountId)
+  }
+
+  /** The accounts of which something is left that could be given back. */
+  get returnable(): string[] {
+    return [...this.#byAccount].filter(([, { left }]) => left > 0n).map(([accountId]) => accountId)
+  }
+
+  get hasWaiters(): boolean {
+    for (const { waiters } of this.#byAccount.values()) if (waiters.length > 0) return true
+    return false
+  }
+
+  /** The accounts of which nobody has taken anything for so long. Those of which nothing is left at all are forgotten. */
+  idleFor(ms: number): string[] {
+    const since = this.#clock.monotonic() - ms
+    for (const [accountId, { total, usedAt, waiters }] of this.#byAccount) {
+      if (total === 0n && usedAt <= since && waiters.length === 0) this.#byAccount.delete(accountId)
+    }
+    return this.returnable.filter((accountId) => this.of(accountId).usedAt <= since)
+  }
+
+  /**
+   * What is to be asked of the bank: more for those who wait, and to take back what is left of recalled leases, which is
+   * out of reach of new holds from this moment on.
+   */
+  ask(recalled: ReadonlySet<string>): Pick<Turn, 'takes' | 'returns'> {
+    const takes: Turn['takes'][number][] = []
+    const returns: Turn['returns'][number][] = []
+    for (const [accountId, lease] of this.#byAccount) {
+      if (lease.waiters.length > 0) {
+        const largest = lease.waiters.reduce((most, { amount }) => (amount > most ? amount : most), zeroNano)
+        for (const waiter of lease.waiters) waiter.isAsked = true
+        takes.push({ accountId, need: nano(lease.missing), extra: nano(largest * holdsAhead) })
+      } else if (recalled.has(accountId) && lease.left > 0n) {
+        returns.push({ accountId, amount: nano(lease.left) })
+        lease.left = 0n
+      }
+    }
+    return { takes, returns }
+  }
+
+  /** After an answer was lost: what the bank says it has leased to us. */
+  correct(leased: ReadonlyMap<string, bigint>): void {
+    for (const accountId of new Set([...leased.keys(), ...this.#byAccount.keys()])) {
+      this.of(accountId).correct(leased.get(accountId) ?? 0n)
+    }
+  }
+
+  /** Whoever waits is told that nobody can say at the moment. */
+  turnAway(): void {
+    for (const { waiters } of this.#byAccount.values()) {
+      for (const waiter of waiters.splice(0)) waiter.resolve({ kind: 'unavailable' })
+    }
+  }
+}
