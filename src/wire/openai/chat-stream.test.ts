@@ -158,3 +158,21 @@ describe('output that was delivered', () => {
     expect(counted(opening, usageOnly)).toBe(0)
   })
 })
+
+describe('a reason to finish', () => {
+  test('in an event with words counts, and so do the words', () => {
+    const { facts } = follow([opening, chunk({ content: 'Hello there' }, 'stop')])
+    expect(facts).toMatchObject({ finished: true, outputEvents: 1 })
+  })
+
+  test('that is empty is none', () => {
+    const { facts } = follow([chunk({ role: 'assistant', content: '' }, ''), chunk({ content: 'Hi' }, '')])
+    expect(facts).toMatchObject({ finished: false, outputEvents: 1 })
+  })
+
+  test('of two choices in one event counts twice', () => {
+    const both = [0, 1].map((index) => ({ index, delta: {}, finish_reason: 'stop' }))
+    const { facts } = follow([opening, event({ id: 'c', model: 'ours', choices: both })], { choices: 2 })
+    expect(facts.finished).toBe(true)
+  })
+})

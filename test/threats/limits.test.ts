@@ -1,0 +1,75 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { setLimits } from '../support/limits.ts'
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ mode: 'leased' })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const says = (content: string, more: Record<string, unknown> = {}) => ({
+  model: 'gpt-4o-mini',
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+
+async function customer(limits: Parameters<typeof setLimits>[2]) {
+  const { key, keyId, id } = await gateway.account({ dollars: '1' })
+  await setLimits(gateway, keyId, limits)
+  const send = (body: unknown) => gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${key}` })
+  return { key, id, send }
+}
+
+test('requests a minute: beyond them 429 with how long to wait, and every answer says what is left', async () => {
+  const { key, id, send } = await customer({ requestsPerMinute: 3 })
+  const before = (await gateway.calls()).length
+  const first = await send(says('Hi'))
+  expect(first.headers.get('x-ratelimit-limit-requests')).toBe('3')
+  expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('2')
+  expect(first.headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+m?s$|^1m0s$/)
+  // An answer that refuses the body counts, and says so too.
+  const bad = await send({ model: 'gpt-4o-mini' })
+  expect(bad.status).toBe(400)
+  expect(bad.headers.get('x-ratelimit-remaining-requests')).toBe('1')
+  const list = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  expect(list.headers.get('x-ratelimit-remaining-requests')).toBe('0')
+  const spentBefore = (await gateway.balance(id)).posted
+  const refused = await send(says('Hi'))
+  expect(refused.status).toBe(429)
+  expect(await refused.json()).toMatchObject({ error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
+  expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
+  expect((await gateway.calls()).length).toBe(before + 1)
+  expect((await gateway.balance(id)).posted).toBe(spentBefore)
+})
+
+test('requests at once: the place is free when the answer ends, however it ends', async () => {
+  const { send } = await customer({ concurrent: 1 })
+  const streaming = await send(says('Hi sandbox:pace=20 sandbox:tokens=20', { stream: true }))
+  expect((await send(says('Hi'))).status).toBe(429)
+  await streaming.text()
+  expect((await send(says('Hi'))).status).toBe(200)
+  expect((await send(says('Hi sandbox:status=503'))).status).toBe(502)
+  expect((await send(says('Hi', { temperature: 9 }))).status).toBe(400)
+  expect((await send(says('Hi', { model: 'no-such-model' }))).status).toBe(404)
+  expect((await send(says('Hi'))).status).toBe(200)
+  const left = await send(says('Hi sandbox:endless sandbox:pace=5', { stream: true }))
+  const reader = left.body?.getReader()
+  await reader?.read()
+  await reader?.cancel()
+  await until(async () => (await send(says('Hi'))).status === 200)
+})
+
+test('tokens a minute: an estimate on entry, corrected by what was used', async () => {
+  const { send } = await customer({ tokensPerMinute: 400 })
+  const first = await send(says('Hi sandbox:usage=350'))
+  expect(first.status).toBe(200)
+  expect(first.headers.get('x-ratelimit-limit-tokens')).toBe('400')
+  await first.text()
+  const second = await send(says(`${'a few more words '.repeat(20)}`))
+  expect(second.status).toBe(429)
+  expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await send(says('Hi'))).status).toBe(200)
+})
