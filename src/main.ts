@@ -47,6 +47,22 @@ program
   .addOption(jsonOption())
   .action(async (options) => (await import('./commands/sandbox.ts')).sandbox(options))
 
+/** What a key may do, said alike when it is made and when it is changed. */
+function allowance(of: Command): Command {
+  return of
+    .option('--name <name>', 'what it is for')
+    .option('--models <patterns>', "ids or patterns it may use, such as 'gpt-*,o3'; all is every model")
+    .option('--expires <when>', 'such as 12h, 30d or 2027-01-31; or never')
+    .option('--cap <cap>', 'what it may spend, such as 25/month, 5/day or 100/total; or none')
+    .option('--requests-per-minute <n>', 'a number; or none')
+    .option('--tokens-per-minute <n>', 'a number; or none')
+    .option('--concurrent <n>', 'requests at once; or none')
+}
+
+function yesOrNo(flags: string, what: string): Option {
+  return new Option(flags, what).choices(['true', 'false'])
+}
+
 const accounts = program.command('accounts').description('balances')
 command(accounts, 'create', 'make an account')
   .requiredOption('--name <name>', 'what it is called')
@@ -63,17 +79,26 @@ command(accounts, 'credit', 'pay in; a negative amount corrects down, never belo
   .action(async (account, dollars, options) =>
     (await import('./commands/accounts.ts')).addCredit(account, dollars, options),
   )
+command(accounts, 'change', 'change what is given, and nothing else')
+  .argument('<account>', 'name or id')
+  .option('--name <name>', 'what it is called')
+  .option('--cap <cap>', 'what it may spend, such as 25/month; or none')
+  .addOption(yesOrNo('--enabled <value>', 'whether its keys work'))
+  .addOption(yesOrNo('--unlimited <value>', 'metered, and never refused for money'))
+  .action(async (account, options) => (await import('./commands/accounts.ts')).change(account, options))
 
 const keys = program.command('keys').description('API keys')
-command(keys, 'create', 'make a key, and show it this once')
+allowance(command(keys, 'create', 'make a key, and show it this once'))
   .requiredOption('--account <account>', 'name or id of the account it spends from')
-  .option('--name <name>', 'what it is for')
-  .option('--models <patterns>', "ids or patterns it may use, such as 'gpt-*,o3' (default: every model)")
-  .option('--expires <when>', 'such as 12h, 30d or 2027-01-31 (default: never)')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
 command(keys, 'list', 'list keys')
   .option('--account <account>', 'of this account alone')
   .action(async (options) => (await import('./commands/keys.ts')).list(options))
+allowance(keys.command('change').description('change what is given, and nothing else'))
+  .argument('<id>', 'as keys list shows it')
+  .addOption(yesOrNo('--enabled <value>', 'whether it works'))
+  .addOption(jsonOption())
+  .action(async (id, options) => (await import('./commands/keys.ts')).change(id, options))
 keys
   .command('revoke')
   .description('end a key for good, on every node within 5 seconds')

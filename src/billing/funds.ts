@@ -75,7 +75,7 @@ export type Taken =
       readonly cap?: SpendingCap
     }
 
-/** The billing seam. Strict: a database transaction for each step. Counting: in memory, for the bench. */
+/** The billing seam. Leased, the default: the database is off the path. Strict: a transaction a step. Counting: the bench. */
 export type Billing = {
   take(order: Order): Promise<Taken>
 }

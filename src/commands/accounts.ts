@@ -4,6 +4,7 @@ import { newId } from '../base/ids.ts'
 import { formatDollars, parseDollars, zeroNano, type Nano } from '../base/money.ts'
 import {
   available,
+  changeAccount,
   createAccount,
   credit,
   creditSourceIn,
@@ -13,6 +14,7 @@ import {
 } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
+import { readCap } from './allowance.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
 import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
@@ -39,6 +41,27 @@ export async function create(options: Options & { name: string; credit?: string;
     say(describe(made.account))
     say()
     say(`Make a key for it with: npx turnpike keys create --account ${quoted(name)}`)
+  })
+}
+
+/** `turnpike accounts change`: only what is given changes. */
+export async function change(
+  nameOrId: string,
+  options: Options & { name?: string; cap?: string; enabled?: string; unlimited?: string },
+): Promise<void> {
+  await withInstallation(options, async ({ store, mode }) => {
+    const account = await accountNamed(store, mode, nameOrId)
+    const changed = await changeAccount(store, {
+      id: account.id,
+      actor,
+      ...(options.name !== undefined && { name: nameFrom(options.name) }),
+      ...(options.cap !== undefined && { cap: readCap(options.cap) }),
+      ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
+      ...(options.unlimited !== undefined && { unlimited: options.unlimited === 'true' }),
+    })
+    if (changed.outcome !== 'changed') throw new Error(`account "${account.name}" was not changed: ${changed.outcome}`)
+    if (options.json) return sayJson(showAccount(changed.account))
+    say(describe(changed.account))
   })
 }
 

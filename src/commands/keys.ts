@@ -2,24 +2,34 @@ import { keyState, showKey } from '../admin/show.ts'
 import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
 import { allows } from '../keys/scope.ts'
-import { insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
+import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Scope } from '../store/schema.ts'
 import { accountNamed, allAccounts } from './accounts.ts'
+import { readCap, readLimits, type LimitOptions } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
 import { secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
+/** What a key may do. */
+type Allowance = LimitOptions & {
+  readonly name?: string
+  readonly models?: string
+  readonly expires?: string
+  readonly cap?: string
+}
+
 const actor = 'cli'
 
 /** `turnpike keys create` */
-export async function create(
-  options: Options & { account: string; name?: string; models?: string; expires?: string },
-): Promise<void> {
-  const models = options.models === undefined ? null : readPatterns(options.models)
-  const expiresAt = options.expires === undefined ? null : readExpiry(options.expires, Date.now())
+export async function create(options: Options & Allowance & { account: string }): Promise<void> {
+  const models = options.models === undefined || options.models === 'all' ? null : readPatterns(options.models)
+  const never = options.expires === undefined || options.expires === 'never'
+  const expiresAt = never ? null : readExpiry(options.expires, Date.now())
+  const limits = readLimits(options) ?? null
+  const cap = options.cap === undefined ? null : readCap(options.cap)
   await withInstallation(options, async ({ environment, store, mode, plan }) => {
     const account = await accountNamed(store, mode, options.account)
     if (models !== null) warnOfStrays(models, [...(await plan()).catalogue.models.keys()])
@@ -33,6 +43,8 @@ export async function create(
       actor,
       models,
       expiresAt,
+      limits,
+      cap,
       ...(options.name !== undefined && { name: options.name }),
     })
     const row = { key: made, account: account.name }
@@ -41,6 +53,29 @@ export async function create(
     say(`  ${key}`)
     say()
     say(sheet({ id: made.id, account: `${account.name} (${account.mode})`, models: scope(row), expires: expiry(row) }))
+  })
+}
+
+/** `turnpike keys change`: only what is given changes. */
+export async function change(id: string, options: Allowance & { json?: boolean; enabled?: string }): Promise<void> {
+  const expires = options.expires === 'never' ? null : options.expires
+  await withInstallation({ mode: 'real' }, async ({ store }) => {
+    const before = await keyById(store.db, id)
+    const limits = readLimits(options, before?.limits)
+    const changed = await changeKey(store, {
+      id,
+      actor,
+      ...(options.name !== undefined && { name: options.name }),
+      ...(options.models !== undefined && { models: options.models === 'all' ? null : readPatterns(options.models) }),
+      ...(expires !== undefined && { expiresAt: expires === null ? null : readExpiry(expires, Date.now()) }),
+      ...(options.cap !== undefined && { cap: readCap(options.cap) }),
+      ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
+      ...(limits !== undefined && { limits }),
+    })
+    if (changed === undefined)
+      throw new Error(`there is no key "${id}" that could be changed; turnpike keys list shows them`)
+    if (options.json) return sayJson(show({ key: changed, account: changed.accountId }))
+    say(`${id} is changed: every node knows within a few seconds.`)
   })
 }
 

@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import { nano } from '../base/money.ts'
+import { readCap, readLimits } from './allowance.ts'
+
+test('a cap is dollars for a period', () => {
+  expect(readCap('25/month')).toEqual({ amount: nano(25_000_000_000n), period: 'month' })
+  expect(readCap('0.5')).toEqual({ amount: nano(500_000_000n), period: 'total' })
+  expect(readCap('none')).toBeNull()
+})
+
+test.each(['', 'x', '5/year', '-1/day', '0', '1e3/day'])('%j is no cap', (text) => {
+  expect(() => readCap(text)).toThrow('--cap takes dollars')
+})
+
+test('limits that are not given stay as they were', () => {
+  const before = { requestsPerMinute: 10, concurrent: 2 }
+  expect(readLimits({}, before)).toBeUndefined()
+  expect(readLimits({ concurrent: 'none', tokensPerMinute: '500' }, before)).toEqual({
+    requestsPerMinute: 10,
+    tokensPerMinute: 500,
+  })
+})
+
+test.each(['0', '-1', '1.5', 'many'])('%j is no limit', (text) => {
+  expect(() => readLimits({ concurrent: text })).toThrow('whole number')
+})
