@@ -61,8 +61,10 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
       }
       const touched = capped.map(({ spending }) => spending)
       for (const spending of touched) spending.open += order.amount
+      let isOpen = true
       const giveBack = () => {
-        for (const spending of touched) spending.open -= order.amount
+        if (isOpen) for (const spending of touched) spending.open -= order.amount
+        isOpen = false
       }
       try {
         // Caps end here: the journal has no words for them, and a replay must not judge by them again.
