@@ -4,8 +4,8 @@ import type { Log } from '../base/log.ts'
 import { takeHold } from '../store/holds.ts'
 import { settleHold, voidHold } from '../store/ledger.ts'
 import type { Store } from '../store/open.ts'
-import type { RequestRecord } from '../store/requests.ts'
-import type { Billing, Ending, Hold, Order } from './funds.ts'
+import type { Billing, Hold, Order } from './funds.ts'
+import { recordOf } from './record.ts'
 
 /** Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. */
 export function makeStrictBilling(parts: { store: Store; node: string; log: Log }): Billing {
@@ -60,18 +60,5 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log 
       // Disabled since the key was looked up: the key is as dead as if it had been revoked.
       throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
     },
-  }
-}
-
-function recordOf(order: Order, ending: Ending): RequestRecord {
-  return {
-    id: order.requestId,
-    keyId: order.keyId,
-    model: order.model,
-    capability: order.capability,
-    status: ending.status,
-    streamed: ending.streamed,
-    durationMs: ending.durationMs,
-    createdAt: order.startedAt,
   }
 }

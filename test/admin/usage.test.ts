@@ -310,7 +310,7 @@ sandbox: false`,
     expect(channels).toContainEqual({
       id: 'one',
       vendor: 'openai',
-      base_url: 'https://proxy.example/v1',
+      base_url: 'https://gateway.example/v1',
       weight: 1,
       priority: 0,
       health: 'ok',

@@ -6,6 +6,7 @@ import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, Taken } from '../funds.ts'
+import { recordOf } from '../record.ts'
 import type { Bank } from './bank.ts'
 import type { Disk } from './disk.ts'
 import { Journal, recoverJournal, type SyncMode } from './journal.ts'
@@ -217,15 +218,6 @@ function posting(id: string, order: Order, ending: Ending, attempts: readonly At
     accountId: order.accountId,
     priceVersion: order.priceVersion,
     attempts,
-    request: {
-      id: order.requestId,
-      keyId: order.keyId,
-      model: order.model,
-      capability: order.capability,
-      status: ending.status,
-      streamed: ending.streamed,
-      durationMs: ending.durationMs,
-      createdAt: order.startedAt,
-    },
+    request: recordOf(order, ending),
   }
 }
