@@ -6,6 +6,7 @@ import { startTestGateway, until, type TestGateway } from '../support/gateway.ts
 import { movableClock } from '../support/movable-clock.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
 import { says } from '../support/streams.ts'
+import { answer, channelsTo, startVendor } from '../support/vendor.ts'
 
 type Sum = Record<string, string | number> & { requests: number; cost: string; input_tokens: number }
 type Shown = {
@@ -288,7 +289,7 @@ test('what is served is told with prices, and where it is had without keys', asy
   const vendorKey = 'vendor-key-0123456789'
   const gateway = await startTestGateway({
     yaml: `channels:
-  - { id: one, vendor: openai, keys: ["${vendorKey}"], baseUrl: "https://user:hidden@proxy.example/v1?token=hidden" }
+  - { id: one, vendor: openai, keys: ["${vendorKey}"], baseUrl: "https://user:hidden@gateway.example/v1?token=hidden" }
 models: [{ id: gpt-4o, hidden: true }, { id: flat, capability: chat, vendor: openai, prices: { perRequest: "0.01", inputPerMillion: "0", outputPerMillion: "0" } }]
 sandbox: false`,
   })
@@ -322,17 +323,31 @@ sandbox: false`,
   }
 })
 
-test('a credential that its vendor refuses rests, and in sandbox mode the addresses are the simulators’', async () => {
+test('in sandbox mode the addresses of channels are the simulators’, and nothing rests', async () => {
   const gateway = await startTestGateway()
   try {
     const operator = operatorOf(gateway)
-    const channel = async () =>
-      (await operator.all<Record<string, unknown>>('/admin/channels')).find(({ id }) => id === 'openai')
-    expect(await channel()).toMatchObject({ health: 'ok', base_url: `${gateway.sandboxUrl}/openai/v1` })
     await gateway.post('/v1/chat/completions', says('sandbox:status=401'))
-    expect(await channel()).toMatchObject({ health: 'resting', credentials: { count: 1, resting: 1 } })
+    const channels = await operator.all<Record<string, unknown>>('/admin/channels')
+    const openai = channels.find(({ id }) => id === 'openai')
+    expect(openai).toMatchObject({ health: 'ok', base_url: `${gateway.sandboxUrl}/openai/v1` })
     await gateway.assertBooks()
   } finally {
     await gateway.close()
+  }
+})
+
+test('a credential that its vendor refuses rests', async () => {
+  const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
+  const vendor = await startVendor((socket) => void socket.write(answer(401, refusal)))
+  const gateway = await startTestGateway({ yaml: channelsTo({ v0: vendor }) })
+  try {
+    await gateway.post('/v1/chat/completions', says('Hi', { model: 'm' }))
+    const channels = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
+    expect(channels[0]).toMatchObject({ health: 'resting', credentials: { count: 1, resting: 1 } })
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    await vendor.stop()
   }
 })
