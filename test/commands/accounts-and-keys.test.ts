@@ -78,8 +78,13 @@ describe('beside a running gateway', () => {
 
     expect((await gateway.chat({}, key)).status).toBe(200)
     expect((await gateway.chat({ model: 'deepseek-chat' }, key)).status).toBe(404)
-    const { data } = await cli.json<{ data: ShownAccount[] }>(['accounts', 'list'])
-    expect(Number(data.find(({ name }) => name === 'spender')?.balance)).toBeWithin(0.9, 1)
+    const balance = async () => {
+      const { data } = await cli.json<{ data: ShownAccount[] }>(['accounts', 'list'])
+      return Number(data.find(({ name }) => name === 'spender')?.balance)
+    }
+    // A running gateway posts what it has charged within moments.
+    await until(async () => (await balance()) < 1)
+    expect(await balance()).toBeWithin(0.9, 1)
 
     const listed = await cli.run(['keys', 'list', '--account', 'spender'])
     expect(listed.out).toContain(`sk-…${key.slice(-4)}`)
