@@ -3,7 +3,7 @@ import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { SpendingCap } from '../store/keys.ts'
-import type { ExcessTo } from '../store/ledger.ts'
+import type { ExcessTo } from '../store/postings.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 
 /** Where the numbers of a charge come from. */

@@ -45,7 +45,7 @@ export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node:
     const { requestId } = asked
     return {
       keep(status, body) {
-        const sealedBody = body.length > keptBodyBytesMax ? null : seal(body, asked.key, secret)
+        const sealedBody = Buffer.byteLength(body) > keptBodyBytesMax ? null : seal(body, asked.key, secret)
         return keepAnswer(store.db, id, { requestId, status, sealedBody })
       },
       keepFact: (status) => keepAnswer(store.db, id, { requestId, status, sealedBody: null }),

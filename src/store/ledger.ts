@@ -1,16 +1,13 @@
-import { type Nano, nano, zeroNano } from '../base/money.ts'
+import { type Nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { lockChain } from './chain.ts'
 import { endHold, holdState, type OpenHold, releaseOf } from './holds.ts'
-import { Entries, postingOf } from './postings.ts'
+import { chargeWithin, Entries, type ExcessTo, postingOf, saleEntries } from './postings.ts'
 import type { Store } from './open.ts'
 import { type AttemptRecord, attemptRecords, type RequestRecord, requestRecord } from './requests.ts'
 import type { Basis, HoldState, Queries, Tx } from './schema.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import { together, type Write } from './together.ts'
-
-/** Where a cost goes that no customer pays: lost, or waiting for somebody to find out. */
-export type ExcessTo = 'platform:loss' | 'suspense'
 
 export type Settlement = {
   readonly hold: OpenHold
@@ -39,16 +36,8 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
   const ended = await endHold(tx, hold, { state: 'settled', now })
   if (ended === undefined) return { outcome: 'already-ended', state: await holdState(tx, hold) }
 
-  const charge = price < ended.amount ? price : ended.amount
-  // A vendor's number beyond the hold is a cost somebody bears; an estimate beyond it was only a guess.
-  const excess = nano(basis === 'estimated' ? 0n : price - charge)
-
-  const entries = new Entries()
-  entries.move(`cust:${hold.accountId}`, `revenue:${request.model}`, charge)
-  entries.move(settlement.excessTo ?? 'platform:loss', `revenue:${request.model}`, excess)
-  for (const { vendor, vendorCost, delivered } of attempts) {
-    entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
-  }
+  const { charge, excess } = chargeWithin(ended.amount, price, basis)
+  const entries = saleEntries({ ...settlement, accountId: hold.accountId, model: request.model, charge, excess })
   const { priceVersion } = ended
   const chain = await lockChain(tx, hold.accountId)
   // Sums before balances, as everywhere: two that lock both must not wait for each other.

@@ -1,6 +1,7 @@
 import { type Nano, nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { Chain, EntryRow } from './chain.ts'
+import type { AttemptRecord } from './requests.ts'
 import { json } from './rows.ts'
 import type { Basis, Tx, TxnKind } from './schema.ts'
 import type { Write } from './together.ts'
@@ -57,4 +58,33 @@ export class Entries extends Map<string, Nano> {
     if (sum !== 0n) throw new Error(`posting ${txnId} is off by ${sum} nano`)
     return rows
   }
+}
+
+/** A sale as both ways of booking know it: what the customer pays, what nobody pays, and what vendors are owed. */
+export type Sold = {
+  readonly accountId: string
+  readonly model: string
+  readonly charge: Nano
+  readonly excess: Nano
+  readonly excessTo?: ExcessTo
+  readonly attempts: readonly AttemptRecord[]
+}
+
+/** Where a cost goes that no customer pays: lost, or waiting for somebody to find out. */
+export type ExcessTo = 'platform:loss' | 'suspense'
+
+export function saleEntries({ accountId, model, charge, excess, excessTo = 'platform:loss', attempts }: Sold): Entries {
+  const entries = new Entries()
+  entries.move(`cust:${accountId}`, `revenue:${model}`, charge)
+  entries.move(excessTo, `revenue:${model}`, excess)
+  for (const { vendor, vendorCost, delivered } of attempts) {
+    entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
+  }
+  return entries
+}
+
+/** The customer pays up to the hold. A vendor's number beyond it is a cost somebody bears; an estimate was only a guess. */
+export function chargeWithin(held: Nano, price: Nano, basis: Basis): { charge: Nano; excess: Nano } {
+  const charge = price < held ? price : held
+  return { charge, excess: nano(basis === 'estimated' ? 0n : price - charge) }
 }

@@ -50,21 +50,7 @@ export type Charged = {
 export function requestRecord(db: Queries, accountId: string, request: RequestRecord, charged: Charged): Write {
   return db
     .insertInto('request')
-    .values({
-      id: request.id,
-      account_id: accountId,
-      key_id: request.keyId,
-      model: request.model,
-      capability: request.capability,
-      status: request.status,
-      cost: charged.cost,
-      basis: charged.basis,
-      usage: json(charged.usage),
-      streamed: request.streamed,
-      duration_ms: request.durationMs,
-      created_at: request.createdAt,
-      hold_id: charged.holdId ?? null,
-    })
+    .values(requestRow(accountId, request, charged))
     .onConflict((conflict) =>
       conflict
         .column('id')
@@ -80,9 +66,30 @@ export function requestRecord(db: Queries, accountId: string, request: RequestRe
     )
 }
 
+export function requestRow(accountId: string, request: RequestRecord, charged: Charged) {
+  return {
+    id: request.id,
+    account_id: accountId,
+    key_id: request.keyId,
+    model: request.model,
+    capability: request.capability,
+    status: request.status,
+    cost: charged.cost,
+    basis: charged.basis,
+    usage: json(charged.usage),
+    streamed: request.streamed,
+    duration_ms: request.durationMs,
+    created_at: request.createdAt,
+    hold_id: charged.holdId ?? null,
+  }
+}
+
 export function attemptRecords(db: Queries, requestId: string, attempts: readonly AttemptRecord[]): Write[] {
-  if (attempts.length === 0) return []
-  const rows = attempts.map((attempt) => ({
+  return attempts.length === 0 ? [] : [db.insertInto('attempt').values(attemptRows(requestId, attempts))]
+}
+
+export function attemptRows(requestId: string, attempts: readonly AttemptRecord[]) {
+  return attempts.map((attempt) => ({
     id: attempt.id,
     request_id: requestId,
     channel: attempt.channel,
@@ -93,7 +100,6 @@ export function attemptRecords(db: Queries, requestId: string, attempts: readonl
     created_at: attempt.createdAt,
     recorded_cost: null,
   }))
-  return [db.insertInto('attempt').values(rows)]
 }
 
 /** For what needs no hold, or got none: counting tokens, a refused request. */

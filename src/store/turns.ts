@@ -3,13 +3,13 @@ import type { Usage } from '../capabilities/usage.ts'
 import { available } from './accounts.ts'
 import { insertNew } from './bulk.ts'
 import { lockChain } from './chain.ts'
-import type { ExcessTo } from './ledger.ts'
+import type { ExcessTo } from './postings.ts'
 import type { Store } from './open.ts'
 import { addUsage, usedBy } from './rollups.ts'
-import type { AttemptRecord, RequestRecord } from './requests.ts'
+import { attemptRows, type AttemptRecord, type RequestRecord } from './requests.ts'
 import type { Basis, Tx } from './schema.ts'
 import { foldsWrites } from './together.ts'
-import { attemptRows, entriesOf, requestRow, txnRow } from './turn-rows.ts'
+import { entriesOf, requestOf, txnRow } from './turn-rows.ts'
 
 /** Which process of which node speaks. A new process takes a new epoch; whatever an older one still says is refused. */
 export type Identity = { readonly node: string; readonly epoch: number }
@@ -194,8 +194,12 @@ async function post(
     const entries = news.flatMap(({ entries }) => entries)
     await insertNew(tx, 'entry', entries)
   }
-  const recorded = await insertNew(tx, 'request', postings.map(requestRow))
-  await insertNew(tx, 'attempt', postings.flatMap(attemptRows))
+  const recorded = await insertNew(tx, 'request', postings.map(requestOf))
+  await insertNew(
+    tx,
+    'attempt',
+    postings.flatMap(({ request, attempts }) => attemptRows(request.id, attempts)),
+  )
   const recordedNow = postings.filter(({ request }) => recorded.has(request.id))
   await addUsage(
     tx,

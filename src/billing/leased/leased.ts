@@ -2,8 +2,9 @@ import type { Clock, Timers } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
-import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import { zeroNano } from '../../base/money.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
+import { chargeWithin } from '../../store/postings.ts'
 import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, Taken } from '../funds.ts'
 import { recordOf } from '../record.ts'
@@ -200,9 +201,7 @@ function endRecord(posting: Posting): JournalRecord {
 
 function settlement(id: string, order: Order, sale: Sale): Posting {
   if (sale.price < 0n) throw new GatewayError('bug', `the price of hold ${id} is negative`)
-  const charge: Nano = sale.price < order.amount ? sale.price : order.amount
-  // A vendor's number beyond the hold is a cost somebody bears; an estimate beyond it was only a guess.
-  const excess = nano(sale.basis === 'estimated' ? 0n : sale.price - charge)
+  const { charge, excess } = chargeWithin(order.amount, sale.price, sale.basis)
   const bearer = sale.excessTo === undefined ? {} : { excessTo: sale.excessTo }
   return { ...posting(id, order, sale, sale.attempts), charge, excess, ...bearer, basis: sale.basis, usage: sale.usage }
 }
