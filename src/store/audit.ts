@@ -1,4 +1,4 @@
-import { newId } from '../base/ids.ts'
+import { newOrderedId } from '../base/ids.ts'
 import { json } from './rows.ts'
 import type { AuditDetail, Queries, Tx } from './schema.ts'
 
@@ -24,7 +24,7 @@ const accessRevision = 'access'
 export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
   await tx
     .insertInto('audit')
-    .values({ ...change, id: newId('aud'), detail: json(change.detail) })
+    .values({ ...change, id: newOrderedId('aud', change.at), detail: json(change.detail) })
     .execute()
   await tx
     .insertInto('revision')
