@@ -19,6 +19,8 @@ const patienceMs = 5_000
 // SQLite's own wait blocks the event loop, with every stream on it: so it is short, and the rest is waited outside.
 const blockingWaitMs = 10
 const pauseMs = 5
+const cacheKib = 16 * 1024
+const checkpointPages = 4_000
 
 // Bun's own cache stops at 20 statements and never lets one go. The store has about 60, and inserts of several rows
 // make some more.
@@ -32,6 +34,9 @@ export function openSqlite(file: string): Dialect {
   // In WAL a reader never waits for a writer; FULL makes every commit survive a power cut, at about 0.1 ms each.
   database.run('PRAGMA journal_mode = WAL')
   database.run('PRAGMA synchronous = FULL')
+  // A turn of five hundred postings should find its pages in memory, and not be the one that empties the WAL each time.
+  database.run(`PRAGMA cache_size = -${cacheKib}`)
+  database.run(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
   database.run('PRAGMA foreign_keys = ON')
   // Without it INSERT OR REPLACE deletes a row unseen by the triggers that keep the journal append-only.
   database.run('PRAGMA recursive_triggers = ON')
