@@ -1,8 +1,16 @@
 import type { SandboxModel, SandboxPrices } from './model.ts'
 import { createRing } from './ring.ts'
 
-/** What the vendor counted. `cachedInput` is not part of `input` here; `reasoning` is part of `output`. */
-export type Units = { input: number; cachedInput: number; output: number; reasoning: number }
+/** What the vendor counted. What was read from or written to the cache is not part of `input` here; `reasoning` is part of `output`. */
+export type Units = {
+  input: number
+  cachedInput: number
+  cacheWrite5m?: number
+  cacheWrite1h?: number
+  output: number
+  reasoning: number
+  webSearches?: number
+}
 
 export const noUnits: Units = { input: 0, cachedInput: 0, output: 0, reasoning: 0 }
 
@@ -49,17 +57,22 @@ export function answeredEntry(ref: string | null, model: SandboxModel, status: n
 }
 
 function costInPico(prices: SandboxPrices, units: Units): bigint {
-  let rate: { input: bigint; cachedInput?: bigint; output: bigint } = prices
+  const { cacheWrite5m = 0, cacheWrite1h = 0, webSearches = 0 } = units
+  const prompt = units.input + units.cachedInput + cacheWrite5m + cacheWrite1h
+  let rate: Omit<SandboxPrices, 'tiers'> = prices
   let above = -1
   for (const tier of prices.tiers ?? []) {
-    if (units.input + units.cachedInput <= tier.aboveInputTokens || tier.aboveInputTokens <= above) continue
+    if (prompt <= tier.aboveInputTokens || tier.aboveInputTokens <= above) continue
     rate = tier
     above = tier.aboveInputTokens
   }
   return (
     BigInt(units.input) * rate.input +
     BigInt(units.cachedInput) * (rate.cachedInput ?? rate.input) +
+    BigInt(cacheWrite5m) * (rate.cacheWrite5m ?? rate.input) +
+    BigInt(cacheWrite1h) * (rate.cacheWrite1h ?? rate.cacheWrite5m ?? rate.input) +
     BigInt(units.output) * rate.output +
+    BigInt(webSearches) * (prices.webSearch ?? 0n) +
     (prices.request ?? 0n)
   )
 }

@@ -47,6 +47,11 @@ export function feedFixed(prompt: Prompt, label: string, tokens: number): void {
   }
 }
 
+/** The name of all that was fed so far. */
+export function fingerprintOf({ hash, secondHash }: Prompt): number {
+  return fingerprint(hash, secondHash)
+}
+
 /** 53 bits of the two hashes: what a number holds exactly. */
 function fingerprint(hash: number, secondHash: number): number {
   return (hash >>> 0) * 2 ** 21 + (secondHash >>> 11)

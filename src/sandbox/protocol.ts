@@ -1,5 +1,6 @@
 import type { Bill } from './bill.ts'
 import type { SandboxModel } from './model.ts'
+import type { MarkedCache } from './marked-cache.ts'
 import type { PromptCache } from './prompt-cache.ts'
 
 /** What every simulated vendor shares: its models, its bill and its memory. */
@@ -8,6 +9,7 @@ export type World = {
   readonly models: ReadonlyMap<string, ReadonlyMap<string, SandboxModel>>
   readonly bill: Bill
   readonly cache: PromptCache
+  readonly markedCache: MarkedCache
 }
 
 /** One call whose body has been read whole. */
@@ -21,7 +23,7 @@ export type Call = {
 }
 
 export type Route = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'POST'
   /** The whole path; one that ends in `/*` also takes whatever follows. */
   readonly path: string
   answer(call: Call): Response | Promise<Response>

@@ -4,7 +4,7 @@
  *
  * An answer is a function of the request alone: text, tool calls, ids and token counts are the same every time. Two
  * things vary: `created` comes from the clock, and a prompt of 1,024 tokens or more that the same key has sent to the
- * same model before is partly read from the prompt cache.
+ * same model before is partly read from the prompt cache (Anthropic's: as far as the request marks it, for as long).
  *
  * Words in the last user text, or in the system text, steer it:
  *
@@ -16,18 +16,30 @@
  *   sandbox:tokens=N        so many tokens of content              sandbox:big=BYTES    one chunk of that size
  *   sandbox:usage=N         reports and bills N output tokens      sandbox:zero         uses and costs nothing
  *   sandbox:nousage         billed but not reported                sandbox:inline-usage usage in the finish chunk
- *   sandbox:charge-then-fail=STATUS  bills the answer, then fails  sandbox:leak         a 401 that repeats the key
+ *   sandbox:charge-then-fail=STATUS  bills the answer, then fails  sandbox:leak         a refused key, repeated
  *   sandbox:html            200 with a page                        sandbox:error200     200 with an error body
  *   sandbox:gzip            a small body that unpacks to 100 MB    sandbox:headers      cookies and 50 odd headers
  *   sandbox:drip=BYTES      writes of that size                    sandbox:crlf         CRLF, comments, no space
  *   sandbox:dated           a dated id as `model`                  sandbox:unicode      emoji, CJK, combining marks
  *   sandbox:tool=NAME       calls that tool
  *
+ * Anthropic's protocol alone knows:
+ *
+ *   sandbox:redacted        a thought that nobody may read         sandbox:refusal      stops with `refusal`
+ *   sandbox:pause           stops with `pause_turn`                sandbox:no-events    a stream without `event:` lines
+ *   sandbox:start-usage     usage in message_start alone           sandbox:double-start message_start comes twice
+ *
+ * Google's protocol alone knows, beside `refusal`, which ends with SAFETY:
+ *
+ *   sandbox:blocked         a blocked prompt, no candidates        sandbox:finish=NAME  ends with that finishReason
+ *   sandbox:error-array     an error before events is an array
+ *
  * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls`, and DELETE on either to clear it.
  */
 import { listen } from '../base/listen.ts'
 import { createBill } from './bill.ts'
 import { type Calls, createCalls } from './calls.ts'
+import { createMarkedCache } from './marked-cache.ts'
 import type { SandboxModel } from './model.ts'
 import { createPromptCache } from './prompt-cache.ts'
 import type { Route, World } from './protocol.ts'
@@ -51,7 +63,12 @@ export type Sandbox = {
 const bodyBytesMax = 256 * 1024 * 1024
 
 export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOptions): Sandbox {
-  let world: World = { models: byVendor(models), bill: createBill(), cache: createPromptCache() }
+  let world: World = {
+    models: byVendor(models),
+    bill: createBill(),
+    cache: createPromptCache(),
+    markedCache: createMarkedCache(),
+  }
   const calls = createCalls()
   let routes = createRoutes(world)
   const listener = listen({
@@ -61,7 +78,7 @@ export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOp
     async fetch(request, connection) {
       const path = pathOf(request.url)
       if (path.startsWith('/__')) return answerControl(request, path, world, calls)
-      const found = routes.find(path)
+      const found = routes.find(path, request.method)
       if (!found) return unknownAddress(404, 'unknown_url', `Invalid URL (${request.method} ${path})`)
       const { vendor, route } = found
       if (request.method !== route.method) {
@@ -100,7 +117,7 @@ function byVendor(models: readonly SandboxModel[]): World['models'] {
 type Found = { vendor: string; route: Route }
 
 /** Whole paths are looked up; the few that take a tail are tried one after another. */
-function createRoutes(world: World): { find(path: string): Found | undefined } {
+function createRoutes(world: World): { find(path: string, method: string): Found | undefined } {
   const exact = new Map<string, Found>()
   const open: (Found & { start: string })[] = []
   for (const vendor of world.models.keys()) {
@@ -111,7 +128,12 @@ function createRoutes(world: World): { find(path: string): Found | undefined } {
       }
     }
   }
-  return { find: (path) => exact.get(path) ?? open.find(({ start }) => path.startsWith(start)) }
+  function findOpen(path: string, method: string): Found | undefined {
+    const fitting = open.filter(({ start }) => path.startsWith(start))
+    // Google reads a model and calls it at addresses that begin alike.
+    return fitting.find(({ route }) => route.method === method) ?? fitting[0]
+  }
+  return { find: (path, method) => exact.get(path) ?? findOpen(path, method) }
 }
 
 /** The path of an absolute URL; parsing it whole costs more than answering some requests. */

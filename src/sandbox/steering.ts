@@ -22,11 +22,20 @@ type Switch =
   | 'gzip'
   | 'unicode'
   | 'leak'
+  | 'redacted'
+  | 'refusal'
+  | 'pause'
+  | 'no-events'
+  | 'start-usage'
+  | 'double-start'
+  | 'blocked'
+  | 'error-array'
 
 /** Bounds keep a stray prompt from tying the simulator up: ten minutes, a million tokens, 256 MB. */
 const settings = {
   fail: [0, 0],
   tool: [0, 0],
+  finish: [0, 0],
   status: [200, 599],
   delay: [0, 600_000],
   pace: [0, 600_000],

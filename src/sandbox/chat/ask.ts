@@ -1,33 +1,28 @@
+import type { TextAsk } from '../compose-text.ts'
 import type { SandboxModel } from '../model.ts'
 import { createPrompt, feedFixed, feedText, type Prompt } from '../prompt.ts'
 import { hashText } from '../seeded.ts'
-import { readSteering, type Steering, withoutSteering } from '../steering.ts'
+import { readSteering, withoutSteering } from '../steering.ts'
 import { checkFields } from './check-fields.ts'
 import { checkMessages } from './check-messages.ts'
 import { badRequest } from './errors.ts'
-import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from './fields.ts'
+import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { reasoningTokensFor } from './reasoning.ts'
 import { chooseTools, type Tool } from './tools.ts'
 
 /** A checked request, reduced to what decides the answer. */
-export type ChatAsk = {
+export type ChatAsk = TextAsk & {
   readonly model: SandboxModel
   readonly stream: boolean
   readonly includeUsage: boolean
-  readonly steering: Steering
-  readonly userText: string
   readonly prompt: Prompt
   readonly promptTokens: number
   readonly promptCacheKey: string
-  readonly seed: number
   readonly choices: number
   readonly outputTokensMax: number
   readonly reasoningTokens: number
-  readonly stop: readonly string[]
   /** How many alternatives to each token; absent without `logprobs`. */
   readonly alternatives: number | undefined
-  readonly format: { readonly type: 'text' | 'object' | 'schema'; readonly schema?: unknown }
-  readonly wordsMin: number
   readonly tools: readonly Tool[]
 }
 

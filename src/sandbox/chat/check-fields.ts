@@ -1,6 +1,6 @@
 import type { SandboxModel } from '../model.ts'
 import { badRequest } from './errors.ts'
-import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from './fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
 
 type Bounds = { whole: boolean; least: number; most: number }
 

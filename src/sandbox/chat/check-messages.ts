@@ -1,5 +1,5 @@
 import { badRequest } from './errors.ts'
-import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from './fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
 
 const roles: ReadonlySet<unknown> = new Set(['system', 'assistant', 'user', 'function', 'tool', 'developer'])
 const partTypes: ReadonlySet<unknown> = new Set([

@@ -1,12 +1,17 @@
-import { answeredEntry, noUnits } from '../bill.ts'
+import { noUnits } from '../bill.ts'
+import { charge } from '../charge.ts'
+import { eventEncoder, streamBody } from '../event-stream.ts'
+import { faultFor } from '../faults.ts'
+import { type Fields, isFields, isGiven } from '../fields.ts'
+import { oddHeaders } from '../odd-answers.ts'
+import { plainAnswer } from '../plain-answer.ts'
 import type { Call, World } from '../protocol.ts'
-import { pause, tick } from '../wait.ts'
+import { pause } from '../wait.ts'
 import { type ChatAsk, readAsk } from './ask.ts'
 import { type Composition, compose } from './compose.ts'
 import { badRequest, errorForStatus, modelNotFound, VendorError, writeError } from './errors.ts'
-import { faultFor, oddHeaders } from './faults.ts'
-import { type Fields, isFields, isGiven } from './fields.ts'
-import { breakOff, streamBody } from './stream.ts'
+import { refusalsFor } from './faults.ts'
+import { frames } from './frames.ts'
 import { writeCompletion } from './write.ts'
 
 /** Answers one chat call and writes its line on the bill, whatever becomes of it. */
@@ -24,7 +29,7 @@ export async function completeChat(call: Call, world: World): Promise<Response> 
     const { signal } = call.request
     const delayMs = ask.steering.number('delay')
     if (delayMs !== undefined) await pause(delayMs, signal)
-    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(ask.steering, key)
+    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(ask.steering, refusalsFor(key))
     if (fault) {
       billNothing(fault.status)
       return fault
@@ -89,10 +94,12 @@ function answerStreaming(call: Call, world: World, ask: ChatAsk, composition: Co
   const headers = answerHeaders(ask, composition, 'text/event-stream; charset=utf-8')
   headers.set('cache-control', 'no-cache')
   const body = streamBody({
-    ask,
-    composition,
+    frames: frames(ask, composition),
+    encode: eventEncoder(ask.steering),
+    steering: ask.steering,
+    units: composition.units,
     signal: call.request.signal,
-    settle: ({ status, units }) => addLine(call, world, ask, status, units),
+    settle: ({ status, units }) => charge(call, world, ask, status, units),
   })
   return new Response(body, { headers })
 }
@@ -100,62 +107,20 @@ function answerStreaming(call: Call, world: World, ask: ChatAsk, composition: Co
 function answerPlain(call: Call, world: World, ask: ChatAsk, composition: Composition): Response {
   chargeThenFail(call, world, ask, composition)
   const text = writeCompletion(ask, composition)
-  const headers = answerHeaders(ask, composition, 'application/json')
-  const { steering } = ask
-  if (steering.has('endless')) return endlessAnswer(call, world, ask, text, headers)
-  addLine(call, world, ask, 200, composition.units)
-  const half = text.slice(0, text.length / 2)
-  if (steering.number('cut') !== undefined) return new Response(brokenBody(half), { headers })
-  if (steering.number('eof') !== undefined || steering.has('malformed')) return new Response(half, { headers })
-  return new Response(text, { headers })
+  return plainAnswer({
+    text,
+    headers: answerHeaders(ask, composition, 'application/json'),
+    steering: ask.steering,
+    signal: call.request.signal,
+    openAt: text.indexOf('"content":"') + '"content":"'.length,
+    settle: (status) => charge(call, world, ask, status, status === 200 ? composition.units : noUnits),
+  })
 }
 
 function chargeThenFail(call: Call, world: World, ask: ChatAsk, composition: Composition): void {
   const status = ask.steering.number('charge-then-fail')
   if (status === undefined) return
-  addLine(call, world, ask, status, composition.units)
+  charge(call, world, ask, status, composition.units)
   const { message, type, code } = errorForStatus(status)
   throw new ChargedError({ status, message, type, code })
-}
-
-function addLine(call: Call, world: World, ask: ChatAsk, status: number, units: Composition['units']): void {
-  // A call that was hung up on before its first token, or asked to be free, does not cost the price per request either.
-  const isFree = units === noUnits || ask.steering.has('zero')
-  const entry = answeredEntry(call.ref, ask.model, status, units)
-  world.bill.add(isFree ? { ref: entry.ref, model: entry.model, status, units } : entry)
-}
-
-function brokenBody(text: string): ReadableStream<Uint8Array> {
-  let isSent = false
-  return new ReadableStream({
-    async pull(controller) {
-      if (isSent) return breakOff(controller)
-      isSent = true
-      controller.enqueue(new TextEncoder().encode(text))
-    },
-  })
-}
-
-/** A body that never ends. The answer is never complete, so hanging up on it costs nothing. */
-function endlessAnswer(call: Call, world: World, ask: ChatAsk, text: string, headers: Headers): Response {
-  const at = text.indexOf('"content":"') + '"content":"'.length
-  const encoder = new TextEncoder()
-  const filler = encoder.encode('and on and on '.repeat(64))
-  let isSettled = false
-  let isStarted = false
-  const hangUp = (): void => {
-    if (isSettled) return
-    isSettled = true
-    addLine(call, world, ask, 499, noUnits)
-  }
-  call.request.signal.addEventListener('abort', hangUp)
-  const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      controller.enqueue(isStarted ? filler : encoder.encode(text.slice(0, at)))
-      isStarted = true
-      return tick()
-    },
-    cancel: hangUp,
-  })
-  return new Response(body, { headers })
 }

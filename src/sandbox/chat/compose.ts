@@ -1,6 +1,7 @@
 import { showsReasoning } from './reasoning.ts'
 import type { Units } from '../bill.ts'
-import { shorten, writeProse } from '../prose.ts'
+import { composeContent, composeThoughts, countUnits } from '../compose-text.ts'
+import { shorten } from '../prose.ts'
 import { schemaInstance } from '../schema-instance.ts'
 import { hashText, seeded, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
@@ -53,24 +54,10 @@ export function compose(ask: ChatAsk, cachedTokens: number): Composition {
   }
 }
 
-function countUnits(ask: ChatAsk, choices: readonly Choice[], cachedTokens: number): Units {
-  if (ask.steering.has('zero')) return { input: 0, cachedInput: 0, output: 0, reasoning: 0 }
-  const cachedInput = Math.min(cachedTokens, ask.promptTokens)
-  const output = choices.reduce((sum, choice) => sum + choice.outputTokens, 0)
-  const reasoning = choices.reduce((sum, choice) => sum + choice.reasoningTokens, 0)
-  const reported = ask.steering.number('usage')
-  return {
-    input: ask.promptTokens - cachedInput,
-    cachedInput,
-    output: reported ?? output,
-    reasoning: reported === undefined ? reasoning : Math.min(reasoning, Math.max(0, reported)),
-  }
-}
-
 function composeChoice(ask: ChatAsk, index: number): Choice {
   const cap = ask.outputTokensMax
   const reasoningTokens = Math.min(ask.reasoningTokens, cap)
-  const reasoning = showsReasoning(ask.model) ? thoughts(ask, index, reasoningTokens) : []
+  const reasoning = showsReasoning(ask.model) ? composeThoughts(ask, index, reasoningTokens) : []
   const thought = { index, reasoning, reasoningTokens }
   // The budget went into thinking: an empty answer that still costs.
   if (reasoningTokens > 0 && reasoningTokens === cap) {
@@ -83,40 +70,6 @@ function composeChoice(ask: ChatAsk, index: number): Choice {
   }
   const { content, finish } = composeContent(ask, index, left)
   return { ...thought, content, calls: [], finish, outputTokens: reasoningTokens + content.length }
-}
-
-function thoughts(ask: ChatAsk, index: number, tokens: number): readonly string[] {
-  if (tokens === 0) return []
-  const random = seeded(hashText(`thoughts ${index}`, ask.seed))
-  return splitTokens(writeProse({ random, quoted: '', wordsMin: tokens, unicode: false }), tokens)
-}
-
-function composeContent(ask: ChatAsk, index: number, cap: number): Pick<Choice, 'content' | 'finish'> {
-  const natural = naturalTokens(ask, index, cap)
-  const isCapped = natural.length > cap
-  const content = isCapped ? natural.slice(0, cap) : natural
-  if (ask.stop.length > 0) {
-    const text = content.join('')
-    const ends = ask.stop.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
-    if (ends.length > 0) return { content: splitTokens(text.slice(0, Math.min(...ends))), finish: 'stop' }
-  }
-  return { content, finish: isCapped ? 'length' : 'stop' }
-}
-
-/** What the model would say without a cap; one token beyond the cap is enough to know that it was cut. */
-function naturalTokens(ask: ChatAsk, index: number, cap: number): readonly string[] {
-  const { steering, format } = ask
-  const random = seeded(hashText(`choice ${index}`, ask.seed))
-  if (format.type === 'schema') return splitTokens(JSON.stringify(schemaInstance(format.schema, random)), cap + 1)
-  const exact = steering.number('tokens')
-  const wanted = exact === undefined ? ask.wordsMin : Math.min(exact, cap + 1)
-  const quoted = shorten(ask.userText)
-  const prose = writeProse({ random, quoted, wordsMin: wanted, unicode: steering.has('unicode') })
-  if (format.type === 'object') return splitTokens(JSON.stringify({ answer: prose, sandbox: true }), cap + 1)
-  const tokens = splitTokens(prose, Math.min(exact ?? Infinity, cap + 1))
-  const big = steering.number('big')
-  // One repeated character is one token of the simulator's tokenizer, however long the run.
-  return big === undefined ? tokens : ['='.repeat(big), ...tokens]
 }
 
 type Calling = { calls: readonly ToolCall[]; finish: Choice['finish']; tokens: number }

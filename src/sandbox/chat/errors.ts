@@ -1,3 +1,4 @@
+import { htmlPage } from '../odd-answers.ts'
 import { hashText, seededId } from '../seeded.ts'
 
 type ErrorFacts = {
@@ -132,11 +133,6 @@ export function writeError(vendor: string, error: VendorError, seed: string): Re
   if (error.status === 429) headers['retry-after'] = '1'
   if (edgeStatuses.has(error.status)) return htmlPage(error.status, headers)
   return Response.json(errorBody(vendor, error, requestId), { status: error.status, headers })
-}
-
-export function htmlPage(status: number, headers: Record<string, string> = {}): Response {
-  const page = `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status}</h1><hr>edge</body></html>\n`
-  return new Response(page, { status, headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
 }
 
 export function errorBody(vendor: string, error: VendorError, requestId: string): unknown {

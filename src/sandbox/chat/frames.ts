@@ -1,58 +1,17 @@
+import { disturb } from '../disturb.ts'
+import { type Frame, free } from '../event-stream.ts'
 import type { ChatAsk } from './ask.ts'
 import type { Choice, Composition, ToolCall } from './compose.ts'
 import { errorBody, errorForStatus } from './errors.ts'
 import { showsReasoning } from './reasoning.ts'
 import { writeLogprobs, writeUsage } from './write.ts'
 
-/** One step of a stream: the text of an event, or the death of the connection, and what it adds to the bill. */
-export type Frame = {
-  readonly kind: 'framing' | 'content' | 'end' | 'cut'
-  /** What stands behind `data:`. */
-  readonly text: string
-  readonly output: number
-  readonly reasoning: number
-}
-
-/** The events of a stream in order, made as they are pulled: an answer that is hung up on is never finished. */
+/** The events of a stream in order, made as they are pulled. */
 export function frames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
-  const regular = regularFrames(ask, composition)
-  const { steering } = ask
-  const isDisturbed =
-    steering.number('cut') !== undefined ||
-    steering.number('eof') !== undefined ||
-    steering.has('malformed') ||
-    steering.has('midstream-error')
-  return isDisturbed ? disturbedFrames(ask, regular) : regular
-}
-
-const framesBeforeError = 3
-const framesBeforeMalformed = 2
-
-function* disturbedFrames({ steering, model }: ChatAsk, regular: Iterable<Frame>): Generator<Frame, void> {
-  const cutAt = steering.number('cut') ?? Infinity
-  const endAt = steering.number('eof') ?? Infinity
-  const errorAt = steering.has('midstream-error') ? framesBeforeError : Infinity
-  let malformedAt = steering.has('malformed') ? framesBeforeMalformed : Infinity
-  let sent = 0
-  for (const frame of regular) {
-    if (frame.kind !== 'framing') {
-      if (sent >= endAt) return
-      if (sent >= cutAt) {
-        yield free('cut', '')
-        return
-      }
-      if (sent >= errorAt) {
-        yield free('content', JSON.stringify(errorBody(model.vendor, errorForStatus(500), 'req_midstream')))
-        return
-      }
-      if (sent >= malformedAt) {
-        malformedAt = Infinity
-        yield free('content', '{"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"unfini')
-      }
-    }
-    if (frame.kind === 'content') sent += 1
-    yield frame
-  }
+  return disturb(regularFrames(ask, composition), ask.steering, {
+    error: () => JSON.stringify(errorBody(ask.model.vendor, errorForStatus(500), 'req_midstream')),
+    malformed: () => '{"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"unfini',
+  })
 }
 
 function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
@@ -80,10 +39,6 @@ function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame
   }
   if (showsUsage && !isInline) yield free('framing', `${head}],"usage":${JSON.stringify(writeUsage(units))}}`)
   yield free('framing', '[DONE]')
-}
-
-function free(kind: Frame['kind'], text: string): Frame {
-  return { kind, text, output: 0, reasoning: 0 }
 }
 
 /** One step of each choice in turn, as a vendor that generates them side by side sends them. */

@@ -1,16 +1,6 @@
+import { tokensByEffort } from '../effort-tokens.ts'
 import type { SandboxModel } from '../model.ts'
-import { type Fields, fieldsIn, textIn } from './fields.ts'
-
-/** What each effort thinks, in tokens: enough to tell one from another, small enough for short tests. */
-const tokensByEffort: Readonly<Record<string, number>> = {
-  none: 0,
-  minimal: 8,
-  low: 16,
-  medium: 64,
-  high: 128,
-  xhigh: 256,
-  max: 512,
-}
+import { type Fields, fieldsIn, textIn } from '../fields.ts'
 
 /** Whether the thinking is shown as `reasoning_content`; OpenAI only counts it. */
 export function showsReasoning(model: SandboxModel): boolean {

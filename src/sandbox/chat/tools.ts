@@ -1,5 +1,6 @@
 import { badRequest } from './errors.ts'
-import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from './fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import { matchingTools } from '../tool-words.ts'
 
 export type Tool = { readonly kind: 'function' | 'custom'; readonly name: string; readonly schema: unknown }
 
@@ -66,19 +67,4 @@ function readChoice(choice: unknown, offered: readonly Tool[]): Choice {
 function nameOf(reference: unknown): string {
   const { function: named, custom } = fieldsIn(reference)
   return textIn(fieldsIn(named).name) || textIn(fieldsIn(custom).name)
-}
-
-const wordLettersMin = 4
-
-/** A tool fits when a word of its name, four letters or longer, stands in the text: "weather" for getWeather. */
-function matchingTools(tools: readonly Tool[], text: string): readonly Tool[] {
-  const spoken = new Set(wordsOf(text))
-  return tools.filter((tool) => wordsOf(tool.name).some((word) => word.length >= wordLettersMin && spoken.has(word)))
-}
-
-function wordsOf(text: string): string[] {
-  return text
-    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
-    .toLowerCase()
-    .split(/[^\p{L}]+/u)
 }

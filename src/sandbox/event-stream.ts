@@ -1,14 +1,30 @@
-import { noUnits, type Units } from '../bill.ts'
-import { pause, tick } from '../wait.ts'
-import type { ChatAsk } from './ask.ts'
-import type { Composition } from './compose.ts'
-import { type Frame, frames } from './frames.ts'
+import { noUnits, type Units } from './bill.ts'
+import type { Steering } from './steering.ts'
+import { pause, tick } from './wait.ts'
 
-export type StreamEnd = { status: 200 | 499; units: Units }
+/** One step of a stream: the text of an event, or the death of the connection, and what it adds to the bill. */
+export type Frame = {
+  /** `end` is where a complete answer is charged; `content` is what `sandbox:cut` and the like count. */
+  readonly kind: 'framing' | 'content' | 'end' | 'cut'
+  readonly text: string
+  readonly output: number
+  readonly reasoning: number
+}
+
+/** A frame that adds nothing to the bill. */
+export function free(kind: Frame['kind'], text: string): Frame {
+  return { kind, text, output: 0, reasoning: 0 }
+}
+
+type StreamEnd = { status: 200 | 499; units: Units }
 
 type StreamParts = {
-  ask: ChatAsk
-  composition: Composition
+  /** Made as they are pulled: an answer that is hung up on is never finished. */
+  frames: Iterator<Frame, void>
+  encode: (frame: Frame) => Uint8Array
+  steering: Steering
+  /** What the complete answer costs. */
+  units: Units
   signal: AbortSignal
   /** Told exactly once, before the client can see the end: complete, broken off, or hung up on. */
   settle: (end: StreamEnd) => void
@@ -19,11 +35,10 @@ type StreamParts = {
 const eventsPerTick = 16
 
 /** The events as bytes, made only as fast as the client reads them. */
-export function streamBody({ ask, composition, signal, settle }: StreamParts): ReadableStream<Uint8Array> {
-  const source = frames(ask, composition)
-  const encode = eventEncoder(ask)
-  const paceMs = ask.steering.number('pace') ?? 0
-  const drip = ask.steering.number('drip')
+export function streamBody(parts: StreamParts): ReadableStream<Uint8Array> {
+  const { frames, encode, steering, units, signal, settle } = parts
+  const paceMs = steering.number('pace') ?? 0
+  const drip = steering.number('drip')
   const progress = { events: 0, output: 0, reasoning: 0 }
   let isSettled = false
 
@@ -35,23 +50,26 @@ export function streamBody({ ask, composition, signal, settle }: StreamParts): R
   }
   /** Before the first event nothing was generated; after it the prompt counts, and every token sent. */
   function unitsSoFar(): Units {
-    if (progress.events === 0 || ask.steering.has('zero')) return noUnits
-    return { ...composition.units, output: progress.output, reasoning: progress.reasoning }
+    if (progress.events === 0 || steering.has('zero')) return noUnits
+    return { ...units, output: progress.output, reasoning: progress.reasoning }
   }
   function hangUp(): void {
     settleOnce(499, unitsSoFar())
   }
   function take(): Frame | undefined {
-    const next = source.next()
+    const next = frames.next()
     if (next.done) {
       settleOnce(200, unitsSoFar())
       return undefined
     }
+    if (next.value.kind === 'cut') {
+      settleOnce(200, unitsSoFar())
+      return next.value
+    }
     progress.events += 1
     progress.output += next.value.output
     progress.reasoning += next.value.reasoning
-    if (next.value.kind === 'end') settleOnce(200, composition.units)
-    if (next.value.kind === 'cut') settleOnce(200, unitsSoFar())
+    if (next.value.kind === 'end') settleOnce(200, units)
     return next.value
   }
   async function pullPaced(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -104,8 +122,10 @@ export async function breakOff(controller: ReadableStreamDefaultController<Uint8
   controller.error()
 }
 
-function eventEncoder({ steering }: ChatAsk): (frame: Frame) => Uint8Array {
+/** Writes a frame's text as the `data` of an event. */
+export function eventEncoder(steering: Steering, lineEnd = '\n'): (frame: Frame) => Uint8Array {
   const encoder = new TextEncoder()
-  if (!steering.has('crlf')) return (frame) => encoder.encode(`data: ${frame.text}\n\n`)
+  const end = lineEnd + lineEnd
+  if (!steering.has('crlf')) return (frame) => encoder.encode(`data: ${frame.text}${end}`)
   return (frame) => encoder.encode(`: ping\r\ndata:${frame.text}\r\n\r\n`)
 }

@@ -1,0 +1,48 @@
+import { createHmac } from 'node:crypto'
+import { isFields } from '../fields.ts'
+
+/**
+ * Thought signatures: opaque to everybody but their maker. One made for a function call vouches for its name and
+ * arguments, so that a call whose arguments were changed on the way is found out; one made for a text vouches for
+ * nothing but itself, since clients join and split texts freely.
+ */
+export type Signed =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'call'; readonly name: string; readonly args: unknown }
+
+// What is simulated is that nobody else can make one; no secret depends on it.
+const secret = 'sandbox thought signatures'
+
+/** What the vendor documents for histories that another model made. */
+const skipping: ReadonlySet<string> = new Set([
+  'skip_thought_signature_validator',
+  'context_engineering_is_the_way_to_go',
+])
+
+const nonceBytes = 4
+const macBytes = 24
+
+export function sign(signed: Signed, seed: number): string {
+  const nonce = Buffer.alloc(nonceBytes)
+  nonce.writeUInt32BE(seed >>> 0)
+  return Buffer.concat([nonce, mac(signed, nonce)]).toString('base64')
+}
+
+export function isGenuine(signature: string, signed: Signed): boolean {
+  if (skipping.has(signature)) return true
+  const given = Buffer.from(signature, 'base64')
+  const nonce = given.subarray(0, nonceBytes)
+  return given.length === nonceBytes + macBytes && mac(signed, nonce).equals(given.subarray(nonceBytes))
+}
+
+function mac(signed: Signed, nonce: Uint8Array): Buffer {
+  const content = signed.kind === 'text' ? 'text' : `call\n${signed.name}\n${canonical(signed.args ?? {})}`
+  return createHmac('sha256', secret).update(nonce).update(content).digest().subarray(0, macBytes)
+}
+
+/** The same text for the same value, however a client orders its keys. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) =>
+    isFields(item) ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1))) : item,
+  )
+}

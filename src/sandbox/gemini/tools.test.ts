@@ -1,0 +1,172 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import {
+  type Answer,
+  answerOf,
+  callsOf,
+  errorOf,
+  finishOf,
+  openGemini,
+  type Part,
+  textOf,
+  thirdModel,
+  user,
+} from './testing.ts'
+
+const { sandbox, say, post } = openGemini()
+afterAll(() => sandbox.stop())
+
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const weather = { name: 'get_weather', parameters }
+const stocks = { name: 'lookUpStocks', parametersJsonSchema: { ...parameters, additionalProperties: false } }
+const tools = [{ functionDeclarations: [weather, stocks] }]
+const mode = (name: string, ...allowedFunctionNames: string[]) => ({
+  toolConfig: {
+    functionCallingConfig: { mode: name, ...(allowedFunctionNames.length > 0 && { allowedFunctionNames }) },
+  },
+})
+
+const namesOf = (answer: Answer) => callsOf(answer).map((part) => part.functionCall?.name ?? '')
+
+describe('the functions called', () => {
+  test.each([
+    ['none that the text does not name', 'Hello there', {}, []],
+    ['the one whose word stands in the text', 'How is the WEATHER?', {}, ['get_weather']],
+    ['several side by side', 'weather and stocks', mode('AUTO'), ['get_weather', 'lookUpStocks']],
+    ['the same where they are validated', 'stocks', mode('VALIDATED'), ['lookUpStocks']],
+    ['only allowed ones where they are validated', 'weather', mode('VALIDATED', 'lookUpStocks'), []],
+    ['none where none may be', 'weather', mode('NONE'), []],
+    ['the first where any will do', 'Hello', mode('ANY'), ['get_weather']],
+    ['the fitting one where any will do', 'stocks', mode('ANY'), ['lookUpStocks']],
+    ['the only one allowed', 'weather', mode('ANY', 'lookUpStocks'), ['lookUpStocks']],
+    ['the steered one', 'Hello sandbox:tool=lookUpStocks', {}, ['lookUpStocks']],
+  ])('are %s', async (_, text, more, names) => {
+    const answer = await answerOf(say(text, { tools, ...more }))
+    expect([namesOf(answer), finishOf(answer)]).toEqual([names, 'STOP'])
+    for (const { functionCall } of callsOf(answer)) expect(functionCall?.args).toEqual({ city: expect.any(String) })
+  })
+
+  test('are lost where the cap cuts them, and still cost', async () => {
+    const answer = await answerOf(say('weather', { tools, generationConfig: { maxOutputTokens: 4 } }))
+    expect([namesOf(answer), finishOf(answer)]).toEqual([[], 'MAX_TOKENS'])
+    expect(answer.usageMetadata.candidatesTokenCount).toBe(4)
+  })
+})
+
+/** The talk after the model's call was answered. */
+function replay(call: Part, ...answers: { name: string; response: unknown }[]): object {
+  return {
+    contents: [
+      user('weather'),
+      { role: 'model', parts: [call] },
+      { role: 'user', parts: answers.map((functionResponse) => ({ functionResponse })) },
+    ],
+    tools,
+  }
+}
+
+const result = { name: 'get_weather', response: { result: 'sunny' } }
+
+async function callBy(model: string): Promise<Part> {
+  const [call] = callsOf(await answerOf(say('weather', { tools }, { model })))
+  if (!call) throw new Error('no call')
+  return call
+}
+
+describe('a function’s result', () => {
+  test('is answered in words, even where any function must be called', async () => {
+    const call = await callBy('gemini-2.5-flash')
+    const answer = await answerOf(post({ ...replay(call, result), ...mode('ANY') }))
+    expect([namesOf(answer), textOf(answer)]).toEqual([[], expect.stringContaining('weather')])
+  })
+
+  test.each([
+    ['is missing', [], 'contents.parts must not be empty'],
+    ['is one too many', [result, result], 'number of function response parts'],
+    ['has another name', [{ ...result, name: 'call_1' }], 'does not answer any function call'],
+    ['has no name', [{ ...result, name: '' }], 'Name cannot be empty'],
+    ['is no object', [{ ...result, response: 'sunny' }], 'google.protobuf.Struct'],
+  ])('is refused where it %s', async (_, answers, message) => {
+    const call = await callBy('gemini-2.5-flash')
+    const error = await errorOf(post(replay(call, ...answers)))
+    expect(error).toMatchObject({ http: 400, message: expect.stringContaining(message) })
+  })
+
+  test('is refused where nothing was called, and a call where it is not answered', async () => {
+    const { functionCall } = await callBy('gemini-2.0-flash')
+    const call = { role: 'model', parts: [{ functionCall }] }
+    const answer = { role: 'user', parts: [{ functionResponse: result }] }
+    for (const [contents, message] of [
+      [[user('hi'), answer], 'immediately after a function call turn'],
+      [[user('hi'), call], 'number of function response parts'],
+      [[user('hi'), call, user('well?')], 'number of function response parts'],
+      [[{ role: 'user', parts: call.parts }], 'comes immediately after a user turn'],
+    ] as const) {
+      expect((await errorOf(post({ contents }))).message).toContain(message)
+    }
+  })
+})
+
+describe('a thought signature', () => {
+  test('comes with the first of several calls', async () => {
+    const calls = callsOf(await answerOf(say('weather and stocks', { tools }, { model: thirdModel })))
+    expect(calls.map((part) => typeof part.thoughtSignature)).toEqual(['string', 'undefined'])
+    expect((await callBy('gemini-2.0-flash')).thoughtSignature).toBeUndefined()
+    expect((await callBy('gemini-2.5-pro')).thoughtSignature).toEqual(expect.any(String))
+  })
+
+  test('lets the third generation go on, whatever the order of the arguments', async () => {
+    const properties = { city: { type: 'string' }, days: { type: 'integer' } }
+    const wide = [{ functionDeclarations: [{ name: 'get_weather', parameters: { type: 'object', properties } }] }]
+    const [call] = callsOf(await answerOf(say('weather', { tools: wide }, { model: thirdModel })))
+    const { city, days } = call?.functionCall?.args ?? {}
+    const reordered = { ...call, functionCall: { name: 'get_weather', args: { days, city } } }
+    expect((await post(replay(reordered, result), { model: thirdModel })).status).toBe(200)
+  })
+
+  test.each([
+    ['is missing', (call: Part) => ({ ...call, thoughtSignature: undefined }), 'missing a thought_signature'],
+    [
+      'was changed',
+      (call: Part) => ({ ...call, thoughtSignature: `AAAA${call.thoughtSignature?.slice(4)}` }),
+      'Corrupted thought signature',
+    ],
+    [
+      'belongs to other arguments',
+      (call: Part) => ({ ...call, functionCall: { name: 'get_weather', args: { city: 'Nowhere' } } }),
+      'Corrupted thought signature',
+    ],
+    ['is no base64', (call: Part) => ({ ...call, thoughtSignature: 'no, really' }), 'Base64 decoding failed'],
+  ])('is insisted on by the third generation: one that %s is refused', async (_, change, message) => {
+    const call = change(await callBy(thirdModel))
+    const error = await errorOf(post(replay(call, result), { model: thirdModel }))
+    expect(error).toMatchObject({
+      http: 400,
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(message),
+    })
+  })
+
+  test('may be missing before the third generation and in turns that are over', async () => {
+    const { functionCall } = await callBy(thirdModel)
+    expect((await post(replay({ functionCall }, result), { model: 'gemini-2.5-pro' })).status).toBe(200)
+    const past = [
+      user('weather'),
+      { role: 'model', parts: [{ functionCall }] },
+      { role: 'user', parts: [{ functionResponse: result }] },
+      { role: 'model', parts: [{ text: 'Sunny.' }] },
+      user('thanks'),
+    ]
+    expect((await post({ contents: past, tools }, { model: thirdModel })).status).toBe(200)
+  })
+
+  test('may be the one that skips the check, and may come back on an empty text', async () => {
+    const { functionCall } = await callBy(thirdModel)
+    const skipping = { functionCall, thoughtSignature: 'skip_thought_signature_validator' }
+    expect((await post(replay(skipping, result), { model: thirdModel })).status).toBe(200)
+    const { candidates } = await answerOf(say('hello', {}, { model: thirdModel }))
+    const signature = candidates?.[0]?.content?.parts?.[0]?.thoughtSignature
+    const parts = [{ text: 'Hello.' }, { text: '', thoughtSignature: signature }]
+    const contents = [user('hello'), { role: 'model', parts }, user('again')]
+    expect((await post({ contents }, { model: thirdModel })).status).toBe(200)
+  })
+})

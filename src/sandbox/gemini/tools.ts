@@ -1,0 +1,90 @@
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import type { SandboxModel } from '../model.ts'
+import { matchingTools } from '../tool-words.ts'
+import { responsesOf } from './check-contents.ts'
+import { invalid, invalidField } from './errors.ts'
+import { checkSchema, toJsonSchema } from './schema.ts'
+import { generationOf } from './thinking.ts'
+
+/** A declared function, with its parameters as JSON Schema. */
+export type Tool = { readonly name: string; readonly schema: unknown }
+
+const namePattern = /^[a-zA-Z_][\w.:-]{0,63}$/
+
+/** The functions on offer, once the vendor has nothing to say against any of them. */
+export function readTools(tools: readonly Fields[], model: SandboxModel): readonly Tool[] {
+  const declared = tools.flatMap((tool, index) =>
+    itemsIn(tool.functionDeclarations).map((declaration, at) =>
+      readDeclaration(fieldsIn(declaration), `tools[${index}].function_declarations[${at}]`),
+    ),
+  )
+  const isHosted = tools.some((tool) => Object.keys(tool).some((name) => name !== 'functionDeclarations'))
+  if (isHosted && declared.length > 0 && generationOf(model) < 3) {
+    throw invalid('Tool use with function calling is unsupported')
+  }
+  const names = new Set<string>()
+  for (const { name } of declared) {
+    if (names.has(name)) throw invalid(`Duplicate function declaration found: ${name}`)
+    names.add(name)
+  }
+  return declared
+}
+
+function readDeclaration(declaration: Fields, path: string): Tool {
+  const { parameters, parametersJsonSchema } = declaration
+  const name = textIn(declaration.name)
+  if (!namePattern.test(name)) {
+    throw invalidField(
+      `${path}.name`,
+      '[FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.',
+    )
+  }
+  if (isGiven(parameters) && isGiven(parametersJsonSchema)) {
+    throw invalidField(`${path}.parameters`, 'parameters and parameters_json_schema are mutually exclusive.')
+  }
+  if (isGiven(parametersJsonSchema)) return { name, schema: parametersJsonSchema }
+  if (!isGiven(parameters)) return { name, schema: { type: 'object', properties: {} } }
+  checkSchema(fieldsIn(parameters), `${path}.parameters`)
+  return { name, schema: toJsonSchema(fieldsIn(parameters)) }
+}
+
+type ToolAsk = {
+  offered: readonly Tool[]
+  /** `toolConfig.functionCallingConfig`. */
+  config: Fields
+  contents: readonly Fields[]
+  /** The last user text without its steering words. */
+  userText: string
+  /** The NAME of `sandbox:tool=NAME`. */
+  steered: string | undefined
+}
+
+/** Which functions the model calls, in the order offered; none means that it answers in words. */
+export function chooseTools({ offered, config, contents, userText, steered }: ToolAsk): readonly Tool[] {
+  const { mode } = config
+  const allowed = itemsIn(config.allowedFunctionNames)
+  const isForced = mode === 'ANY'
+  checkAllowed(mode, allowed, offered)
+  const candidates = allowed.length > 0 ? offered.filter(({ name }) => allowed.includes(name)) : offered
+  const last = contents.at(-1)
+  // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
+  if (mode === 'NONE' || last === undefined || responsesOf(last).length > 0) return []
+  if (isForced && allowed.length === 1) return candidates
+  const named = candidates.filter(({ name }) => name === steered)
+  if (named.length > 0) return named
+  const matching = matchingTools(candidates, userText)
+  return matching.length > 0 || !isForced ? matching : candidates.slice(0, 1)
+}
+
+function checkAllowed(mode: unknown, allowed: readonly unknown[], offered: readonly Tool[]): void {
+  if (mode === 'ANY' && offered.length === 0) {
+    throw invalid('Function calling config is set without function_declarations.')
+  }
+  if (allowed.length === 0) return
+  if (mode !== 'ANY' && mode !== 'VALIDATED') {
+    throw invalid('Allowed function names should be set only when function calling mode is ANY or VALIDATED.')
+  }
+  const unknown = allowed.find((name) => !offered.some((tool) => tool.name === name))
+  if (unknown === undefined) return
+  throw invalid(`Allowed function name \`${textIn(unknown)}\` is not found in the function declarations.`)
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'bun:test'
+import { createMarkedCache, type Lifetime, type Mark } from './marked-cache.ts'
+
+/** Blocks of a thousand tokens each; the letters tell prompts apart. */
+function blocks(text: string, lifetimes: Readonly<Record<number, Lifetime>> = {}): Mark[] {
+  return Array.from(text, (_, index) => {
+    const lifetime = lifetimes[index]
+    const fingerprint = Number.parseInt(text.slice(0, index + 1), 36)
+    return { tokens: (index + 1) * 1_000, fingerprint, ...(lifetime && { lifetime }) }
+  })
+}
+
+describe('the cache of marked prompts', () => {
+  test('writes up to a mark and reads it back, for whoever wrote it', () => {
+    const cache = createMarkedCache(() => 0)
+    expect(cache.use('a', blocks('abc', { 1: '5m' }))).toEqual({ read: 0, write5m: 2_000, write1h: 0 })
+    expect(cache.use('a', blocks('abx', { 1: '5m' }))).toEqual({ read: 2_000, write5m: 0, write1h: 0 })
+    expect(cache.use('b', blocks('abx', { 1: '5m' }))).toEqual({ read: 0, write5m: 2_000, write1h: 0 })
+    expect(cache.use('a', blocks('abx'))).toEqual({ read: 0, write5m: 0, write1h: 0 })
+  })
+
+  test('looks back from a mark for an older one, some twenty blocks', () => {
+    const cache = createMarkedCache(() => 0)
+    cache.use('a', blocks('ab', { 1: '5m' }))
+    expect(cache.use('a', blocks('abcd', { 3: '5m' }))).toEqual({ read: 2_000, write5m: 2_000, write1h: 0 })
+    const far = `abcd${'e'.repeat(25)}`
+    expect(cache.use('a', blocks(far, { 28: '5m' }))).toEqual({ read: 0, write5m: 29_000, write1h: 0 })
+  })
+
+  test('keeps the first part an hour, the rest five minutes', () => {
+    let now = 0
+    const cache = createMarkedCache(() => now)
+    const marks = blocks('abcde', { 1: '1h', 3: '5m' })
+    expect(cache.use('a', marks)).toEqual({ read: 0, write5m: 2_000, write1h: 2_000 })
+    now = 299_000
+    expect(cache.use('a', marks)).toEqual({ read: 4_000, write5m: 0, write1h: 0 })
+    // The use before began its five minutes anew.
+    now += 299_000
+    expect(cache.use('a', marks)).toEqual({ read: 4_000, write5m: 0, write1h: 0 })
+    now += 301_000
+    expect(cache.use('a', marks)).toEqual({ read: 2_000, write5m: 2_000, write1h: 0 })
+    now += 3_601_000
+    expect(cache.use('a', marks)).toEqual({ read: 0, write5m: 2_000, write1h: 2_000 })
+  })
+
+  test('forgets what is short', () => {
+    const cache = createMarkedCache(() => 0)
+    expect(cache.use('a', blocks('a', { 0: '5m' }))).toEqual({ read: 0, write5m: 0, write1h: 0 })
+  })
+})

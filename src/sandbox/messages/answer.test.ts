@@ -1,0 +1,165 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { splitTokens } from '../tokens.ts'
+import { messageOf, openMessages } from './testing.ts'
+
+const { sandbox, base, say, post, bill, clearBill } = openMessages()
+afterAll(() => sandbox.stop())
+beforeEach(() => clearBill())
+
+const document = (source: object) => ({ type: 'document', source, title: 'Roads', citations: { enabled: true } })
+
+describe('an answer', () => {
+  test('is a message in the vendor form, counted exactly and billed', async () => {
+    const response = await say('Say it', {}, { ref: 'attempt-1' })
+    expect(response.headers.get('request-id')).toStartWith('req_')
+    const message = await messageOf(response)
+    expect(message).toMatchObject({
+      id: expect.stringMatching(/^msg_01/),
+      type: 'message',
+      role: 'assistant',
+      model: 'claude-test',
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      stop_details: null,
+      content: [{ type: 'text', citations: null }],
+    })
+    const text = message.content[0]?.text ?? ''
+    expect(text).toContain('Say it')
+    const output = splitTokens(text).length
+    // "Say it" is 2 tokens and the message's frame 3.
+    const usage: unknown = message.usage
+    expect(usage).toEqual({
+      input_tokens: 5,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+      output_tokens: output,
+      output_tokens_details: { thinking_tokens: 0 },
+      server_tool_use: null,
+      service_tier: 'standard',
+    })
+    expect(await bill()).toMatchObject([
+      { ref: 'attempt-1', model: 'claude-test', status: 200, units: { input: 5, output } },
+    ])
+  })
+
+  test('is the same for the same request and differs for another', async () => {
+    const [once, again, other] = await Promise.all([say('One'), say('One'), say('Two')].map(messageOf))
+    expect(once).toEqual(again)
+    expect(other?.content[0]?.text).not.toBe(once?.content[0]?.text)
+  })
+
+  test('ends at max_tokens, before a stop sequence, at the end of the context', async () => {
+    const whole = (await messageOf(say('Go on'))).content[0]?.text ?? ''
+    expect(await messageOf(say('Go on', { max_tokens: 3 }))).toMatchObject({
+      stop_reason: 'max_tokens',
+      content: [{ text: splitTokens(whole).slice(0, 3).join('') }],
+    })
+    const stop = whole.slice(30, 34)
+    expect(await messageOf(say('Go on', { stop_sequences: ['never there', stop] }))).toMatchObject({
+      stop_reason: 'stop_sequence',
+      stop_sequence: stop,
+      content: [{ text: whole.slice(0, whole.indexOf(stop)) }],
+    })
+    const long = 'word '.repeat(99_990).trim()
+    const full = await messageOf(say(long))
+    expect([full.stop_reason, full.usage.output_tokens]).toEqual(['model_context_window_exceeded', 7])
+  })
+
+  test('refuses and pauses on demand', async () => {
+    expect(await messageOf(say('sandbox:refusal'))).toMatchObject({
+      stop_reason: 'refusal',
+      stop_details: { type: 'refusal', category: 'general_harms', explanation: expect.any(String) },
+      usage: { output_tokens: 5 },
+    })
+    const paused = await messageOf(say('sandbox:pause'))
+    expect(paused.stop_reason).toBe('pause_turn')
+    const messages = [
+      { role: 'user', content: 'sandbox:pause' },
+      { role: 'assistant', content: paused.content },
+    ]
+    expect((await messageOf(say('', { messages }))).stop_reason).toBe('end_turn')
+  })
+
+  test('is an instance of the schema given', async () => {
+    const schema = {
+      type: 'object',
+      properties: { city: { type: 'string' }, people: { type: 'integer' } },
+      required: ['city', 'people'],
+      additionalProperties: false,
+    }
+    const { content } = await messageOf(say('Go on', { output_config: { format: { type: 'json_schema', schema } } }))
+    expect(JSON.parse(content[0]?.text ?? '')).toEqual({ city: expect.any(String), people: expect.any(Number) })
+  })
+
+  test('cites the documents it is to cite', async () => {
+    const content = [
+      document({ type: 'text', media_type: 'text/plain', data: 'All roads lead to Rome.' }),
+      document({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }),
+      { type: 'text', text: 'Where to?' },
+    ]
+    const message = await messageOf(say('', { messages: [{ role: 'user', content }] }))
+    expect(message.content[0]?.citations).toMatchObject([
+      { type: 'char_location', document_index: 0, cited_text: 'All roads lead to Rome.', document_title: 'Roads' },
+      { type: 'page_location', document_index: 1, start_page_number: 1 },
+    ])
+  })
+
+  test('takes either key, in any version, with any query', async () => {
+    const bearer = { 'x-api-key': '', authorization: 'Bearer k', 'anthropic-version': '2026-10-21' }
+    expect((await say('hi', {}, { head: bearer, path: '/v1/messages?beta=true' })).status).toBe(200)
+  })
+})
+
+describe('counting', () => {
+  const body = { model: 'claude-test', messages: [{ role: 'user', content: 'Say it' }], tools: [] }
+
+  test('is free', async () => {
+    const counted = await post(body, { path: '/v1/messages/count_tokens?beta=true' })
+    expect([counted.status, await counted.json()]).toEqual([200, { input_tokens: 5 }])
+    expect(await bill()).toEqual([])
+  })
+
+  test('counts what the answer is charged for', async () => {
+    const more = {
+      system: 'Be kind',
+      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      messages: [
+        { role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }] },
+      ],
+    }
+    const counted = await post({ ...body, ...more }, { path: '/v1/messages/count_tokens' })
+    const { usage } = await messageOf(say('', more))
+    expect(await counted.json()).toEqual({ input_tokens: usage.input_tokens })
+  })
+})
+
+describe('models', () => {
+  const head = { headers: { 'x-api-key': 'k', 'anthropic-version': '2023-06-01' } }
+
+  test('come in pages', async () => {
+    const first = await fetch(`${base}/v1/models?limit=2`, head)
+    expect(await first.json()).toMatchObject({
+      data: [{ type: 'model', id: 'claude-test', display_name: 'claude-test' }, { id: 'claude-plain' }],
+      has_more: true,
+      first_id: 'claude-test',
+      last_id: 'claude-plain',
+    })
+    const next = await fetch(`${base}/v1/models?limit=2&after_id=claude-plain`, head)
+    expect(await next.json()).toMatchObject({ data: [{ id: 'claude-new' }], has_more: false })
+    const before = await fetch(`${base}/v1/models?limit=1&before_id=claude-new`, head)
+    expect(await before.json()).toMatchObject({ data: [{ id: 'claude-plain' }], has_more: true })
+    expect((await fetch(`${base}/v1/models?limit=1001`, head)).status).toBe(400)
+  })
+
+  test('are shown one by one', async () => {
+    const one = await fetch(`${base}/v1/models/claude-new`, head)
+    expect(await one.json()).toMatchObject({ id: 'claude-new', max_tokens: 8_192 })
+    const none = await fetch(`${base}/v1/models/none`, head)
+    expect([none.status, await none.json()]).toMatchObject([404, { error: { type: 'not_found_error' } }])
+  })
+})
+
+test('a greeting warms the connection up', async () => {
+  expect((await fetch(`${base}/api/hello`, { method: 'HEAD' })).status).toBe(200)
+})

@@ -1,0 +1,97 @@
+import type { TextAsk } from '../compose-text.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import type { Mark } from '../marked-cache.ts'
+import type { SandboxModel } from '../model.ts'
+import { hashText } from '../seeded.ts'
+import { readSteering, withoutSteering } from '../steering.ts'
+import { checkAnswerFields, checkKnownFields, checkOutputConfig } from './check-fields.ts'
+import { checkMessages, checkPrefill, checkSystem, checkThoughts, type Message, textOf } from './check-messages.ts'
+import { checkTools } from './check-tools.ts'
+import { invalid } from './errors.ts'
+import { feedRequest } from './feed.ts'
+import type { Head } from './head.ts'
+import { checkThinking, thinkingTokensFor } from './thinking.ts'
+import { chooseTools, type Tool } from './tools.ts'
+
+/** A checked request, reduced to what decides the answer. */
+export type MessagesAsk = TextAsk & {
+  readonly model: SandboxModel
+  readonly stream: boolean
+  readonly promptTokens: number
+  readonly marks: readonly Mark[]
+  readonly outputTokensMax: number
+  /** What it is called when the answer reaches `outputTokensMax`. */
+  readonly fullStop: 'max_tokens' | 'model_context_window_exceeded'
+  readonly thinkingTokens: number
+  readonly showsThinking: boolean
+  /** The turn stops half-way, to be sent back and gone on with. */
+  readonly pauses: boolean
+  readonly tools: readonly Tool[]
+  /** The documents that the answer is to cite. */
+  readonly cited: readonly Fields[]
+}
+
+export type Purpose = 'answer' | 'count'
+
+export function readAsk(
+  body: Fields,
+  bodyText: string,
+  model: SandboxModel,
+  head: Head,
+  purpose: Purpose,
+): MessagesAsk {
+  checkKnownFields(body, head, purpose)
+  const messages = checkMessages(body.messages, head.version)
+  const system = checkSystem(body.system)
+  if (purpose === 'answer') checkAnswerFields(body, model, head)
+  checkThinking(body, model, head)
+  checkTools(body)
+  checkOutputConfig(body.output_config, model)
+  checkThoughts(messages, body.thinking)
+  checkPrefill(messages, model.prefill !== false)
+
+  const { prompt, promptTokens, marks } = feedRequest(body, bodyText, system, messages)
+  const room = model.contextTokens - promptTokens
+  if (room <= 0) throw invalid('', `prompt is too long: ${promptTokens} tokens > ${model.contextTokens} maximum`)
+  const rawUserText = lastUserText(messages)
+  const asides = messages.filter(({ role }) => role === 'system').map(({ blocks }) => textOf(blocks))
+  const steering = readSteering(textOf(system), ...asides, rawUserText)
+  const userText = withoutSteering(rawUserText)
+  const answersResult = isResult(messages)
+  const maxTokens = typeof body.max_tokens === 'number' ? body.max_tokens : 0
+  const format = fieldsIn(body.output_config).format
+  return {
+    model,
+    stream: body.stream === true,
+    steering,
+    userText,
+    seed: hashText('', prompt.hash),
+    promptTokens,
+    marks,
+    outputTokensMax: Math.min(maxTokens, room),
+    fullStop: maxTokens <= room ? 'max_tokens' : 'model_context_window_exceeded',
+    thinkingTokens: thinkingTokensFor(body, answersResult),
+    showsThinking: fieldsIn(body.thinking).display !== 'omitted',
+    stop: itemsIn(body.stop_sequences).map(textIn),
+    format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : { type: 'text' },
+    wordsMin: 18,
+    // A turn that comes back to be gone on with ends with what was paused, and then it goes on.
+    pauses: steering.has('pause') && messages.at(-1)?.role !== 'assistant',
+    tools: chooseTools({ body, answersResult, userText, steered: steering.text('tool') }),
+    cited: messages.flatMap(({ blocks }) => blocks.filter(isCited)),
+  }
+}
+
+function lastUserText(messages: readonly Message[]): string {
+  const spoken = messages.findLast(({ role, blocks }) => role === 'user' && textOf(blocks) !== '')
+  return spoken ? textOf(spoken.blocks) : ''
+}
+
+function isResult(messages: readonly Message[]): boolean {
+  const last = messages.findLast(({ role }) => role !== 'system')
+  return last?.blocks.some(({ type }) => type === 'tool_result') ?? false
+}
+
+function isCited({ type, citations }: Fields): boolean {
+  return type === 'document' && fieldsIn(citations).enabled === true
+}

@@ -1,0 +1,117 @@
+import { type Fields, isGiven } from '../fields.ts'
+import type { SandboxModel } from '../model.ts'
+import { checkNoMoreProperties } from './check-tools.ts'
+import { invalid } from './errors.ts'
+import type { Head } from './head.ts'
+import { checkExtras, checkFlag, checkOneOf, checkWithin, extra, fieldsAt, listAt, textAt, wholeAt } from './shape.ts'
+
+/** What count_tokens takes; the rest belongs to making an answer. */
+const promptFields = [
+  'model',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'cache_control',
+  'speed',
+] as const
+
+const answerFields = [
+  ...promptFields,
+  'max_tokens',
+  'stop_sequences',
+  'stream',
+  'metadata',
+  'temperature',
+  'top_p',
+  'top_k',
+  'service_tier',
+  'container',
+  'diagnostics',
+  'inference_geo',
+] as const
+
+/**
+ * Fields that exist only for who switches one of these betas on. `safeguards` was seen in calls of the vendor's
+ * command-line tool; the name of its beta is a guess.
+ */
+const betaFields: Readonly<Record<string, readonly string[]>> = {
+  context_management: ['context-management'],
+  mcp_servers: ['mcp-client'],
+  safeguards: ['safeguards', 'claude-code'],
+}
+
+export function checkKnownFields(body: Fields, { betas }: Head, purpose: 'answer' | 'count'): void {
+  const known: readonly string[] = purpose === 'answer' ? answerFields : promptFields
+  for (const name of Object.keys(body)) {
+    const isKnown = betaFields[name]?.some((beta) => betas.has(beta)) ?? known.includes(name)
+    if (!isKnown) throw extra(name)
+  }
+}
+
+/** Everything that shapes the answer but not the prompt. */
+export function checkAnswerFields(body: Fields, model: SandboxModel, { version }: Head): void {
+  const maxTokens = wholeAt('max_tokens', body.max_tokens, 0)
+  if (maxTokens > model.outputTokensMax) {
+    const message = `${maxTokens} > ${model.outputTokensMax}, which is the maximum allowed number of output tokens for ${model.model}`
+    throw invalid('max_tokens', message)
+  }
+  checkFlag('stream', body.stream)
+  checkStops(body.stop_sequences)
+  checkMetadata(body.metadata)
+  if (isGiven(body.service_tier)) checkOneOf('service_tier', body.service_tier, ['auto', 'standard_only'])
+  checkSampling(body, version)
+}
+
+function checkStops(stops: unknown): void {
+  if (!isGiven(stops)) return
+  for (const [index, stop] of listAt('stop_sequences', stops).entries()) {
+    if (textAt(`stop_sequences.${index}`, stop).trim() !== '') continue
+    throw invalid('stop_sequences', 'each stop sequence must contain non-whitespace')
+  }
+}
+
+function checkMetadata(metadata: unknown): void {
+  if (!isGiven(metadata)) return
+  const fields = fieldsAt('metadata', metadata)
+  checkExtras('metadata', fields, ['user_id'])
+  if (!isGiven(fields.user_id)) return
+  const id = textAt('metadata.user_id', fields.user_id)
+  if (/^[^\s@]+@[^\s@]+\.[a-z]{2,}$/i.test(id)) {
+    throw invalid('metadata.user_id', 'user_id appears to contain an email address')
+  }
+}
+
+/** The newer version of the API has no sampling at all, not even its defaults. */
+function checkSampling(body: Fields, version: Head['version']): void {
+  for (const name of ['temperature', 'top_p', 'top_k'] as const) {
+    if (!isGiven(body[name])) continue
+    if (version === '2026-10-21') throw invalid(name, `not supported with anthropic-version ${version}`)
+    if (name === 'top_k') wholeAt(name, body[name], 0)
+    else checkWithin(name, body[name], 0, 1)
+  }
+  if (isGiven(body.temperature) && isGiven(body.top_p)) {
+    throw invalid('', '`temperature` and `top_p` cannot both be specified for this model. Please use only one.')
+  }
+}
+
+export function checkOutputConfig(config: unknown, { efforts }: SandboxModel): void {
+  if (!isGiven(config)) return
+  const { effort, format } = fieldsAt('output_config', config)
+  checkExtras('output_config', fieldsAt('output_config', config), ['effort', 'format'])
+  if (isGiven(effort)) {
+    checkOneOf('output_config.effort', effort, ['low', 'medium', 'high', 'xhigh', 'max'])
+    if (efforts.length === 0) throw invalid('', 'This model does not support the effort parameter.')
+    if (!efforts.includes(String(effort))) {
+      throw invalid('', `This model does not support effort level '${String(effort)}'.`)
+    }
+  }
+  if (!isGiven(format)) return
+  const fields = fieldsAt('output_config.format', format)
+  checkOneOf('output_config.format.type', fields.type, ['json_schema'])
+  checkExtras('output_config.format', fields, ['type', 'schema'])
+  const schema = fieldsAt('output_config.format.schema', fields.schema)
+  checkNoMoreProperties('output_config.format.schema', schema)
+}

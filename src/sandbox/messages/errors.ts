@@ -1,0 +1,99 @@
+import { htmlPage } from '../odd-answers.ts'
+import { hashText, seededId } from '../seeded.ts'
+
+type ErrorFacts = { status: number; message: string; type?: string; errorCode?: string | undefined }
+
+/** A refusal as the vendor words it. Thrown while a request is read, written in its envelope at the end. */
+export class MessagesError extends Error {
+  readonly status: number
+  readonly type: string
+  /** `error.details.error_code`: the newer, stable name of some refusals. */
+  readonly errorCode: string | undefined
+
+  constructor({ status, message, type, errorCode }: ErrorFacts) {
+    super(message)
+    this.status = status
+    this.type = type ?? typeForStatus(status)
+    this.errorCode = errorCode
+  }
+}
+
+/** The vendor names the faulty place in the message itself: `messages.1.content.0: …`. */
+export function invalid(place: string, message: string): MessagesError {
+  return new MessagesError({ status: 400, message: place === '' ? message : `${place}: ${message}` })
+}
+
+export const modelNotFound = (model: string): MessagesError =>
+  new MessagesError({ status: 404, message: `model: ${model}` })
+
+type Row = { status: number; message: string }
+
+const byType = {
+  invalid_request_error: { status: 400, message: 'Your request was refused.' },
+  authentication_error: { status: 401, message: 'invalid x-api-key' },
+  billing_error: { status: 402, message: 'Your account has a problem with its payment method.' },
+  permission_error: { status: 403, message: 'Your API key does not have permission to use the specified resource.' },
+  not_found_error: { status: 404, message: 'Not found' },
+  conflict_error: { status: 409, message: 'The request conflicts with another one.' },
+  request_too_large: { status: 413, message: 'Request exceeds the maximum size' },
+  rate_limit_error: {
+    status: 429,
+    message: 'This request would exceed your organization’s rate limit of 50 requests per minute.',
+  },
+  api_error: { status: 500, message: 'Internal server error' },
+  timeout_error: { status: 504, message: 'Request timed out' },
+  overloaded_error: { status: 529, message: 'Overloaded' },
+} as const satisfies Record<string, Row>
+
+/** Refusals that share a type with others and are told apart by their words alone. */
+const byCode: Readonly<Record<string, Row>> = {
+  ...byType,
+  credit_balance_too_low: {
+    status: 400,
+    message:
+      'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.',
+  },
+  prompt_too_long: { status: 400, message: 'prompt is too long: 200001 tokens > 200000 maximum' },
+  content_filter: { status: 400, message: 'Output blocked by content filtering policy' },
+}
+
+/** `sandbox:fail=CODE`: the vendor's error types, the refusals above, and anything else as a stable code of a 400. */
+export function errorForCode(code: string): MessagesError {
+  const row = byCode[code]
+  if (row) return new MessagesError(row)
+  return new MessagesError({
+    status: 400,
+    message: `The sandbox was asked to fail with ${code}.`,
+    errorCode: code,
+  })
+}
+
+/** The usual refusal of a status. */
+export function errorForStatus(status: number): MessagesError {
+  return new MessagesError({ status, message: byType[typeForStatus(status)].message })
+}
+
+function typeForStatus(status: number): keyof typeof byType {
+  const types = Object.keys(byType) as (keyof typeof byType)[]
+  const own = types.find((type) => byType[type].status === status)
+  return own ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+}
+
+/** What a proxy in front of the vendor says, not the vendor itself: no JSON at all. */
+const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
+
+export function writeError(error: MessagesError, seed: string): Response {
+  const { status } = error
+  const requestId = seededId('req_', hashText(seed))
+  const isWorthARetry = status === 408 || status === 409 || status === 429 || status >= 500
+  const headers: Record<string, string> = { 'request-id': requestId, 'x-should-retry': String(isWorthARetry) }
+  if (status === 429) headers['retry-after'] = '1'
+  if (edgeStatuses.has(status)) return htmlPage(status, headers)
+  return Response.json(errorBody(error, requestId), { status, headers })
+}
+
+/** The envelope; in a stream it comes without a request id. */
+export function errorBody({ type, message, errorCode }: MessagesError, requestId?: string): unknown {
+  const details = errorCode === undefined ? undefined : { error_code: errorCode }
+  return { type: 'error', error: { type, message, details }, request_id: requestId }
+}

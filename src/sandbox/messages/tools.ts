@@ -1,0 +1,53 @@
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import { matchingTools } from '../tool-words.ts'
+
+export type Tool = {
+  /** Who runs it: the client, or the vendor itself, which here knows how to search the web. */
+  readonly kind: 'client' | 'search'
+  readonly name: string
+  readonly schema: unknown
+  /** Where a search may look, if the request says so. */
+  readonly domain: string
+}
+
+type ToolAsk = {
+  body: Fields
+  answersResult: boolean
+  /** The last user text without its steering words. */
+  userText: string
+  /** The NAME of `sandbox:tool=NAME`. */
+  steered: string | undefined
+}
+
+/** Which tools the model calls, in the order offered; none means that it answers in words. */
+export function chooseTools({ body, answersResult, userText, steered }: ToolAsk): readonly Tool[] {
+  const offered = itemsIn(body.tools).map(fieldsIn).flatMap(readTool)
+  const { type, name, disable_parallel_tool_use: isAlone } = fieldsIn(body.tool_choice)
+  // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
+  if (offered.length === 0 || type === 'none' || answersResult) return []
+  if (type === 'tool') return offered.filter((tool) => tool.name === name)
+  const named = offered.filter((tool) => tool.name === steered)
+  if (named.length > 0) return named
+  const matching = matchingTools(offered, userText)
+  if (matching.length > 0) return isAlone === true ? matching.slice(0, 1) : matching
+  return type === 'any' ? offered.slice(0, 1) : []
+}
+
+const viewSchema = { type: 'object', properties: { command: { const: 'view' }, path: { const: '/' } } }
+
+/** The client's own tools, and of the dated ones those that the simulator can call; the others it never does. */
+function readTool(tool: Fields): readonly Tool[] {
+  const type = textIn(tool.type)
+  const name = textIn(tool.name)
+  if (type === '' || type === 'custom') return [{ kind: 'client', name, schema: tool.input_schema, domain: '' }]
+  if (type.startsWith('web_search_')) {
+    const [domain] = isGiven(tool.allowed_domains) ? itemsIn(tool.allowed_domains) : []
+    return [{ kind: 'search', name, schema: undefined, domain: textIn(domain) || 'example.com' }]
+  }
+  if (type.startsWith('bash_')) {
+    const schema = { type: 'object', properties: { command: { const: 'ls' } } }
+    return [{ kind: 'client', name, schema, domain: '' }]
+  }
+  const isViewer = type.startsWith('text_editor_') || type.startsWith('memory_')
+  return isViewer ? [{ kind: 'client', name, schema: viewSchema, domain: '' }] : []
+}
