@@ -7,7 +7,7 @@ import type { ChatTraits } from '../src/capabilities/chat.ts'
 import { buildCatalogue, loadFamilies } from '../src/catalogue/load.ts'
 import { readOverrides } from '../src/catalogue/schema.ts'
 import { openaiChat } from '../src/wire/openai/chat.ts'
-import { writeAsk } from '../src/wire/openai/chat-ask.ts'
+import { passAsk } from '../src/wire/openai/pass-ask.ts'
 import { benchKey, benchModel, plainAnswer, plainBody, streamBody, streamEvents } from './fixtures.ts'
 
 /**
@@ -43,8 +43,8 @@ const traits: ChatTraits = { ...model, id: benchModel, sells: (unit) => prices.r
 
 const limits = { depthMax: 128, keysMax: 100_000 }
 const read = (text: string) => {
-  const body = parseBody(text, limits) as Parameters<typeof openaiChat.readAsk>[0]
-  return { body, ask: openaiChat.readAsk(body, text.length, () => traits) }
+  const body = parseBody(text, limits) as Parameters<typeof openaiChat.readAsk>[0]['body']
+  return { body, ask: openaiChat.readAsk({ body, bodyBytes: text.length, files: [], header: () => null }, () => traits) }
 }
 const plain = read(plainBody)
 const streamed = read(streamBody)
@@ -62,16 +62,17 @@ const usage = { input: 241, output: 200, request: 1 }
 const [, event = ''] = streamEvents(1)
 const chunk = new TextEncoder().encode(event)
 const splitter = new EventSplitter(1024 * 1024)
-const stream = openaiChat.openStream(streamed.ask)
+const stream = openaiChat.passStream(streamed.ask)
 
 const stages: Record<string, () => unknown> = {
   'key: fingerprint': () => hash('sha256', benchKey),
   'body: scan and parse 1.4 KB': () => parseBody(plainBody, limits),
-  'body: validate and read the facts': () => openaiChat.readAsk(plain.body, plainBody.length, () => traits),
+  'body: validate and read the facts': () =>
+    openaiChat.readAsk({ body: plain.body, bodyBytes: plainBody.length, files: [], header: () => null }, () => traits),
   'hold: the most it can cost': () => holdFor({ input: 1_400, output: 512 }, prices),
-  'ask: the vendor’s body': () => writeAsk(plain.ask, target),
+  'ask: the vendor’s body': () => passAsk(plain.ask, target),
   'ask: a user label made the account’s own': () => mac('acc_0123456789/customer-4711').toString('base64url'),
-  'answer: read 700 B, replace the model': () => openaiChat.readAnswer(plain.ask, answer),
+  'answer: read 700 B, replace the model': () => openaiChat.passAnswer(plain.ask, answer),
   'sale: price and vendor cost': () => [priceOf(usage, prices), priceOf(usage, model.costs)],
   'event: find its end': () => splitter.push(chunk),
   'event: look for usage, error and finish, replace the model': () => stream.take(chunk),

@@ -3,6 +3,8 @@ import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
 import type { Catalogue, Model, Offer, Unsold } from './catalogue/model.ts'
+import type { Capability } from './capabilities/capability.ts'
+import type { Rates } from './capabilities/usage.ts'
 import { readOverrides } from './catalogue/schema.ts'
 import type { ConfigFile } from './config/file.ts'
 import { startSandbox, type Sandbox, type SandboxModel } from './sandbox/sandbox.ts'
@@ -11,6 +13,7 @@ import { makeChannels, type Channel, type Channels } from './upstream/channels.t
 import { ChannelError, configuredChannels } from './upstream/configured.ts'
 import { ourModelId, type LocalServer } from './upstream/discover.ts'
 import { vendors } from './vendors/index.ts'
+import type { Vendor } from './vendors/vendor.ts'
 
 /** What is on offer at one moment, and where it can be had. Immutable: a reload puts another in its place. */
 export type Offering = {
@@ -144,14 +147,16 @@ export function servedModels(catalogue: Catalogue, channels: readonly Channel[])
   return new Map([...catalogue.models].filter(([, model]) => isServed(model, channels)))
 }
 
-function isServed(model: Model, channels: readonly Channel[]): boolean {
-  return (
-    model.capabilities.includes('chat') &&
-    channels.some(
-      ({ id, vendor }) =>
-        vendor.chat !== undefined && model.offers.some((offer) => offer.channel === id || offer.vendor === vendor.id),
-    )
+function isServed({ capabilities, offers }: Model, channels: readonly Channel[]): boolean {
+  return channels.some(
+    ({ id, vendor }) =>
+      offers.some((offer) => offer.channel === id || offer.vendor === vendor.id) &&
+      capabilities.some((capability) => doesIt(vendor, capability)),
   )
+}
+
+function doesIt(vendor: Vendor, capability: Capability): boolean {
+  return capability in vendor && vendor[capability as keyof Vendor] !== undefined
 }
 
 /** What these channels do not answer, and why: it has no price, or nobody here sells it. In order of id. */
@@ -199,7 +204,6 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
 export function simulatedModels(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
   const found: SandboxModel[] = []
   for (const model of catalogue.models.values()) {
-    if (!model.capabilities.includes('chat')) continue
     for (const offer of model.offers) {
       const vendor = offer.vendor ?? configured.find(({ id }) => id === offer.channel)?.vendor.id
       if (vendor !== undefined) found.push(simulatedModel(model, vendor, offer.upstreamModel))
@@ -209,23 +213,40 @@ export function simulatedModels(catalogue: Catalogue, configured: readonly Chann
 }
 
 function simulatedModel(model: Model, vendor: string, upstreamModel: string): SandboxModel {
-  const { rates, tiers } = model.costs
-  const tokens = (of: typeof rates) => ({
-    input: of.input ?? 0n,
-    output: of.output ?? 0n,
-    ...(of.cachedInput !== undefined && { cachedInput: of.cachedInput }),
-  })
+  const { rates, tiers, perImage } = model.costs
+  const { request, webSearch, character } = rates
   return {
     vendor,
     model: upstreamModel,
+    capabilities: model.capabilities,
     reasoning: model.reasoning,
     efforts: model.efforts,
     contextTokens: model.contextTokens,
     outputTokensMax: model.outputTokensMax,
     prices: {
-      ...tokens(rates),
-      ...(rates.request !== undefined && { request: rates.request }),
-      tiers: tiers.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...tokens({ ...rates, ...tier.rates }) })),
+      ...tokenPrices(rates),
+      ...(request !== undefined && { request }),
+      ...(webSearch !== undefined && { webSearch }),
+      ...(character !== undefined && { character }),
+      perImage,
+      tiers: tiers.map(({ aboveInputTokens, rates: raised }) => {
+        return { aboveInputTokens, ...tokenPrices({ ...rates, ...raised }) }
+      }),
     },
+  }
+}
+
+function tokenPrices(rates: Rates) {
+  const { cachedInput, cacheWrite, cacheWriteHour, imageInput, imageOutput, audioInput, audioOutput } = rates
+  return {
+    input: rates.input ?? 0n,
+    output: rates.output ?? 0n,
+    ...(cachedInput !== undefined && { cachedInput }),
+    ...(cacheWrite !== undefined && { cacheWrite5m: cacheWrite }),
+    ...(cacheWriteHour !== undefined && { cacheWrite1h: cacheWriteHour }),
+    ...(imageInput !== undefined && { imageInput }),
+    ...(imageOutput !== undefined && { imageOutput }),
+    ...(audioInput !== undefined && { audioInput }),
+    ...(audioOutput !== undefined && { audioOutput }),
   }
 }

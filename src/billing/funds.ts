@@ -1,13 +1,10 @@
 import type { RequestId } from '../base/ids.ts'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
-import type { Usage } from '../capabilities/usage.ts'
+import type { Basis, Usage } from '../capabilities/usage.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { ExcessTo } from '../store/postings.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-
-/** Where the numbers of a charge come from. */
-export type Basis = 'vendor' | 'estimated'
 
 /** What is about to be bought, before anything leaves. */
 export type Order = {

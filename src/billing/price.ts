@@ -1,4 +1,5 @@
 import { nano, pico, toNano, type Nano, type Pico } from '../base/money.ts'
+import type { Bound } from '../capabilities/ask.ts'
 import {
   units,
   type Counts,
@@ -26,6 +27,15 @@ const outputUnits = ['output', 'imageOutput', 'audioOutput'] as const
 
 /** Everything used at its rate, summed in pico-dollars and rounded once. */
 export function priceOf(usage: Usage, prices: PriceList): Nano {
+  return toNano(pico(picoOf(usage, prices)))
+}
+
+/** What several calls for one request used: each reaches its own tier, and the sum is rounded once. */
+export function priceOfParts(parts: readonly Usage[], prices: PriceList): Nano {
+  return toNano(pico(parts.reduce((sum, usage) => sum + picoOf(usage, prices), 0n)))
+}
+
+function picoOf(usage: Usage, prices: PriceList): bigint {
   const rates = ratesFor(usage, prices)
   let sum = 0n
   for (const unit of units) {
@@ -34,7 +44,7 @@ export function priceOf(usage: Usage, prices: PriceList): Nano {
   }
   if (usage.images !== undefined) sum += BigInt(usage.images.count) * imageRate(usage.images, prices)
   if (usage.video !== undefined) sum += BigInt(usage.video.seconds) * secondRate(usage.video, prices)
-  return toNano(pico(sum))
+  return sum
 }
 
 /** By size and quality, by size, or one price for all; what has none is not for sale and must not have got here. */
@@ -52,16 +62,20 @@ function secondRate({ resolution, sound = false }: VideoUsed, { perSecond }: Pri
 }
 
 /** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */
-export function holdFor(bound: { input: number; output: number; request?: number }, prices: PriceList): Nano {
-  const reachable = prices.tiers.filter((tier) => bound.input > tier.aboveInputTokens)
+export function holdFor(bound: Bound, prices: PriceList): Nano {
+  const { input = 0, output = 0, request = 1, webSearch = 0, character = 0, images } = bound
+  const reachable = prices.tiers.filter((tier) => input > tier.aboveInputTokens)
   let most = 0n
   for (const rates of [prices.rates, ...reachable.map((tier) => ({ ...prices.rates, ...tier.rates }))]) {
     const cost =
-      BigInt(bound.input) * dearest(inputUnits, rates) +
-      BigInt(bound.output) * dearest(outputUnits, rates) +
-      BigInt(bound.request ?? 1) * (rates.request ?? 0n)
+      BigInt(input) * dearest(inputUnits, rates) +
+      BigInt(output) * dearest(outputUnits, rates) +
+      BigInt(request) * (rates.request ?? 0n) +
+      BigInt(webSearch) * (rates.webSearch ?? 0n) +
+      BigInt(character) * (rates.character ?? 0n)
     if (cost > most) most = cost
   }
+  if (images !== undefined) most += BigInt(images.count) * imageRate(images, prices)
   return toNano(pico(most))
 }
 

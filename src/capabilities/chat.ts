@@ -1,27 +1,23 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { Unit, Usage } from './usage.ts'
+import type { Asked, AskFacts } from './ask.ts'
+import type { Conversation, Reply, ReplyEvent } from './conversation.ts'
+import type { ModelTraits } from './limits.ts'
+import type { Usage } from './usage.ts'
 
 /** A way of speaking. Where client and vendor share one, the answer's bytes go through as they came. */
-export type Protocol = 'openai'
+export type Protocol = 'openai' | 'anthropic' | 'gemini'
 
 /** What the rules of a chat request need to know of its model. */
-export type ChatTraits = {
-  readonly id: string
-  readonly contextTokens: number
-  readonly outputTokensMax: number
-  readonly choicesMax: number
-  readonly reasoning: boolean
-  readonly efforts: readonly string[]
-  /** Whether the model has a price for a unit: what has none is refused, never sold at another price. */
-  sells(unit: Unit): boolean
-}
+export type ChatTraits = Pick<
+  ModelTraits,
+  'id' | 'contextTokens' | 'outputTokensMax' | 'choicesMax' | 'reasoning' | 'efforts' | 'sells'
+>
 
 /** A chat request, checked. The facts are what admission, billing and routing need; the rest stays in its protocol. */
-export type ChatAsk = {
+export type ChatAsk = AskFacts & {
+  readonly capability: 'chat'
   readonly protocol: Protocol
-  readonly model: string
-  readonly stream: boolean
   /** Whether the client asked to see usage at the end of its stream; it is metered either way. */
   readonly usageShown: boolean
   readonly choices: number
@@ -29,8 +25,30 @@ export type ChatAsk = {
   readonly outputTokensMax: number
   /** An upper bound: a byte-level tokenizer never makes more tokens than there are bytes. */
   readonly inputTokensMax: number
+  /** Searches that the vendor itself may make and charge for; 0 where none was asked for. */
+  readonly searchesMax: number
   /** The body in the client's protocol, validated; opaque to everything but that protocol's codec. */
   readonly native: JsonObject
+  /** Headers that are part of the client's protocol, and go on to vendors that share it. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+type Facts = Omit<ChatAsk, 'capability' | 'bound' | 'believable'>
+
+/** A chat ask with its bound: choices that have to be asked for side by side each pay for the whole input. */
+export function chatAsk(facts: Facts, { contextTokens, outputTokensMax }: ChatTraits): ChatAsk {
+  const { choices } = facts
+  return {
+    ...facts,
+    capability: 'chat',
+    bound: {
+      input: choices * facts.inputTokensMax,
+      output: choices * facts.outputTokensMax,
+      webSearch: choices * facts.searchesMax,
+      request: choices,
+    },
+    believable: { input: choices * contextTokens, output: choices * outputTokensMax },
+  }
 }
 
 /** What a stream has shown so far; read at its end to settle, whichever way the end came. */
@@ -48,7 +66,7 @@ export type StreamFacts = {
   readonly outputBytes: number
 }
 
-/** Follows one stream of a vendor that speaks the client's protocol: what goes on, what waits, what is rewritten. */
+/** Follows one stream of a vendor to its client: what goes on, what waits, what is rewritten or translated. */
 export type ChatStream = {
   readonly facts: StreamFacts
   /** One whole event in; the bytes to forward now, or undefined when it is held back or dropped. */
@@ -57,24 +75,45 @@ export type ChatStream = {
   closing(): Uint8Array
 }
 
-/** A whole answer of a vendor that speaks the client's protocol. */
+/** A whole answer, ready for the client. */
 export type ChatAnswer = {
   readonly usage: Usage | undefined
   /** Tokens of the text that was made, for when the vendor counted none. */
   estimateOutput(): number
-  /** The answer's bytes with `model` as the client knows it, and untouched where it already is. */
   readonly body: Uint8Array
 }
+
+/** Writes a reply in the client's protocol as it is made. */
+export type ReplyWriter = {
+  /** The bytes to send now, or undefined where there is nothing to say yet. */
+  write(events: readonly ReplyEvent[]): Uint8Array | undefined
+  /** The end of the stream, with the usage where the protocol or the client wants it: sent once it is settled. */
+  closing(usage: Usage | undefined): Uint8Array
+}
+
+/** Reads a vendor's stream, one whole event at a time. It may keep what belongs together until it is complete. */
+export type ReplyReader = {
+  read(event: Uint8Array): readonly ReplyEvent[]
+}
+
+/** What a translated reply is called: ours, since the vendor's own id may be missing or of another form. */
+export type ReplyName = { readonly requestId: string; readonly createdAt: number }
 
 /** One protocol as chat is spoken in it. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
 export type ChatCodec = {
   readonly protocol: Protocol
   /** Throws bad-request with the field at fault. `lookUp` throws for a model the caller may not use. */
-  readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: string) => ChatTraits): ChatAsk
+  readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk
   /** A count of the input for when the vendor gave none: an estimate, and marked as one where it is used. */
   estimateInput(ask: ChatAsk): number
-  /** Throws a GatewayError where the body is an error or no answer at all, whatever its status said. */
-  readAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
-  openStream(ask: ChatAsk): ChatStream
   writeStreamError(error: GatewayError): Uint8Array
+
+  /** The vendor speaks this protocol too. Throws where the body is an error or no answer, whatever its status said. */
+  passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
+  passStream(ask: ChatAsk): ChatStream
+
+  /** The vendor speaks another. Throws bad-request for what no other protocol could take, naming the field. */
+  readConversation(ask: ChatAsk): Conversation
+  writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array
+  openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter
 }

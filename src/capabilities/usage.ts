@@ -36,6 +36,26 @@ export type Usage = Counts & {
   readonly video?: VideoUsed
 }
 
+/** Where the numbers of a charge come from. */
+export type Basis = 'vendor' | 'estimated'
+
+/** What one call used, and who counted it. */
+export type Counted = { readonly usage: Usage; readonly basis: Basis }
+
+/** What several calls for one request used together; pictures and films are never made by several. */
+export function sumOf(parts: readonly Usage[]): Usage {
+  const [first] = parts
+  if (first !== undefined && parts.length === 1) return first
+  const sum: { [U in Unit | 'reasoning']?: number } = {}
+  for (const part of parts) {
+    for (const unit of [...units, 'reasoning'] as const) {
+      const quantity = part[unit]
+      if (quantity !== undefined) sum[unit] = (sum[unit] ?? 0) + quantity
+    }
+  }
+  return sum
+}
+
 /** Pico-dollars for one of each unit. A unit without a rate cannot be sold. */
 export type Rates = { readonly [U in Unit]?: Pico }
 

@@ -1,6 +1,6 @@
 import type { Capability } from '../capabilities/capability.ts'
 import type { PriceList } from '../capabilities/usage.ts'
-import type { ImageLimits, VideoLimits } from './model.ts'
+import type { ImageLimits, VideoLimits } from '../capabilities/limits.ts'
 import type { WrittenPrices } from './schema.ts'
 
 type Priced = { readonly images?: ImageLimits; readonly video?: VideoLimits }

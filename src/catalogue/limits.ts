@@ -1,4 +1,4 @@
-import type { EmbeddingLimits, ImageLimits, SpeechLimits, VideoLimits } from './model.ts'
+import type { EmbeddingLimits, ImageLimits, SpeechLimits, VideoLimits } from '../capabilities/limits.ts'
 import type { FamilyModel } from './schema.ts'
 
 type Written<Group extends 'images' | 'embeddings' | 'speech' | 'video'> = NonNullable<FamilyModel[Group]>

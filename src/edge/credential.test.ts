@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { bearerOf } from './credential.ts'
+import { bearerOf, bearerOrApiKeyOf } from './credential.ts'
 
 test.each([
   ['Bearer sk-abc', 'sk-abc'],
@@ -17,4 +17,14 @@ test.each([
 
 test('no header is no key', () => {
   expect(bearerOf(new Request('http://x'))).toBeUndefined()
+})
+
+test.each([
+  [{ 'x-api-key': 'sk-abc' }, 'sk-abc'],
+  [{ 'x-api-key': 'sk-abc', authorization: 'Bearer sk-def' }, 'sk-def'],
+  [{ 'x-api-key': 'sk-abc', authorization: 'nonsense' }, undefined],
+  [{ 'x-api-key': 'sk-a, sk-b' }, undefined],
+  [{ 'x-api-key': '' }, undefined],
+])('either header: %j', (headers, key) => {
+  expect(bearerOrApiKeyOf(new Request('http://x', { headers }))).toBe(key)
 })

@@ -33,7 +33,10 @@ export function makeEdge(options: EdgeOptions): Serve {
       const found = find(request)
       if (found.kind !== 'nothing') writeError = found.route?.writeError ?? writeError
       const preflight = options.cors?.preflight(request)
-      response = preflight ?? (await dispatch({ request, requestId, connection, said }, found))
+      const speak = (other: WriteError) => {
+        writeError = other
+      }
+      response = preflight ?? (await dispatch({ request, requestId, connection, said, speak }, found))
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
     }
@@ -73,7 +76,7 @@ export function makeEdge(options: EdgeOptions): Serve {
   }
 }
 
-type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said'>
+type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'speak'>
 
 type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }

@@ -10,12 +10,12 @@ export async function readJsonBody(
   request: Request,
   bytesMax: number,
   limits: JsonLimits,
-): Promise<{ body: JsonObject; raw: Uint8Array }> {
+): Promise<{ body: JsonObject; files: readonly never[]; raw: Uint8Array; bytes: number }> {
   checkHeaders(request)
   const raw = await readBytes(request, bytesMax)
   const body = parseBody(decode(raw), limits)
   if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
-  return { body, raw }
+  return { body, files: [], raw, bytes: raw.length }
 }
 
 function checkHeaders({ headers }: Request): void {

@@ -12,6 +12,8 @@ export type Visit = {
   readonly path: string
   /** Headers that stages want in the answer, whichever answer it becomes. */
   readonly said: Record<string, string>
+  /** From here on, errors of this visit look like this: for paths on which clients of several protocols meet. */
+  speak(writeError: WriteError): void
   /** The `{id}` of the path, decoded; '' where the path has none. */
   readonly id: string
 }

@@ -3,9 +3,11 @@ import { GatewayError } from '../base/errors.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
 import type { Billing, Hold, Taken } from '../billing/funds.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
-import type { ChatAsk, ChatTraits } from '../capabilities/chat.ts'
+import type { AskFacts } from '../capabilities/ask.ts'
+import type { Capability } from '../capabilities/capability.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Principal } from '../keys/key-ring.ts'
+import type { Errand } from './job.ts'
 import { leavingAtEnd } from './limit.ts'
 import type { Admitted, Limited } from './stages.ts'
 
@@ -15,30 +17,22 @@ const deadlineMarginMs = 60_000
 /** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
 export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; billing: Billing; totalMs: number }) {
   return async (limited: Limited): Promise<Admitted> => {
-    const { codec, principal, pass } = limited
-    const { body, raw } = await limited.readBody()
-    const models = parts.models() // one snapshot for the whole request
-    let model: Model | undefined
-    const ask = codec.readAsk(body, raw.length, (id) => {
-      model = findChatModel(models, principal, id)
-      return traitsOf(model, id)
-    })
-    if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
-
-    await pass.spend(() => codec.estimateInput(ask))
-    const hold = await takeHold(limited, ask, model)
+    const { pass } = limited
+    const { errand, model } = await readErrand(parts.models(), limited)
+    await pass.spend(() => errand.estimateInput())
+    const hold = await takeHold(limited, errand.ask, model)
     crashPoint('after-hold')
-    return { ...limited, ask, model, funds: leavingAtEnd(hold, pass) }
+    return { ...limited, ask: errand.ask, errand, model, funds: leavingAtEnd(hold, pass) }
   }
 
-  async function takeHold({ principal, ...received }: Limited, ask: ChatAsk, model: Model): Promise<Hold> {
-    const amount = holdFor({ input: ask.inputTokensMax, output: ask.choices * ask.outputTokensMax }, model.prices)
+  async function takeHold({ principal, ...received }: Limited, ask: AskFacts, model: Model): Promise<Hold> {
+    const amount = holdFor(ask.bound, model.prices)
     const taken = await parts.billing.take({
       requestId: received.requestId,
       accountId: principal.accountId,
       keyId: principal.keyId,
       model: ask.model,
-      capability: 'chat',
+      capability: ask.capability,
       amount,
       caps: principal.caps,
       priceVersion: model.prices.version,
@@ -50,6 +44,20 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
   }
 }
 
+/** The request as its path reads it, with the model it names: one snapshot of the models for the whole of it. */
+export async function readErrand(
+  models: ReadonlyMap<string, Model>,
+  received: Pick<Limited, 'job' | 'principal' | 'readBody' | 'header'>,
+): Promise<{ errand: Errand; model: Model }> {
+  const { body, files, bytes } = await received.readBody()
+  const { job, principal } = received
+  let model: Model | undefined
+  const asked = { body, files, bodyBytes: bytes, header: (name: string) => received.header(name) }
+  const errand = job.read(asked, (id) => (model = findModelFor(job.capability, models, principal, id)))
+  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
+  return { errand, model }
+}
+
 /** A model the key may not use must look exactly like one that does not exist. */
 export function findModel(models: ReadonlyMap<string, Model>, principal: Principal, id: string): Model {
   const model = models.get(id)
@@ -57,10 +65,15 @@ export function findModel(models: ReadonlyMap<string, Model>, principal: Princip
   return model
 }
 
-function findChatModel(models: ReadonlyMap<string, Model>, principal: Principal, id: string): Model {
+export function findModelFor(
+  capability: Capability,
+  models: ReadonlyMap<string, Model>,
+  principal: Principal,
+  id: string,
+): Model {
   const model = findModel(models, principal, id)
-  if (!model.capabilities.includes('chat')) {
-    const message = `The model \`${id}\` does not do chat completions; it is for ${model.capabilities.join(' and ')}.`
+  if (!model.capabilities.includes(capability)) {
+    const message = `The model \`${id}\` does not do ${capability}; it is for ${model.capabilities.join(' and ')}.`
     throw new GatewayError('wrong-capability', message, { param: 'model' })
   }
   return model
@@ -75,34 +88,26 @@ function unknownModel(id: string): GatewayError {
   return new GatewayError('unknown-model', message, { param: 'model' })
 }
 
-function traitsOf(model: Model, id: string): ChatTraits {
-  return {
-    id,
-    contextTokens: model.contextTokens,
-    outputTokensMax: model.outputTokensMax,
-    choicesMax: model.choicesMax,
-    reasoning: model.reasoning,
-    efforts: model.efforts,
-    sells: (unit) => model.prices.rates[unit] !== undefined,
-  }
-}
-
 type NoFunds = Exclude<Taken, { kind: 'hold' }>
 
 // `"max_completion_tokens":1000000,`: a client that takes the advice sends a longer body, and must be able to afford it.
 const capFieldBytesMax = 32
 
-function noFunds(needed: Nano, { available, cap }: NoFunds, ask: ChatAsk, model: Model): GatewayError {
+function noFunds(needed: Nano, { available, cap }: NoFunds, ask: AskFacts, model: Model): GatewayError {
   const what =
     cap === undefined
       ? 'Insufficient balance'
       : `The spending cap of this ${cap.of.keyId === undefined ? 'account' : 'key'} (${cap.period}) is used up`
-  const input = ask.inputTokensMax + capFieldBytesMax
-  const affordable = Math.floor(affordableOutput(available, input, model.prices) / ask.choices)
-  const advice =
-    affordable > 0
-      ? `It affords ${affordable} output tokens: lower max_tokens, or add credit.`
-      : 'It affords no output tokens for an input of this size: add credit.'
-  const message = `${what}: this request needs up to $${formatDollars(needed)} and $${formatDollars(available)} is available. ${advice}`
-  return new GatewayError('no-funds', message)
+  const needs = `this request needs up to $${formatDollars(needed)} and $${formatDollars(available)} is available.`
+  const remedy = cap === undefined ? 'add credit' : 'raise the cap'
+  return new GatewayError('no-funds', `${what}: ${needs} ${adviceFor(ask, available, model, remedy)}`)
+}
+
+function adviceFor({ capability, bound }: AskFacts, available: Nano, model: Model, remedy: string): string {
+  const { input = 0, request = 1 } = bound
+  if (capability !== 'chat') return `${remedy.replace(/^./, (first) => first.toUpperCase())} to go on.`
+  const affordable = Math.floor(affordableOutput(available, input + request * capFieldBytesMax, model.prices) / request)
+  return affordable > 0
+    ? `It affords ${affordable} output tokens: lower max_tokens, or ${remedy}.`
+    : `It affords no output tokens for an input of this size: ${remedy}.`
 }

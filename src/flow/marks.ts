@@ -1,5 +1,5 @@
-import { priceOf } from '../billing/price.ts'
-import { estimateOutput } from './estimate.ts'
+import { priceOfParts } from '../billing/price.ts'
+import { countLegs } from './legs.ts'
 import type { Relay } from './relay.ts'
 import type { Routed } from './stages.ts'
 
@@ -12,7 +12,6 @@ export class Marks {
   readonly #relay: Relay
   #bytes = 0
   #markedAtMs: number
-  #inputTokens: number | undefined
 
   constructor(routed: Routed, relay: Relay) {
     this.#routed = routed
@@ -30,16 +29,14 @@ export class Marks {
   }
 
   #mark(): void {
-    const { ask, codec, model, funds } = this.#routed
-    const { facts } = this.#relay
-    if (facts.outputEvents === 0) return
-    // Once a stream: a long prompt takes milliseconds to count.
-    this.#inputTokens ??= codec.estimateInput(ask)
-    const usage = facts.usage ?? {
-      input: this.#inputTokens,
-      output: Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices),
-    }
-    const counts = { ...usage, request: 1 }
-    funds.mark({ usage, price: priceOf(counts, model.prices), vendorCost: priceOf(counts, model.costs) })
+    const { model, funds } = this.#routed
+    const counted = countLegs(this.#relay.legs)
+    if (counted === undefined) return
+    const parts = counted.parts.map((part) => ({ ...part, request: 1 }))
+    funds.mark({
+      usage: counted.usage,
+      price: priceOfParts(parts, model.prices),
+      vendorCost: priceOfParts(parts, model.costs),
+    })
   }
 }

@@ -3,14 +3,14 @@ import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import { tap } from '../base/tap.ts'
-import type { Basis, Sale } from '../billing/funds.ts'
-import { priceOf } from '../billing/price.ts'
-import type { ChatAnswer } from '../capabilities/chat.ts'
+import type { Sale } from '../billing/funds.ts'
+import { priceOf, priceOfParts } from '../billing/price.ts'
+import type { AskFacts } from '../capabilities/ask.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import { attemptRecord } from './call.ts'
+import { attemptRecord } from './attempt.ts'
 import type { Drains } from './drains.ts'
-import { estimateOutput } from './estimate.ts'
+import { countLegs, type Leg } from './legs.ts'
 import { Marks } from './marks.ts'
 import type { Relay } from './relay.ts'
 import { release } from './release.ts'
@@ -19,22 +19,20 @@ import type { Answer, Delivered, Routed } from './stages.ts'
 /** Follows an answer to its end and settles there: before the client can know that it was the end. */
 export function makeMeter(parts: { log: Log; drains: Drains }) {
   return async (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> => {
-    if (delivered.kind === 'answered') return meterWhole(routed, delivered.answer, failed)
-    return { kind: 'stream', body: meterStream(routed, delivered.relay, failed, parts) }
+    if (delivered.kind === 'answered') return meterWhole(routed, delivered, failed)
+    const { relay, contentType } = delivered
+    return { kind: 'stream', body: meterStream(routed, relay, failed, parts), contentType }
   }
 }
 
-async function meterWhole(routed: Routed, answer: ChatAnswer, failed: readonly AttemptRecord[]): Promise<Answer> {
-  const { usage } = answer
-  const sale =
-    usage === undefined
-      ? saleOf(routed, failed, 200, 'estimated', {
-          input: routed.codec.estimateInput(routed.ask),
-          output: Math.min(answer.estimateOutput(), routed.ask.outputTokensMax * routed.ask.choices),
-        })
-      : saleOf(routed, failed, 200, 'vendor', usage)
-  const cost = await settle(routed, sale)
-  return { kind: 'whole', body: answer.body, cost }
+async function meterWhole(
+  routed: Routed,
+  { body, contentType, legs }: Extract<Delivered, { kind: 'answered' }>,
+  failed: readonly AttemptRecord[],
+): Promise<Answer> {
+  const sale = saleOf(routed, legs, failed, 200)
+  if (sale === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
+  return { kind: 'whole', body, contentType, cost: await settle(routed, sale) }
 }
 
 /** How a stream came to its end. */
@@ -58,9 +56,9 @@ function meterStream(
       await settleStream(routed, relay, failed, cut === undefined ? 'complete' : 'cut')
     } catch (thrown) {
       logUnsettled(routed, parts.log, thrown)
-      return routed.codec.writeStreamError(asGatewayError(thrown))
+      return inStream(routed, asGatewayError(thrown))
     }
-    return cut === undefined ? relay.closing() : routed.codec.writeStreamError(cut)
+    return cut === undefined ? relay.closing() : inStream(routed, cut)
   }
 
   async function pull(): Promise<Uint8Array | undefined> {
@@ -116,53 +114,73 @@ async function settleStream(
   failed: readonly AttemptRecord[],
   end: StreamEnd,
 ): Promise<void> {
-  const { usage, outputEvents, finished, ended } = relay.facts
-  const status = endStatus[end]
-  if (outputEvents > 0 || finished || ended) {
-    const { ask } = routed
-    const counted = usage ?? {
-      input: routed.codec.estimateInput(ask),
-      output: Math.min(estimateOutput(relay.facts), ask.outputTokensMax * ask.choices),
-    }
-    // Some vendors send the usage so far with every chunk: of a stream that was cut, it is only what had been counted.
-    const basis = usage !== undefined && (finished || ended) ? 'vendor' : 'estimated'
-    await settle(routed, saleOf(routed, failed, status, basis, counted))
-  } else {
-    // Nothing reached the client, so nothing is owed; the attempt stays on record for the vendor's bill.
-    const attempt = attemptRecord(routed, { status: 200, vendorCost: zeroNano, delivered: false })
-    await release(
-      routed,
-      [...failed, attempt],
-      new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end),
-    )
+  const sale = saleOf(routed, relay.legs, failed, endStatus[end])
+  if (sale !== undefined) {
+    await settle(routed, sale)
+    return
+  }
+  // Nothing reached the client, so nothing is owed; the attempts stay on record for the vendor's bill.
+  const free = relay.legs.map((leg) =>
+    attemptRecord(legRouted(routed, leg), { status: 200, vendorCost: zeroNano, delivered: false }),
+  )
+  await release(
+    routed,
+    [...failed, ...free],
+    new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end),
+  )
+}
+
+/** What was delivered, with its price; undefined where it was nothing. */
+function saleOf(
+  routed: Routed,
+  legs: readonly Leg[],
+  failed: readonly AttemptRecord[],
+  status: number,
+): Sale | undefined {
+  const counted = countLegs(legs)
+  if (counted === undefined) return undefined
+  const { prices, costs } = routed.model
+  const delivered = legs.map((leg) => {
+    const count = leg.count()
+    const vendorCost = count === undefined ? zeroNano : priceOf({ ...count.usage, request: 1 }, costs)
+    return attemptRecord(legRouted(routed, leg), { status: 200, vendorCost, delivered: count !== undefined })
+  })
+  return {
+    status,
+    basis: counted.basis,
+    usage: counted.usage,
+    price: priceOfParts(
+      counted.parts.map((part) => ({ ...part, request: 1 })),
+      prices,
+    ),
+    ...(!canBeTrue(counted.usage, routed.ask) && { excessTo: 'suspense' as const }),
+    streamed: routed.ask.stream,
+    durationMs: routed.elapsedMs(),
+    attempts: [...failed, ...delivered],
   }
 }
 
-function saleOf(routed: Routed, failed: readonly AttemptRecord[], status: number, basis: Basis, usage: Usage): Sale {
-  const counts = { ...usage, request: 1 }
-  const { prices, costs } = routed.model
-  const delivered = attemptRecord(routed, { status: 200, vendorCost: priceOf(counts, costs), delivered: true })
-  return {
-    status,
-    basis,
-    usage,
-    price: priceOf(counts, prices),
-    ...(!canBeTrue(usage, routed) && { excessTo: 'suspense' as const }),
-    streamed: routed.ask.stream,
-    durationMs: routed.elapsedMs(),
-    attempts: [...failed, delivered],
-  }
+function legRouted(routed: Routed, { attemptId }: Leg): Routed {
+  return attemptId === routed.attemptId ? routed : { ...routed, attemptId }
 }
 
 // A vendor may count a little differently; nobody counts twice as much as the model can take or make.
 const miscountMax = 2
 
-function canBeTrue(usage: Usage, { ask, model }: Routed): boolean {
-  const { input = 0, cachedInput = 0, cacheWrite = 0, output = 0 } = usage
+function canBeTrue(usage: Usage, { believable }: AskFacts): boolean {
+  if (believable === undefined) return true
+  const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, output = 0 } = usage
   return (
-    input + cachedInput + cacheWrite <= model.contextTokens * miscountMax &&
-    output <= model.outputTokensMax * ask.choices * miscountMax
+    input + cachedInput + cacheWrite + cacheWriteHour <= believable.input * miscountMax &&
+    output <= believable.output * miscountMax
   )
+}
+
+/** Where a protocol has no words for it, the stream is cut off: a client must not take what it has for the whole. */
+function inStream({ errand }: Routed, error: GatewayError): Uint8Array {
+  const said = errand.writeStreamError(error)
+  if (said === undefined) throw error
+  return said
 }
 
 /** The vendor has been paid by now: a client that tried again would be served, and pay, a second time. */

@@ -4,6 +4,8 @@ import { zeroNano } from '../base/money.ts'
 import type { Idempotency, RememberedAttempt } from '../idempotency/idempotency.ts'
 import type { Answer, Limited } from './stages.ts'
 
+const json = 'application/json'
+
 /** Runs a request once however often it is sent: for clients that give an Idempotency-Key, and at no cost to others. */
 export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
   return async (limited: Limited, walk: () => Promise<Answer>): Promise<Answer> => {
@@ -14,7 +16,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
     if (begun.kind === 'replay') {
       limited.pass.leave(0)
       limited.say('idempotent-replayed', 'true')
-      return { kind: 'whole', body: Buffer.from(begun.body), cost: zeroNano }
+      return { kind: 'whole', body: Buffer.from(begun.body), contentType: json, cost: zeroNano }
     }
     const notKept = (thrown: unknown) => {
       parts.log.error({ request: requestId, cause: String(thrown) }, 'what became of an Idempotency-Key was not kept')
@@ -30,7 +32,8 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 }
 
 async function keep(attempt: RememberedAttempt, answer: Answer): Promise<void> {
-  if (answer.kind === 'whole') await attempt.keep(200, Buffer.from(answer.body).toString('utf8'))
+  if (answer.kind === 'whole' && answer.contentType === json)
+    await attempt.keep(200, Buffer.from(answer.body).toString('utf8'))
   else await attempt.keepFact(200)
 }
 

@@ -1,7 +1,8 @@
 import { GatewayError } from '../base/errors.ts'
 import { EventSplitter } from '../base/sse.ts'
-import type { ChatStream, StreamFacts } from '../capabilities/chat.ts'
+import type { ChatStream } from '../capabilities/chat.ts'
 import type { Exchange } from '../upstream/transport.ts'
+import type { Leg } from './legs.ts'
 
 // No vendor's event comes near it; a line without an end must not fill the memory.
 const eventBytesMax = 1024 * 1024
@@ -9,11 +10,30 @@ const eventBytesMax = 1024 * 1024
 const wireBytesPerToken = 8 * 1024
 const wireBytesSpare = 1024 * 1024
 
-/**
- * Carries a vendor's stream to a client of the same protocol, in whole events. Pull-driven: it reads from the vendor
- * only when the client's side has room.
- */
-export class Relay {
+/** A vendor's answer on its way to the client, in whole events. */
+export type Relay = {
+  readonly legs: readonly Leg[]
+  /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */
+  begin(): Promise<void>
+  /** The next bytes for the client, or undefined when the vendor's stream is over. */
+  next(): Promise<Uint8Array | undefined>
+  /** Throws unless the vendor's stream came to its proper end: a cut must never look like one. */
+  complete(): void
+  /** What was held back for the end. */
+  closing(): Uint8Array
+  abort(): void
+}
+
+export type RelayOptions = {
+  readonly outputTokensMax: number
+  readonly leg: Leg
+  /** A vendor's own words about a failure, without our secrets. */
+  discreet(failure: GatewayError): GatewayError
+}
+
+/** Carries one stream. Pull-driven: it reads from the vendor only when the client's side has room. */
+export class StreamRelay implements Relay {
+  readonly legs: readonly Leg[]
   readonly #exchange: Exchange
   readonly #stream: ChatStream
   readonly #splitter = new EventSplitter(eventBytesMax)
@@ -23,28 +43,19 @@ export class Relay {
   #over = false
   #first: Uint8Array | undefined
 
-  constructor(
-    exchange: Exchange,
-    stream: ChatStream,
-    options: { outputTokensMax: number; discreet: (failure: GatewayError) => GatewayError },
-  ) {
+  constructor(exchange: Exchange, stream: ChatStream, options: RelayOptions) {
+    this.legs = [options.leg]
     this.#exchange = exchange
     this.#stream = stream
     this.#discreet = options.discreet
     this.#bytesMax = options.outputTokensMax * wireBytesPerToken + wireBytesSpare
   }
 
-  get facts(): StreamFacts {
-    return this.#stream.facts
-  }
-
-  /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */
   async begin(): Promise<void> {
     this.#first = await this.#pull()
     if (this.#first === undefined) this.complete()
   }
 
-  /** The next bytes for the client, or undefined when the vendor's stream is over. */
   next(): Promise<Uint8Array | undefined> {
     const first = this.#first
     if (first === undefined) return this.#pull()
@@ -52,9 +63,8 @@ export class Relay {
     return Promise.resolve(first)
   }
 
-  /** Throws unless the vendor's stream came to its proper end: a cut must never look like one. */
   complete(): void {
-    const { failure, ended, finished } = this.facts
+    const { failure, ended, finished } = this.#stream.facts
     if (failure !== undefined) throw this.#discreet(failure)
     if (!ended && !finished) {
       throw new GatewayError('upstream-failed', "The model's vendor ended the stream before it was finished.")
@@ -92,7 +102,7 @@ export class Relay {
     for (const event of events) {
       const shown = this.#stream.take(event)
       if (shown !== undefined) forward.push(shown)
-      if (this.facts.ended || this.facts.failure !== undefined) {
+      if (this.#stream.facts.ended || this.#stream.facts.failure !== undefined) {
         this.#over = true
         this.#exchange.finish()
         break

@@ -8,7 +8,7 @@ export function makeRoute(parts: { channels: () => Channels; clock: Clock; attem
   return function* (admitted: Admitted): Generator<Routed, void, Retry | undefined> {
     let attempts = 0
     for (const route of parts.channels().routes(admitted.model.offers)) {
-      if (route.channel.vendor.chat?.protocol !== admitted.ask.protocol) continue
+      if (!admitted.errand.isServedBy(route.channel.vendor)) continue
       const attempt = (connection: 'kept' | 'new'): Routed => {
         attempts++
         return { ...admitted, route, attemptId: newAttemptId(), startedAt: parts.clock.now(), connection }

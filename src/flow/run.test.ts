@@ -11,6 +11,7 @@ import { makeChannels, type Channel } from '../upstream/channels.ts'
 import type { Exchange, Sent, Transport } from '../upstream/transport.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
 import { openaiChat } from '../wire/openai/chat.ts'
+import { chatJob } from './chat/chat.ts'
 import { makeAdmit } from './admit.ts'
 import { makeCall } from './call.ts'
 import { Drains } from './drains.ts'
@@ -167,6 +168,7 @@ async function walk(
       channels: () => offering,
       timeouts: { stream: times, whole: times },
       tenantMac: () => Buffer.alloc(32),
+      fetchLink: () => Promise.reject(new Error('a chat links to nothing')),
       log: silentLog,
     }),
     meter: makeMeter({ log: silentLog, drains: new Drains() }),
@@ -175,7 +177,7 @@ async function walk(
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stream: options.stream ?? false }
   const received: Received = {
     requestId: newRequestId(),
-    codec: openaiChat,
+    job: chatJob(openaiChat),
     credential: 'sk-x',
     address: () => '127.0.0.1',
     signal: client.signal,
@@ -184,7 +186,8 @@ async function walk(
     path: '/v1/chat/completions',
     idempotencyKey: undefined,
     say() {},
-    readBody: async () => ({ body, raw: Buffer.from(JSON.stringify(body)) }),
+    header: () => null,
+    readBody: async () => ({ body, files: [], raw: Buffer.from(JSON.stringify(body)), bytes: 100 }),
   }
   let text = ''
   let error: string | undefined

@@ -45,7 +45,7 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
       // The answer may stream for minutes: metering follows it to its end and settles there, once.
       if (outcome.kind !== 'failed') return await parts.meter(routed, outcome, failed)
 
-      failed.push(outcome.attempt) // a failed attempt is our cost, never the customer's
+      failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
       error = outcome.error
       if (outcome.retry === 'no') break
       next = routes.next(outcome.retry)

@@ -3,19 +3,21 @@ import type { GatewayError } from '../base/errors.ts'
 import type { AttemptId, RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Nano } from '../base/money.ts'
-import type { ChatAnswer, ChatAsk, ChatCodec } from '../capabilities/chat.ts'
+import type { AskedFile, AskFacts } from '../capabilities/ask.ts'
 import type { Hold } from '../billing/funds.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Pass, Say } from '../limits/limiter.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Route } from '../upstream/channels.ts'
+import type { Errand, Job } from './job.ts'
+import type { Leg } from './legs.ts'
 import type { Relay } from './relay.ts'
 
 /** A request at the door: nothing about it is believed yet. */
 export type Received = {
   readonly requestId: RequestId
-  readonly codec: ChatCodec
+  readonly job: Job
   readonly credential: string | undefined
   /** Where the request came from, as far as the configured proxies may be believed. */
   readonly address: Address
@@ -30,7 +32,16 @@ export type Received = {
   /** Says something in the head of the answer, whichever answer it becomes. */
   readonly say: Say
   /** Read once, and only when the key is known to be good; throws for a body that is too large or not an object. */
-  readBody(): Promise<{ readonly body: JsonObject; readonly raw: Uint8Array }>
+  readBody(): Promise<ReadBody>
+  header(name: string): string | null
+}
+
+/** A body read whole: a JSON object or a form, and its bytes to tell two requests apart. */
+export type ReadBody = {
+  readonly body: JsonObject
+  readonly files: readonly AskedFile[]
+  readonly raw: Uint8Array
+  readonly bytes: number
 }
 
 /** Proof that the key is good. */
@@ -41,7 +52,8 @@ export type Limited = Authenticated & { readonly pass: Pass }
 
 /** Proof that the request is valid, allowed, and paid for up to its hold. */
 export type Admitted = Limited & {
-  readonly ask: ChatAsk
+  readonly ask: AskFacts
+  readonly errand: Errand
   readonly model: Model
   readonly funds: Hold
 }
@@ -55,12 +67,17 @@ export type Routed = Admitted & {
 }
 
 export type Outcome =
-  | { readonly kind: 'answered'; readonly answer: ChatAnswer }
-  | { readonly kind: 'streaming'; readonly relay: Relay }
+  | {
+      readonly kind: 'answered'
+      readonly body: Uint8Array
+      readonly contentType: string
+      readonly legs: readonly Leg[]
+    }
+  | { readonly kind: 'streaming'; readonly relay: Relay; readonly contentType: string }
   | {
       readonly kind: 'failed'
       readonly error: GatewayError
-      readonly attempt: AttemptRecord
+      readonly attempts: readonly AttemptRecord[]
       readonly retry: Retry
     }
 
@@ -71,5 +88,5 @@ export type Delivered = Exclude<Outcome, { kind: 'failed' }>
 
 /** What goes back to the edge. */
 export type Answer =
-  | { readonly kind: 'whole'; readonly body: Uint8Array; readonly cost: Nano }
-  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> }
+  | { readonly kind: 'whole'; readonly body: Uint8Array; readonly contentType: string; readonly cost: Nano }
+  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array>; readonly contentType: string }

@@ -1,11 +1,15 @@
+import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { Clock } from '../base/clock.ts'
 import type { JsonLimits } from '../base/json.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Store } from '../store/open.ts'
+import { chatJob } from '../flow/chat/chat.ts'
+import { bearerOf } from '../edge/credential.ts'
 import { openaiChat } from '../wire/openai/chat.ts'
 import { writeError } from '../wire/openai/errors.ts'
-import { serveChat } from './chat.ts'
+import { serveArtifact, writeArtifactError } from './artifacts.ts'
+import { serveJob } from './serve.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
 import { serveModel, serveModelList } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
@@ -21,25 +25,32 @@ export type RouteParts = {
   readonly store: Store
   readonly settle: UsageParts['settle']
   readonly models: () => ReadonlyMap<string, Model>
+  readonly artifacts: Artifacts
   readonly clock: Clock
   readonly json: JsonLimits
   readonly chatBodyBytesMax: number
   readonly readiness: Readiness
 }
 
-// Who may call a route is said in each line; so far, every path shows errors alike.
+// Who may call a route is said in each line; so far, almost every path shows errors alike.
 const keyed = { auth: 'key', writeError } as const
 const open = { auth: 'open', writeError } as const
+// The signature in the link is the credential.
+const signed = { auth: 'open', writeError: writeArtifactError } as const
 
 /** Every path of the public port. */
 export function makeRoutes(parts: RouteParts): readonly Route[] {
-  const chat = serveChat({ ...parts, bodyBytesMax: parts.chatBodyBytesMax }, openaiChat)
+  const chat = serveJob(
+    { ...parts, bodyBytesMax: parts.chatBodyBytesMax },
+    { job: chatJob(openaiChat), credentialOf: bearerOf },
+  )
   return [
     { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
     { ...keyed, method: 'GET', path: '/v1/models', docs: 'listModels', serve: serveModelList(parts) },
     { ...keyed, method: 'GET', path: '/v1/models/{id}', docs: 'retrieveModel', serve: serveModel(parts) },
     { ...keyed, method: 'GET', path: '/v1/usage', docs: 'getUsage', serve: serveUsage(parts) },
     { ...keyed, method: 'GET', path: '/v1/balance', docs: 'getBalance', serve: serveBalance(parts) },
+    { ...signed, method: 'GET', path: '/artifacts/{id}', serve: serveArtifact(parts) },
     { ...open, method: 'GET', path: '/healthz', serve: serveHealth },
     { ...open, method: 'GET', path: '/readyz', serve: serveReadiness(parts.readiness) },
     { ...open, method: 'GET', path: '/openapi.json', serve: serveContract },

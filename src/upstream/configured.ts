@@ -60,7 +60,8 @@ function channelsOfVariables(variables: Readonly<Record<string, string | undefin
   for (const vendor of vendors.values()) {
     const variable = vendor.environment.find((name) => variables[name])
     const key = variable === undefined ? undefined : variables[variable]
-    if (key === undefined) continue
+    // A key alone does not say where an operator's own resource is.
+    if (key === undefined || vendor.baseUrl === '') continue
     found.push({ id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: [key], weight: 1, priority: 0 })
   }
   return found

@@ -63,9 +63,9 @@ export function makeTransport(clock: Clock): Transport {
       deadline.set(timeouts.firstByteMs)
       try {
         const response = await fetch(call.url, {
-          method: 'POST',
+          method: call.method ?? 'POST',
           headers: { ...call.headers, 'accept-encoding': 'identity' },
-          body: call.body,
+          ...(call.body !== undefined && { body: call.body }),
           signal: abort.signal,
           redirect: 'manual',
           decompress: false,

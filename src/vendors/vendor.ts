@@ -1,12 +1,39 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { AttemptId } from '../base/ids.ts'
-import type { ChatAsk, Protocol } from '../capabilities/chat.ts'
+import type { ChatAsk, Protocol, ReplyReader } from '../capabilities/chat.ts'
+import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings.ts'
+import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
+import type { Conversation, Reply } from '../capabilities/conversation.ts'
+import type { Counted } from '../capabilities/usage.ts'
 
-/** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. */
+/** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. A POST where nothing else is said. */
 export type Call = {
+  readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body?: string | Uint8Array | FormData
+}
+
+/** What an adapter wants done next, or what came of it. Adapters are pure: whoever drives them makes the calls. */
+export type Step<Answer> =
+  /** To be made side by side; `next` gets their responses in the same order, all of them good. */
+  | { readonly kind: 'calls'; readonly calls: readonly StepCall[]; next(responses: readonly Responded[]): Step<Answer> }
+  /** `used` has one entry for each call to the vendor that was made, in order: each is on the vendor's bill. */
+  | { readonly kind: 'answered'; readonly answer: Answer; readonly used: readonly Counted[] }
+
+/**
+ * `vendor`: an attempt, billed by the vendor, with our reference. `linked`: a link in the vendor's own answer, fetched
+ * under its channel and free. `guarded`: an address that a client gave, fetched by the rules for strangers.
+ */
+export type StepCall =
+  | ({ readonly transport: 'vendor' } & Call)
+  | { readonly transport: 'linked' | 'guarded'; readonly url: string; readonly bytesMax: number }
+
+export type Responded = { header(name: string): string | null; readonly body: Uint8Array }
+
+/** How a vendor does one thing that it answers as a whole. */
+export type Adapter<Ask, Answer> = {
+  start(ask: Ask, context: CallContext): Step<Answer>
 }
 
 /** What an adapter may know beside the ask. No clock, no network, no store: adapters are pure. */
@@ -15,6 +42,9 @@ export type CallContext = {
   readonly credential: string
   readonly upstreamModel: string
   readonly reasoning: boolean
+  /** Values of `reasoning_effort`, lowest first; empty where nothing is known of them. */
+  readonly efforts: readonly string[]
+  readonly outputTokensMax: number
   /** Our id of this attempt, sent along so that the vendor's bill can be matched with ours. */
   readonly ref: AttemptId
   /** Makes a cache or user label the account's own, so that accounts cannot meet at the vendor. */
@@ -39,7 +69,20 @@ export type Verdict = {
 
 export type ChatAdapter = {
   readonly protocol: Protocol
-  start(ask: ChatAsk, context: CallContext): Call
+  /** The most choices one call may ask for; more are asked for side by side. */
+  readonly choicesMax: number
+  /** The client speaks the same protocol: its own body goes on. Absent where no client speaks it. */
+  pass?(ask: ChatAsk, context: CallContext): Call
+  /** The client speaks another: what it means is said in this one. */
+  translate(ask: ChatAsk, conversation: Conversation, context: CallContext): Call
+  /** Throws where the body is an error or no answer, whatever its status said. */
+  readAnswer(body: Uint8Array): Reply
+  openReader(): ReplyReader
+  /** The vendor's own count of the input, where it counts for nothing and the client speaks its protocol. */
+  count?: {
+    call(ask: ChatAsk, context: CallContext): Call
+    read(body: Uint8Array): number
+  }
 }
 
 export type Vendor = {
@@ -53,5 +96,8 @@ export type Vendor = {
   /** A server on the operator's own machine, looked for at this address in real mode; its models cost nothing. */
   readonly local: boolean
   readonly chat?: ChatAdapter
+  readonly embeddings?: Adapter<EmbeddingsAsk, EmbeddingsAnswer>
+  readonly images?: Adapter<ImagesAsk, ImagesAnswer>
+  readonly edits?: Adapter<EditsAsk, ImagesAnswer>
   explain(response: BadResponse, context: Pick<CallContext, 'baseUrl' | 'credential'>): Verdict
 }

@@ -1,5 +1,8 @@
-import { writeAsk } from '../../wire/openai/chat-ask.ts'
-import type { Vendor } from '../vendor.ts'
+import { passAsk } from '../../wire/openai/pass-ask.ts'
+import { readAnswer } from '../../wire/openai/read-answer.ts'
+import { openReader } from '../../wire/openai/reply-reader.ts'
+import { writeAsk } from '../../wire/openai/write-ask.ts'
+import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 
 /** A vendor that speaks the common protocol is only this: its address and where it differs. */
@@ -9,15 +12,41 @@ export type Dialect = {
   readonly environment?: readonly string[]
   /** What stands between the base address and `/chat/completions`. */
   readonly root?: string
+  /** The header that holds the bare key, where it is not a bearer's. */
+  readonly keyHeader?: string
   readonly outputCap?: 'max_tokens' | 'max_completion_tokens' | 'either'
   readonly usageInStream?: 'asked' | 'always'
   readonly storesByDefault?: boolean
+  /** Thoughts of a running tool loop have to come back, or the model refuses to go on. */
+  readonly takesThoughts?: boolean
+  /** The most choices one call gives; absent: as many as the client asks for. */
+  readonly choicesMax?: number
   readonly hangup?: 'stop' | 'drain'
   readonly local?: boolean
 }
 
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
+  const { takesThoughts = false, choicesMax = Number.POSITIVE_INFINITY } = dialect
+
+  function targetOf({ upstreamModel, reasoning, efforts, namespaced }: CallContext) {
+    return { upstreamModel, reasoning, efforts, namespaced, outputCap, usageInStream, storesByDefault, takesThoughts }
+  }
+
+  function callWith(body: string, { baseUrl, credential, ref }: CallContext): Call {
+    return {
+      url: `${baseUrl}${root}/chat/completions`,
+      headers: {
+        ...(dialect.keyHeader === undefined
+          ? { authorization: `Bearer ${credential}` }
+          : { [dialect.keyHeader]: credential }),
+        'content-type': 'application/json',
+        'x-client-request-id': ref,
+      },
+      body,
+    }
+  }
+
   return {
     id: dialect.id,
     baseUrl: dialect.baseUrl,
@@ -27,22 +56,11 @@ export function compatible(dialect: Dialect): Vendor {
     explain,
     chat: {
       protocol: 'openai',
-      start: (ask, context) => ({
-        url: `${context.baseUrl}${root}/chat/completions`,
-        headers: {
-          authorization: `Bearer ${context.credential}`,
-          'content-type': 'application/json',
-          'x-client-request-id': context.ref,
-        },
-        body: writeAsk(ask, {
-          upstreamModel: context.upstreamModel,
-          reasoning: context.reasoning,
-          outputCap,
-          usageInStream,
-          storesByDefault,
-          namespaced: (label) => context.namespaced(label),
-        }),
-      }),
+      choicesMax,
+      pass: (ask, context) => callWith(passAsk(ask, targetOf(context)), context),
+      translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, targetOf(context)), context),
+      readAnswer,
+      openReader,
     },
   }
 }

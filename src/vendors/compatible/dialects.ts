@@ -12,6 +12,15 @@ export const dialects: readonly Dialect[] = [
     outputCap: 'either',
     storesByDefault: true,
   },
+  // Its v1 API, at a resource of the operator's own: `https://{resource}.openai.azure.com/openai/v1`, which a channel of
+  // this vendor gives as its `baseUrl`. A model is called by the name of its deployment.
+  {
+    id: 'azure',
+    baseUrl: '',
+    environment: ['AZURE_OPENAI_API_KEY'],
+    keyHeader: 'api-key',
+    outputCap: 'either',
+  },
   { id: 'deepseek', baseUrl: 'https://api.deepseek.com/v1', environment: ['DEEPSEEK_API_KEY'] },
   { id: 'moonshot', baseUrl: 'https://api.moonshot.ai/v1', environment: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'] },
   {

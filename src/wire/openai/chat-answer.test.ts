@@ -2,9 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { readAnswer, readUsage } from './chat-answer.ts'
+import { passAnswer, readUsage } from './chat-answer.ts'
 
 const ask: ChatAsk = {
+  capability: 'chat',
+  bound: {},
   protocol: 'openai',
   model: 'ours',
   stream: false,
@@ -12,14 +14,16 @@ const ask: ChatAsk = {
   choices: 1,
   outputTokensMax: 100,
   inputTokensMax: 100,
+  searchesMax: 0,
   native: {},
+  headers: {},
 }
-const read = (text: string) => readAnswer(ask, Buffer.from(text))
+const read = (text: string) => passAnswer(ask, Buffer.from(text))
 
 describe('a whole answer', () => {
   test('goes on byte for byte where the model is ours already', () => {
     const body = Buffer.from('{ "model" : "ours",\n "choices": [ {"message":{"content":"日本"}} ], "odd": 1e2 }')
-    expect(readAnswer(ask, body).body).toBe(body)
+    expect(passAnswer(ask, body).body).toBe(body)
   })
 
   test('has nothing changed but the model', () => {

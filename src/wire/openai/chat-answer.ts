@@ -7,20 +7,26 @@ import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
 
 export const modelKey = Buffer.from('model')
 
-/** A whole answer. A vendor may say 200 and mean an error, or send a page of HTML: only an answer with choices is one. */
-export function readAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
-  const json = parseLoosely(new TextDecoder().decode(body))
-  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-  if (isObject(json['error'])) throw readFailure(json['error'])
-  const { choices } = json
-  if (!Array.isArray(choices))
-    throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
-
+/** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
+export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
+  const { json, choices } = readChoices(body)
   return {
     usage: readUsage(json['usage']),
     estimateOutput: () => Math.max(1, countText(choices)),
     body: replaceSpan(body, findTopLevelString(body, 0, modelKey), Buffer.from(ask.model)),
   }
+}
+
+/** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with choices is one. */
+export function readChoices(body: Uint8Array): { json: JsonObject; choices: readonly Json[] } {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  if (isObject(json['error'])) throw readFailure(json['error'])
+  const { choices } = json
+  if (!Array.isArray(choices)) {
+    throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
+  }
+  return { json, choices }
 }
 
 /** The vendor's overlapping numbers taken apart: cached and written input are inside `prompt_tokens`. */

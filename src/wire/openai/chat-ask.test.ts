@@ -22,7 +22,8 @@ const tool = { type: 'function', function: { name: 'f' } }
 /** As a client would send it: undefined leaves a field out. */
 function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
   const text = JSON.stringify({ ...base, ...fields })
-  return readAsk(parseBody(text, { depthMax: 128, keysMax: 1_000 }) as JsonObject, text.length, () => traits)
+  const body = parseBody(text, { depthMax: 128, keysMax: 1_000 }) as JsonObject
+  return readAsk({ body, bodyBytes: text.length, files: [], header: () => null }, () => traits)
 }
 
 function refusal(fields: Record<string, unknown>, traits: ChatTraits = plain) {

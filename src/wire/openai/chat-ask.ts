@@ -1,6 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
-import { asDouble, isObject, type Json, type JsonObject } from '../../base/json.ts'
-import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
+import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import type { Asked } from '../../capabilities/ask.ts'
+import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { fieldError } from '../issues.ts'
 import { countText } from './estimate.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
@@ -19,10 +20,13 @@ const ignoredWhenReasoning: ReadonlySet<string> = new Set([
   'prediction',
 ])
 
+/** The common protocol cannot say how often a model may search; this is how often we let it. */
+export const searchesMax = 5
+
 // The dearest published image is about 48,000 tokens (gpt-4o-mini at high detail); a hold must not fall short of it.
 const imageTokensMax = 50_000
 
-export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: string) => ChatTraits): ChatAsk {
+export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { model } = body
   if (model === undefined || model === null) {
     throw badRequest("Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
@@ -41,16 +45,21 @@ export function readAsk(body: JsonObject, bodyBytes: number, lookUp: (model: str
   // Where both are given, which of them a vendor goes by is its own affair: the larger one has to be paid for.
   const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
   const cap = caps.length === 0 ? traits.outputTokensMax : Math.max(...caps)
-  return {
-    protocol: 'openai',
-    model,
-    stream: request.stream ?? false,
-    usageShown: request.stream_options?.include_usage ?? false,
-    choices: request.n ?? 1,
-    outputTokensMax: Math.min(cap, traits.outputTokensMax),
-    inputTokensMax: Math.min(traits.contextTokens, bodyBytes + mediaTokensMax(request, traits)),
-    native,
-  }
+  return chatAsk(
+    {
+      protocol: 'openai',
+      model,
+      stream: request.stream ?? false,
+      usageShown: request.stream_options?.include_usage ?? false,
+      choices: request.n ?? 1,
+      outputTokensMax: Math.min(cap, traits.outputTokensMax),
+      inputTokensMax: Math.min(traits.contextTokens, bodyBytes + mediaTokensMax(request, traits)),
+      searchesMax: isGiven(body['web_search_options']) ? searchesMax : 0,
+      native,
+      headers: {},
+    },
+    traits,
+  )
 }
 
 const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
@@ -137,44 +146,6 @@ function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
   return tokens
 }
 
-export type ChatTarget = {
-  readonly upstreamModel: string
-  readonly reasoning: boolean
-  /** How the vendor spells the cap on output. One that ignored the other spelling would overrun the hold. */
-  readonly outputCap: 'max_tokens' | 'max_completion_tokens' | 'either'
-  /** Whether usage in a stream has to be asked for; a vendor that always sends it may refuse the question. */
-  readonly usageInStream: 'asked' | 'always'
-  /** Whether the vendor keeps conversations unless told not to. */
-  readonly storesByDefault: boolean
-  /** Cache and user labels of different accounts must not meet at the vendor. */
-  namespaced(label: string): string
-}
-
-const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
-
-/** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
-export function writeAsk(ask: ChatAsk, target: ChatTarget): string {
-  const body: Record<string, Json | undefined> = { ...ask.native, model: target.upstreamModel }
-  if (ask.stream && target.usageInStream === 'asked') {
-    const given = isObject(body['stream_options']) ? body['stream_options'] : {}
-    body['stream_options'] = { ...given, include_usage: true }
-  }
-  if (ask.stream && target.usageInStream === 'always') delete body['stream_options']
-  const outputCap = target.reasoning && target.outputCap === 'either' ? 'max_completion_tokens' : target.outputCap
-  if (outputCap !== 'either') {
-    const cap = body['max_completion_tokens'] ?? body['max_tokens']
-    delete body['max_tokens']
-    delete body['max_completion_tokens']
-    if (isGiven(cap)) body[outputCap] = cap
-  }
-  for (const label of labels) {
-    const value = body[label]
-    if (typeof value === 'string') body[label] = target.namespaced(value)
-  }
-  if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
-  return JSON.stringify(body)
-}
-
 /** Tokens of the text the model would read, for when the vendor counted none. */
 export function estimateInput(ask: ChatAsk): number {
   return Math.min(countText(ask.native['messages']) + countText(ask.native['tools']), ask.inputTokensMax)
@@ -186,6 +157,6 @@ function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {
   return kept
 }
 
-function isGiven<T>(value: T | null | undefined): value is T {
+export function isGiven<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { openStream } from './chat-stream.ts'
+import { passStream } from './chat-stream.ts'
 
 const ask: ChatAsk = {
+  capability: 'chat',
+  bound: {},
   protocol: 'openai',
   model: 'ours',
   stream: true,
@@ -10,12 +12,14 @@ const ask: ChatAsk = {
   choices: 1,
   outputTokensMax: 100,
   inputTokensMax: 100,
+  searchesMax: 0,
   native: {},
+  headers: {},
 }
 
 /** What a client would get of these events, and what is known at the end. */
 function follow(events: readonly string[], changed: Partial<ChatAsk> = {}) {
-  const stream = openStream({ ...ask, ...changed })
+  const stream = passStream({ ...ask, ...changed })
   const forwarded = events.map((event) => stream.take(Buffer.from(event))).filter((bytes) => bytes !== undefined)
   const text = forwarded.map((bytes) => Buffer.from(bytes).toString())
   return { text, facts: stream.facts, closing: Buffer.from(stream.closing()).toString() }

@@ -21,7 +21,7 @@ const quote = 34
  * The relay rules of the common protocol, one event at a time. An event goes on unparsed unless a cheap look at its
  * bytes shows usage or an error in it: a parse costs more than all the rest of the relay.
  */
-export function openStream(ask: ChatAsk): ChatStream {
+export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
   let usage: Usage | undefined
   let failure: GatewayError | undefined

@@ -1,15 +1,21 @@
 import type { ChatCodec } from '../../capabilities/chat.ts'
-import { readAnswer } from './chat-answer.ts'
+import { passAnswer } from './chat-answer.ts'
 import { estimateInput, readAsk } from './chat-ask.ts'
-import { openStream } from './chat-stream.ts'
+import { passStream } from './chat-stream.ts'
 import { writeStreamError } from './errors.ts'
+import { readConversation } from './read-conversation.ts'
+import { openWriter } from './reply-writer.ts'
+import { writeAnswer } from './write-answer.ts'
 
 /** Chat completions as the common protocol speaks them, on the client's side. */
 export const openaiChat: ChatCodec = {
   protocol: 'openai',
   readAsk,
   estimateInput,
-  readAnswer,
-  openStream,
   writeStreamError,
+  passAnswer,
+  passStream,
+  readConversation,
+  writeAnswer,
+  openWriter,
 }

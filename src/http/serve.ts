@@ -1,26 +1,35 @@
 import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import { formatDollars } from '../base/money.ts'
-import type { ChatCodec } from '../capabilities/chat.ts'
+import type { Job } from '../flow/job.ts'
 import { run, type Parts } from '../flow/run.ts'
-import type { Received } from '../flow/stages.ts'
-import { bearerOf } from '../edge/credential.ts'
+import type { ReadBody, Received } from '../flow/stages.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 
-/** Puts a chat request on the line and its answer on the socket. */
-export function serveChat(
-  parts: { line: Parts; clock: Clock; bodyBytesMax: number; json: JsonLimits },
-  codec: ChatCodec,
-) {
+export type ServeParts = { line: Parts; clock: Clock; bodyBytesMax: number; json: JsonLimits }
+
+/** How one protocol's clients speak on its path, and what for. */
+export type Manner = {
+  readonly job: Job
+  credentialOf(request: Request): string | undefined
+  /** The header by which its clients know an answer, beside our own. */
+  readonly requestIdHeader?: string
+  /** A JSON object, unless the path takes something else. */
+  readBody?(visit: Visit, parts: ServeParts): Promise<ReadBody>
+}
+
+/** Puts a request on the line and its answer on the socket. */
+export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader, readBody = readJson }: Manner) {
   return async (visit: Visit): Promise<Response> => {
     const { request, requestId } = visit
+    if (requestIdHeader !== undefined) visit.said[requestIdHeader] = requestId
     const receivedTick = parts.clock.monotonic()
-    let read: ReturnType<typeof readWhole> | undefined
+    let read: Promise<ReadBody> | undefined
     const received: Received = {
       requestId,
-      codec,
-      credential: bearerOf(request),
+      job,
+      credential: credentialOf(request),
       address: visit.address,
       signal: request.signal,
       receivedAt: parts.clock.now(),
@@ -30,8 +39,12 @@ export function serveChat(
       say(header, value) {
         visit.said[header] = value
       },
+      header: (name) => request.headers.get(name),
       readBody() {
-        read ??= readWhole(visit, parts)
+        read ??= readBody(visit, parts).then((whole) => {
+          visit.connection.holdOpen()
+          return whole
+        })
         return read
       },
     }
@@ -39,7 +52,7 @@ export function serveChat(
     if (answer.kind === 'stream') {
       return new Response(answer.body, {
         headers: {
-          'content-type': 'text/event-stream; charset=utf-8',
+          'content-type': answer.contentType,
           'cache-control': 'no-cache',
           'x-accel-buffering': 'no', // nginx would hold the stream back
           'x-request-id': requestId,
@@ -49,7 +62,7 @@ export function serveChat(
     }
     return new Response(answer.body as Uint8Array<ArrayBuffer>, {
       headers: {
-        'content-type': 'application/json',
+        'content-type': answer.contentType,
         'x-request-id': requestId,
         'x-turnpike-cost': formatDollars(answer.cost),
         ...visit.said,
@@ -58,8 +71,6 @@ export function serveChat(
   }
 }
 
-async function readWhole(visit: Visit, limits: { bodyBytesMax: number; json: JsonLimits }) {
-  const read = await readJsonBody(visit.request, limits.bodyBytesMax, limits.json)
-  visit.connection.holdOpen()
-  return read
+function readJson({ request }: Visit, { bodyBytesMax, json }: ServeParts): Promise<ReadBody> {
+  return readJsonBody(request, bodyBytesMax, json)
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
-import { readAsk, writeAsk, type ChatTarget } from './chat-ask.ts'
+import { readAsk } from './chat-ask.ts'
+import { passAsk, type ChatTarget } from './pass-ask.ts'
 
 const plain: ChatTraits = {
   id: 'm',
@@ -17,7 +18,7 @@ const base = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
 
 function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
   const body: JsonObject = { ...base, ...(fields as JsonObject) }
-  return readAsk(body, JSON.stringify(body).length, () => traits)
+  return readAsk({ body, bodyBytes: JSON.stringify(body).length, files: [], header: () => null }, () => traits)
 }
 
 describe('the bounds that a hold is made of', () => {
@@ -57,7 +58,7 @@ describe('what goes to the vendor', () => {
     namespaced: (label) => `mine/${label}`,
   }
   const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plain) =>
-    JSON.parse(writeAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
+    JSON.parse(passAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
 
   test('is what came, but for the model', () => {
     const fields = { temperature: 0.5, stop: 'x', unknown: { a: [1, null] }, seed: null }

@@ -1,4 +1,4 @@
-import type { StreamFacts } from '../capabilities/chat.ts'
+import type { StreamFacts } from '../../capabilities/chat.ts'
 
 // English text averages about four bytes a token, and most vendors send one token an event.
 const bytesPerToken = 4

@@ -1,0 +1,173 @@
+import { crashPoint } from '../base/crash-points.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { withoutSecrets, type Log } from '../base/log.ts'
+import { zeroNano } from '../base/money.ts'
+import type { Mac } from '../base/secret.ts'
+import type { SentAttempt } from '../billing/funds.ts'
+import type { AttemptRecord } from '../store/requests.ts'
+import type { Channels } from '../upstream/channels.ts'
+import type { FetchLink } from '../upstream/links.ts'
+import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
+import type { Call, CallContext } from '../vendors/vendor.ts'
+import type { Outcome, Retry, Routed } from './stages.ts'
+
+export const answerBytesMax = 64 * 1024 * 1024
+const refusalBytesMax = 64 * 1024
+
+/** A stream shows life soon; an answer in one piece may be thought over for ten minutes. */
+export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }
+
+export type CallParts = {
+  readonly transport: Transport
+  readonly channels: () => Channels
+  readonly timeouts: CallTimeouts
+  readonly tenantMac: Mac
+  readonly fetchLink: FetchLink
+  readonly log: Log
+}
+
+export type Failed = Extract<Outcome, { kind: 'failed' }>
+
+/** Sends one call and hands a good response to `accept`, whose failure is the attempt's. */
+export async function attempt<T>(
+  parts: CallParts,
+  routed: Routed,
+  call: Call,
+  accept: (exchange: Exchange) => Promise<T>,
+): Promise<Failed | { readonly kind: 'accepted'; readonly accepted: T }> {
+  const timeouts = routed.ask.stream ? parts.timeouts.stream : parts.timeouts.whole
+  routed.funds.sending(sentAttempt(routed))
+  crashPoint('after-send')
+  const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
+  if (sent.kind === 'failed') {
+    const retry = sent.delivery === 'unsent' ? 'elsewhere' : sent.delivery === 'closed' ? 'anew' : 'no'
+    return failed(parts, routed, 0, sent.delivery === 'unknown' ? final(sent.error) : sent.error, retry)
+  }
+  const { exchange } = sent
+  crashPoint('after-send')
+  // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
+  const leave = () => exchange.abort()
+  if (routed.signal.aborted) leave()
+  else routed.signal.addEventListener('abort', leave, { once: true })
+  try {
+    if (exchange.status !== 200) return await refused(parts, routed, exchange)
+    checkEncoding(exchange)
+    return { kind: 'accepted', accepted: await accept(exchange) }
+  } catch (thrown) {
+    exchange.abort()
+    return failed(parts, routed, exchange.status, final(discreet(asGatewayError(thrown), routed)), 'no')
+  } finally {
+    routed.signal.removeEventListener('abort', leave)
+  }
+}
+
+type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>
+
+export function contextOf(routed: Addressed, tenantMac: Mac): CallContext {
+  const { channel, credential, upstreamModel } = routed.route
+  const { reasoning, efforts, outputTokensMax } = routed.model
+  return {
+    baseUrl: channel.baseUrl,
+    credential,
+    upstreamModel,
+    reasoning,
+    efforts,
+    outputTokensMax,
+    ref: routed.attemptId,
+    namespaced: (label) => tenantMac(`${routed.principal.accountId}/${label}`).toString('base64url'),
+  }
+}
+
+/** We asked for plain bytes; unpacking what a vendor packs unasked is how a kilobyte becomes a gigabyte. */
+function checkEncoding(exchange: Exchange): void {
+  const encoding = exchange.header('content-encoding')
+  if (encoding === null || encoding === 'identity') return
+  throw new GatewayError('upstream-failed', "The model's vendor sent an answer in an encoding that was not asked for.")
+}
+
+export function streams({ ask }: Routed, exchange: Exchange): boolean {
+  return ask.stream && exchange.header('content-type')?.startsWith('text/event-stream') === true
+}
+
+/** Looked at after the answer was read: where that was an error under a good status, it is the better thing to say. */
+export function refuseWhole({ ask }: Routed): void {
+  if (ask.stream) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
+}
+
+/** A vendor that fails under a good status says so in its own words, and those may name our key or its address. */
+export function discreet(error: GatewayError, { route }: Routed): GatewayError {
+  const { channel, credential } = route
+  const message = withoutSecrets(error.message, { baseUrl: channel.baseUrl, credential })
+  return message === error.message ? error : new GatewayError(error.kind, message, error.details)
+}
+
+/** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
+async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Failed> {
+  const { channel, credential } = routed.route
+  const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
+  const verdict = channel.vendor.explain(
+    {
+      status: exchange.status,
+      retryAfterSeconds: readRetryAfter(exchange.header('retry-after')),
+      body: new TextDecoder().decode(body),
+    },
+    { baseUrl: channel.baseUrl, credential },
+  )
+  if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(routed.route, verdict.restCredentialSeconds)
+  return failed(parts, routed, exchange.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
+}
+
+/** The vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
+function final(error: GatewayError): GatewayError {
+  if (error.kind === 'client-gone' || error.kind === 'bug') return error
+  return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
+}
+
+function failed(parts: CallParts, routed: Routed, status: number, error: GatewayError, retry: Retry): Failed {
+  if (error.kind !== 'client-gone' && error.kind !== 'upstream-rejected') {
+    const { cause } = error.details
+    parts.log.warn(
+      {
+        request: routed.requestId,
+        attempt: routed.attemptId,
+        channel: routed.route.channel.id,
+        model: routed.ask.model,
+        status,
+        kind: error.kind,
+        cause: cause instanceof Error ? cause.message : undefined,
+      },
+      'an attempt failed',
+    )
+  }
+  return {
+    kind: 'failed',
+    error,
+    retry,
+    attempts: [attemptRecord(routed, { status, vendorCost: zeroNano, delivered: false })],
+  }
+}
+
+export function attemptRecord(
+  routed: Routed,
+  ended: Pick<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>,
+): AttemptRecord {
+  return { ...sentAttempt(routed), ...ended }
+}
+
+function sentAttempt(routed: Routed): SentAttempt {
+  const { channel, upstreamModel } = routed.route
+  return {
+    id: routed.attemptId,
+    channel: channel.id,
+    vendor: channel.vendor.id,
+    upstreamModel,
+    createdAt: routed.startedAt,
+  }
+}
+
+/** Seconds, or a date; a vendor's nonsense is no answer. */
+function readRetryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const seconds = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
+}

@@ -1,0 +1,71 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { ChatAnswer, ChatAsk, ChatStream, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
+import type { Reply } from '../../capabilities/conversation.ts'
+import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
+import type { ChatRouted } from './chat.ts'
+import { translateStream } from './translate.ts'
+
+/**
+ * How one call is made and its answer brought to the client. Pass-through where both speak the same protocol; else the
+ * ask is translated for the vendor and the reply back.
+ */
+export type Lane = {
+  readonly call: Call
+  readAnswer(body: Uint8Array): ChatAnswer
+  openStream(): ChatStream
+}
+
+export function chatOf({ route }: ChatRouted): ChatAdapter {
+  const { chat, id } = route.channel.vendor
+  if (chat === undefined) throw new GatewayError('bug', `vendor ${id} does no chat`)
+  return chat
+}
+
+/** Throws bad-request where what was asked cannot be said in the vendor's protocol. */
+export function laneOf(routed: ChatRouted, context: CallContext): Lane {
+  const { ask, codec } = routed
+  const chat = chatOf(routed)
+  if (chat.protocol === ask.protocol && chat.pass !== undefined) {
+    return {
+      call: chat.pass(ask, context),
+      readAnswer: (body) => codec.passAnswer(ask, body),
+      openStream: () => codec.passStream(ask),
+    }
+  }
+  return {
+    call: chat.translate(ask, codec.readConversation(ask), context),
+    readAnswer: (body) => answerOf(routed, chat.readAnswer(body)),
+    openStream: () => translateStream(chat.openReader(), writerFor(routed, ask)),
+  }
+}
+
+/** A reply as the client reads it. */
+export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
+  return {
+    usage: reply.usage,
+    estimateOutput: () => Math.max(1, Math.ceil(textLength(reply) / charactersPerToken)),
+    body: routed.codec.writeAnswer(routed.ask, reply, nameOf(routed)),
+  }
+}
+
+export function writerFor(routed: ChatRouted, ask: ChatAsk): ReplyWriter {
+  return routed.codec.openWriter(ask, nameOf(routed))
+}
+
+function nameOf({ requestId, receivedAt }: ChatRouted): ReplyName {
+  return { requestId, createdAt: receivedAt }
+}
+
+// English text averages about four characters a token.
+const charactersPerToken = 4
+
+function textLength(reply: Reply): number {
+  let length = 0
+  for (const { blocks } of reply.choices) {
+    for (const block of blocks) {
+      if (block.kind === 'tool-call') length += block.argumentsText.length
+      else if ('text' in block) length += block.text.length
+    }
+  }
+  return length
+}

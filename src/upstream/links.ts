@@ -1,0 +1,48 @@
+import { GatewayError } from '../base/errors.ts'
+import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
+import { isAddress, isPublicAddress } from '../base/public-address.ts'
+import type { Responded, StepCall } from '../vendors/vendor.ts'
+import type { Channel } from './channels.ts'
+
+type Link = Exclude<StepCall, { transport: 'vendor' }>
+
+/** Fetches what is only linked to: by a vendor in its answer, or by a client in its request. */
+export type FetchLink = (
+  link: Link,
+  channel: Pick<Channel, 'baseUrl'>,
+  signal: AbortSignal,
+) => Promise<Responded & { readonly mediaType: string }>
+
+const totalMs = 60_000
+
+/**
+ * A vendor's link may be http, and may lead into a private network only where the vendor itself was configured to be in
+ * one. A client's link has the rules for strangers. Neither is ever sent a key.
+ */
+export function makeFetchLink(strangers: GuardedFetch): FetchLink {
+  const ofPublicVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
+  const ofPrivateVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'any' })
+
+  return async ({ transport, url, bytesMax }, channel, signal) => {
+    if (transport === 'guarded') return respondedWith(await strangers.get(url, { bytesMax, totalMs, signal }), 'client')
+    const guard = isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
+    try {
+      return respondedWith(await guard.get(url, { bytesMax, totalMs, signal }), 'vendor')
+    } catch (thrown) {
+      throw new GatewayError('upstream-failed', "What the model's vendor made could not be fetched.", { cause: thrown })
+    }
+  }
+}
+
+function respondedWith({ status, mediaType, body }: Fetched, whose: 'vendor' | 'client') {
+  if (status !== 200) {
+    if (whose === 'vendor') throw new Error(`a vendor's link answered ${status}`)
+    throw new GatewayError('bad-request', `The URL answered ${status}.`, { code: 'invalid_url' })
+  }
+  return { body, mediaType, header: (name: string) => (name === 'content-type' ? mediaType : null) }
+}
+
+function isPrivate(baseUrl: string): boolean {
+  const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
+  return host === 'localhost' || (isAddress(host) && !isPublicAddress(host))
+}

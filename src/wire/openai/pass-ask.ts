@@ -1,0 +1,41 @@
+import { isObject, type Json } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { isGiven } from './chat-ask.ts'
+
+export type ChatTarget = {
+  readonly upstreamModel: string
+  readonly reasoning: boolean
+  /** How the vendor spells the cap on output. One that ignored the other spelling would overrun the hold. */
+  readonly outputCap: 'max_tokens' | 'max_completion_tokens' | 'either'
+  /** Whether usage in a stream has to be asked for; a vendor that always sends it may refuse the question. */
+  readonly usageInStream: 'asked' | 'always'
+  /** Whether the vendor keeps conversations unless told not to. */
+  readonly storesByDefault: boolean
+  /** Cache and user labels of different accounts must not meet at the vendor. */
+  namespaced(label: string): string
+}
+
+const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
+
+/** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
+export function passAsk(ask: ChatAsk, target: ChatTarget): string {
+  const body: Record<string, Json | undefined> = { ...ask.native, model: target.upstreamModel }
+  if (ask.stream && target.usageInStream === 'asked') {
+    const given = isObject(body['stream_options']) ? body['stream_options'] : {}
+    body['stream_options'] = { ...given, include_usage: true }
+  }
+  if (ask.stream && target.usageInStream === 'always') delete body['stream_options']
+  const outputCap = target.reasoning && target.outputCap === 'either' ? 'max_completion_tokens' : target.outputCap
+  if (outputCap !== 'either') {
+    const cap = body['max_completion_tokens'] ?? body['max_tokens']
+    delete body['max_tokens']
+    delete body['max_completion_tokens']
+    if (isGiven(cap)) body[outputCap] = cap
+  }
+  for (const label of labels) {
+    const value = body[label]
+    if (typeof value === 'string') body[label] = target.namespaced(value)
+  }
+  if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
+  return JSON.stringify(body)
+}

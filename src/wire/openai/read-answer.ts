@@ -1,0 +1,104 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import {
+  markGoogle,
+  type AssistantBlock,
+  type Choice,
+  type Citation,
+  type Finish,
+  type Reply,
+  type ToolCallBlock,
+} from '../../capabilities/conversation.ts'
+import { readChoices, readUsage } from './chat-answer.ts'
+
+/** A vendor's whole answer in the common protocol, as no protocol in particular says it. */
+export function readAnswer(body: Uint8Array): Reply {
+  const { json, choices } = readChoices(body)
+  const { id, usage } = json
+  return {
+    ...(typeof id === 'string' && { id }),
+    choices: choices.filter((choice) => isObject(choice)).map(readChoice),
+    usage: readUsage(usage),
+  }
+}
+
+function readChoice(choice: JsonObject): Choice {
+  const message = isObject(choice['message']) ? choice['message'] : {}
+  const blocks = readBlocks(message)
+  const hasCalls = blocks.some(({ kind }) => kind === 'tool-call')
+  const { logprobs } = choice
+  return {
+    blocks,
+    finish: readFinish(choice['finish_reason'], hasCalls),
+    ...(isObject(logprobs) && { logprobs }),
+  }
+}
+
+const finishes: { readonly [reason: string]: Finish } = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool-calls',
+  function_call: 'tool-calls',
+  content_filter: 'refusal',
+}
+
+/** Some vendors say `stop` although they call: a client that is not told would wait for words. */
+export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish {
+  const finish = typeof reason === 'string' ? (finishes[reason] ?? 'stop') : 'stop'
+  return finish === 'stop' && hasCalls ? 'tool-calls' : finish
+}
+
+function readBlocks(message: JsonObject): AssistantBlock[] {
+  const blocks: AssistantBlock[] = []
+  const thoughts = thoughtsIn(message)
+  if (thoughts !== undefined) blocks.push({ kind: 'thinking', text: thoughts })
+  const { content, refusal, tool_calls: calls, annotations } = message
+  if (typeof content === 'string' && content !== '') {
+    const citations = readCitations(annotations)
+    blocks.push({ kind: 'text', text: content, ...(citations.length > 0 && { citations }) })
+  }
+  if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
+  const written: readonly Json[] = Array.isArray(calls) ? calls : []
+  return [...blocks, ...written.filter((call) => isObject(call)).map(readCall)]
+}
+
+/** DeepSeek's name for it, which most vendors took over, and OpenRouter's and Groq's. */
+export function thoughtsIn(message: JsonObject): string | undefined {
+  const { reasoning_content: thoughts, reasoning } = message
+  if (typeof thoughts === 'string' && thoughts !== '') return thoughts
+  return typeof reasoning === 'string' && reasoning !== '' ? reasoning : undefined
+}
+
+function readCall(call: JsonObject, index: number): ToolCallBlock {
+  const called = isObject(call['function']) ? call['function'] : {}
+  const { name, arguments: text } = called
+  if (typeof name !== 'string') {
+    throw new GatewayError('upstream-failed', "The model's vendor sent a tool call without a name.")
+  }
+  const signature = readSignature(call)
+  return {
+    kind: 'tool-call',
+    id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${index}`,
+    name,
+    argumentsText: typeof text === 'string' && text.trim() !== '' ? text : '{}',
+    ...(signature !== undefined && { signature }),
+  }
+}
+
+/** Where Google's own common-protocol endpoint puts it, and we after it. */
+export function readSignature(call: JsonObject): string | undefined {
+  const extra = call['extra_content']
+  const google = isObject(extra) ? extra['google'] : undefined
+  const signature = isObject(google) ? google['thought_signature'] : undefined
+  return typeof signature === 'string' ? markGoogle(signature) : undefined
+}
+
+export function readCitations(annotations: Json | undefined): Citation[] {
+  const written: readonly Json[] = Array.isArray(annotations) ? annotations : []
+  return written.flatMap((annotation) => {
+    const cited = isObject(annotation) ? annotation['url_citation'] : undefined
+    if (!isObject(cited)) return []
+    const { url, title } = cited
+    return [{ ...(typeof url === 'string' && { url }), ...(typeof title === 'string' && { title }) }]
+  })
+}

@@ -1,0 +1,163 @@
+import { badRequest } from '../../base/errors.ts'
+import { isObject, type Json } from '../../base/json.ts'
+import {
+  markGoogle,
+  type AssistantBlock,
+  type CacheHint,
+  type Media,
+  type TextBlock,
+  type ToolCallBlock,
+  type UserBlock,
+} from '../../capabilities/conversation.ts'
+
+import type { ChatRequest } from './schema.ts'
+
+type Message = ChatRequest['messages'][number]
+type UserPart = Exclude<Extract<Message, { role: 'user' }>['content'], string>[number]
+type AssistantMessage = Extract<Message, { role: 'assistant' }>
+type Part = { readonly type: 'text'; readonly text: string }
+
+/** Text that says nothing is no block: vendors refuse an empty one. */
+export function textBlocks(content: string | readonly Part[]): TextBlock[] {
+  const parts = typeof content === 'string' ? [{ text: content }] : content
+  return parts.filter(({ text }) => text !== '').map(textBlock)
+}
+
+function textBlock(part: { readonly text: string }): TextBlock {
+  const cache = cacheHint(part)
+  return { kind: 'text', text: part.text, ...(cache !== undefined && { cache }) }
+}
+
+/** Not the common protocol's own: gateways and clients that reach Anthropic's models write it, and it is kept. */
+export function cacheHint(carrier: object): CacheHint | undefined {
+  const control: unknown = 'cache_control' in carrier ? carrier.cache_control : undefined
+  if (!isObject(control)) return undefined
+  return control['ttl'] === '1h' ? '1h' : '5m'
+}
+
+export function userBlock(part: UserPart, at: string): UserBlock {
+  switch (part.type) {
+    case 'text':
+      return textBlock(part)
+    case 'image_url': {
+      const { url, detail } = part.image_url
+      const cache = cacheHint(part)
+      return {
+        kind: 'image',
+        media: mediaOf(url, `${at}.image_url.url`),
+        ...(typeof detail === 'string' && { detail }),
+        ...(cache !== undefined && { cache }),
+      }
+    }
+    case 'input_audio': {
+      const { data, format } = part.input_audio
+      return { kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data } }
+    }
+    case 'audio_url':
+      return { kind: 'audio', media: mediaOf(part.audio_url.url, `${at}.audio_url.url`) }
+    case 'video_url':
+      return { kind: 'video', media: mediaOf(part.video_url.url, `${at}.video_url.url`) }
+    case 'video':
+      throw badRequest('This model takes no video as a list of frames.', `${at}.video`, 'unsupported_value')
+    case 'file':
+      return documentOf(part, at)
+  }
+}
+
+function documentOf(part: Extract<UserPart, { type: 'file' }>, at: string): UserBlock {
+  const { file_data: bytes, file_id: id, filename } = part.file
+  const cache = cacheHint(part)
+  const extras = { ...(typeof filename === 'string' && { title: filename }), ...(cache !== undefined && { cache }) }
+  if (typeof bytes === 'string') {
+    return { kind: 'document', media: mediaOf(bytes, `${at}.file.file_data`), ...extras }
+  }
+  if (typeof id === 'string') return { kind: 'document', media: { kind: 'file', id }, ...extras }
+  throw badRequest("'file' needs file_data or file_id.", `${at}.file`, 'missing_required_parameter')
+}
+
+const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
+
+/** A `data:` URL taken apart, or the address of what is to be fetched. */
+function mediaOf(url: string, param: string): Media {
+  if (!/^data:/i.test(url)) return { kind: 'url', url }
+  const head = dataUrl.exec(url)
+  if (head === null) throw badRequest(`Invalid '${param}': not a base64 data: URL.`, param)
+  return { kind: 'bytes', mediaType: (head[1] ?? '').toLowerCase(), base64: url.slice(head[0].length) }
+}
+
+export function assistantBlocks(message: AssistantMessage, at: number): AssistantBlock[] {
+  const blocks: AssistantBlock[] = thoughts(message)
+  const { content, refusal } = message
+  const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? [])
+  for (const part of parts) {
+    if (part.type === 'refusal') blocks.push({ kind: 'refusal', text: part.refusal })
+    else if (part.text !== '') blocks.push(textBlock(part))
+  }
+  if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
+  return [...blocks, ...calls(message, at)]
+}
+
+/**
+ * Thoughts as we showed them: with signatures in `thinking_blocks`, which a client that keeps the whole message sends
+ * back, or else in `reasoning_content` without.
+ */
+function thoughts(message: AssistantMessage): AssistantBlock[] {
+  const { thinking_blocks: signed, reasoning_content: plain } = message as Readonly<Record<string, unknown>>
+  if (Array.isArray(signed)) return (signed as readonly Json[]).flatMap(thought)
+  return typeof plain === 'string' && plain !== '' ? [{ kind: 'thinking', text: plain }] : []
+}
+
+function thought(block: Json): AssistantBlock[] {
+  if (!isObject(block)) return []
+  const { type, thinking, signature, data } = block
+  if (type === 'redacted_thinking' && typeof data === 'string') return [{ kind: 'thinking-redacted', data }]
+  if (type !== 'thinking' || typeof thinking !== 'string') return []
+  return [{ kind: 'thinking', text: thinking, ...(typeof signature === 'string' && { signature }) }]
+}
+
+function calls(message: AssistantMessage, at: number): ToolCallBlock[] {
+  const { function_call: legacy, tool_calls: written } = message
+  const found = (written ?? []).map((call, index): ToolCallBlock => {
+    const param = `messages[${at}].tool_calls[${index}]`
+    if (call.type !== 'function') {
+      throw badRequest('This model takes function tools only.', `${param}.type`, 'unsupported_value')
+    }
+    const { name, arguments: text } = call.function
+    const signature = signatureOf(call)
+    return {
+      kind: 'tool-call',
+      id: call.id,
+      name,
+      argumentsText: argumentsOf(text, `${param}.function.arguments`),
+      ...(signature !== undefined && { signature }),
+    }
+  })
+  if (legacy === null || legacy === undefined) return found
+  const { name, arguments: text } = legacy
+  const argumentsText = argumentsOf(text, `messages[${at}].function_call.arguments`)
+  return [...found, { kind: 'tool-call', id: legacyCallId(name), name, argumentsText }]
+}
+
+/** The retired function calls have no ids: one is made from the name, on both sides alike. */
+export function legacyCallId(name: string): string {
+  return `call_${name}`
+}
+
+/** A model's own text comes back here: vendors of this protocol take any, the others only an object. */
+function argumentsOf(text: string, param: string): string {
+  if (text.trim() === '') return '{}'
+  try {
+    if (isObject(JSON.parse(text))) return text
+  } catch {
+    // said below
+  }
+  throw badRequest(`Invalid '${param}': not a JSON object.`, param)
+}
+
+/** Where Google's own common-protocol endpoint puts it. */
+function signatureOf(call: object): string | undefined {
+  const extra: unknown = 'extra_content' in call ? call.extra_content : undefined
+  const google = isObject(extra) ? extra['google'] : undefined
+  const signature = isObject(google) ? google['thought_signature'] : undefined
+  return typeof signature === 'string' ? markGoogle(signature) : undefined
+}

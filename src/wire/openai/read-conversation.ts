@@ -1,0 +1,163 @@
+import { badRequest } from '../../base/errors.ts'
+import { asDouble, isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import {
+  efforts,
+  type Conversation,
+  type Effort,
+  type ReplyFormat,
+  type TextBlock,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  type UserBlock,
+} from '../../capabilities/conversation.ts'
+import { isGiven, searchesMax } from './chat-ask.ts'
+import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
+import type { ChatRequest } from './schema.ts'
+
+type Message = ChatRequest['messages'][number]
+
+/** What a request of the common protocol means, for vendors that speak another. What they cannot say is left out. */
+export function readConversation(ask: ChatAsk): Conversation {
+  // Checked by this schema when it was read; numbers that kept their own text are turned into doubles below.
+  const request = ask.native as unknown as ChatRequest
+  const { system, turns } = readMessages(request.messages)
+  const outputTokensMax = request.max_completion_tokens ?? request.max_tokens
+  const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? [])
+  const toolChoice = readToolChoice(request)
+  const format = readFormat(request)
+  const user = request.safety_identifier ?? request.user
+  return {
+    system,
+    turns,
+    tools: readTools(request),
+    hostedTools: ask.searchesMax > 0 ? [{ kind: 'web-search', usesMax: searchesMax }] : [],
+    stop,
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(isGiven(request.parallel_tool_calls) && { parallelTools: request.parallel_tool_calls }),
+    ...(isGiven(outputTokensMax) && { outputTokensMax }),
+    ...number('temperature', request.temperature),
+    ...number('topP', request.top_p),
+    ...number('topK', ask.native['top_k']),
+    ...number('seed', request.seed),
+    ...number('presencePenalty', request.presence_penalty),
+    ...number('frequencyPenalty', request.frequency_penalty),
+    ...(request.logprobs === true && { logprobs: request.top_logprobs ?? 0 }),
+    ...(format !== undefined && { format }),
+    ...(isEffort(request.reasoning_effort) && { thinking: { effort: request.reasoning_effort, isShown: true } }),
+    ...(isGiven(user) && { user }),
+  }
+}
+
+type NumberField = 'temperature' | 'topP' | 'topK' | 'seed' | 'presencePenalty' | 'frequencyPenalty'
+
+function number(field: NumberField, given: Json | undefined): { readonly [F in NumberField]?: number } {
+  const value = asDouble(given)
+  return typeof value === 'number' ? { [field]: value } : {}
+}
+
+function isEffort(value: string | null | undefined): value is Effort {
+  return (efforts as readonly (string | null | undefined)[]).includes(value)
+}
+
+/** Instructions at the beginning stand apart; those in between keep their place. Neighbours of one role become one turn. */
+function readMessages(messages: readonly Message[]): Pick<Conversation, 'system' | 'turns'> {
+  const system: TextBlock[] = []
+  const turns: Turn[] = []
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'system' || message.role === 'developer') {
+      const blocks = textBlocks(message.content)
+      if (turns.length === 0) system.push(...blocks)
+      else join(turns, { role: 'system', blocks })
+    } else if (message.role === 'assistant') {
+      join(turns, { role: 'assistant', blocks: assistantBlocks(message, index) })
+    } else {
+      join(turns, { role: 'user', blocks: userTurn(message, index) })
+    }
+  }
+  return { system, turns: turns.filter(({ blocks }) => blocks.length > 0) }
+}
+
+function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'assistant' }>, at: number): UserBlock[] {
+  if (message.role === 'user') {
+    if (typeof message.content === 'string') return textBlocks(message.content)
+    return message.content.map((part, index) => userBlock(part, `messages[${at}].content[${index}]`))
+  }
+  const callId = message.role === 'tool' ? message.tool_call_id : legacyCallId(message.name)
+  const cache = cacheHint(message)
+  return [
+    {
+      kind: 'tool-result',
+      callId,
+      blocks: textBlocks(message.content ?? ''),
+      isError: false,
+      ...(cache !== undefined && { cache }),
+    },
+  ]
+}
+
+function join(turns: Turn[], turn: Turn): void {
+  const last = turns.at(-1)
+  if (last?.role !== turn.role) {
+    turns.push(turn)
+    return
+  }
+  // Both have the role of `turn`, which the compiler cannot see.
+  turns[turns.length - 1] = { role: turn.role, blocks: [...last.blocks, ...turn.blocks] } as Turn
+}
+
+function readTools({ tools, tool_choice: choice }: ChatRequest): Tool[] {
+  const allowed = allowedNames(choice)
+  const found: Tool[] = []
+  for (const [index, tool] of (tools ?? []).entries()) {
+    if (tool.type !== 'function') {
+      const param = `tools[${index}].type`
+      throw badRequest('This model takes function tools only.', param, 'unsupported_value')
+    }
+    const { name, description, parameters, strict } = tool.function
+    if (allowed !== undefined && !allowed.has(name)) continue
+    const cache = cacheHint(tool) ?? cacheHint(tool.function)
+    found.push({
+      name,
+      schema: (parameters ?? { type: 'object', properties: {} }) as JsonObject,
+      ...(isGiven(description) && { description }),
+      ...(isGiven(strict) && { isStrict: strict }),
+      ...(cache !== undefined && { cache }),
+    })
+  }
+  return found
+}
+
+type WrittenChoice = ChatRequest['tool_choice']
+
+function allowedNames(choice: WrittenChoice): Set<string> | undefined {
+  if (!isObject(choice) || choice['type'] !== 'allowed_tools' || !isObject(choice['allowed_tools'])) return undefined
+  const { tools } = choice['allowed_tools']
+  const names = new Set<string>()
+  for (const tool of Array.isArray(tools) ? (tools as readonly Json[]) : []) {
+    const named = isObject(tool) && isObject(tool['function']) ? tool['function']['name'] : undefined
+    if (typeof named === 'string') names.add(named)
+  }
+  return names
+}
+
+function readToolChoice({ tool_choice: choice }: ChatRequest): ToolChoice | undefined {
+  if (!isGiven(choice)) return undefined
+  if (typeof choice === 'string') return choice
+  if (choice.type === 'allowed_tools') return choice.allowed_tools.mode
+  return { name: choice.type === 'function' ? choice.function.name : choice.custom.name }
+}
+
+function readFormat({ response_format: format }: ChatRequest): ReplyFormat | undefined {
+  if (!isGiven(format) || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { kind: 'json' }
+  const { name, description, schema, strict } = format.json_schema
+  return {
+    kind: 'schema',
+    name,
+    schema: (schema ?? {}) as JsonObject,
+    ...(isGiven(description) && { description }),
+    ...(isGiven(strict) && { isStrict: strict }),
+  }
+}

@@ -1,0 +1,87 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import type { ReplyReader } from '../../capabilities/chat.ts'
+import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { parseLoosely, readFailure, readUsage } from './chat-answer.ts'
+import { readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
+
+/** Reads a stream of the common protocol, for clients that speak another. */
+export function openReader(): ReplyReader {
+  let started = false
+  // By choice, then by the vendor's own index of a call: how we count them.
+  const calls = new Map<number, Map<number, number>>()
+
+  function readCalls(choice: number, deltas: readonly Json[], events: ReplyEvent[]): void {
+    const known = calls.get(choice) ?? new Map<number, number>()
+    calls.set(choice, known)
+    for (const [position, delta] of deltas.entries()) {
+      if (!isObject(delta)) continue
+      const index = typeof delta['index'] === 'number' ? delta['index'] : position
+      const called = isObject(delta['function']) ? delta['function'] : {}
+      let call = known.get(index)
+      if (call === undefined) {
+        call = known.size
+        known.set(index, call)
+        const { id } = delta
+        const { name } = called
+        const signature = readSignature(delta)
+        events.push({
+          kind: 'tool-call-start',
+          choice,
+          call,
+          id: typeof id === 'string' && id !== '' ? id : `call_${choice}_${call}`,
+          name: typeof name === 'string' ? name : '',
+          ...(signature !== undefined && { signature }),
+        })
+      }
+      const text = called['arguments']
+      if (typeof text === 'string' && text !== '') events.push({ kind: 'tool-call-delta', choice, call, text })
+    }
+  }
+
+  function readChoice(written: JsonObject, events: ReplyEvent[]): void {
+    const choice = typeof written['index'] === 'number' ? written['index'] : 0
+    const delta = isObject(written['delta']) ? written['delta'] : {}
+    const { content, refusal, tool_calls: deltas, annotations } = delta
+    const thought = thoughtsIn(delta)
+    if (thought !== undefined) events.push({ kind: 'thinking-delta', choice, text: thought })
+    if (typeof content === 'string' && content !== '') {
+      const { logprobs } = written
+      events.push({ kind: 'text-delta', choice, text: content, ...(isObject(logprobs) && { logprobs }) })
+    }
+    if (typeof refusal === 'string' && refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
+    for (const citation of readCitations(annotations)) events.push({ kind: 'citation-add', choice, citation })
+    if (Array.isArray(deltas)) readCalls(choice, deltas, events)
+    const reason = written['finish_reason']
+    if (typeof reason === 'string' && reason !== '') {
+      events.push({ kind: 'choice-finish', choice, finish: readFinish(reason, calls.has(choice)) })
+    }
+  }
+
+  return {
+    read(event) {
+      const data = dataOf(event)
+      if (data === '') return [{ kind: 'heartbeat' }]
+      if (data.trim() === '[DONE]') return [{ kind: 'reply-end' }]
+      const chunk = parseLoosely(data)
+      if (!isObject(chunk)) return [{ kind: 'failure', error: unreadable() }]
+      if (isObject(chunk['error'])) return [{ kind: 'failure', error: readFailure(chunk['error']) }]
+      const events: ReplyEvent[] = []
+      if (!started) {
+        started = true
+        events.push({ kind: 'reply-start', ...(typeof chunk['id'] === 'string' && { id: chunk['id'] }) })
+      }
+      const choices: readonly Json[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
+      for (const choice of choices) if (isObject(choice)) readChoice(choice, events)
+      const usage = readUsage(chunk['usage'])
+      if (usage !== undefined) events.push({ kind: 'usage-count', usage })
+      return events
+    },
+  }
+}
+
+/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
+function unreadable(): GatewayError {
+  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
+}

@@ -1,0 +1,97 @@
+import { unreachable } from '../../base/errors.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
+import { googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { finishReasons, writeCitation, writeHead, writeImage, writeThought, writeUsage } from './write-answer.ts'
+
+const encoder = new TextEncoder()
+const heartbeat = ': waiting\n\n'
+const done = 'data: [DONE]\n\n'
+
+/** Writes a reply as a stream of the common protocol: `role` in the first delta, calls by index, then the finish. */
+export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
+  const head = JSON.stringify(writeHead(ask, name, 'chat.completion.chunk')).slice(0, -1)
+  const begun = new Set<number>()
+  // A signature is of use only with the whole thought that it signs: clients send both back together.
+  const thoughts = new Map<number, string>()
+  // With usage asked for, every chunk but the last says that it has none.
+  const tail = ask.usageShown ? ',"usage":null}\n\n' : '}\n\n'
+
+  function chunk(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
+    const role = begun.has(choice) ? {} : { role: 'assistant' }
+    begun.add(choice)
+    const written = JSON.stringify({ index: choice, delta: { ...role, ...delta }, logprobs, finish_reason: finish })
+    return `data: ${head},"choices":[${written}]${tail}`
+  }
+
+  function sign({ choice, signature }: Extract<ReplyEvent, { kind: 'thinking-sign' }>): string {
+    const thought = writeThought(thoughts.get(choice) ?? '', signature)
+    thoughts.delete(choice)
+    return chunk(choice, { thinking_blocks: [thought] })
+  }
+
+  return {
+    write(events) {
+      let text = ''
+      for (const event of events) {
+        if (event.kind === 'thinking-delta') thoughts.set(event.choice, (thoughts.get(event.choice) ?? '') + event.text)
+      }
+      for (const event of events) text += event.kind === 'thinking-sign' ? sign(event) : writeEvent(event, chunk)
+      return text === '' ? undefined : encoder.encode(text)
+    },
+    closing(usage) {
+      const shown = ask.usageShown && usage !== undefined
+      return encoder.encode(
+        shown ? `data: ${head},"choices":[],"usage":${JSON.stringify(writeUsage(usage))}}\n\n${done}` : done,
+      )
+    },
+  }
+}
+
+type WriteChunk = (choice: number, delta: JsonObject, logprobs?: Json, finish?: string | null) => string
+
+function writeEvent(event: Exclude<ReplyEvent, { kind: 'thinking-sign' }>, chunk: WriteChunk): string {
+  switch (event.kind) {
+    case 'text-delta':
+      return chunk(event.choice, { content: event.text }, event.logprobs)
+    case 'thinking-delta':
+      return chunk(event.choice, { reasoning_content: event.text })
+    case 'thinking-redact':
+      return chunk(event.choice, { thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
+    case 'refusal-delta':
+      return chunk(event.choice, { refusal: event.text })
+    case 'citation-add': {
+      const annotations = writeCitation(event.citation)
+      return annotations.length === 0 ? '' : chunk(event.choice, { annotations })
+    }
+    case 'image-add':
+      return event.media.kind === 'bytes' ? chunk(event.choice, { images: [writeImage(event.media)] }) : ''
+    case 'tool-call-start':
+      return chunk(event.choice, { tool_calls: [writeStart(event)] })
+    case 'tool-call-delta':
+      return chunk(event.choice, { tool_calls: [{ index: event.call, function: { arguments: event.text } }] })
+    case 'choice-finish':
+      return chunk(event.choice, {}, null, finishReasons[event.finish])
+    case 'heartbeat':
+      return heartbeat
+    // What is over is known from the finish; usage waits for the end; a failure is written by whoever ends the stream.
+    case 'reply-start':
+    case 'usage-count':
+    case 'reply-end':
+    case 'failure':
+      return ''
+    default:
+      return unreachable(event)
+  }
+}
+
+function writeStart(event: Extract<ReplyEvent, { kind: 'tool-call-start' }>): JsonObject {
+  const google = googleSignature(event.signature)
+  return {
+    index: event.call,
+    id: event.id,
+    type: 'function',
+    function: { name: event.name, arguments: '' },
+    ...(google !== undefined && { extra_content: { google: { thought_signature: google } } }),
+  }
+}

@@ -1,0 +1,128 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
+import {
+  type AssistantBlock,
+  type Choice,
+  type Citation,
+  type Finish,
+  type Reply,
+} from '../../capabilities/conversation.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { writeCall } from './write-messages.ts'
+
+/** A reply as a whole answer of the common protocol. */
+export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
+  const answer = {
+    ...writeHead(ask, name, 'chat.completion'),
+    choices: reply.choices.map(writeChoice),
+    ...(reply.usage !== undefined && { usage: writeUsage(reply.usage) }),
+  }
+  return new TextEncoder().encode(JSON.stringify(answer))
+}
+
+export function writeHead(ask: ChatAsk, { requestId, createdAt }: ReplyName, object: string) {
+  return {
+    id: `chatcmpl-${requestId.replace(/^req_/, '')}`,
+    object,
+    created: Math.floor(createdAt / 1000),
+    model: ask.model,
+  }
+}
+
+function writeChoice({ blocks, finish, logprobs }: Choice, index: number): JsonObject {
+  return { index, message: writeMessage(blocks), logprobs: logprobs ?? null, finish_reason: finishReasons[finish] }
+}
+
+export const finishReasons = {
+  stop: 'stop',
+  'stop-sequence': 'stop',
+  // A turn that the vendor paused ends here for a client that cannot ask it to go on.
+  pause: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  refusal: 'content_filter',
+} as const satisfies Record<Finish, string>
+
+function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
+  let text = ''
+  let thoughts = ''
+  let refusal = ''
+  const calls: JsonObject[] = []
+  const signed: JsonObject[] = []
+  const annotations: JsonObject[] = []
+  const images: JsonObject[] = []
+  for (const block of blocks) {
+    switch (block.kind) {
+      case 'text':
+        text += block.text
+        annotations.push(...(block.citations ?? []).flatMap(writeCitation))
+        break
+      case 'thinking':
+        thoughts += block.text
+        signed.push(writeThought(block.text, block.signature))
+        break
+      case 'thinking-redacted':
+        signed.push({ type: 'redacted_thinking', data: block.data })
+        break
+      case 'refusal':
+        refusal += block.text
+        break
+      case 'tool-call':
+        calls.push(writeCall(block))
+        break
+      case 'image':
+        if (block.media.kind === 'bytes') images.push(writeImage(block.media))
+        break
+    }
+  }
+  return {
+    role: 'assistant',
+    content: text === '' && (calls.length > 0 || refusal !== '') ? null : text,
+    refusal: refusal === '' ? null : refusal,
+    ...(thoughts !== '' && { reasoning_content: thoughts }),
+    ...(signed.some(isWorthKeeping) && { thinking_blocks: signed }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(annotations.length > 0 && { annotations }),
+    ...(images.length > 0 && { images }),
+  }
+}
+
+/** Thoughts as a client must send them back; one without a signature no vendor would take. */
+export function writeThought(thinking: string, signature: string | undefined): JsonObject {
+  return { type: 'thinking', thinking, ...(signature !== undefined && { signature }) }
+}
+
+function isWorthKeeping(block: JsonObject): boolean {
+  return block['signature'] !== undefined || block['data'] !== undefined
+}
+
+/** Not in the common protocol, which has no pictures in replies: as gateways have agreed to show them. */
+export function writeImage({ mediaType, base64 }: { mediaType: string; base64: string }): JsonObject {
+  return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${base64}` } }
+}
+
+/** The protocol knows citations of web pages alone. */
+export function writeCitation({ url, title }: Citation): JsonObject[] {
+  if (url === undefined) return []
+  return [{ type: 'url_citation', url_citation: { url, title: title ?? url } }]
+}
+
+/** Cached and written input are inside `prompt_tokens` here, reasoning inside `completion_tokens`. */
+export function writeUsage(usage: Usage): { readonly [field: string]: Json } {
+  const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, imageInput = 0, audioInput = 0 } = usage
+  const { output = 0, audioOutput = 0, imageOutput = 0, reasoning = 0 } = usage
+  const prompt = input + cachedInput + cacheWrite + cacheWriteHour + imageInput + audioInput
+  const completion = output + audioOutput + imageOutput
+  const written = cacheWrite + cacheWriteHour
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: {
+      cached_tokens: cachedInput,
+      audio_tokens: audioInput,
+      ...(written > 0 && { cache_write_tokens: written }),
+    },
+    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: audioOutput },
+  }
+}

@@ -1,0 +1,92 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { nearestEffort, type Conversation, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
+import type { ChatTarget } from './pass-ask.ts'
+import { writeMessages } from './write-messages.ts'
+
+export type TranslationTarget = ChatTarget & {
+  /** Values of `reasoning_effort` that the model takes; empty where it takes none. */
+  readonly efforts: readonly string[]
+  /** Whether the vendor wants the thoughts of a running tool loop back. */
+  readonly takesThoughts: boolean
+}
+
+// The most that the common protocol takes; more would be refused.
+const stopsMax = 4
+const userCharactersMax = 64
+
+/** What a client of another protocol means, in the common one. */
+export function writeAsk(ask: ChatAsk, conversation: Conversation, target: TranslationTarget): string {
+  const { tools, toolChoice, parallelTools, thinking, format, user } = conversation
+  const effort = thinking === undefined ? undefined : nearestEffort(thinking, target.efforts)
+  const body: Record<string, Json | undefined> = {
+    model: target.upstreamModel,
+    messages: writeMessages(conversation, target),
+    ...writeCap(conversation, target),
+    ...(ask.choices > 1 && { n: ask.choices }),
+    ...writeSampling(conversation, target),
+    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
+    ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
+    ...(format !== undefined && { response_format: writeFormat(format) }),
+    ...(effort !== undefined && { reasoning_effort: effort }),
+    // Made the account's own, which also makes it short: some clients write a whole JSON text here.
+    ...(user !== undefined && { user: target.namespaced(user).slice(0, userCharactersMax) }),
+    ...(target.storesByDefault && { store: false }),
+    ...(ask.stream && { stream: true }),
+    ...(ask.stream && target.usageInStream === 'asked' && { stream_options: { include_usage: true } }),
+  }
+  return JSON.stringify(body)
+}
+
+function writeCap({ outputTokensMax }: Conversation, { reasoning, outputCap }: TranslationTarget): JsonObject {
+  if (outputTokensMax === undefined) return {}
+  const field = outputCap === 'either' ? (reasoning ? 'max_completion_tokens' : 'max_tokens') : outputCap
+  return { [field]: outputTokensMax }
+}
+
+/** On models of the reasoning class these have no effect and some are refused. */
+function writeSampling(conversation: Conversation, { reasoning }: TranslationTarget): JsonObject {
+  if (reasoning) return {}
+  const { temperature, topP, stop, seed, presencePenalty, frequencyPenalty, logprobs } = conversation
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { top_p: topP }),
+    ...(stop.length > 0 && { stop: stop.slice(0, stopsMax) }),
+    ...(seed !== undefined && { seed }),
+    ...(presencePenalty !== undefined && { presence_penalty: presencePenalty }),
+    ...(frequencyPenalty !== undefined && { frequency_penalty: frequencyPenalty }),
+    ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
+  }
+}
+
+function writeTool({ name, description, schema, isStrict }: Tool): JsonObject {
+  const { $schema: _, ...parameters } = schema
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      parameters,
+      ...(isStrict !== undefined && { strict: isStrict }),
+    },
+  }
+}
+
+function writeToolChoice(choice: ToolChoice): Json {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } }
+}
+
+function writeFormat(format: NonNullable<Conversation['format']>): JsonObject {
+  if (format.kind === 'json') return { type: 'json_object' }
+  const { name = 'reply', description, schema, isStrict } = format
+  return {
+    type: 'json_schema',
+    json_schema: {
+      name,
+      ...(description !== undefined && { description }),
+      schema,
+      ...(isStrict !== undefined && { strict: isStrict }),
+    },
+  }
+}
