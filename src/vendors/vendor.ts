@@ -5,6 +5,7 @@ import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings
 import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
 import type { Conversation, Reply } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
+import type { VideoAsk, VideoNews } from '../capabilities/video.ts'
 
 /** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. A POST where nothing else is said. */
 export type Call = {
@@ -85,6 +86,36 @@ export type ChatAdapter = {
   }
 }
 
+/** A vendor's tasks. Pure like every adapter: who keeps, polls and bills them is `tasks/`. */
+export type VideoAdapter = {
+  /** Throws bad-request for what the vendor would only refuse minutes later, naming the field. */
+  create(ask: VideoAsk, context: CallContext & { readonly callbackUrl?: string }): Call
+  /** The vendor's id of the new task. Throws where the body is an error under a good status. */
+  readCreated(response: Responded): string
+  poll(upstreamId: string, context: CallContext): Call
+  /** `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. */
+  readTask(response: Responded & { readonly status: number }): VideoNews
+  /** Absent where the vendor cannot stop a task. */
+  cancel?: {
+    call(upstreamId: string, context: CallContext): Call
+    /** Whether the vendor has stopped it; false where it says that it is too late. */
+    read(response: Responded & { readonly status: number }): boolean
+  }
+  /** Looks for a task whose creation was left in doubt. Absent where the vendor has no list. */
+  find?: {
+    call(sought: SoughtTask, context: CallContext): Call
+    /** Its id; `absent` where it surely was not made; `unsure` where the list cannot tell. */
+    read(response: Responded, sought: SoughtTask): { readonly upstreamId: string } | 'absent' | 'unsure'
+  }
+}
+
+export type SoughtTask = {
+  readonly ref: string
+  readonly upstreamModel: string
+  /** Unix milliseconds at which it was sent. */
+  readonly sentAt: number
+}
+
 export type Vendor = {
   readonly id: string
   /** As its official SDK calls it; a channel's own `baseUrl` takes its place. */
@@ -99,5 +130,6 @@ export type Vendor = {
   readonly embeddings?: Adapter<EmbeddingsAsk, EmbeddingsAnswer>
   readonly images?: Adapter<ImagesAsk, ImagesAnswer>
   readonly edits?: Adapter<EditsAsk, ImagesAnswer>
+  readonly video?: VideoAdapter
   explain(response: BadResponse, context: Pick<CallContext, 'baseUrl' | 'credential'>): Verdict
 }
