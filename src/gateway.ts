@@ -1,6 +1,8 @@
 import { makeOperators } from './admin/operators.ts'
 import { makeAdminRoutes } from './admin/routes.ts'
-import { systemClock, type Clock } from './base/clock.ts'
+import { makeGuardedFetch } from './base/guarded-fetch.ts'
+import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
+import { systemClock, systemTimers, type Clock } from './base/clock.ts'
 import { listen, type Listener } from './base/listen.ts'
 import type { Log } from './base/log.ts'
 import { macFor } from './base/secret.ts'
@@ -33,6 +35,7 @@ import { anyAccount } from './store/accounts.ts'
 import type { Store } from './store/open.ts'
 import type { Mode } from './store/schema.ts'
 import { discoverLocalServers } from './upstream/discover.ts'
+import { makeFetchLink } from './upstream/links.ts'
 import { makeTransport } from './upstream/transport.ts'
 import { writeError } from './wire/openai/errors.ts'
 
@@ -60,6 +63,7 @@ export type Gateway = {
   /** A chat model to try the gateway with, if it serves any. */
   readonly exampleModel: string | undefined
   readonly store: Store
+  readonly artifacts: Artifacts
   readonly openHolds: () => number
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
   settleBooks(): Promise<void>
@@ -99,27 +103,33 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const channels = () => market.current.channels
   const models = () => market.current.models
   const idempotency = makeIdempotency({ store, secret, node })
+  const calling = { transport: makeTransport(clock), channels, timeouts, tenantMac: macFor(secret, 'tenant-label') }
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
     once: makeOnce({ idempotency, log }),
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
-    call: makeCall({
-      transport: makeTransport(clock),
-      channels,
-      timeouts,
-      tenantMac: macFor(secret, 'tenant-label'),
-      log,
-    }),
+    call: makeCall({ ...calling, fetchLink: makeFetchLink(makeGuardedFetch()), log }),
     meter: makeMeter({ log, drains: new Drains() }),
     release: makeRelease(log),
   }
+
+  const artifacts = openArtifacts({
+    settings: settings.artifacts,
+    dataFolder: environment.dataFolder,
+    publicUrl: settings.publicUrl ?? listener.url,
+    mac: macFor(secret, 'artifact-link'),
+    clock,
+    timers: systemTimers,
+    log,
+  })
 
   let draining = false
   const routes = makeRoutes({
     line,
     store,
+    artifacts,
     settle: books.settle,
     models,
     clock,
@@ -146,6 +156,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     modelCount: market.current.models.size,
     exampleModel: exampleOf(market.current.models),
     store,
+    artifacts,
     openHolds: () => billing.open,
     settleBooks: () => books.post(),
     reload: (changed) => market.reload(changed),
@@ -154,6 +165,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
       await stopListening(listener, billing, drainMs)
       await ports.stop()
+      await artifacts.close()
       keyRing.close()
       await books.close()
       await market.close()

@@ -20,7 +20,7 @@ function settingsOf(schema: z.core.JSONSchema._JSONSchema, prefix = ''): string[
 
 /** The examples come to life: a line that begins with # and no space is one, and the empty default above it goes. */
 function uncommented(): string {
-  return text.replaceAll(/^\w+: (?:\[\]|\{\})\n(?=#\w)/gm, '').replaceAll(/^#(?=[^\s]|  - )/gm, '')
+  return text.replaceAll(/^\w+: (?:\[\]|\{\})\n(?=#\w)/gm, '').replaceAll(/^( *)#(?=[^\s]|  - )/gm, '$1')
 }
 
 describe('turnpike.example.yaml', () => {
@@ -40,8 +40,9 @@ describe('turnpike.example.yaml', () => {
         : false)
     const settings = settingsOf(schema)
     expect(settings).toContain('limits.attemptsMax')
-    // `sandbox` has no default: what it is depends on what is configured.
-    expect(settings.filter((path) => !has(shown, path.split('.')))).toEqual(['sandbox'])
+    // These have no default: what they are depends on what else is there.
+    const absent = settings.filter((path) => !has(shown, path.split('.')))
+    expect(absent.filter((path) => !path.startsWith('artifacts.s3.'))).toEqual(['sandbox', 'artifacts.s3', 'publicUrl'])
     expect(settings.filter((path) => !has(examples, path.split('.')))).toEqual([])
   })
 
@@ -56,7 +57,8 @@ describe('turnpike.example.yaml', () => {
   })
 
   test('its examples are settings that a start takes', () => {
-    const variables = { OPENAI_API_KEY: 'a', OPENAI_SECOND_KEY: 'b', OPENROUTER_API_KEY: 'c' }
+    const keys = { OPENAI_API_KEY: 'a', OPENAI_SECOND_KEY: 'b', OPENROUTER_API_KEY: 'c' }
+    const variables = { ...keys, S3_ACCESS_KEY_ID: 'd', S3_SECRET_ACCESS_KEY: 'e' }
     const file = readConfigFile('example', uncommented(), variables)
     const plan = planMarket({ file, variables, hasRealAccount: false })
     expect(plan.mode).toBe('real')

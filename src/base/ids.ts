@@ -43,7 +43,7 @@ export function newAttemptId(): AttemptId {
   return `att_${hexByTime()}` as AttemptId
 }
 
-export function newId(prefix: 'acc' | 'key' | 'txn' | 'hold' | 'node'): string {
+export function newId(prefix: 'acc' | 'key' | 'txn' | 'hold' | 'node' | 'art'): string {
   return `${prefix}_${hexByTime()}`
 }
 

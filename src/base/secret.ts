@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 /** One installation secret, many uses: each derives its own key under its own label, so that none can stand for another. */
-export type SecretUse = 'key-digest' | 'key-checksum' | 'tenant-label' | 'idempotency'
+export type SecretUse = 'key-digest' | 'key-checksum' | 'tenant-label' | 'idempotency' | 'artifact-link'
 
 export type Mac = (text: string) => Buffer
 

@@ -15,11 +15,11 @@ type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
 /** `turnpike check`: what a start would refuse, all of it, or what a start would serve. Starts and changes nothing. */
 export async function check(options: { config?: string; json?: boolean }): Promise<void> {
   const findings: Findings = { texts: [], complaints: [] }
-  const environment = attempt(findings, () => {
-    checkRuntime(process.env)
+  const environment = await attempt(findings, async () => {
+    await checkRuntime(process.env)
     return readEnvironment(process.env)
   })
-  const loaded = attempt(findings, () => loadSettings(options.config))
+  const loaded = await attempt(findings, () => loadSettings(options.config))
   const isUsed = environment === undefined ? false : await isUsedForReal(findings, environment)
   if (loaded !== undefined) {
     const isSandbox = loaded.file.settings.sandbox ?? false
@@ -33,9 +33,9 @@ export async function check(options: { config?: string; json?: boolean }): Promi
   await describe({ ...loaded, environment, plan }, options.json)
 }
 
-function attempt<T>(findings: Findings, read: () => T): T | undefined {
+async function attempt<T>(findings: Findings, read: () => T | Promise<T>): Promise<T | undefined> {
   try {
-    return read()
+    return await read()
   } catch (thrown) {
     note(findings, thrown)
     return undefined

@@ -1,9 +1,10 @@
 import packageJson from '../../package.json'
+import { probeGuard } from '../base/probe-guard.ts'
 
 const parallelRequestsMin = 1024
 
 /** The runtime's floor, checked before anything opens: other versions and defaults have failed in ways that cost money. */
-export function checkRuntime(variables: Readonly<Record<string, string | undefined>>): void {
+export async function checkRuntime(variables: Readonly<Record<string, string | undefined>>): Promise<void> {
   const wanted = packageJson.dependencies.bun
   if (process.versions.bun !== wanted) {
     throw new Error(
@@ -15,4 +16,5 @@ export function checkRuntime(variables: Readonly<Record<string, string | undefin
       'BUN_CONFIG_MAX_HTTP_REQUESTS is not set, so only 256 upstream calls could run at once: use npm start or bin/turnpike',
     )
   }
+  await probeGuard()
 }

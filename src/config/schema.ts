@@ -43,6 +43,23 @@ const timeouts = z.strictObject({
   drainSeconds: seconds.default(600),
 })
 
+const bucketName = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/
+
+const artifacts = z.strictObject({
+  keep: z.boolean().default(false),
+  hours: z.int().min(1).max(720).default(24),
+  bytesMax: bytes.default(10 * 1024 * mebibyte),
+  s3: z
+    .strictObject({
+      endpoint: httpUrl,
+      bucket: z.string().regex(bucketName, 'must be the name of a bucket'),
+      region: z.string().min(1).default('us-east-1'),
+      accessKeyId: z.string().min(1),
+      secretAccessKey: z.string().min(1),
+    })
+    .optional(),
+})
+
 export const fileSchema = z.strictObject({
   sandbox: z.boolean().optional(),
   channels: z.array(channelEntry).default([]),
@@ -57,6 +74,8 @@ export const fileSchema = z.strictObject({
       sync: z.enum(['interval', 'always']).default('interval'),
     })
     .prefault({}),
+  artifacts: artifacts.prefault({}),
+  publicUrl: httpUrl.refine((text) => !/[?#]/.test(text), 'must not have a query').optional(),
   trustedProxies: z.array(z.string()).default([]),
   cors: z.strictObject({ origins: z.array(z.string()).default([]) }).prefault({}),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),

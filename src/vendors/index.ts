@@ -1,8 +1,10 @@
+import { anthropic } from './anthropic/anthropic.ts'
 import { compatible } from './compatible/compatible.ts'
 import { anyDialect, dialects } from './compatible/dialects.ts'
+import { google } from './google/google.ts'
 import type { Vendor } from './vendor.ts'
 
 /** Every vendor the gateway can speak to. A new one is one line here. */
-const registered: readonly Vendor[] = [...dialects.map(compatible), compatible(anyDialect)]
+const registered: readonly Vendor[] = [...dialects.map(compatible), compatible(anyDialect), anthropic, google]
 
 export const vendors: ReadonlyMap<string, Vendor> = new Map(registered.map((vendor) => [vendor.id, vendor]))

@@ -49,6 +49,7 @@ const bunSeams = [
   'src/base/yaml.ts',
   'src/upstream/transport.ts',
   'src/store/sqlite.ts',
+  'src/artifacts/bucket.ts',
   'src/sandbox/',
 ]
 

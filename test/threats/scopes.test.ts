@@ -42,6 +42,11 @@ describe('every route asks who is calling, and whether they may', () => {
     'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
     'GET /v1/usage': { path: () => '/v1/usage?group_by=model', answers: { ...guarded, forbidden: 200 } },
     'GET /v1/balance': { path: () => '/v1/balance', answers: { ...guarded, forbidden: 200 } },
+    // A link without its signature is nobody's, whoever asks.
+    'GET /artifacts/{id}': {
+      path: () => '/artifacts/art_1.png',
+      answers: { withoutKey: 403, forbidden: 403, allowed: 403 },
+    },
     'GET /healthz': { path: () => '/healthz', answers: open },
     'GET /readyz': { path: () => '/readyz', answers: open },
     'GET /': { path: () => '/', answers: open },

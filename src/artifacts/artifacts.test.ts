@@ -1,0 +1,286 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../../test/support/gateway.ts'
+import { handTimers } from '../../test/support/hand-timers.ts'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
+import { macFor } from '../base/secret.ts'
+import { fileSchema } from '../config/schema.ts'
+import { openArtifacts, type Artifacts } from './artifacts.ts'
+import { hourOf } from './names.ts'
+
+const hourMs = 60 * 60 * 1000
+
+let dataFolder: string
+let artifacts: Artifacts
+let clock: ReturnType<typeof movableClock>
+let timers: ReturnType<typeof handTimers>
+let warnings: string[]
+
+beforeEach(() => {
+  dataFolder = mkdtempSync(join(tmpdir(), 'turnpike-artifacts-'))
+  clock = movableClock()
+  timers = handTimers()
+  warnings = []
+  open()
+})
+afterEach(async () => {
+  await artifacts.close()
+  rmSync(dataFolder, { recursive: true, force: true })
+})
+
+function open(settings: Record<string, unknown> = {}): void {
+  const log: Log = {
+    info: () => {},
+    warn: ({ cause }, message) => warnings.push(`${message} ${cause}`),
+    error: () => {},
+  }
+  artifacts = openArtifacts({
+    settings: fileSchema.parse({ artifacts: settings }).artifacts,
+    dataFolder,
+    publicUrl: 'https://gateway.test/base',
+    mac: macFor(Buffer.alloc(32), 'artifact-link'),
+    clock,
+    timers,
+    log,
+  })
+}
+
+/** With other settings, as the next process would. */
+async function reopen(settings: Record<string, unknown>): Promise<void> {
+  await artifacts.close()
+  open(settings)
+}
+
+const about = { mediaType: 'image/png', accountId: 'acc_1' }
+const bytesOf = (length: number) => new Uint8Array(length).fill(7)
+const streamOf = (...chunks: readonly Uint8Array[]) =>
+  new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk)
+      controller.close()
+    },
+  })
+
+function linkIn(url: string) {
+  const { pathname, searchParams } = new URL(url)
+  const id = pathname.split('/').at(-1) ?? ''
+  return { id, expires: searchParams.get('expires'), signature: searchParams.get('signature') }
+}
+
+async function read(url: string): Promise<Uint8Array> {
+  const found = await artifacts.find(linkIn(url))
+  return new Response(await found.read(0, found.bytes)).bytes()
+}
+
+async function thrownBy(work: Promise<unknown>): Promise<GatewayError> {
+  const thrown = await work.catch((error: unknown) => error)
+  if (!(thrown instanceof GatewayError)) throw new Error(`not ours: ${String(thrown)}`)
+  return thrown
+}
+
+/** One step of the sweeper. */
+async function swept(): Promise<void> {
+  timers.fire()
+  await until(() => timers.waiting.length > 0)
+}
+
+/** Files under the folder, those that are on their way included. */
+function files(): string[] {
+  return readdirSync(dataFolder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}
+
+describe('a result', () => {
+  test('in one piece or as a stream is found by its link', async () => {
+    for (const result of [bytesOf(1000), streamOf(bytesOf(400), bytesOf(600)), bytesOf(0)]) {
+      const length = result instanceof Uint8Array ? result.length : 1000
+      const { url, expiresAt } = await artifacts.keep(result, about)
+      expect(url).toMatch(
+        /^https:\/\/gateway\.test\/base\/artifacts\/art_[0-9a-f]{32}\.png\?expires=\d+&signature=[\w-]{43}$/,
+      )
+      expect(expiresAt % 1000).toBe(0)
+      expect(Math.abs(expiresAt - clock.now() - 24 * hourMs)).toBeLessThan(2_000)
+      expect(await artifacts.find(linkIn(url))).toMatchObject({ bytes: length, mediaType: 'image/png', expiresAt })
+      expect(await read(url)).toEqual(bytesOf(length))
+    }
+  })
+
+  test('lies where only its owner can read it', async () => {
+    await artifacts.keep(bytesOf(10), about)
+    const [file = ''] = files()
+    expect(file).toMatch(new RegExp(`/artifacts/${hourOf(clock.now() + 24 * hourMs)}/art_[0-9a-f]{32}\\.png$`))
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700)
+  })
+
+  test.each([
+    ['IMAGE/JPEG; q=1', 'jpg', 'image/jpeg'],
+    ['audio/x-wav', 'wav', 'audio/wav'],
+    ['video/mp4', 'mp4', 'video/mp4'],
+    ['image/svg+xml', 'bin', 'application/octet-stream'],
+    ['text/html', 'bin', 'application/octet-stream'],
+    ['', 'bin', 'application/octet-stream'],
+  ])('of type %j has a name that ends in %s', async (mediaType, ending, served) => {
+    const { url } = await artifacts.keep(bytesOf(1), { ...about, mediaType })
+    expect(linkIn(url).id).toEndWith(`.${ending}`)
+    expect((await artifacts.find(linkIn(url))).mediaType).toBe(served)
+  })
+
+  test('whose stream fails leaves nothing behind, and the failure is its own', async () => {
+    const failing = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(bytesOf(10))
+        controller.error(new GatewayError('upstream-failed', 'The vendor broke off.'))
+      },
+    })
+    expect(await thrownBy(artifacts.keep(failing, about))).toMatchObject({ kind: 'upstream-failed' })
+    expect(files()).toEqual([])
+  })
+
+  test('that is gone from the disk is not found', async () => {
+    const { url } = await artifacts.keep(bytesOf(1), about)
+    for (const file of files()) rmSync(file)
+    expect(await thrownBy(artifacts.find(linkIn(url)))).toMatchObject({
+      kind: 'not-found',
+      details: { code: 'artifact_not_found' },
+    })
+  })
+})
+
+describe('a link', () => {
+  test('works to its last second and not longer', async () => {
+    const { url, expiresAt } = await artifacts.keep(bytesOf(1), about)
+    clock.advance(expiresAt - clock.now() - 500)
+    expect(await read(url)).toHaveLength(1)
+    clock.advance(600)
+    expect((await thrownBy(artifacts.find(linkIn(url)))).details.code).toBe('link_expired')
+  })
+
+  test('is good as it was made and in no other way', async () => {
+    const { url } = await artifacts.keep(bytesOf(1), about)
+    const other = linkIn((await artifacts.keep(bytesOf(1), about)).url)
+    const good = linkIn(url)
+    const { id, expires, signature } = good
+    const bad = [
+      { ...good, id: other.id },
+      { ...good, id: id.replace('.png', '.mp4') },
+      { ...good, id: `${id}/../${id}` },
+      { ...good, expires: String(Number(expires) + 1) },
+      { ...good, expires: `0${expires}` },
+      { ...good, expires: `${expires}.0` },
+      { ...good, expires: null },
+      { ...good, signature: null },
+      { ...good, signature: '' },
+      { ...good, signature: `${signature}=` },
+      { ...good, signature: `${signature} ` },
+      { ...good, signature: signature?.slice(0, -1) ?? null },
+      { ...good, signature: Buffer.from(signature ?? '', 'base64url').toString('hex') },
+      { ...good, signature: macFor(Buffer.alloc(32), 'key-digest')(`${id}\n${expires}`).toString('base64url') },
+    ]
+    for (const link of bad) {
+      expect({ link, code: (await thrownBy(artifacts.find(link))).details.code }).toEqual({
+        link,
+        code: 'invalid_link',
+      })
+    }
+    expect(await read(url)).toHaveLength(1)
+  })
+})
+
+describe('the room there is', () => {
+  const full = { kind: 'overloaded', details: { code: 'artifacts_full' } }
+
+  test('is never exceeded, by one result or by many at once', async () => {
+    await reopen({ bytesMax: 2000 })
+    expect(await thrownBy(artifacts.keep(bytesOf(2001), about))).toMatchObject(full)
+    expect(warnings).toEqual([expect.stringContaining('artifacts.bytesMax of 2000 is used up')])
+    const kept = await Promise.allSettled(
+      Array.from({ length: 10 }, () => artifacts.keep(streamOf(bytesOf(300), bytesOf(300)), about)),
+    )
+    expect(kept.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(3)
+    expect(files().reduce((sum, file) => sum + statSync(file).size, 0)).toBeLessThanOrEqual(2000)
+    // What was refused took nothing for good.
+    const left = 2000 - files().length * 600
+    await artifacts.keep(bytesOf(left), about)
+    expect(await thrownBy(artifacts.keep(bytesOf(1), about))).toMatchObject(full)
+  })
+
+  test('is counted anew by the next process, without what the last one left half done', async () => {
+    await artifacts.keep(bytesOf(600), about)
+    const incoming = join(dataFolder, 'artifacts', 'incoming')
+    mkdirSync(incoming, { recursive: true })
+    writeFileSync(join(incoming, 'left'), bytesOf(5000))
+    await reopen({ bytesMax: 1024 })
+    expect(await thrownBy(artifacts.keep(bytesOf(500), about))).toMatchObject(full)
+    await artifacts.keep(bytesOf(424), about)
+    expect(readdirSync(incoming)).toEqual([])
+  })
+
+  test('a source that is not taken to its end is told so', async () => {
+    await reopen({ bytesMax: 1024 })
+    let isCancelled = false
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(bytesOf(100)),
+      cancel() {
+        isCancelled = true
+      },
+    })
+    expect(await thrownBy(artifacts.keep(endless, about))).toMatchObject(full)
+    expect(isCancelled).toBe(true)
+    expect(files()).toEqual([])
+    await artifacts.keep(bytesOf(1024), about)
+  })
+})
+
+describe('the sweeper', () => {
+  test('leaves what is good, and deletes what has expired in small steps', async () => {
+    await reopen({ bytesMax: 3000 })
+    const old = await Promise.all(Array.from({ length: 150 }, () => artifacts.keep(bytesOf(10), about)))
+    clock.advance(3 * hourMs)
+    const young = await artifacts.keep(bytesOf(10), about)
+    await swept()
+    expect(files()).toHaveLength(151)
+    clock.advance(23 * hourMs)
+    await swept()
+    expect(files()).toHaveLength(51)
+    expect(timers.waiting).toEqual([1_000])
+    await swept()
+    expect(files()).toHaveLength(1)
+    expect(timers.waiting).toEqual([600_000])
+    expect(readdirSync(join(dataFolder, 'artifacts')).toSorted()).toHaveLength(2) // one hour, and what is incoming
+    expect(await read(young.url)).toHaveLength(10)
+    expect((await thrownBy(artifacts.find(linkIn(old[0]?.url ?? '')))).details.code).toBe('link_expired')
+    // The room is there again.
+    await artifacts.keep(bytesOf(2990), about)
+  })
+
+  test('counts right when it is the first to look', async () => {
+    await artifacts.keep(bytesOf(600), about)
+    clock.advance(26 * hourMs)
+    await reopen({ bytesMax: 1024 })
+    await swept()
+    expect(files()).toEqual([])
+    expect((await thrownBy(artifacts.keep(bytesOf(1025), about))).details.code).toBe('artifacts_full')
+    await artifacts.keep(bytesOf(1024), about)
+  })
+
+  test('touches nothing but what is its own, and goes on after a failure', async () => {
+    const folder = join(dataFolder, 'artifacts')
+    mkdirSync(join(folder, '2001010100', 'not-a-file'), { recursive: true })
+    writeFileSync(join(folder, 'notes.txt'), 'mine')
+    await swept()
+    expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).toBe('mine')
+    expect(warnings).toEqual([expect.stringContaining('expired results cannot be deleted now')])
+    expect(timers.waiting).toEqual([600_000])
+  })
+
+  test('ends when it is told to', async () => {
+    await artifacts.close()
+    expect(timers.waiting).toEqual([])
+  })
+})

@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+import type { Clock, Timers } from '../base/clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
+import type { Mac } from '../base/secret.ts'
+import type { FileSettings } from '../config/schema.ts'
+import { openBucketStore } from './bucket.ts'
+import { openDiskStore } from './disk.ts'
+import { makeLinks, type Link } from './links.ts'
+import { mediaTypeOf, nameOf, newArtifactId } from './names.ts'
+import { NoRoom, StoreUnreachable, type ArtifactStore, type Result, type Stored } from './store.ts'
+import { startSweeper } from './sweeper.ts'
+
+/** Results that have no link of their own are kept for a while and served by a signed link of ours. */
+export type Artifacts = {
+  /** The operator wants every result kept, not only those that have to be. */
+  readonly keepsAll: boolean
+  /** Resolves once the link works. A stream that fails leaves nothing behind, and its failure is thrown. */
+  keep(result: Result, about: About): Promise<Kept>
+  /** What a link leads to. Throws `bad-request` with a code for a link that is not good, `not-found` for a lost result. */
+  find(link: Link): Promise<Artifact>
+  close(): Promise<void>
+}
+
+export type About = {
+  /** As the vendor says it. */
+  readonly mediaType: string
+  /** Whose it is, for the log: the link alone decides who may read it. */
+  readonly accountId: string
+}
+
+export type Kept = {
+  readonly url: string
+  /** Unix milliseconds, on a whole second. */
+  readonly expiresAt: number
+}
+
+export type Artifact = Stored & { readonly mediaType: string; readonly expiresAt: number }
+
+export type ArtifactParts = {
+  readonly settings: FileSettings['artifacts']
+  readonly dataFolder: string
+  /** Where customers reach the gateway. */
+  readonly publicUrl: string
+  readonly mac: Mac
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+}
+
+const hourMs = 60 * 60 * 1000
+
+export function openArtifacts(parts: ArtifactParts): Artifacts {
+  const { settings, clock, log } = parts
+  const store = openArtifactStore(settings, join(parts.dataFolder, 'artifacts'))
+  const links = makeLinks(parts.mac, parts.publicUrl)
+  const stopSweeper = startSweeper({ ...parts, store })
+
+  return {
+    keepsAll: settings.keep,
+
+    async keep(result, { mediaType, accountId }) {
+      const id = newArtifactId(mediaType)
+      const expiresAt = Math.floor((clock.now() + settings.hours * hourMs) / 1000) * 1000
+      try {
+        const bytes = await store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '')
+        log.info({ artifact: id, account: accountId, bytes }, 'a result was kept')
+      } catch (thrown) {
+        complain(log, thrown)
+        throw thrown
+      }
+      return { url: links.write(id, expiresAt), expiresAt }
+    },
+
+    async find(link) {
+      const expiresAt = links.check(link, clock.now())
+      const mediaType = mediaTypeOf(link.id)
+      const stored = mediaType === undefined ? undefined : await look(nameOf(link.id, expiresAt))
+      if (mediaType === undefined || stored === undefined) {
+        throw new GatewayError('not-found', 'This result is no longer kept.', { code: 'artifact_not_found' })
+      }
+      return { ...stored, mediaType, expiresAt }
+    },
+
+    close: stopSweeper,
+  }
+
+  async function look(name: string): Promise<Stored | undefined> {
+    try {
+      return await store.find(name)
+    } catch (thrown) {
+      complain(log, thrown)
+      throw thrown
+    }
+  }
+}
+
+function openArtifactStore(settings: ArtifactParts['settings'], folder: string): ArtifactStore {
+  const { bytesMax, s3 } = settings
+  return s3 === undefined ? openDiskStore({ folder, bytesMax }) : openBucketStore(s3, { folder, bytesMax })
+}
+
+/** The client is told little; the operator needs to know what to do. */
+function complain(log: Log, thrown: unknown): void {
+  if (!(thrown instanceof NoRoom || thrown instanceof StoreUnreachable)) return
+  log.warn({ cause: String(thrown.details.cause) }, thrown.message)
+}

@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startTinyS3, type TinyS3 } from '../../test/support/s3.ts'
+import { openBucketStore } from './bucket.ts'
+import { NoRoom, StoreUnreachable, type ArtifactStore } from './store.ts'
+
+const mebibyte = 1024 * 1024
+
+let s3: TinyS3
+let folder: string
+let store: ArtifactStore
+
+beforeEach(() => {
+  s3 = startTinyS3()
+  folder = mkdtempSync(join(tmpdir(), 'turnpike-bucket-'))
+  store = openStore()
+})
+afterEach(async () => {
+  await s3.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const openStore = (more: Partial<Parameters<typeof openBucketStore>[0]> = {}, bytesMax = 64 * mebibyte) =>
+  openBucketStore(
+    {
+      endpoint: s3.endpoint,
+      bucket: 'results',
+      region: 'eu-test',
+      accessKeyId: 'AKTEST',
+      secretAccessKey: 'a-secret-for-tests',
+      ...more,
+    },
+    { folder, bytesMax },
+  )
+
+/** Bytes that tell where they stand. */
+const patterned = (length: number) => Uint8Array.from({ length }, (_, index) => index % 251)
+const streamOf = (bytes: Uint8Array) =>
+  new Response(bytes as Uint8Array<ArrayBuffer>).body as ReadableStream<Uint8Array>
+const ranges = () => s3.seen.flatMap(({ range }) => range ?? [])
+
+async function read(name: string, from: number, to: number): Promise<Uint8Array> {
+  const found = await store.find(name)
+  if (found === undefined) throw new Error('not found')
+  return new Response(await found.read(from, to)).bytes()
+}
+
+describe('a result', () => {
+  test('is put, found and read in parts, every request signed', async () => {
+    const bytes = patterned(1000)
+    expect(await store.put('2027010100/art_a.png', bytes, 'image/png')).toBe(1000)
+    expect(s3.objects.get('artifacts/2027010100/art_a.png')).toMatchObject({ type: 'image/png' })
+    expect((await store.find('2027010100/art_a.png'))?.bytes).toBe(1000)
+    expect(await read('2027010100/art_a.png', 0, 1000)).toEqual(bytes)
+    expect(await read('2027010100/art_a.png', 10, 20)).toEqual(bytes.subarray(10, 20))
+    expect(s3.seen.at(-1)).toMatchObject({ method: 'GET', range: 'bytes=10-19' })
+    for (const { authorization } of s3.seen) {
+      expect(authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKTEST\/\d{8}\/eu-test\/s3\/aws4_request,/)
+      expect(authorization).not.toContain('a-secret-for-tests')
+    }
+  })
+
+  test('that comes as a stream goes up whole, in parts where it is large, and leaves nothing on this disk', async () => {
+    for (const length of [0, 100, 12 * mebibyte]) {
+      const bytes = patterned(length)
+      expect(await store.put(`2027010100/${length}.bin`, streamOf(bytes), 'video/mp4')).toBe(length)
+      expect(Buffer.compare(s3.objects.get(`artifacts/2027010100/${length}.bin`)?.bytes ?? Buffer.of(1), bytes)).toBe(0)
+    }
+    expect(s3.seen.filter(({ query }) => query.includes('partNumber=')).length).toBeGreaterThan(1)
+    expect(readdirSync(join(folder, 'incoming'))).toEqual([])
+  })
+
+  test('that is large is read piece by piece, each after the last was taken', async () => {
+    const bytes = patterned(20 * mebibyte)
+    await store.put('2027010100/large.mp4', bytes, 'video/mp4')
+    const body = await (await store.find('2027010100/large.mp4'))?.read(5, bytes.length)
+    if (!(body instanceof ReadableStream)) throw new Error('it is in one piece')
+    const reader = body.getReader()
+    const first = await reader.read()
+    expect(ranges()).toEqual(['bytes=5-8388612'])
+    const rest: Uint8Array[] = [first.value ?? Buffer.of()]
+    for (let next = await reader.read(); !next.done; next = await reader.read()) rest.push(next.value)
+    expect(ranges()).toHaveLength(3)
+    expect(Buffer.compare(Buffer.concat(rest), bytes.subarray(5))).toBe(0)
+  })
+
+  test('that is not there is not found', async () => {
+    expect(await store.find('2027010100/nothing.png')).toBeUndefined()
+  })
+
+  test('whose stream fails never reaches the bucket', async () => {
+    const failing = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(patterned(10))
+        controller.error(new Error('the vendor broke off'))
+      },
+    })
+    const thrown: unknown = await store.put('2027010100/a.png', failing, 'image/png').catch((error: unknown) => error)
+    expect(String(thrown)).toContain('the vendor broke off')
+    expect(s3.seen).toEqual([])
+  })
+
+  test('that does not fit on its way is refused', async () => {
+    store = openStore({}, 1024)
+    const thrown: unknown = await store.put('a', streamOf(patterned(1025)), '').catch((error: unknown) => error)
+    expect(thrown).toBeInstanceOf(NoRoom)
+    // One that came before does not count: it is in the bucket by now.
+    for (const _ of [1, 2, 3]) await store.put('a', streamOf(patterned(1000)), '')
+  })
+})
+
+describe('a bucket that does not serve', () => {
+  test.each([
+    ['is out of order', () => s3.failWith(503), {}],
+    ['is somebody else’s', () => {}, { accessKeyId: 'STRANGER' }],
+    ['is not there', () => {}, { endpoint: 'http://127.0.0.1:1' }],
+  ])('because it %s is our trouble, told without its address', async (_name, spoil, more) => {
+    store = openStore(more)
+    spoil()
+    const outcomes = await Promise.allSettled([
+      store.put('2027010100/a.png', patterned(10), 'image/png'),
+      store.find('2027010100/a.png'),
+      store.sweep('2027010100', 10),
+    ])
+    for (const outcome of outcomes) {
+      if (outcome.status === 'fulfilled') throw new Error('it served')
+      expect(outcome.reason).toBeInstanceOf(StoreUnreachable)
+      expect(outcome.reason).toMatchObject({
+        kind: 'overloaded',
+        message: 'Kept results cannot be reached at the moment.',
+      })
+    }
+  })
+})
+
+test('the sweep deletes the oldest first, so many at a time, and nothing else', async () => {
+  for (const name of ['2027010103/c', '2027010101/a', '2027010102/b', '2027010105/e'])
+    await store.put(name, patterned(1), '')
+  s3.objects.set('artifacts/notes', { bytes: Buffer.of(1), type: '' })
+  s3.objects.set('other/2001010100/x', { bytes: Buffer.of(1), type: '' })
+  const left = () => [...s3.objects.keys()].toSorted()
+  expect(await store.sweep('2027010104', 2)).toBe('more')
+  expect(left()).toEqual(['artifacts/2027010103/c', 'artifacts/2027010105/e', 'artifacts/notes', 'other/2001010100/x'])
+  expect(await store.sweep('2027010104', 2)).toBe('done')
+  expect(left()).toEqual(['artifacts/2027010105/e', 'artifacts/notes', 'other/2001010100/x'])
+})

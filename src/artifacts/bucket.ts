@@ -1,0 +1,130 @@
+import { S3Client } from 'bun'
+import { openAsBlob } from 'node:fs'
+import { hourPattern } from './names.ts'
+import { openSpool } from './spool.ts'
+import { StoreUnreachable, type ArtifactStore } from './store.ts'
+
+export type BucketSettings = {
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+/** Apart from whatever else is in the bucket. */
+const prefix = 'artifacts/'
+
+// What is read at once. A piece of a large result waits in memory for its reader, and the next is asked for after it.
+const pieceBytes = 8 * 1024 * 1024
+const requestMs = 30_000
+const uploadMs = 10 * 60_000
+const retries = 2
+
+/**
+ * Results in a bucket that every node reads: the seam of Bun's S3 client, which signs, retries, and sends what is large in
+ * parts. It would take a session token from the environment, whatever credentials it is given, so `bin/turnpike` takes
+ * those variables away.
+ */
+export function openBucketStore(
+  settings: BucketSettings,
+  waiting: { folder: string; bytesMax: number },
+): ArtifactStore {
+  const client = new S3Client({ ...settings, retry: retries })
+  // What comes as a stream is complete on this disk before the bucket sees a byte: no half of a result is ever kept.
+  const spool = openSpool({ ...waiting, countKept: () => Promise.resolve(0) })
+
+  async function readPiece(key: string, from: number, to: number): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = await within(requestMs, client.file(key).slice(from, to).bytes())
+    if (bytes.length !== to - from) throw new StoreUnreachable('the bucket gave another part than was asked for')
+    return bytes
+  }
+
+  return {
+    async put(name, result, mediaType) {
+      const put = (body: Uint8Array | Blob) => within(uploadMs, client.write(prefix + name, body, { type: mediaType }))
+      if (result instanceof Uint8Array) {
+        await put(result)
+        return result.length
+      }
+      const received = await spool.receive(result)
+      try {
+        await put(await openAsBlob(received.file))
+        return received.bytes
+      } finally {
+        await received.drop()
+      }
+    },
+
+    async find(name) {
+      const key = prefix + name
+      const bytes = await sizeOf(client, key)
+      if (bytes === undefined) return undefined
+      return {
+        bytes,
+        read: async (from, to) =>
+          to - from <= pieceBytes ? readPiece(key, from, to) : inPieces(from, to, (a, b) => readPiece(key, a, b)),
+      }
+    },
+
+    async sweep(beforeHour, countMax) {
+      // In the order of their names, which is that of their hours.
+      const { contents = [] } = await within(requestMs, client.list({ prefix, maxKeys: countMax }))
+      const expired = contents.filter(({ key }) => {
+        const hour = key.slice(prefix.length).split('/')[0] ?? ''
+        return hourPattern.test(hour) && hour < beforeHour
+      })
+      for (const { key } of expired) await within(requestMs, client.delete(key))
+      return expired.length === countMax ? 'more' : 'done'
+    },
+  }
+}
+
+async function sizeOf(client: S3Client, key: string): Promise<number | undefined> {
+  try {
+    return (await within(requestMs, client.stat(key))).size
+  } catch (thrown) {
+    if (thrown instanceof StoreUnreachable && codeOf(thrown.details.cause) === 'NoSuchKey') return undefined
+    throw thrown
+  }
+}
+
+function inPieces(
+  from: number,
+  to: number,
+  read: (from: number, to: number) => Promise<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  let at = from
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const end = Math.min(at + pieceBytes, to)
+        try {
+          controller.enqueue(await read(at, end))
+          at = end
+          if (at === to) controller.close()
+        } catch {
+          controller.error() // without a reason, which Bun would print to the console
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** The client cannot be called off, so it is no longer waited for. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error('the bucket does not answer')), ms)
+  try {
+    return await Promise.race([work, late.promise])
+  } catch (thrown) {
+    throw new StoreUnreachable(thrown)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
+}

@@ -1,0 +1,83 @@
+import { openAsBlob } from 'node:fs'
+import { readdir, rmdir, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hourPattern } from './names.ts'
+import { openSpool } from './spool.ts'
+import type { ArtifactStore } from './store.ts'
+
+/** Results in a folder of this machine, one folder inside for every hour in which some expire. */
+export function openDiskStore({ folder, bytesMax }: { folder: string; bytesMax: number }): ArtifactStore {
+  const spool = openSpool({ folder, bytesMax, countKept })
+
+  async function hours(): Promise<string[]> {
+    return (await entries(folder)).filter((name) => hourPattern.test(name)).toSorted()
+  }
+
+  async function countKept(): Promise<number> {
+    let bytes = 0
+    for (const hour of await hours()) {
+      for (const name of await entries(join(folder, hour))) bytes += (await sizeOf(join(folder, hour, name))) ?? 0
+    }
+    return bytes
+  }
+
+  return {
+    async put(name, result) {
+      const received = await spool.receive(result)
+      try {
+        await received.moveTo(join(folder, name))
+      } catch (thrown) {
+        await received.drop()
+        throw thrown
+      }
+      return received.bytes
+    },
+
+    async find(name) {
+      const file = join(folder, name)
+      const bytes = await sizeOf(file)
+      if (bytes === undefined) return undefined
+      // A slice, also of the whole: given a whole file, the runtime would read the Range header by rules of its own.
+      return { bytes, read: async (from, to) => (await openAsBlob(file)).slice(from, to) }
+    },
+
+    async sweep(beforeHour, countMax) {
+      let left = countMax
+      const expired = (await hours()).filter((hour) => hour < beforeHour)
+      if (expired.length > 0) await spool.ready()
+      for (const hour of expired) {
+        for (const name of await entries(join(folder, hour))) {
+          if (left-- === 0) return 'more'
+          const file = join(folder, hour, name)
+          const bytes = await sizeOf(file)
+          await unlink(file)
+          spool.giveBack(bytes ?? 0)
+        }
+        await rmdir(join(folder, hour))
+      }
+      return 'done'
+    },
+  }
+}
+
+async function entries(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (thrown) {
+    if (isMissing(thrown)) return []
+    throw thrown
+  }
+}
+
+async function sizeOf(file: string): Promise<number | undefined> {
+  try {
+    return (await stat(file)).size
+  } catch (thrown) {
+    if (isMissing(thrown)) return undefined
+    throw thrown
+  }
+}
+
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT'
+}

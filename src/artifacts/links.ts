@@ -1,0 +1,39 @@
+import { GatewayError } from '../base/errors.ts'
+import { sameBytes, type Mac } from '../base/secret.ts'
+
+/** A link as it comes back: whatever stood in it. */
+export type Link = { readonly id: string; readonly expires: string | null; readonly signature: string | null }
+
+export type Links = {
+  /** The signature is the credential: whoever has the link has the result, until it expires. */
+  write(id: string, expiresAt: number): string
+  /** When a good link expires, in unix milliseconds. Throws for any other. */
+  check(link: Link, now: number): number
+}
+
+/** Links say when they expire, and are signed for that moment: nothing has to be looked up to refuse one. */
+export function makeLinks(mac: Mac, publicUrl: string): Links {
+  const sign = (id: string, expires: string) => mac(`${id}\n${expires}`).toString('base64url')
+  return {
+    write(id, expiresAt) {
+      const expires = String(Math.floor(expiresAt / 1000))
+      return `${publicUrl}/artifacts/${id}?expires=${expires}&signature=${sign(id, expires)}`
+    },
+    check({ id, expires, signature }, now) {
+      // The texts are compared, not what they decode to: there is one way to write a signature.
+      const good = expires !== null && signature !== null && sameBytes(utf8(sign(id, expires)), utf8(signature))
+      if (!good) throw refused('invalid_link', 'This link was not made by this gateway, or was changed since.')
+      const expiresAt = Number(expires) * 1000
+      if (now >= expiresAt) throw refused('link_expired', 'This link has expired.')
+      return expiresAt
+    },
+  }
+}
+
+function utf8(text: string): Uint8Array {
+  return Buffer.from(text)
+}
+
+function refused(code: 'invalid_link' | 'link_expired', message: string): GatewayError {
+  return new GatewayError('bad-request', message, { code })
+}

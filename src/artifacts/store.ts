@@ -1,0 +1,44 @@
+import { GatewayError } from '../base/errors.ts'
+
+/** What a vendor made: in one piece, or as it comes. */
+export type Result = Uint8Array | ReadableStream<Uint8Array>
+
+export type Stored = {
+  readonly bytes: number
+  /** The bytes from one place to before another, as the body of a response. */
+  read(from: number, to: number): Promise<Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>
+}
+
+/** Where results lie. A name is an hour and an id, see `names.ts`. */
+export type ArtifactStore = {
+  /** All of it or nothing: a name that can be found leads to the whole result. Gives how many bytes it was. */
+  put(name: string, result: Result, mediaType: string): Promise<number>
+  find(name: string): Promise<Stored | undefined>
+  /** Deletes what expired before the hour, at most so many at a time, the oldest first. */
+  sweep(beforeHour: string, countMax: number): Promise<'done' | 'more'>
+}
+
+const retrySeconds = 60
+
+/** The bound of the settings, or the disk itself. Whoever reads the log learns which. */
+export class NoRoom extends GatewayError {
+  constructor(why: string) {
+    super('overloaded', 'The gateway has no room left to keep results in.', {
+      code: 'artifacts_full',
+      retryAfterSeconds: retrySeconds,
+      cause: why,
+    })
+    this.name = 'NoRoom'
+  }
+}
+
+export class StoreUnreachable extends GatewayError {
+  constructor(cause: unknown) {
+    super('overloaded', 'Kept results cannot be reached at the moment.', {
+      code: 'artifacts_unreachable',
+      retryAfterSeconds: 1,
+      cause,
+    })
+    this.name = 'StoreUnreachable'
+  }
+}

@@ -1,0 +1,41 @@
+import type { Clock, Timers } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { hourOf } from './names.ts'
+import type { ArtifactStore } from './store.ts'
+
+const everyMs = 10 * 60_000
+const firstMs = 60_000
+// A step is small, and others get their turn between two: a night's results are not deleted in one breath.
+const stepMax = 100
+const pauseMs = 1_000
+// Whoever opened a link in its last second still finds what it led to.
+const graceMs = 10 * 60_000
+
+/** Deletes what has expired, from time to time and little by little. The returned function ends it. */
+export function startSweeper(parts: { store: ArtifactStore; clock: Clock; timers: Timers; log: Log }) {
+  const { store, clock, timers, log } = parts
+  let running = Promise.resolve()
+  let stopped = false
+  let callOff = timers.after(firstMs, run)
+
+  function run(): void {
+    running = step()
+  }
+
+  async function step(): Promise<void> {
+    let nextMs = everyMs
+    try {
+      const left = await store.sweep(hourOf(clock.now() - graceMs), stepMax)
+      if (left === 'more') nextMs = pauseMs
+    } catch (thrown) {
+      log.warn({ cause: String(thrown) }, 'expired results cannot be deleted now')
+    }
+    if (!stopped) callOff = timers.after(nextMs, run)
+  }
+
+  return async (): Promise<void> => {
+    stopped = true
+    callOff()
+    await running
+  }
+}

@@ -1,0 +1,384 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { certificate, certificateKey } from '../../test/support/certificate.ts'
+import { GatewayError } from './errors.ts'
+import { makeGuardedFetch, type FetchLimits, type Outside } from './guarded-fetch.ts'
+import { probeGuard } from './probe-guard.ts'
+import { GuardRefusal } from './untrusted-url.ts'
+
+// The whole of 127/8 is this machine. In these tests .2 is the open internet, and .1 the inside that must stay unseen.
+const publicAddress = '127.0.0.2'
+const insideAddress = '127.0.0.1'
+const isPublic = (address: string) => address === publicAddress
+const limits: FetchLimits = { bytesMax: 64 * 1024 }
+
+type Seen = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body: string }
+
+const seen: Seen[] = []
+let insideVisits = 0
+let open: Server
+let inside: Server
+let secure: ReturnType<typeof createSecureServer>
+
+const listener: RequestListener = (request, response) => {
+  const chunks: Uint8Array[] = []
+  request.on('data', (chunk: Uint8Array) => chunks.push(chunk))
+  request.on('end', () => {
+    const { method, url = '', headers } = request
+    seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() })
+    const target = new URL(url, 'http://x').searchParams
+    switch (new URL(url, 'http://x').pathname) {
+      case '/to':
+        return response
+          .writeHead(Number(target.get('status') ?? 302), { location: target.get('url') ?? '' })
+          .end('moved')
+      case '/loop':
+        return response.writeHead(302, { location: `/loop?${Number(url.split('?')[1] ?? 0) + 1}` }).end()
+      case '/many':
+        return response.writeHead(200).end(Buffer.alloc(100_000))
+      case '/endless': {
+        const write = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(16 * 1024)));
+        }
+        response.on('drain', write)
+        return write()
+      }
+      case '/drip':
+        return response.write('a')
+      case '/cut':
+        response.writeHead(200, { 'content-length': '100' }).write('a')
+        return setImmediate(() => request.socket.destroy())
+      case '/gzip':
+        return response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('a'))
+      case '/headers':
+        return response.writeHead(200, { x: 'y'.repeat(64 * 1024) }).end()
+      case '/gone':
+        return response.writeHead(410).end('never again')
+      default:
+        return response.writeHead(200, { 'content-type': 'Image/PNG; charset=x', 'set-cookie': 'a=b' }).end('hello')
+    }
+  })
+}
+
+const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port
+const listening = (server: Server, address: string, port = 0) =>
+  new Promise<void>((resolve) => server.listen(port, address, resolve))
+
+beforeAll(async () => {
+  open = createServer(listener)
+  await listening(open, publicAddress)
+  inside = createServer((_request, response) => response.end('secret'))
+  inside.on('connection', () => insideVisits++)
+  // The same port, so that an address alone decides where a request arrives.
+  await listening(inside, insideAddress, portOf(open))
+  secure = createSecureServer({ key: certificateKey, cert: certificate }, listener)
+  await new Promise<void>((resolve) => secure.listen(0, publicAddress, resolve))
+})
+afterAll(() => {
+  expect(insideVisits).toBe(0)
+  for (const server of [open, inside, secure]) server.close()
+})
+
+const resolver = (...answers: readonly (readonly string[])[]) => {
+  let calls = 0
+  return {
+    resolve: () => Promise.resolve(answers[calls++ % answers.length] ?? []),
+    count: () => calls,
+  }
+}
+
+const plain = { schemes: 'https-and-http', ports: 'any' } as const
+const guard = (world: Partial<Outside> = {}) =>
+  makeGuardedFetch(plain, { isPublic, resolve: resolver([publicAddress]).resolve, ...world })
+const at = (path: string, host = 'site.test') => `http://${host}:${portOf(open)}${path}`
+const to = (url: string, status = 302) => at(`/to?status=${status}&url=${encodeURIComponent(url)}`)
+const loops = () => seen.filter(({ url }) => url?.startsWith('/loop')).length
+const neverAnswers = () => new Promise<never>(() => {})
+const secured = (host: string, ca?: string) =>
+  guard(ca === undefined ? {} : { ca }).get(`https://${host}:${portOf(secure)}/`, limits)
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const thrown = await work.then(
+    () => 'it was fetched',
+    (error: unknown) => error,
+  )
+  if (!(thrown instanceof GuardRefusal)) throw new Error(`not refused: ${String(thrown)}`)
+  expect(thrown).toMatchObject({ kind: 'bad-request', details: { code: 'invalid_url' } })
+  // Which addresses there are inside is nobody's business.
+  expect(thrown.message).not.toMatch(/\d/)
+  return thrown.reason
+}
+
+describe('a URL that is refused by its own text', () => {
+  const nobody = { resolve: () => Promise.reject(new Error('it was looked up')) }
+  const check = (url: string) => refusal(makeGuardedFetch({}, nobody).check(url))
+
+  test.each([
+    ['scheme', ['http://site.test/', 'ftp://site.test/', 'file:///etc/passwd', 'data:text/plain,a', 'javascript:1']],
+    ['credentials', ['https://user@site.test/', 'https://user:pass@site.test/', 'https://:pass@site.test/']],
+    ['port', ['https://site.test:22/', 'https://site.test:8443/', 'https://site.test:6379/', 'https://1.1.1.1:1/']],
+    ['malformed', ['', 'site.test', '/path', '//site.test', 'https://', 'https://site.test.', 'https://localhost.']],
+    [
+      'malformed',
+      ['https://a b/', 'https://site.test/\n', '\thttps://site.test/', 'https://site.test/\u0000', 'https://a\tb/'],
+    ],
+    [
+      'malformed',
+      ['https://[fe80::1%25eth0]/', 'https://[::1', 'https://1.2.3.4.5/', `https://site.test/${'a'.repeat(9_000)}`],
+    ],
+    // As the parser reads them, all of these are addresses of this machine; nobody spells one so with good intent.
+    ['malformed', ['https://0x7f000001', 'https://2130706433', 'https://127.1', 'https://0177.0.0.1', 'https://0']],
+    [
+      'malformed',
+      ['https://①②⑦.⓪.⓪.①', 'https://127.0.0.1.', 'https://0x08080808', 'https://8.8.8.8./', 'https:8.8.8.8'],
+    ],
+    ['not-public', ['https://127.0.0.1', 'https://0.0.0.0', 'https://10.0.0.1', 'https://169.254.169.254/latest']],
+    ['not-public', ['https://168.63.129.16', 'https://100.64.0.1', 'https://192.168.0.1', 'https://255.255.255.255']],
+    ['not-public', ['https://[::1]', 'https://[::]', 'https://[::ffff:127.0.0.1]', 'https://[::ffff:7f00:1]']],
+    [
+      'not-public',
+      ['https://[64:ff9b::7f00:1]', 'https://[2002:7f00:1::]', 'https://[2001:0:53aa::1]', 'https://[fec0::1]'],
+    ],
+    ['not-public', ['https://[fe80::1]', 'https://[fd00:ec2::254]', 'https://[ff02::1]', 'https://[::7f00:1]']],
+  ])('%s: %j', async (reason, urls) => {
+    for (const url of urls) expect({ url, reason: await check(url) }).toEqual({ url, reason })
+  })
+
+  test.each(['https://8.8.8.8/', 'https://100.128.0.1/', 'https://[2606:4700::1111]/', 'https://1.1.1.1:80/'])(
+    '%s is not',
+    async (url) => {
+      await makeGuardedFetch({}, nobody).check(url)
+    },
+  )
+})
+
+describe('a name', () => {
+  test.each([
+    ['an address inside', [insideAddress]],
+    ['one inside among others', [publicAddress, insideAddress]],
+    ['one inside among others, the other way round', [insideAddress, publicAddress]],
+    ['a mapped address', ['::ffff:127.0.0.2']],
+    ['a link of this machine', ['fe80::1%eth0']],
+  ])('that leads to %s is refused', async (_name, addresses) => {
+    const { resolve } = resolver(addresses)
+    expect(await refusal(guard({ resolve }).check(at('/')))).toBe('not-public')
+    expect(await refusal(guard({ resolve }).get(at('/'), limits))).toBe('not-public')
+    expect(await refusal(guard({ resolve }).post(at('/'), { headers: {}, body: '' }, limits))).toBe('not-public')
+  })
+
+  test('that leads nowhere is refused in the same words', async () => {
+    const messages: string[] = []
+    for (const resolve of [
+      () => Promise.reject(new Error('ENOTFOUND')),
+      () => Promise.resolve([]),
+      () => Promise.resolve([insideAddress]),
+    ]) {
+      const thrown = await guard({ resolve })
+        .get(at('/'), limits)
+        .catch((error: unknown) => error)
+      messages.push((thrown as GuardRefusal).message)
+    }
+    expect(new Set(messages).size).toBe(1)
+  })
+
+  test('of this machine is refused when the system itself looks it up', async () => {
+    for (const name of ['localhost', 'LOCALHOST']) {
+      expect(await refusal(makeGuardedFetch(plain).get(`http://${name}:${portOf(inside)}/`, limits))).toMatch(
+        /^(?:not-public|unresolved)$/,
+      )
+    }
+  })
+
+  test('is looked up once, and what was checked is what is dialled', async () => {
+    const flipping = resolver([publicAddress], [insideAddress])
+    const fetches = Array.from({ length: 200 }, () => guard({ resolve: flipping.resolve }).get(at('/'), limits))
+    const outcomes = await Promise.allSettled(fetches)
+    expect(flipping.count()).toBe(200)
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(100)
+    expect(insideVisits).toBe(0)
+  })
+
+  test('that is never answered for does not hold anybody up', async () => {
+    const resolve = neverAnswers
+    expect(await refusal(guard({ resolve }).get(at('/'), { ...limits, connectMs: 20 }))).toBe('unreachable')
+    expect(await refusal(guard({ resolve }).check(at('/'), { connectMs: 20 }))).toBe('unresolved')
+  })
+})
+
+describe('what is sent', () => {
+  test('a plain request that says nothing about us', async () => {
+    const fetched = await guard().get(at('/picture?a=b#fragment'), limits)
+    expect(fetched).toMatchObject({ status: 200, mediaType: 'image/png' })
+    expect(Buffer.from(fetched.body).toString()).toBe('hello')
+    expect(seen.at(-1)).toEqual({
+      method: 'GET',
+      url: '/picture?a=b',
+      headers: {
+        accept: '*/*',
+        'user-agent': 'turnpike',
+        host: `site.test:${portOf(open)}`,
+        'accept-encoding': 'identity',
+        connection: 'close',
+      },
+      body: '',
+    })
+  })
+
+  test('no cookie comes back, and no proxy of the environment is asked', async () => {
+    const before = { ...process.env }
+    const proxy = `http://${insideAddress}:${portOf(inside)}`
+    Object.assign(process.env, { HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy })
+    try {
+      for (const _ of [1, 2]) await guard().get(at('/'), limits)
+    } finally {
+      for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) {
+        if (before[name] === undefined) delete process.env[name]
+        else process.env[name] = before[name]
+      }
+    }
+    expect(seen.at(-1)?.headers['cookie']).toBeUndefined()
+  })
+
+  test('a message, and the first bytes of its answer', async () => {
+    const message = { headers: { 'webhook-id': 'msg_1', 'content-type': 'application/json' }, body: '{"ä":1}' }
+    expect(await guard().post(at('/gone'), message, { bytesMax: 5 })).toEqual({
+      status: 410,
+      mediaType: '',
+      body: Buffer.from('never'),
+    })
+    expect(seen.at(-1)).toMatchObject({
+      method: 'POST',
+      headers: { 'webhook-id': 'msg_1', 'content-length': '8', 'content-type': 'application/json' },
+      body: '{"ä":1}',
+    })
+    expect((await guard().post(at('/endless'), message, { bytesMax: 1024 })).body).toHaveLength(1024)
+  })
+
+  test.each(['Authorization', 'cookie', 'Proxy-Authorization'])('never a %s', async (name) => {
+    const sent = guard().post(at('/'), { headers: { [name]: 'x' }, body: '' }, limits)
+    expect(await sent.catch((thrown: unknown) => thrown)).toMatchObject({ kind: 'bug' })
+  })
+})
+
+describe('a redirect', () => {
+  test.each([301, 302, 303, 307, 308])('%d is followed to where one may go', async (status) => {
+    expect((await guard().get(to(at('/', 'other.test'), status), limits)).status).toBe(200)
+    expect((await guard().get(to('/relative', status), limits)).status).toBe(200)
+    expect(seen.at(-1)?.url).toBe('/relative')
+  })
+
+  test.each([
+    ['not-public', () => `http://${insideAddress}:${portOf(inside)}/`],
+    ['not-public', () => `http://[::ffff:${insideAddress}]:${portOf(inside)}/`],
+    ['malformed', () => `http://2130706433:${portOf(inside)}/`],
+    ['not-public', () => `//${insideAddress}:${portOf(inside)}/`],
+    ['credentials', () => at('/').replace('//', '//user@')],
+    ['scheme', () => 'file:///etc/passwd'],
+    ['malformed', () => 'http://['],
+  ])('%s: it is checked like the first URL', async (reason, url) => {
+    expect(await refusal(guard().get(to(url()), limits))).toBe(reason)
+  })
+
+  test('to a name that by then leads inside is refused', async () => {
+    const { resolve } = resolver([publicAddress], [insideAddress])
+    expect(await refusal(guard({ resolve }).get(to(at('/')), limits))).toBe('not-public')
+  })
+
+  test('is followed three times at the most, or as often as the caller says', async () => {
+    expect(await refusal(guard().get(at('/loop'), limits))).toBe('redirects')
+    expect(loops()).toBe(4)
+    expect(await refusal(guard().get(at('/loop'), { ...limits, redirectsMax: 0 }))).toBe('redirects')
+    expect(loops()).toBe(5)
+  })
+
+  test('of a message is an answer like any other', async () => {
+    const count = seen.length
+    const { status } = await guard().post(to(at('/')), { headers: {}, body: 'a' }, limits)
+    expect(status).toBe(302)
+    expect(seen.length).toBe(count + 1)
+  })
+})
+
+describe('limits', () => {
+  test.each([
+    ['too-large', '/many', {}],
+    ['too-large', '/endless', {}],
+    ['too-slow', '/drip', { totalMs: 50 }],
+    ['broken', '/cut', {}],
+    ['compressed', '/gzip', {}],
+    ['unreachable', '/headers', {}],
+  ])('%s: %s', async (reason, path, more) => {
+    expect(await refusal(guard().get(at(path), { ...limits, ...more }))).toBe(reason)
+  })
+
+  test('nobody there', async () => {
+    const port = await new Promise<number>((resolve) => {
+      const server = createServer()
+      server.listen(0, publicAddress, () => {
+        const free = portOf(server)
+        server.close(() => resolve(free))
+      })
+    })
+    expect(await refusal(guard().get(`http://site.test:${port}/`, limits))).toBe('unreachable')
+  })
+
+  test('whoever waits may leave', async () => {
+    for (const signal of [AbortSignal.abort(), AbortSignal.timeout(20)]) {
+      const thrown = await guard()
+        .get(at('/drip'), { ...limits, signal })
+        .catch((error: unknown) => error)
+      expect(thrown).toBeInstanceOf(GatewayError)
+      expect(thrown).toMatchObject({ kind: 'client-gone' })
+    }
+  })
+})
+
+describe('over TLS', () => {
+  test('the certificate is checked for the name, whatever address was dialled', async () => {
+    expect((await secured('guard.test', certificate)).status).toBe(200)
+    expect(await refusal(secured('stranger.test', certificate))).toBe('unreachable')
+  })
+
+  test('a certificate that nobody vouches for is refused, also where the environment says otherwise', async () => {
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+    try {
+      expect(await refusal(secured('guard.test'))).toBe('unreachable')
+    } finally {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before
+    }
+  })
+
+  test('a redirect must not fall back to plain http', async () => {
+    const only = makeGuardedFetch(
+      { ports: 'any' },
+      { isPublic, resolve: resolver([publicAddress]).resolve, ca: certificate },
+    )
+    const url = `https://guard.test:${portOf(secure)}/to?url=${encodeURIComponent(at('/'))}`
+    expect(await refusal(only.get(url, limits))).toBe('scheme')
+  })
+})
+
+describe('the probe at the start', () => {
+  test('passes here', async () => {
+    await probeGuard()
+  })
+
+  test.each([
+    ['does not check', 'is not refused', () => makeGuardedFetch({ ...plain, addresses: 'any' })],
+    [
+      'dials what it likes',
+      'does not dial',
+      (allowed: Parameters<typeof makeGuardedFetch>[0]) =>
+        makeGuardedFetch(allowed, { resolve: () => Promise.reject(new Error('nobody knows')) }),
+    ],
+  ] as const)('a guard that %s stops it, with one line', async (_name, says, make) => {
+    const thrown: unknown = await probeGuard(make).catch((error: unknown) => error)
+    expect(String(thrown)).toContain(says)
+    expect(String(thrown).split('\n')).toHaveLength(1)
+  })
+})

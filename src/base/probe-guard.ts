@@ -1,0 +1,51 @@
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { makeGuardedFetch } from './guarded-fetch.ts'
+import { GuardRefusal, type RefusalReason } from './untrusted-url.ts'
+
+// By name, and in every way a runtime might take for a literal: a literal is never looked up, so it has a check of its own.
+const loopbacks = ['localhost', '127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]']
+const name = 'guard-probe.invalid'
+// A refusal for another reason came after a dial: then nobody was there, but somebody could have been.
+const beforeDialling: ReadonlySet<RefusalReason> = new Set(['malformed', 'not-public', 'unresolved'])
+
+/**
+ * Proves, on the runtime that is there now, that a client's URL cannot reach this machine: a listener on the loopback must
+ * see no visitor, whatever it is called. And that it would see one: the same fetch, allowed to come, must arrive at the
+ * address that was checked, under a name that nobody else can look up. Throws one line where either fails.
+ */
+export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetch): Promise<void> {
+  let visits = 0
+  const server = createServer((socket) => {
+    visits++
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\n\r\n'))
+  })
+  const port = await listenOnLoopback(server)
+  const open = { schemes: 'https-and-http', ports: 'any' } as const
+  const limits = { bytesMax: 1024, connectMs: 1_000, totalMs: 2_000 }
+  const rebound = { resolve: () => Promise.resolve(['127.0.0.1']) }
+  try {
+    const guarded = [...loopbacks.map((host) => [host, make(open)] as const), [name, make(open, rebound)] as const]
+    for (const [host, guard] of guarded) {
+      const outcome = await guard.get(`http://${host}:${port}/`, limits).catch((thrown: unknown) => thrown)
+      const isRefused = outcome instanceof GuardRefusal && beforeDialling.has(outcome.reason)
+      if (!isRefused || visits > 0) throw new Error(failure(`${host} is not refused`))
+    }
+    const allowed = make({ ...open, addresses: 'any' }, rebound)
+    const { status } = await allowed.get(`http://${name}:${port}/`, limits).catch(() => ({ status: 0 }))
+    if (status !== 204 || visits !== 1) throw new Error(failure('it does not dial the address that it checked'))
+  } finally {
+    server.close()
+  }
+}
+
+function failure(what: string): string {
+  return `the guard against URLs into this network does not work here (${what}): start Turnpike with npm start`
+}
+
+function listenOnLoopback(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+}

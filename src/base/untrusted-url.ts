@@ -1,0 +1,75 @@
+import { isIPv6 } from 'node:net'
+import { GatewayError } from './errors.ts'
+import { isAddress } from './public-address.ts'
+
+/** What an operator allows beyond the open internet; a client never decides any of it. */
+export type GuardPolicy = {
+  readonly schemes: 'https' | 'https-and-http'
+  /** `any` reaches this machine and its network too: for sandbox mode, and for receivers inside of a company. */
+  readonly addresses: 'public' | 'any'
+  readonly ports: readonly number[] | 'any'
+}
+
+export const strictPolicy: GuardPolicy = { schemes: 'https', addresses: 'public', ports: [443, 80] }
+
+/** Where a host cannot be had, all say the same: a client must not learn which names and addresses exist inside. */
+const notReached = 'The host in the URL cannot be reached.'
+
+const words = {
+  malformed: 'The URL is not a plain absolute URL.',
+  scheme: 'The URL must begin with https://.',
+  credentials: 'The URL must not hold a user name or password.',
+  port: 'The URL names a port that is not allowed.',
+  'not-public': notReached,
+  unresolved: notReached,
+  unreachable: notReached,
+  broken: 'The server in the URL broke off its answer.',
+  'too-slow': 'The server in the URL did not answer in time.',
+  'too-large': 'What the URL leads to is too large.',
+  compressed: 'What the URL leads to came compressed, although it was asked for as it is.',
+  redirects: 'The URL redirects too often.',
+} as const
+
+export type RefusalReason = keyof typeof words
+
+/** A URL of a client that is not fetched. The reason is for us; the message is for whoever gave the URL. */
+export class GuardRefusal extends GatewayError {
+  readonly reason: RefusalReason
+
+  constructor(reason: RefusalReason, cause?: unknown) {
+    super('bad-request', words[reason], { code: 'invalid_url', ...(cause !== undefined && { cause }) })
+    this.name = 'GuardRefusal'
+    this.reason = reason
+  }
+}
+
+// Signed links are long; beyond this, servers refuse them anyway.
+const urlCharactersMax = 8 * 1024
+
+export type Target = {
+  readonly url: URL
+  /** Without brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+/** A URL that may be fetched as far as its own text shows. */
+export function readTarget(text: string, policy: GuardPolicy): Target {
+  // The parser drops tabs and line breaks, which is how a URL comes to mean something else than it says.
+  // oxlint-disable-next-line no-control-regex
+  if (text.length > urlCharactersMax || /[\u0000-\u0020\u007f]/.test(text) || !URL.canParse(text)) {
+    throw new GuardRefusal('malformed')
+  }
+  const url = new URL(text)
+  const isAllowedScheme = url.protocol === 'https:' || (url.protocol === 'http:' && policy.schemes === 'https-and-http')
+  if (!isAllowedScheme) throw new GuardRefusal('scheme')
+  if (url.username !== '' || url.password !== '') throw new GuardRefusal('credentials')
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (host === '' || host.endsWith('.')) throw new GuardRefusal('malformed')
+  // The parser folds 0x7f000001, 2130706433 and 127.1 into 127.0.0.1. Nobody writes them so with good intent.
+  const written = /^\/\/([^/?#\\:]*)/.exec(text.slice(url.protocol.length))?.[1]
+  if (isAddress(host) && !isIPv6(host) && written !== host) throw new GuardRefusal('malformed')
+  const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port)
+  if (policy.ports !== 'any' && !policy.ports.includes(port)) throw new GuardRefusal('port')
+  return { url, host, port }
+}

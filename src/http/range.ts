@@ -1,0 +1,21 @@
+/** What of a body is asked for: from a byte to before another. */
+export type Range = { readonly from: number; readonly to: number }
+
+const one = /^bytes=(\d{0,15})-(\d{0,15})$/
+
+/**
+ * Reads a Range header (RFC 9110, section 14). Several ranges at once, other units and what cannot be read are answered
+ * with the whole, as a server may; a range beyond the end cannot be answered.
+ */
+export function readRange(header: string | null, bytes: number): Range | 'whole' | 'beyond' {
+  const [, first, last] = (header === null ? null : one.exec(header.trim())) ?? []
+  if (first === undefined || last === undefined || (first === '' && last === '')) return 'whole'
+  if (first === '') {
+    const suffix = Math.min(Number(last), bytes)
+    return suffix === 0 ? 'beyond' : { from: bytes - suffix, to: bytes }
+  }
+  const from = Number(first)
+  if (last !== '' && Number(last) < from) return 'whole'
+  if (from >= bytes) return 'beyond'
+  return { from, to: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'bun:test'
+import { EventSplitter } from '../../base/sse.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import type { AttemptId } from '../../base/ids.ts'
+import fixture from './fixtures/google.json' with { type: 'json' }
+import { google } from './google.ts'
+
+const context = {
+  baseUrl: 'https://vendor.example/base',
+  credential: 'vk-0123456789abcdef',
+  upstreamModel: fixture.upstreamModel,
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 1_000,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label: string) => label,
+}
+
+test('what is sent', () => {
+  const turns = [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }] as const
+  const conversation = { system: [], turns, tools: [], hostedTools: [], stop: [], outputTokensMax: 50 }
+  // All of the ask that the adapter looks at.
+  const call = google.chat?.translate({ protocol: 'openai', stream: true } as ChatAsk, conversation, context)
+  expect(call?.url).toBe(context.baseUrl + fixture.sent.path)
+  expect(JSON.parse(typeof call?.body === 'string' ? call.body : '')).toEqual(fixture.sent.body)
+})
+
+test('what is answered', () => {
+  const reply = google.chat?.readAnswer(Buffer.from(JSON.stringify(fixture.answer)))
+  expect(reply?.usage).toMatchObject(fixture.counts)
+  expect(reply?.choices).toEqual([
+    {
+      blocks: [
+        { kind: 'thinking', text: 'A greeting.' },
+        { kind: 'text', text: fixture.text },
+      ],
+      finish: 'stop',
+    },
+  ])
+})
+
+test('what is streamed, byte by byte', () => {
+  const reader = google.chat?.openReader()
+  const splitter = new EventSplitter(1_000_000)
+  const events: ReplyEvent[] = []
+  for (const byte of Buffer.from(fixture.stream.join(''))) {
+    for (const event of splitter.push(Uint8Array.of(byte))) events.push(...(reader?.read(event) ?? []))
+  }
+  expect(splitter.rest).toBeUndefined()
+  expect(events.map((event) => (event.kind === 'text-delta' ? event.text : '')).join('')).toBe(fixture.text)
+  expect(events.findLast((event) => event.kind === 'usage-count')?.usage).toMatchObject(fixture.counts)
+  expect(events.at(-1)).toEqual({ kind: 'choice-finish', choice: 0, finish: 'stop' })
+})
+
+test.each(fixture.refusals)('what is refused: $status $body.error.message', ({ status, body, kind, retryable }) => {
+  const verdict = google.explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, context)
+  expect<object>({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
+})

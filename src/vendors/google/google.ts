@@ -1,0 +1,43 @@
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { openReader, readAnswer } from '../../wire/gemini/read-answer.ts'
+import { writeAsk } from '../../wire/gemini/write-ask.ts'
+import type { CallContext, Vendor } from '../vendor.ts'
+import { explain } from './explain.ts'
+
+/** Google's Gemini API. No client speaks its protocol to us: every chat is a translation. */
+export const google: Vendor = {
+  id: 'google',
+  baseUrl: 'https://generativelanguage.googleapis.com',
+  environment: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+  hangup: 'stop',
+  local: false,
+  explain,
+  chat: {
+    protocol: 'gemini',
+    // It takes more in some models, and in no stream.
+    choicesMax: 1,
+    translate(ask, conversation, context) {
+      const { upstreamModel, efforts, outputTokensMax } = context
+      const target = { upstreamModel, efforts, outputTokensMax, protocol: ask.protocol }
+      return {
+        url: addressOf(ask, context),
+        headers: {
+          // The vendor takes the key in the address too, from where it gets into logs.
+          'x-goog-api-key': context.credential,
+          'content-type': 'application/json',
+          'x-client-request-id': context.ref,
+        },
+        body: JSON.stringify(writeAsk(conversation, target)),
+      }
+    },
+    readAnswer,
+    openReader,
+  },
+}
+
+/** Without `alt=sse` a stream would be one JSON array. */
+function addressOf({ stream }: ChatAsk, { baseUrl, upstreamModel }: CallContext): string {
+  // Tuned models have a collection of their own, which an operator writes out.
+  const model = upstreamModel.includes('/') ? upstreamModel : `models/${upstreamModel}`
+  return `${baseUrl}/v1beta/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
+}

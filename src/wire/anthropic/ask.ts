@@ -1,0 +1,109 @@
+import type { z } from 'zod'
+import { badRequest } from '../../base/errors.ts'
+import { asDouble, type JsonObject } from '../../base/json.ts'
+import type { Asked } from '../../capabilities/ask.ts'
+import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { fieldError } from '../issues.ts'
+import { inputTokensMax, opened, searchesMax } from './bounds.ts'
+import { countRequest, messagesRequest } from './schema.ts'
+import { kindOf, toolsIn, typeOf } from './tools.ts'
+
+export const versionUsual = '2023-06-01'
+
+/** A request for a message, checked as far as shapes and money go; the rest the vendor judges in its own words. */
+export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+  const { body } = asked
+  const { model, traits } = findModel(asked, lookUp)
+  const request = check(messagesRequest, withDoubles(body))
+  checkPricedFields(body, traits)
+  const { max_tokens: cap } = request
+  return chatAsk(
+    {
+      ...promptFacts(asked, model, traits),
+      stream: request.stream ?? false,
+      outputTokensMax: Math.min(cap, traits.outputTokensMax),
+      searchesMax: searchesMax(body),
+    },
+    traits,
+  )
+}
+
+/** A request to count a prompt: nothing will be made, so nothing has to be paid for. */
+export function readCountAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+  const { model, traits } = findModel(asked, lookUp)
+  check(countRequest, asked.body)
+  return chatAsk({ ...promptFacts(asked, model, traits), stream: false, outputTokensMax: 0, searchesMax: 0 }, traits)
+}
+
+function findModel(asked: Asked, lookUp: (model: string) => ChatTraits) {
+  const { model } = asked.body
+  if (model === undefined || model === null) {
+    throw badRequest("Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
+  }
+  if (typeof model !== 'string') throw badRequest("Invalid 'model': expected string.", 'model', 'invalid_type')
+  return { model, traits: opened(lookUp(model), betasOf(asked)) }
+}
+
+function check<T>(schema: z.ZodType<T>, body: JsonObject): T {
+  const parsed = schema.safeParse(body)
+  if (!parsed.success) throw fieldError(parsed.error)
+  return parsed.data
+}
+
+function promptFacts(asked: Asked, model: string, traits: ChatTraits) {
+  const betas = betasOf(asked)
+  return {
+    protocol: 'anthropic',
+    model,
+    usageShown: true,
+    choices: 1,
+    inputTokensMax: inputTokensMax(asked.body, asked.bodyBytes, traits.contextTokens),
+    native: asked.body,
+    // Only these two shape the answer. A workspace named by a client would be one of the operator's.
+    headers: {
+      'anthropic-version': asked.header('anthropic-version') ?? versionUsual,
+      ...(betas !== '' && { 'anthropic-beta': betas }),
+    },
+  } as const
+}
+
+function betasOf(asked: Asked): string {
+  return asked.header('anthropic-beta') ?? ''
+}
+
+const fractions = ['temperature', 'top_p'] as const
+
+/** `0.70000000000000000001` is a temperature too. It goes on as it was written, and is checked as a vendor will read it. */
+function withDoubles(body: JsonObject): JsonObject {
+  if (!fractions.some((field) => typeof body[field] === 'object')) return body
+  return { ...body, ...Object.fromEntries(fractions.map((field) => [field, asDouble(body[field])])) }
+}
+
+/** The values of each field that are sold at the plain price. */
+const plainValues = {
+  service_tier: ['auto', 'default', 'standard_only'],
+  speed: ['standard'],
+  // Inference in one country costs a tenth more on newer models.
+  inference_geo: ['global'],
+} as const
+
+/** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
+function checkPricedFields(body: JsonObject, traits: ChatTraits): void {
+  for (const [field, plain] of Object.entries(plainValues)) {
+    const value = body[field]
+    if (typeof value !== 'string' || (plain as readonly string[]).includes(value)) continue
+    const supported = plain.map((name) => `'${name}'`).join(', ')
+    throw badRequest(`Unsupported value: '${field}' may only be ${supported} here.`, field, 'unsupported_value')
+  }
+  if (body['fallbacks'] !== undefined && body['fallbacks'] !== null) {
+    throw badRequest("'fallbacks' is not supported: another model has another price.", 'fallbacks', 'unsupported_value')
+  }
+  for (const { tool, at } of toolsIn(body)) {
+    const type = typeOf(tool)
+    const kind = kindOf(type)
+    if (kind === 'unpriced' || (kind === 'search' && !traits.sells('webSearch'))) {
+      const message = `The tool '${type}' is not supported: it has no price on this model.`
+      throw badRequest(message, `${at}.type`, 'unsupported_value')
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatTraits } from '../../capabilities/chat.ts'
+import { objectIn, objectsIn } from '../loose.ts'
+import { familyOf, kindOf, toolsIn, typeOf } from './tools.ts'
+
+// The dearest published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail): these asks are
+// translated too. Anthropic's own stays below 5,000.
+const imageTokensMax = 50_000
+// The vendor tells the model how to call tools in up to 530 tokens of its own.
+const toolsTokensMax = 1_000
+// A dated tool is described by the vendor, not by the body: bash takes 245 tokens, an editor 700, a whole toolset more.
+const datedToolTokensMax = 10_000
+// A turn pauses after ten rounds of the vendor's own tools; this leaves room for two searches in each.
+const searchesMaxUnsaid = 20
+// What the betas `context-1m-…` and `output-128k-…` open on models that have less without them.
+const longContextTokens = 1_000_000
+const longOutput = /\boutput-(\d+)k-/
+
+/** The model as these betas open it: a hold has to cover what the vendor will then take and make. */
+export function opened(traits: ChatTraits, betas: string): ChatTraits {
+  const context = betas.includes('context-1m-') ? longContextTokens : 0
+  const output = Number(longOutput.exec(betas)?.[1] ?? 0) * 1_000
+  if (context <= traits.contextTokens && output <= traits.outputTokensMax) return traits
+  return {
+    ...traits,
+    sells: (unit) => traits.sells(unit),
+    contextTokens: Math.max(context, traits.contextTokens),
+    outputTokensMax: Math.max(output, traits.outputTokensMax),
+  }
+}
+
+/**
+ * An upper bound of the input. A byte-level tokenizer never makes more tokens than there are bytes; to that comes what
+ * the body only points to: pictures, files, pages that the vendor will fetch, tools that the vendor describes itself.
+ */
+export function inputTokensMax(body: JsonObject, bodyBytes: number, context: number): number {
+  return Math.min(context, bodyBytes + toolTokensMax(body, context) + mediaTokensMax(body, context))
+}
+
+function toolTokensMax(body: JsonObject, context: number): number {
+  const tools = toolsIn(body)
+  if (objectsIn(body['mcp_servers']).length > 0) return context
+  let tokens = tools.length > 0 ? toolsTokensMax : 0
+  for (const { tool } of tools) {
+    const type = typeOf(tool)
+    if (kindOf(type) !== 'client') return context // what the vendor finds and reads is bounded by nothing else
+    if (familyOf(type) !== undefined) tokens += datedToolTokensMax
+  }
+  return tokens
+}
+
+function mediaTokensMax(body: JsonObject, context: number): number {
+  let tokens = 0
+  for (const message of objectsIn(body['messages'])) tokens += blocksTokensMax(objectsIn(message['content']), context)
+  return tokens
+}
+
+function blocksTokensMax(blocks: readonly JsonObject[], context: number): number {
+  let tokens = 0
+  for (const block of blocks) {
+    switch (block['type']) {
+      case 'image':
+        tokens += imageTokensMax
+        break
+      case 'document':
+        tokens += documentTokensMax(objectIn(block['source']), context)
+        break
+      case 'tool_result':
+        tokens += blocksTokensMax(objectsIn(block['content']), context)
+        break
+      case 'container_upload':
+        tokens += context
+        break
+      default: // words, which the bytes bound already
+    }
+  }
+  return tokens
+}
+
+function documentTokensMax(source: JsonObject, context: number): number {
+  if (source['type'] === 'text') return 0
+  if (source['type'] === 'content') return blocksTokensMax(objectsIn(source['content']), context)
+  // Every page of a PDF is read as text and as a picture: there is no bound but the context.
+  return context
+}
+
+/** How often the vendor may search and charge for it. */
+export function searchesMax(body: JsonObject): number {
+  let searches = 0
+  for (const { tool } of toolsIn(body)) {
+    if (kindOf(typeOf(tool)) !== 'search') continue
+    const uses = tool['max_uses']
+    searches += typeof uses === 'number' ? uses : searchesMaxUnsaid
+  }
+  return searches
+}

@@ -1,0 +1,25 @@
+import type { ChatCodec } from '../../capabilities/chat.ts'
+import { readAsk, readCountAsk } from './ask.ts'
+import { writeStreamError } from './errors.ts'
+import { estimateInput } from './estimate.ts'
+import { passAnswer } from './pass-answer.ts'
+import { passStream } from './pass-stream.ts'
+import { readConversation } from './read-conversation.ts'
+import { openWriter } from './reply-writer.ts'
+import { writeAnswer } from './write-answer.ts'
+
+/** The messages protocol, on the client's side. */
+export const anthropicChat: ChatCodec = {
+  protocol: 'anthropic',
+  readAsk,
+  estimateInput,
+  writeStreamError,
+  passAnswer,
+  passStream,
+  readConversation,
+  writeAnswer,
+  openWriter,
+}
+
+/** The count of a prompt, which is asked like a message without its answer. */
+export const anthropicCount: Pick<ChatCodec, 'readAsk' | 'estimateInput'> = { readAsk: readCountAsk, estimateInput }

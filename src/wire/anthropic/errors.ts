@@ -1,0 +1,67 @@
+import { GatewayError, type Kind } from '../../base/errors.ts'
+import type { RequestId } from '../../base/ids.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { WireError } from '../../capabilities/errors.ts'
+import { errorHeaders } from '../error-headers.ts'
+import { textIn } from '../loose.ts'
+
+/** Errors as the messages protocol shows them. A new kind does not compile until it has a row here. */
+const rows = {
+  'bad-request': [400, 'invalid_request_error'],
+  unauthenticated: [401, 'authentication_error'],
+  'no-funds': [402, 'billing_error'],
+  'unknown-model': [404, 'not_found_error'],
+  'wrong-capability': [400, 'invalid_request_error'],
+  'not-found': [404, 'not_found_error'],
+  'wrong-method': [405, 'invalid_request_error'],
+  'wrong-type': [415, 'invalid_request_error'],
+  conflict: [409, 'invalid_request_error'],
+  'idempotency-mismatch': [422, 'invalid_request_error'],
+  'too-many': [429, 'rate_limit_error'],
+  'too-large': [413, 'request_too_large'],
+  'upstream-rejected': [400, 'invalid_request_error'],
+  'upstream-failed': [502, 'api_error'],
+  'upstream-timeout': [504, 'api_error'],
+  overloaded: [503, 'overloaded_error'],
+  'client-gone': [499, 'invalid_request_error'],
+  bug: [500, 'api_error'],
+} as const satisfies Record<Kind, readonly [status: number, type: string]>
+
+export function writeError(error: GatewayError, requestId: RequestId): WireError {
+  const { refusal } = error.details
+  // A vendor that speaks this protocol has said it in this protocol: its command-line tool matches the wording.
+  const status = refusal?.status ?? rows[error.kind][0]
+  const body = refusal?.protocol === 'anthropic' ? refusal.body : JSON.stringify({ ...shape(error), request_id: requestId })
+  return { status, headers: { ...errorHeaders(error, requestId, status), 'request-id': requestId }, body }
+}
+
+/** An error after the first byte ends the stream: no `message_stop` follows it. */
+export function writeStreamError(error: GatewayError): Uint8Array {
+  return new TextEncoder().encode(`event: error\ndata: ${JSON.stringify(shape(error))}\n\n`)
+}
+
+function shape({ kind, message }: GatewayError) {
+  return { type: 'error', error: { type: rows[kind][1], message } }
+}
+
+const failed = "The model's vendor did not answer as it should."
+
+/** What the vendor's error types mean where an answer should have been. */
+const kinds: Readonly<Record<string, Kind>> = {
+  overloaded_error: 'overloaded',
+  rate_limit_error: 'too-many',
+  timeout_error: 'upstream-timeout',
+}
+/** The operator's affairs with the vendor, which are no client's. */
+const privateTypes: ReadonlySet<string> = new Set(['authentication_error', 'permission_error', 'billing_error'])
+
+// The vendor says nothing about when inside a stream; a client that waits a little is let in again more often.
+const retryAfterSeconds = 1
+
+/** A vendor's error object where an answer should have been. */
+export function readFailure(error: JsonObject): GatewayError {
+  const type = textIn(error['type'])
+  const kind = kinds[type] ?? 'upstream-failed'
+  const message = privateTypes.has(type) ? failed : textIn(error['message']) || failed
+  return new GatewayError(kind, message, kind === 'overloaded' || kind === 'too-many' ? { retryAfterSeconds } : {})
+}

@@ -1,0 +1,31 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
+import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
+import { parseLoosely } from '../loose.ts'
+import { readFailure } from './errors.ts'
+import { countText } from './estimate.ts'
+import { readUsage } from './usage.ts'
+
+export const modelKey = Buffer.from('model')
+
+/** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
+export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
+  const message = readMessage(body, parseLoosely)
+  return {
+    usage: readUsage(message['usage']),
+    estimateOutput: () => Math.max(1, countText(message['content'])),
+    body: replaceSpan(body, findTopLevelString(body, 0, modelKey), Buffer.from(ask.model)),
+  }
+}
+
+/** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with content is one. */
+export function readMessage(body: Uint8Array, parse: (text: string) => Json | undefined): JsonObject {
+  const json = parse(new TextDecoder().decode(body))
+  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  if (isObject(json['error'])) throw readFailure(json['error'])
+  if (!Array.isArray(json['content'])) {
+    throw new GatewayError('upstream-failed', "The model's vendor sent an answer without content.")
+  }
+  return json
+}

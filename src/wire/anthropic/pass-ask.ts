@@ -1,0 +1,41 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { anthropicSignature } from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn, textIn } from '../loose.ts'
+
+export type PassTarget = {
+  readonly upstreamModel: string
+  /** User labels of different accounts must not meet at the vendor. */
+  namespaced(label: string): string
+}
+
+/** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
+export function passAsk({ native }: ChatAsk, target: PassTarget): string {
+  const body: Record<string, Json | undefined> = { ...native, model: target.upstreamModel }
+  const metadata = objectIn(native['metadata'])
+  if (typeof metadata['user_id'] === 'string') {
+    body['metadata'] = { ...metadata, user_id: target.namespaced(metadata['user_id']) }
+  }
+  body['messages'] = withoutForeignThoughts(itemsIn(native['messages']))
+  return JSON.stringify(body)
+}
+
+/**
+ * A conversation that began with another vendor's model carries thoughts that we showed in this protocol's form, with no
+ * signature or with one marked as another's. This vendor never made such a block and refuses it, so it stays here.
+ */
+function withoutForeignThoughts(messages: readonly Json[]): readonly Json[] {
+  if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeignThought))) return messages
+  return messages.flatMap((written): Json[] => {
+    const message = objectIn(written)
+    const blocks = itemsIn(message['content'])
+    const kept = blocks.filter((block) => !isForeignThought(block))
+    if (kept.length === blocks.length) return [written]
+    return kept.length === 0 ? [] : [{ ...message, content: kept }]
+  })
+}
+
+function isForeignThought(value: Json): boolean {
+  const block: JsonObject = objectIn(value)
+  return block['type'] === 'thinking' && anthropicSignature(textIn(block['signature'])) === undefined
+}

@@ -1,0 +1,153 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
+import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
+import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { readFailure } from './errors.ts'
+import { modelKey } from './pass-answer.ts'
+import { mergeUsage, promptCounts, readUsage } from './usage.ts'
+
+const encoder = new TextEncoder()
+const usualEnd = encoder.encode('event: message_stop\ndata: {"type":"message_stop"}\n\n')
+
+const typeKey = Buffer.from('type')
+const messageKey = Buffer.from('"message"')
+const nameMark = Buffer.from('event:')
+const openBrace = 123
+
+/**
+ * The relay rules of the messages protocol, one event at a time. An event tells its type near its start: a delta, and
+ * nearly all are deltas, goes on without a parse.
+ */
+export function passStream(ask: ChatAsk): ChatStream {
+  const model = encoder.encode(ask.model)
+  let counts: JsonObject | undefined
+  let failure: GatewayError | undefined
+  let end: Uint8Array | undefined
+  let started = false
+  let finished = false
+  let outputEvents = 0
+  let outputBytes = 0
+  let frameBytes = Number.MAX_SAFE_INTEGER
+
+  const facts: StreamFacts = {
+    get usage() {
+      return readUsage(counts)
+    },
+    get finished() {
+      return finished
+    },
+    get ended() {
+      return end !== undefined
+    },
+    get failure() {
+      return failure
+    },
+    get outputEvents() {
+      return outputEvents
+    },
+    get outputBytes() {
+      return outputBytes - outputEvents * Math.min(frameBytes, outputBytes / Math.max(1, outputEvents))
+    },
+  }
+
+  function countOutput(event: Uint8Array): void {
+    frameBytes = Math.min(frameBytes, event.length)
+    outputEvents++
+    outputBytes += event.length
+  }
+
+  /** Some servers begin twice, which official clients throw on; the first beginning stands. */
+  function takeStart(event: Uint8Array): Uint8Array | undefined {
+    const { usage } = objectIn(objectIn(parseLoosely(dataOf(event)))['message'])
+    counts = mergeUsage(counts, promptCounts(usage))
+    if (started) return undefined
+    started = true
+    if (valueByteAfter(event, messageKey) !== openBrace) return event
+    const message = event.indexOf(openBrace, indexOfBytes(event, messageKey))
+    return replaceSpan(event, findTopLevelString(event, message, modelKey), model)
+  }
+
+  /** A block that begins with nothing in it is no output yet: only its frame is of use. */
+  function takeBlock(event: Uint8Array): void {
+    const block = objectIn(objectIn(parseLoosely(dataOf(event)))['content_block'])
+    const type = textIn(block['type'])
+    const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
+    if (isEmpty) frameBytes = Math.min(frameBytes, event.length)
+    else if (!type.endsWith('_tool_result')) countOutput(event) // what a search found is not what the model said
+  }
+
+  function takeDelta(event: Uint8Array): Uint8Array | undefined {
+    const json = parseLoosely(dataOf(event))
+    if (!isObject(json)) return unreadable()
+    counts = mergeUsage(counts, json['usage'])
+    if (textIn(objectIn(json['delta'])['stop_reason']) !== '') finished = true
+    return event
+  }
+
+  function takeError(event: Uint8Array): undefined {
+    const json = parseLoosely(dataOf(event))
+    if (!isObject(json)) return unreadable()
+    failure = readFailure(objectIn(json['error']))
+  }
+
+  /** A terminal event that cannot be read must not pass for an end. */
+  function unreadable(): undefined {
+    failure = new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
+  }
+
+  function forward(event: Uint8Array, type: string): Uint8Array | undefined {
+    switch (type) {
+      case 'content_block_delta':
+        countOutput(event)
+        return event
+      case 'message_start':
+        return takeStart(event)
+      case 'content_block_start':
+        takeBlock(event)
+        return event
+      case 'message_delta':
+        return takeDelta(event)
+      case 'error':
+        return takeError(event)
+      case 'message_stop':
+        end = event
+        return undefined
+      default: // a ping, or something only the client understands
+        return event
+    }
+  }
+
+  return {
+    facts,
+    take(event) {
+      const json = event.indexOf(openBrace)
+      if (json === -1) return event // a comment
+      const type = typeOf(event, json)
+      const shown = forward(hasName(event, json) ? event : withName(event, type), type)
+      return shown
+    },
+    closing: () => end ?? usualEnd,
+  }
+}
+
+const { latin1Slice } = Buffer.prototype
+
+/** An event's own word for what it is; where its data has none, the name of the event. */
+function typeOf(event: Uint8Array, json: number): string {
+  const span = findTopLevelString(event, json, typeKey)
+  if (span !== undefined) return latin1Slice.call(event, span.start, span.end)
+  return /^event: ?([a-z_]+)/m.exec(latin1Slice.call(event, 0, json))?.[1] ?? ''
+}
+
+function hasName(event: Uint8Array, json: number): boolean {
+  const at = indexOfBytes(event, nameMark)
+  if (at === -1 || at > json) return false
+  return at === 0 || event[at - 1] === 10 || event[at - 1] === 13
+}
+
+/** The vendor's own clients do not see an event without a name; some servers of this protocol send none. */
+function withName(event: Uint8Array, type: string): Uint8Array {
+  return type === '' ? event : Buffer.concat([encoder.encode(`event: ${type}\n`), event])
+}

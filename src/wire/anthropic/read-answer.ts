@@ -1,0 +1,46 @@
+import type { Json } from '../../base/json.ts'
+import type { AssistantBlock, Finish, Reply } from '../../capabilities/conversation.ts'
+import { objectIn, parseExactly, textIn } from '../loose.ts'
+import { readMessage } from './pass-answer.ts'
+import { readAssistantBlocks } from './read-blocks.ts'
+import { readUsage } from './usage.ts'
+
+/** A whole answer of this vendor, for clients that speak another protocol. */
+export function readAnswer(body: Uint8Array): Reply {
+  const message = readMessage(body, parseExactly)
+  const stopSequence = message['stop_sequence']
+  const blocks: AssistantBlock[] = readAssistantBlocks(message['content'])
+  const refusal = readRefusal(message['stop_details'])
+  if (refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
+  const id = textIn(message['id'])
+  return {
+    ...(id !== '' && { id }),
+    choices: [
+      {
+        blocks,
+        finish: readFinish(message['stop_reason']),
+        ...(typeof stopSequence === 'string' && { stopSequence }),
+      },
+    ],
+    usage: readUsage(message['usage']),
+  }
+}
+
+const finishes: Readonly<Record<string, Finish>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop-sequence',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool-calls',
+  pause_turn: 'pause',
+  refusal: 'refusal',
+}
+
+export function readFinish(reason: Json | undefined): Finish {
+  return finishes[textIn(reason)] ?? 'stop'
+}
+
+/** Why the model refused, where it says so. */
+export function readRefusal(details: Json | undefined): string {
+  return textIn(objectIn(details)['explanation'])
+}

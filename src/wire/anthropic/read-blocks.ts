@@ -1,0 +1,162 @@
+import { badRequest } from '../../base/errors.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import {
+  googleSignature,
+  type AssistantBlock,
+  type CacheHint,
+  type DocumentBlock,
+  type ImageBlock,
+  type Media,
+  type TextBlock,
+  type ToolCallBlock,
+  type ToolResultBlock,
+  type UserBlock,
+} from '../../capabilities/conversation.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { readCitations } from './citations.ts'
+import { readCallId } from './tool-ids.ts'
+
+// Everything here has passed the schema: what is not of the right shape is of a type that we do not know.
+
+export function cacheOf(carrier: JsonObject): { readonly cache?: CacheHint } {
+  const control = carrier['cache_control']
+  if (control === undefined || control === null) return {}
+  return { cache: objectIn(control)['ttl'] === '1h' ? '1h' : '5m' }
+}
+
+/** Content may be one text; text that says nothing is no block. */
+export function blocksOf(content: Json | undefined): readonly JsonObject[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return objectsIn(content)
+}
+
+export function readText(block: JsonObject): TextBlock[] {
+  const text = textIn(block['text'])
+  return text === '' ? [] : [{ kind: 'text', text, ...cacheOf(block) }]
+}
+
+/** Unknown blocks are dropped: the newest clients send some that no other vendor could use. */
+export function readUserBlock(block: JsonObject, at: string): UserBlock[] {
+  switch (block['type']) {
+    case 'tool_result':
+      return [readResult(block)]
+    case 'container_upload':
+      throw badRequest('This model takes no files into a container.', `${at}.type`, 'unsupported_value')
+    default:
+      return readShown(block)
+  }
+}
+
+/** What both a user and a tool can show. */
+function readShown(block: JsonObject): (TextBlock | ImageBlock | DocumentBlock)[] {
+  switch (block['type']) {
+    case 'text':
+      return readText(block)
+    case 'image':
+      return [{ kind: 'image', media: mediaOf(objectIn(block['source'])), ...cacheOf(block) }]
+    case 'document':
+      return readDocument(block)
+    case 'search_result':
+      return [readSearchResult(block)]
+    case 'tool_reference':
+      return [{ kind: 'text', text: `The tool ${textIn(block['tool_name'])} can be called now.`, ...cacheOf(block) }]
+    default:
+      return []
+  }
+}
+
+function mediaOf(source: JsonObject): Media {
+  if (source['type'] === 'url') return { kind: 'url', url: textIn(source['url']) }
+  if (source['type'] === 'file') return { kind: 'file', id: textIn(source['file_id']) }
+  return { kind: 'bytes', mediaType: textIn(source['media_type']), base64: textIn(source['data']) }
+}
+
+/** Pictures inside a document that is made of blocks come after its text. */
+function readDocument(block: JsonObject): (DocumentBlock | ImageBlock)[] {
+  const source = objectIn(block['source'])
+  const facts = { ...titlesOf(block), ...citedOf(block), ...cacheOf(block) }
+  if (source['type'] === 'text') {
+    return [{ kind: 'document', media: { kind: 'text', text: textIn(source['data']) }, ...facts }]
+  }
+  if (source['type'] !== 'content') return [{ kind: 'document', media: mediaOf(source), ...facts }]
+  const inside = blocksOf(source['content']).flatMap(readShown)
+  const images = inside.filter((part) => part.kind === 'image')
+  return [{ kind: 'document', media: { kind: 'text', text: joined(inside) }, ...facts }, ...images]
+}
+
+function readSearchResult(block: JsonObject): DocumentBlock {
+  const text = joined(blocksOf(block['content']).flatMap(readText))
+  const source = textIn(block['source'])
+  const title = titlesOf(block)
+  const context = source === '' ? {} : { context: source }
+  return { kind: 'document', media: { kind: 'text', text }, ...title, ...context, ...citedOf(block), ...cacheOf(block) }
+}
+
+function joined(blocks: readonly { readonly kind: string; readonly text?: string }[]): string {
+  return blocks.flatMap(({ text }) => text ?? []).join('\n')
+}
+
+function titlesOf({ title, context }: JsonObject): { readonly title?: string; readonly context?: string } {
+  return { ...(typeof title === 'string' && { title }), ...(typeof context === 'string' && { context }) }
+}
+
+function citedOf({ citations }: JsonObject): { readonly isCited?: boolean } {
+  return objectIn(citations)['enabled'] === true ? { isCited: true } : {}
+}
+
+function readResult(block: JsonObject): ToolResultBlock {
+  return {
+    kind: 'tool-result',
+    callId: readCallId(textIn(block['tool_use_id'])),
+    blocks: blocksOf(block['content']).flatMap(readShown),
+    isError: block['is_error'] === true,
+    ...cacheOf(block),
+  }
+}
+
+/** What a model said: in a request of a client, or in the answer of the vendor. The vendor's own tools are left out. */
+export function readAssistantBlocks(content: Json | undefined): AssistantBlock[] {
+  const blocks: AssistantBlock[] = []
+  for (const block of blocksOf(content)) {
+    const last = blocks.at(-1)
+    const read = readAssistantBlock(block)
+    if (read?.kind === 'tool-call' && last?.kind === 'thinking' && isCarrier(last.text, last.signature)) {
+      blocks[blocks.length - 1] = { ...read, ...(last.signature !== undefined && { signature: last.signature }) }
+    } else if (read !== undefined) blocks.push(read)
+  }
+  return blocks
+}
+
+/** Google signs the call itself. A tool call has no place for that here, so an empty thought before it carries it. */
+function isCarrier(text: string, signature: string | undefined): boolean {
+  return text === '' && googleSignature(signature) !== undefined
+}
+
+function readAssistantBlock(block: JsonObject): AssistantBlock | undefined {
+  switch (block['type']) {
+    case 'text': {
+      const citations = readCitations(block['citations'])
+      return readText(block).map((text) => ({ ...text, ...(citations.length > 0 && { citations }) }))[0]
+    }
+    case 'thinking': {
+      const signature = textIn(block['signature'])
+      return { kind: 'thinking', text: textIn(block['thinking']), ...(signature !== '' && { signature }) }
+    }
+    case 'redacted_thinking':
+      return { kind: 'thinking-redacted', data: textIn(block['data']) }
+    case 'tool_use':
+      return readCall(block)
+    default:
+      return undefined
+  }
+}
+
+function readCall(block: JsonObject): ToolCallBlock {
+  return {
+    kind: 'tool-call',
+    id: readCallId(textIn(block['id'])),
+    name: textIn(block['name']),
+    argumentsText: JSON.stringify(objectIn(block['input'])),
+    ...cacheOf(block),
+  }
+}

@@ -1,0 +1,139 @@
+import { badRequest } from '../../base/errors.ts'
+import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import {
+  efforts,
+  type Conversation,
+  type Effort,
+  type ReplyFormat,
+  type TextBlock,
+  type Thinking,
+  type Turn,
+  type UserBlock,
+} from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
+import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
+import { readToolChoice, readTools } from './read-tools.ts'
+
+/** What a messages request means, for vendors that speak another protocol. What they cannot say is left out. */
+export function readConversation({ native, outputTokensMax }: ChatAsk): Conversation {
+  if (outputTokensMax === 0) {
+    const message = "'max_tokens' must be at least 1: this model's vendor has no cache that a request could warm."
+    throw badRequest(message, 'max_tokens')
+  }
+  const { system, turns } = readMessages(native)
+  const format = readFormat(native)
+  const thinking = readThinking(native)
+  const user = objectIn(native['metadata'])['user_id']
+  return {
+    system,
+    turns,
+    ...readTools(native),
+    ...readToolChoice(native),
+    outputTokensMax,
+    stop: itemsIn(native['stop_sequences']).filter((stop) => typeof stop === 'string'),
+    ...number('temperature', native['temperature']),
+    ...number('topP', native['top_p']),
+    ...number('topK', native['top_k']),
+    ...(format !== undefined && { format }),
+    ...(thinking !== undefined && { thinking }),
+    ...(typeof user === 'string' && { user }),
+  }
+}
+
+type NumberField = 'temperature' | 'topP' | 'topK'
+
+function number(field: NumberField, given: Json | undefined): { readonly [F in NumberField]?: number } {
+  const value = asDouble(given)
+  return typeof value === 'number' ? { [field]: value } : {}
+}
+
+/** What the vendor's command-line tool tells the vendor about itself, in the first line of the instructions. */
+const billingLine = /^x-anthropic-billing-header:[^\n]*(?:\n|$)/
+
+function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> {
+  const written = blocksOf(body['system']).map((block) => ({
+    ...block,
+    text: textIn(block['text']).replace(billingLine, ''),
+  }))
+  const system = written.flatMap(readText)
+  const turns: Turn[] = []
+  for (const [index, message] of objectsIn(body['messages']).entries()) {
+    const turn = readTurn(message, `messages[${index}]`)
+    if (turn.role === 'system' && turns.length === 0) system.push(...turn.blocks)
+    else if (turn.blocks.length > 0) join(turns, turn)
+  }
+  if (turns.length === 0) throw badRequest("Invalid 'messages': nothing is said in them.", 'messages')
+  markLast(turns, body)
+  return { system, turns: turns.map(resultsFirst) }
+}
+
+function readTurn(message: JsonObject, at: string): Turn {
+  const blocks = blocksOf(message['content'])
+  switch (message['role']) {
+    case 'assistant':
+      return { role: 'assistant', blocks: readAssistantBlocks(message['content']) }
+    case 'system':
+      return { role: 'system', blocks: blocks.flatMap(readText) }
+    default:
+      return {
+        role: 'user',
+        blocks: blocks.flatMap((block, index) => readUserBlock(block, `${at}.content[${index}]`)),
+      }
+  }
+}
+
+/** Neighbours of one role are one turn. Instructions never part a call from its results: they follow them. */
+function join(turns: Turn[], turn: Turn): void {
+  const last = turns.at(-1)
+  if (last?.role === 'system' && hasResults(turn) && turns.at(-2)?.role === 'assistant') {
+    turns.splice(-1, 0, turn)
+    return
+  }
+  if (last?.role !== turn.role) {
+    turns.push(turn)
+    return
+  }
+  // Both have the role of `turn`, which the compiler cannot see.
+  turns[turns.length - 1] = { role: turn.role, blocks: [...last.blocks, ...turn.blocks] } as Turn
+}
+
+function hasResults({ role, blocks }: Turn): boolean {
+  return role === 'user' && blocks.some(({ kind }) => kind === 'tool-result')
+}
+
+function resultsFirst(turn: Turn): Turn {
+  if (turn.role !== 'user') return turn
+  const isResult = ({ kind }: UserBlock) => kind === 'tool-result'
+  return { role: 'user', blocks: [...turn.blocks.filter(isResult), ...turn.blocks.filter((block) => !isResult(block))] }
+}
+
+/** A hint on the whole request is one on its last block. */
+function markLast(turns: Turn[], body: JsonObject): void {
+  const { cache } = cacheOf(body)
+  const last = turns.at(-1)
+  const block = last?.blocks.at(-1)
+  if (cache === undefined || last === undefined || block === undefined || 'cache' in block) return
+  if (block.kind !== 'text' && block.kind !== 'tool-result') return
+  const marked: TextBlock | UserBlock = { ...block, cache }
+  turns[turns.length - 1] = { role: last.role, blocks: [...last.blocks.slice(0, -1), marked] } as Turn
+}
+
+function readFormat(body: JsonObject): ReplyFormat | undefined {
+  // `output_format` is where the beta had it.
+  const { type, schema } = objectIn(objectIn(body['output_config'])['format'] ?? body['output_format'])
+  return type === 'json_schema' ? { kind: 'schema', schema: objectIn(schema) } : undefined
+}
+
+function readThinking(body: JsonObject): Thinking | undefined {
+  const { type, budget_tokens: budget, display } = objectIn(body['thinking'])
+  const { effort } = objectIn(body['output_config'])
+  const wanted = isEffort(effort) ? { effort } : {}
+  if (type === 'disabled') return { effort: 'none', isShown: false }
+  if (type === undefined) return isEffort(effort) ? { effort, isShown: false } : undefined
+  return { ...wanted, ...(typeof budget === 'number' && { budget }), isShown: display !== 'omitted' }
+}
+
+function isEffort(value: Json | undefined): value is Effort {
+  return (efforts as readonly (Json | undefined)[]).includes(value)
+}

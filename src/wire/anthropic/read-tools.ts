@@ -1,0 +1,95 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { objectIn, textIn } from '../loose.ts'
+import { cacheOf } from './read-blocks.ts'
+import { familyOf, toolsIn, typeOf } from './tools.ts'
+
+const text = { type: 'string' }
+const command = (values: readonly string[]) => ({ type: 'string', enum: values })
+
+/** The vendor's own client-side tools in words that every model understands; clients run them by the same input. */
+const emulated: Readonly<Record<string, Pick<Tool, 'description' | 'schema'>>> = {
+  bash: {
+    description: 'Runs a command in a persistent shell and returns what it printed. `restart` starts the shell anew.',
+    schema: { type: 'object', properties: { command: text, restart: { type: 'boolean' } } },
+  },
+  text_editor: {
+    description: 'Shows, makes and changes text files. `view_range` is a pair of line numbers.',
+    schema: {
+      type: 'object',
+      properties: {
+        command: command(['view', 'create', 'str_replace', 'insert']),
+        path: text,
+        view_range: { type: 'array', items: { type: 'integer' } },
+        file_text: text,
+        old_str: text,
+        new_str: text,
+        insert_line: { type: 'integer' },
+        insert_text: text,
+      },
+      required: ['command', 'path'],
+    },
+  },
+}
+
+type Tools = { readonly tools: readonly Tool[]; readonly hostedTools: readonly HostedTool[] }
+
+/** Tools for any vendor. One that only Anthropic's models know is refused: without it the answer would be another. */
+export function readTools(body: JsonObject): Tools {
+  const tools: Tool[] = []
+  const hostedTools: HostedTool[] = []
+  for (const { tool, at } of toolsIn(body)) {
+    const type = typeOf(tool)
+    const family = familyOf(type) ?? type
+    const known = emulated[family]
+    if (type === '' || type === 'custom') tools.push(readTool(tool))
+    else if (known !== undefined) tools.push({ name: textIn(tool['name']), ...known, ...cacheOf(tool) })
+    else if (family === 'web_search') {
+      const uses = tool['max_uses']
+      hostedTools.push({ kind: 'web-search', ...(typeof uses === 'number' && { usesMax: uses }) })
+    } else if (!family.startsWith('tool_search_tool_')) {
+      // All tools are sent, so that none has to be searched for; whatever else it is, this model does not have it.
+      throw badRequest(`The tool '${type}' is not available with this model.`, `${at}.type`, 'unsupported_value')
+    }
+  }
+  return { tools, hostedTools }
+}
+
+function readTool(tool: JsonObject): Tool {
+  const { description, strict, input_schema: schema } = tool
+  return {
+    name: textIn(tool['name']),
+    ...(typeof description === 'string' && { description }),
+    schema: objectIn(schema),
+    ...(typeof strict === 'boolean' && { isStrict: strict }),
+    ...cacheOf(tool),
+  }
+}
+
+export function readToolChoice(body: JsonObject): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
+  const choice = objectIn(body['tool_choice'])
+  const alone = choice['disable_parallel_tool_use']
+  const toolChoice = choiceOf(choice, body)
+  return {
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(typeof alone === 'boolean' && { parallelTools: !alone }),
+  }
+}
+
+function choiceOf({ type, name }: JsonObject, body: JsonObject): ToolChoice | undefined {
+  switch (type) {
+    case 'auto':
+    case 'none':
+      return type
+    case 'any':
+      return 'required'
+    case 'tool': {
+      // A tool that the vendor runs is offered, and cannot be forced elsewhere.
+      const isOwn = readTools(body).tools.some((tool) => tool.name === name)
+      return isOwn ? { name: textIn(name) } : undefined
+    }
+    default:
+      return undefined
+  }
+}

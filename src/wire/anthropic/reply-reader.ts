@@ -1,0 +1,143 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import type { ReplyReader } from '../../capabilities/chat.ts'
+import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { objectIn, parseExactly, textIn } from '../loose.ts'
+import { readCitation } from './citations.ts'
+import { readFailure } from './errors.ts'
+import { readFinish, readRefusal } from './read-answer.ts'
+import { readCallId } from './tool-ids.ts'
+import { mergeUsage, promptCounts, readUsage } from './usage.ts'
+
+/** What of the block that is being made has come. */
+type OpenBlock = { readonly type: string; readonly call: number; readonly input: JsonObject; text: string }
+
+const choice = 0
+
+/** Reads a stream of the messages protocol, for clients that speak another. */
+export function openReader(): ReplyReader {
+  let started = false
+  let counts: JsonObject | undefined
+  let calls = 0
+  const open = new Map<Json | undefined, OpenBlock>()
+
+  function countUsage(usage: JsonObject | undefined): ReplyEvent[] {
+    counts = mergeUsage(counts, usage)
+    const read = readUsage(counts)
+    return usage === undefined || read === undefined ? [] : [{ kind: 'usage-count', usage: read }]
+  }
+
+  function readStart(message: JsonObject): ReplyEvent[] {
+    const counted = countUsage(promptCounts(message['usage']))
+    if (started) return counted
+    started = true
+    const id = textIn(message['id'])
+    return [{ kind: 'reply-start', ...(id !== '' && { id }) }, ...counted]
+  }
+
+  function readBlock(index: Json | undefined, block: JsonObject): ReplyEvent[] {
+    const type = textIn(block['type'])
+    const call = type === 'tool_use' ? calls++ : -1
+    open.set(index, { type, call, input: objectIn(block['input']), text: '' })
+    switch (type) {
+      case 'tool_use':
+        return [
+          { kind: 'tool-call-start', choice, call, id: readCallId(textIn(block['id'])), name: textIn(block['name']) },
+        ]
+      case 'redacted_thinking':
+        return [{ kind: 'thinking-redact', choice, data: textIn(block['data']) }]
+      case 'text':
+        return textDelta('text-delta', block['text'])
+      case 'thinking':
+        return textDelta('thinking-delta', block['thinking'])
+      default: // the vendor's own tools: their results are in the words that follow
+        return []
+    }
+  }
+
+  function readDelta(index: Json | undefined, delta: JsonObject): ReplyEvent[] {
+    const block = open.get(index)
+    switch (delta['type']) {
+      case 'text_delta':
+        return textDelta('text-delta', delta['text'])
+      case 'thinking_delta':
+        return textDelta('thinking-delta', delta['thinking'])
+      case 'signature_delta':
+        if (block !== undefined) block.text += textIn(delta['signature'])
+        return []
+      case 'citations_delta':
+        return [{ kind: 'citation-add', choice, citation: readCitation(objectIn(delta['citation'])) }]
+      case 'input_json_delta': {
+        const text = textIn(delta['partial_json'])
+        if (block?.type !== 'tool_use' || text === '') return []
+        block.text += text
+        return [{ kind: 'tool-call-delta', choice, call: block.call, text }]
+      }
+      default:
+        return []
+    }
+  }
+
+  /** A signature is whole at the end of its block; an input that never came is the one the block began with. */
+  function readStop(index: Json | undefined): ReplyEvent[] {
+    const block = open.get(index)
+    open.delete(index)
+    if (block?.type === 'thinking' && block.text !== '') {
+      return [{ kind: 'thinking-sign', choice, signature: block.text }]
+    }
+    if (block?.type !== 'tool_use' || block.text !== '') return []
+    return [{ kind: 'tool-call-delta', choice, call: block.call, text: JSON.stringify(block.input) }]
+  }
+
+  function readEnd(json: JsonObject): ReplyEvent[] {
+    const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = objectIn(json['delta'])
+    const events: ReplyEvent[] = []
+    const refusal = readRefusal(details)
+    if (refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
+    if (textIn(reason) !== '') {
+      const stopSequence = typeof sequence === 'string' ? { stopSequence: sequence } : {}
+      events.push({ kind: 'choice-finish', choice, finish: readFinish(reason), ...stopSequence })
+    }
+    return [...events, ...countUsage(isObject(json['usage']) ? json['usage'] : undefined)]
+  }
+
+  return {
+    read(event) {
+      const data = dataOf(event)
+      if (data === '') return [{ kind: 'heartbeat' }]
+      const json = parseExactly(data)
+      if (!isObject(json)) return [{ kind: 'failure', error: unreadable() }]
+      switch (json['type']) {
+        case 'message_start':
+          return readStart(objectIn(json['message']))
+        case 'content_block_start':
+          return readBlock(json['index'], objectIn(json['content_block']))
+        case 'content_block_delta':
+          return readDelta(json['index'], objectIn(json['delta']))
+        case 'content_block_stop':
+          return readStop(json['index'])
+        case 'message_delta':
+          return readEnd(json)
+        case 'message_stop':
+          return [{ kind: 'reply-end' }]
+        case 'ping':
+          return [{ kind: 'heartbeat' }]
+        case 'error':
+          return [{ kind: 'failure', error: readFailure(objectIn(json['error'])) }]
+        default:
+          return []
+      }
+    },
+  }
+}
+
+function textDelta(kind: 'text-delta' | 'thinking-delta', value: Json | undefined): ReplyEvent[] {
+  const text = textIn(value)
+  return text === '' ? [] : [{ kind, choice, text }]
+}
+
+/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
+function unreadable(): GatewayError {
+  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
+}

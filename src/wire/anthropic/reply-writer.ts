@@ -1,0 +1,123 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
+import type { Finish, ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { BlockStream, writeEvent } from './block-stream.ts'
+import { writeCitation } from './citations.ts'
+import { thoughtsFor, writeImageText, writeStopDetails, writeStopReason } from './shown.ts'
+import { writeUsage } from './usage.ts'
+import { writeHead } from './write-answer.ts'
+
+// A model may think for minutes unseen: a sign of life now and then keeps its client's connection.
+const hiddenDeltasPerPing = 50
+
+const encoder = new TextEncoder()
+const ping = writeEvent('ping', {})
+
+/** A reply as it is made, as events of the messages protocol. */
+export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
+  const thoughts = thoughtsFor(ask.native)
+  const blocks = new BlockStream()
+  let started = false
+  let counted: Usage | undefined
+  let finish: Finish | undefined
+  let stopSequence: string | undefined
+  let refused = false
+  let hiddenDeltas = 0
+
+  function start(): string {
+    if (started) return ''
+    started = true
+    const message: JsonObject = {
+      ...writeHead(ask, name),
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
+      usage: writeUsage(counted ?? {}),
+    }
+    return writeEvent('message_start', { message }) + ping
+  }
+
+  function hide(): string {
+    hiddenDeltas++
+    return started && hiddenDeltas % hiddenDeltasPerPing === 0 ? ping : ''
+  }
+
+  function note(event: Extract<ReplyEvent, { kind: 'choice-finish' }>): string {
+    finish = event.finish
+    stopSequence = event.stopSequence
+    return blocks.close()
+  }
+
+  function writeThought(event: ReplyEvent): string {
+    switch (event.kind) {
+      case 'thinking-delta':
+        return thoughts === 'shown' ? blocks.think(event.text) : hide()
+      case 'thinking-sign':
+        return thoughts === 'none' ? '' : blocks.sign(event.signature)
+      case 'thinking-redact':
+        return thoughts === 'none' ? '' : blocks.whole({ type: 'redacted_thinking', data: event.data })
+      default:
+        return ''
+    }
+  }
+
+  function write(event: ReplyEvent): string {
+    switch (event.kind) {
+      case 'text-delta':
+        return blocks.say(event.text)
+      case 'refusal-delta':
+        refused = true
+        return blocks.say(event.text)
+      case 'image-add':
+        return blocks.say(writeImageText(event.media))
+      case 'citation-add':
+        return blocks.cite(writeCitation(event.citation))
+      case 'thinking-delta':
+      case 'thinking-sign':
+      case 'thinking-redact':
+        return writeThought(event)
+      case 'tool-call-start':
+        return blocks.startCall(event.call, event)
+      case 'tool-call-delta':
+        return blocks.growCall(event.call, event.text)
+      case 'choice-finish':
+        return note(event)
+      case 'usage-count':
+        counted = event.usage
+        return ''
+      case 'heartbeat':
+        return started ? ping : ''
+      case 'reply-start':
+      case 'reply-end':
+      case 'failure': // whoever follows the stream says it, as an error
+        return ''
+    }
+  }
+
+  return {
+    write(events) {
+      let text = ''
+      for (const event of events) {
+        if ('choice' in event && event.choice !== 0) continue // the protocol has one choice
+        const isSilent = event.kind === 'usage-count' || event.kind === 'heartbeat' || event.kind === 'failure'
+        if (!isSilent) text += start()
+        text += write(event)
+      }
+      return text === '' ? undefined : encoder.encode(text)
+    },
+    closing(usage) {
+      const ending = start() + blocks.close()
+      const stopReason = writeStopReason(refused && finish === 'stop' ? 'refusal' : finish, blocks.hasCalls)
+      const delta = {
+        stop_reason: stopReason,
+        stop_sequence: stopSequence ?? null,
+        stop_details: writeStopDetails(stopReason),
+        container: null,
+      }
+      const end = writeEvent('message_delta', { delta, usage: writeUsage(usage ?? counted ?? {}) })
+      return encoder.encode(ending + end + writeEvent('message_stop', {}))
+    },
+  }
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+
+/**
+ * The messages request. Objects are loose, and blocks and tools of unknown types pass: the vendor adds to them with
+ * every release. An explicit null means the field is absent. The order of turns and results is the vendor's to judge,
+ * in its own words, which its command-line tool matches.
+ */
+const cache = z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nullish()
+
+const textBlock = z.looseObject({ type: z.literal('text'), text: z.string(), cache_control: cache })
+
+const imageSource = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+  z.looseObject({ type: z.literal('url'), url: z.string().min(1) }),
+  z.looseObject({ type: z.literal('file'), file_id: z.string().min(1) }),
+])
+
+const documentSource = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+  z.looseObject({ type: z.literal('text'), data: z.string() }),
+  z.looseObject({ type: z.literal('content'), content: z.union([z.string(), z.array(z.looseObject({}))]) }),
+  z.looseObject({ type: z.literal('url'), url: z.string().min(1) }),
+  z.looseObject({ type: z.literal('file'), file_id: z.string().min(1) }),
+])
+
+const imageBlock = z.looseObject({ type: z.literal('image'), source: imageSource, cache_control: cache })
+const documentBlock = z.looseObject({
+  type: z.literal('document'),
+  source: documentSource,
+  title: z.string().nullish(),
+  context: z.string().nullish(),
+  citations: z.looseObject({ enabled: z.boolean().nullish() }).nullish(),
+  cache_control: cache,
+})
+
+/** The known blocks are checked, an unknown one only has to have a type. */
+function openUnion<const Known extends readonly [KnownBlock, ...KnownBlock[]]>(known: Known) {
+  const types = new Set<string>(known.map((block) => block.shape.type.value))
+  const unknownBlock = z.looseObject({ type: z.string().refine((type) => !types.has(type), 'not as it should be') })
+  return z.union([z.discriminatedUnion('type', known), unknownBlock])
+}
+type KnownBlock = z.ZodObject<{ type: z.ZodLiteral<string> }, z.core.$loose>
+
+const resultBlock = openUnion([textBlock, imageBlock, documentBlock])
+
+const block = openUnion([
+  textBlock,
+  imageBlock,
+  documentBlock,
+  z.looseObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().nullish() }),
+  z.looseObject({ type: z.literal('redacted_thinking'), data: z.string() }),
+  z.looseObject({
+    type: z.literal('tool_use'),
+    id: z.string().min(1),
+    name: z.string().min(1),
+    input: z.looseObject({}),
+    cache_control: cache,
+  }),
+  z.looseObject({
+    type: z.literal('tool_result'),
+    tool_use_id: z.string().min(1),
+    content: z.union([z.string(), z.array(resultBlock)]).nullish(),
+    is_error: z.boolean().nullish(),
+    cache_control: cache,
+  }),
+])
+
+const message = z.looseObject({
+  role: z.enum(['user', 'assistant', 'system']),
+  content: z.union([z.string(), z.array(block)]),
+})
+
+/** A tool of the client's own has a schema; the vendor's carry a dated type and their own fields. */
+const tool = z.looseObject({
+  type: z.string().nullish(),
+  name: z.string().min(1).nullish(),
+  description: z.string().nullish(),
+  input_schema: z.looseObject({}).nullish(),
+  strict: z.boolean().nullish(),
+  max_uses: z.int().min(1).nullish(),
+  cache_control: cache,
+})
+
+const toolChoice = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('auto'), disable_parallel_tool_use: z.boolean().nullish() }),
+  z.looseObject({ type: z.literal('any'), disable_parallel_tool_use: z.boolean().nullish() }),
+  z.looseObject({ type: z.literal('tool'), name: z.string(), disable_parallel_tool_use: z.boolean().nullish() }),
+  z.looseObject({ type: z.literal('none') }),
+])
+
+const jsonFormat = z.looseObject({ type: z.string(), schema: z.looseObject({}).nullish() })
+
+/** What makes up the prompt: all that `count_tokens` takes. */
+const prompt = {
+  model: z.string().min(1),
+  messages: z.array(message).min(1),
+  system: z.union([z.string(), z.array(textBlock)]).nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  thinking: z
+    .looseObject({ type: z.string(), budget_tokens: z.int().min(1_024).nullish(), display: z.string().nullish() })
+    .nullish(),
+  output_config: z.looseObject({ effort: z.string().nullish(), format: jsonFormat.nullish() }).nullish(),
+  output_format: jsonFormat.nullish(),
+  cache_control: cache,
+  speed: z.string().nullish(),
+}
+
+export const countRequest = z.looseObject(prompt)
+
+export const messagesRequest = z.looseObject({
+  ...prompt,
+  // 0 makes no answer: it only warms the cache.
+  max_tokens: z.int().min(0),
+  stream: z.boolean().nullish(),
+  stop_sequences: z.array(z.string()).nullish(),
+  metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
+  temperature: z.number().min(0).max(1).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(0).nullish(),
+  service_tier: z.string().nullish(),
+  inference_geo: z.string().nullish(),
+})
+
+export type CountRequest = z.infer<typeof countRequest>
+export type MessagesRequest = z.infer<typeof messagesRequest>
+export type Block = z.infer<typeof block>

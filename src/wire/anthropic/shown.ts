@@ -1,0 +1,52 @@
+import { isObject, type JsonObject } from '../../base/json.ts'
+import type { Finish, Media } from '../../capabilities/conversation.ts'
+import { objectIn, parseExactly } from '../loose.ts'
+
+/** What the client is to see of thoughts. One that asked for none reads its answer from the first block. */
+export type Thoughts = 'shown' | 'omitted' | 'none'
+
+export function thoughtsFor(body: JsonObject): Thoughts {
+  const { type, display } = objectIn(body['thinking'])
+  if (type === undefined || type === 'disabled') return 'none'
+  return display === 'omitted' ? 'omitted' : 'shown'
+}
+
+/** `calls`: whether any was made, which clients act on whatever the vendor said. */
+export function writeStopReason(finish: Finish | undefined, calls: boolean): string {
+  switch (finish) {
+    case 'length':
+      return 'max_tokens'
+    case 'refusal':
+      return 'refusal'
+    case 'pause':
+      return 'pause_turn'
+    case 'stop-sequence':
+      return calls ? 'tool_use' : 'stop_sequence'
+    case 'stop':
+    case 'tool-calls':
+    case undefined:
+      return calls ? 'tool_use' : 'end_turn'
+  }
+}
+
+export function writeStopDetails(stopReason: string): JsonObject | null {
+  return stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null
+}
+
+/** This protocol's models show no pictures: one is a link in the text. */
+export function writeImageText(media: Media): string {
+  if (media.kind === 'bytes') return `![image](data:${media.mediaType};base64,${media.base64})`
+  return media.kind === 'url' ? `![image](${media.url})` : `[image ${media.id}]`
+}
+
+/** A call's arguments as the object this protocol wants. What a model broke off, or never closed, is kept as text. */
+export function writeInput(argumentsText: string): JsonObject {
+  if (argumentsText.trim() === '') return {}
+  const input = parseExactly(argumentsText)
+  return isObject(input) ? input : { unparsed_arguments: argumentsText }
+}
+
+/** Ours, whatever the vendor called it. */
+export function writeMessageId(requestId: string): string {
+  return `msg_${requestId.replace(/^req_/, '')}`
+}

@@ -1,0 +1,59 @@
+import type { JsonObject } from '../../base/json.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
+
+/**
+ * Who runs a tool, and what it costs. `client`: the client, for nothing but tokens. `search`: the vendor, at a price a
+ * call. `hosted`: the vendor, for the tokens of what it finds. `unpriced`: the vendor, at a price we do not have.
+ */
+export type ToolKind = 'client' | 'search' | 'hosted' | 'unpriced'
+
+/** Dated tools by family; a new date of a known family is still that family. */
+const families: Readonly<Record<string, ToolKind>> = {
+  bash: 'client',
+  text_editor: 'client',
+  memory: 'client',
+  computer: 'client',
+  browser: 'client',
+  computer_toolset: 'client',
+  browser_toolset: 'client',
+  tool_search_tool_regex: 'client',
+  tool_search_tool_bm25: 'client',
+  web_search: 'search',
+  web_fetch: 'hosted',
+}
+
+const dated = /^(.+)_\d{8}$/
+
+/** A dated family that nobody has heard of may cost anything: the vendor's code runner and its advisor do. */
+export function kindOf(type: string): ToolKind {
+  if (type === '' || type === 'custom') return 'client'
+  if (type === 'mcp_toolset') return 'hosted'
+  const family = familyOf(type)
+  return family === undefined ? 'client' : (families[family] ?? 'unpriced')
+}
+
+/** `bash` of `bash_20250124`; undefined for what carries no date. */
+export function familyOf(type: string): string | undefined {
+  return dated.exec(type)?.[1]
+}
+
+/** A tool and where the client wrote it. */
+export type PlacedTool = { readonly tool: JsonObject; readonly at: string }
+
+/** The tools of a request: those offered from the start, and those that a turn in the middle brings in by value. */
+export function toolsIn(body: JsonObject): readonly PlacedTool[] {
+  const placed = objectsIn(body['tools']).map((tool, index) => ({ tool, at: `tools[${index}]` }))
+  for (const [turn, message] of objectsIn(body['messages']).entries()) {
+    for (const [index, block] of objectsIn(message['content']).entries()) {
+      if (block['type'] !== 'tool_addition') continue
+      const { definition } = objectIn(block['tool'])
+      if (definition === undefined) continue
+      placed.push({ tool: objectIn(definition), at: `messages[${turn}].content[${index}].tool.definition` })
+    }
+  }
+  return placed
+}
+
+export function typeOf(tool: JsonObject): string {
+  return textIn(tool['type'])
+}

@@ -1,0 +1,65 @@
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { countIn, objectIn, objectsIn } from '../loose.ts'
+
+/**
+ * The vendor's counts. Its three kinds of input do not overlap; what was written to the cache is told apart by how long
+ * it is kept. A count of the output is there only where the vendor gave one: at its start a stream knows the input alone.
+ */
+export function readUsage(usage: Json | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  // Summing up an overlong conversation is charged beside the answer, and not inside the numbers at the top.
+  const parts = [usage, ...objectsIn(usage['iterations']).filter(({ type }) => type === 'compaction')]
+  const sum = (count: (part: JsonObject) => number) => parts.reduce((total, part) => total + count(part), 0)
+  const isCounted = typeof usage['output_tokens'] === 'number'
+  return {
+    input: sum((part) => countIn(part['input_tokens'])),
+    cachedInput: sum((part) => countIn(part['cache_read_input_tokens'])),
+    cacheWrite: sum((part) => written(part).minutes),
+    cacheWriteHour: sum((part) => written(part).hour),
+    ...(isCounted && { output: sum((part) => countIn(part['output_tokens'])) }),
+    ...(isCounted && { reasoning: countIn(objectIn(usage['output_tokens_details'])['thinking_tokens']) }),
+    webSearch: countIn(objectIn(usage['server_tool_use'])['web_search_requests']),
+  }
+}
+
+/** The end of a stream repeats the total without its parts; the longer life is known from the start. */
+function written(usage: JsonObject): { minutes: number; hour: number } {
+  const kept = objectIn(usage['cache_creation'])
+  const hour = countIn(kept['ephemeral_1h_input_tokens'])
+  const total = Math.max(
+    countIn(usage['cache_creation_input_tokens']),
+    countIn(kept['ephemeral_5m_input_tokens']) + hour,
+  )
+  return { minutes: total - hour, hour }
+}
+
+/** Counts so far, put together with later ones: each is a total, and one that is not repeated stays. */
+export function mergeUsage(known: JsonObject | undefined, later: Json | undefined): JsonObject | undefined {
+  if (!isObject(later)) return known
+  const given = Object.entries(later).filter(([, value]) => value !== null && value !== undefined)
+  return { ...known, ...Object.fromEntries(given) }
+}
+
+/** What a stream knows at its start is the prompt; the one token of output it names there is no count of it. */
+export function promptCounts(usage: Json | undefined): JsonObject | undefined {
+  if (!isObject(usage)) return undefined
+  const { output_tokens: _, output_tokens_details: __, ...prompt } = usage
+  return prompt
+}
+
+/** The same as a client of this protocol reads it. Sounds and pictures have no counters of their own here. */
+export function writeUsage(usage: Usage): JsonObject {
+  const { input = 0, imageInput = 0, audioInput = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0 } = usage
+  const { output = 0, imageOutput = 0, audioOutput = 0, reasoning = 0, webSearch = 0 } = usage
+  return {
+    input_tokens: input + imageInput + audioInput,
+    cache_creation_input_tokens: cacheWrite + cacheWriteHour,
+    cache_read_input_tokens: cachedInput,
+    cache_creation: { ephemeral_5m_input_tokens: cacheWrite, ephemeral_1h_input_tokens: cacheWriteHour },
+    output_tokens: output + imageOutput + audioOutput,
+    output_tokens_details: { thinking_tokens: reasoning },
+    server_tool_use: webSearch > 0 ? { web_search_requests: webSearch, web_fetch_requests: 0 } : null,
+    service_tier: 'standard',
+  }
+}

@@ -1,0 +1,74 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
+import type { AssistantBlock, Choice, Reply, ToolCallBlock } from '../../capabilities/conversation.ts'
+import { writeCitation } from './citations.ts'
+import { countText, estimateInput } from './estimate.ts'
+import {
+  thoughtsFor,
+  writeImageText,
+  writeInput,
+  writeMessageId,
+  writeStopDetails,
+  writeStopReason,
+  type Thoughts,
+} from './shown.ts'
+import { writeCallId } from './tool-ids.ts'
+import { writeUsage } from './usage.ts'
+
+/** A reply of any vendor as a message. The protocol has one choice only. */
+export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
+  const choice: Choice = reply.choices[0] ?? { blocks: [], finish: 'stop' }
+  const thoughts = thoughtsFor(ask.native)
+  const content = choice.blocks.flatMap((block) => writeBlock(block, thoughts))
+  const calls = choice.blocks.some(({ kind }) => kind === 'tool-call')
+  const isRefused = choice.blocks.some(({ kind }) => kind === 'refusal')
+  const stopReason = writeStopReason(isRefused && choice.finish === 'stop' ? 'refusal' : choice.finish, calls)
+  const message = {
+    ...writeHead(ask, name),
+    content,
+    stop_reason: stopReason,
+    stop_sequence: choice.stopSequence ?? null,
+    stop_details: writeStopDetails(stopReason),
+    // Clients reckon with these numbers: where the vendor gave none, ours are better than nothing.
+    usage: writeUsage(reply.usage ?? { input: estimateInput(ask), output: countText(content) }),
+  }
+  return new TextEncoder().encode(JSON.stringify(message))
+}
+
+export function writeHead(ask: ChatAsk, { requestId }: ReplyName): JsonObject {
+  return { id: writeMessageId(requestId), type: 'message', role: 'assistant', model: ask.model, container: null }
+}
+
+function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
+  switch (block.kind) {
+    case 'text': {
+      const citations = block.citations?.map(writeCitation) ?? []
+      return [{ type: 'text', text: block.text, citations: citations.length > 0 ? citations : null }]
+    }
+    case 'refusal':
+      return [{ type: 'text', text: block.text, citations: null }]
+    case 'image':
+      return [{ type: 'text', text: writeImageText(block.media), citations: null }]
+    case 'thinking':
+      return writeThought(block.text, block.signature, thoughts)
+    case 'thinking-redacted':
+      return thoughts === 'none' ? [] : [{ type: 'redacted_thinking', data: block.data }]
+    case 'tool-call':
+      return [...writeCarrier(block), { ...writeCallHead(block), input: writeInput(block.argumentsText) }]
+  }
+}
+
+/** A thought that is not to be read is worth showing only if it has a signature to send back. */
+function writeThought(text: string, signature: string | undefined, thoughts: Thoughts): JsonObject[] {
+  if (thoughts === 'none' || (thoughts === 'omitted' && signature === undefined)) return []
+  return [{ type: 'thinking', thinking: thoughts === 'omitted' ? '' : text, signature: signature ?? '' }]
+}
+
+/** The vendor of the call wants its signature back; see `isCarrier` where it is read. */
+function writeCarrier({ signature }: ToolCallBlock): JsonObject[] {
+  return signature === undefined ? [] : [{ type: 'thinking', thinking: '', signature }]
+}
+
+export function writeCallHead({ id, name }: { readonly id: string; readonly name: string }): JsonObject {
+  return { type: 'tool_use', id: writeCallId(id), name, input: {}, caller: { type: 'direct' } }
+}

@@ -1,0 +1,120 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
+import { writeText } from './write-blocks.ts'
+import { openCacheHints, type WriteCache } from './write-cache.ts'
+import { writeMessages } from './write-messages.ts'
+import { writeStrictSchema, writeToolSchema } from './write-schema.ts'
+import { isAdaptive, writeThinking, type WrittenThinking } from './write-thinking.ts'
+
+export type AskTarget = {
+  readonly upstreamModel: string
+  readonly stream: boolean
+  readonly efforts: readonly string[]
+  /** The model's most, where the client said nothing: the vendor insists on a number. */
+  readonly outputTokensMax: number
+  /** What the hold pays for. */
+  readonly searchesMax: number
+  namespaced(label: string): string
+}
+
+const jsonInstruction = 'Answer with one JSON object and nothing else: no words around it, no code fence.'
+
+/** What a client of another protocol means, as this vendor takes it. What it cannot say is left out. */
+export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
+  const isNew = isAdaptive(target.efforts)
+  const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
+  const cache = openCacheHints(conversation)
+  const tools = writeTools(conversation, target, cache)
+  const { leading, turns } = splitLeading(conversation.turns)
+  const system = [...conversation.system, ...leading].flatMap((block) => writeText(block, cache))
+  if (conversation.format?.kind === 'json') system.push({ type: 'text', text: jsonInstruction })
+  const messages = writeMessages(turns, { isNew, cache })
+  const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
+  const stop = conversation.stop.filter((sequence) => sequence.trim() !== '')
+  const outputConfig = writeOutputConfig(conversation, thinking)
+  return {
+    model: target.upstreamModel,
+    max_tokens: maxTokens,
+    ...(target.stream && { stream: true }),
+    ...(system.length > 0 && { system }),
+    messages,
+    ...(tools.length > 0 && { tools }),
+    ...writeToolChoice(conversation, tools),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    // The newest models take no sampling at all, and none does while it thinks.
+    ...(!isNew && thinking.thinking?.['type'] !== 'enabled' && writeSampling(conversation)),
+    ...(thinking.thinking !== undefined && { thinking: thinking.thinking }),
+    ...(outputConfig !== undefined && { output_config: outputConfig }),
+    ...(conversation.user !== undefined && { metadata: { user_id: target.namespaced(conversation.user) } }),
+  }
+}
+
+/** Instructions before anybody spoke belong to those at the top. */
+function splitLeading(turns: readonly Turn[]): { leading: readonly TextBlock[]; turns: readonly Turn[] } {
+  const first = turns.findIndex(({ role }) => role !== 'system')
+  const count = first === -1 ? turns.length : first
+  const leading = turns.slice(0, count).flatMap((turn) => (turn.role === 'system' ? turn.blocks : []))
+  return { leading, turns: turns.slice(count) }
+}
+
+function writeTools({ tools, hostedTools, turns }: Conversation, target: AskTarget, cache: WriteCache): JsonObject[] {
+  const written = tools.map((tool) => writeTool(tool, cache))
+  const names = new Set(tools.map(({ name }) => name))
+  for (const { usesMax } of hostedTools) {
+    if (names.has('web_search')) continue
+    const uses = Math.min(usesMax ?? target.searchesMax, target.searchesMax)
+    written.push({ type: 'web_search_20250305', name: 'web_search', ...(uses > 0 && { max_uses: uses }) })
+  }
+  return written.length > 0 ? written : writeCalled(turns)
+}
+
+function writeTool(tool: Tool, cache: WriteCache): JsonObject {
+  const schema = writeToolSchema(tool.schema)
+  return {
+    name: tool.name,
+    ...(tool.description !== undefined && { description: tool.description }),
+    input_schema: tool.isStrict === true ? writeStrictSchema(schema) : schema,
+    ...(tool.isStrict === true && { strict: true }),
+    ...cache(tool),
+  }
+}
+
+/** A conversation with calls in it must offer the tools, also when the client no longer does. */
+function writeCalled(turns: readonly Turn[]): JsonObject[] {
+  const names = new Set<string>()
+  for (const { role, blocks } of turns) {
+    if (role !== 'assistant') continue
+    for (const block of blocks) if (block.kind === 'tool-call') names.add(block.name)
+  }
+  return [...names].map((name) => ({ name, input_schema: { type: 'object' } }))
+}
+
+const choices = { auto: 'auto', none: 'none', required: 'any' } as const
+
+function writeToolChoice(conversation: Conversation, tools: readonly JsonObject[]): JsonObject {
+  const { toolChoice, parallelTools } = conversation
+  if (tools.length === 0) return {}
+  const isOffered = conversation.tools.length + conversation.hostedTools.length > 0
+  if (!isOffered || toolChoice === 'none') return { tool_choice: { type: 'none' } }
+  const alone = parallelTools === false ? { disable_parallel_tool_use: true } : {}
+  if (typeof toolChoice === 'object') return { tool_choice: { type: 'tool', name: toolChoice.name, ...alone } }
+  if (toolChoice === undefined && parallelTools !== false) return {}
+  return { tool_choice: { type: choices[toolChoice ?? 'auto'], ...alone } }
+}
+
+/** The vendor takes a temperature up to 1, and not beside a `top_p`. */
+function writeSampling({ temperature, topP, topK }: Conversation): JsonObject {
+  const sampling: Record<string, Json> = {}
+  if (temperature !== undefined) sampling['temperature'] = Math.min(1, Math.max(0, temperature))
+  else if (topP !== undefined) sampling['top_p'] = topP
+  if (topK !== undefined) sampling['top_k'] = Math.max(0, Math.round(topK))
+  return sampling
+}
+
+function writeOutputConfig({ format }: Conversation, { effort }: WrittenThinking): JsonObject | undefined {
+  if (format?.kind !== 'schema' && effort === undefined) return undefined
+  return {
+    ...(effort !== undefined && { effort }),
+    ...(format?.kind === 'schema' && { format: { type: 'json_schema', schema: writeStrictSchema(format.schema) } }),
+  }
+}

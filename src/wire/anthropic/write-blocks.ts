@@ -1,0 +1,120 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import {
+  anthropicSignature,
+  type AssistantBlock,
+  type DocumentBlock,
+  type ImageBlock,
+  type Media,
+  type TextBlock,
+  type ToolResultBlock,
+  type UserBlock,
+} from '../../capabilities/conversation.ts'
+import { writeImageText, writeInput } from './shown.ts'
+import type { WriteCache } from './write-cache.ts'
+
+/** The vendor refuses text that says nothing. */
+export function writeText(block: TextBlock, cache: WriteCache): JsonObject[] {
+  return block.text.trim() === '' ? [] : [{ type: 'text', text: block.text, ...cache(block) }]
+}
+
+export function writeUserBlock(block: Exclude<UserBlock, ToolResultBlock>, cache: WriteCache): JsonObject[] {
+  switch (block.kind) {
+    case 'text':
+      return writeText(block, cache)
+    case 'image':
+      return [{ type: 'image', source: writeImage(block.media), ...cache(block) }]
+    case 'document':
+      return [writeDocument(block, cache)]
+    case 'audio':
+      throw badRequest('This model takes no audio.', 'messages', 'unsupported_value')
+    case 'video':
+      throw badRequest('This model takes no video.', 'messages', 'unsupported_value')
+  }
+}
+
+function writeImage(media: Media): JsonObject {
+  if (media.kind === 'bytes') {
+    const mediaType = media.mediaType === 'image/jpg' ? 'image/jpeg' : media.mediaType
+    return { type: 'base64', media_type: mediaType, data: media.base64 }
+  }
+  return writeReference(media)
+}
+
+function writeReference(media: Exclude<Media, { kind: 'bytes' }>): JsonObject {
+  if (media.kind === 'url') return { type: 'url', url: media.url }
+  const message = `This model's vendor does not have the file '${media.id}': send its bytes or a URL.`
+  throw badRequest(message, 'messages', 'unsupported_value')
+}
+
+function writeDocument(block: DocumentBlock, cache: WriteCache): JsonObject {
+  return {
+    type: 'document',
+    source: writeDocumentSource(block.media),
+    ...(block.title !== undefined && { title: block.title }),
+    ...(block.context !== undefined && { context: block.context }),
+    ...(block.isCited === true && { citations: { enabled: true } }),
+    ...cache(block),
+  }
+}
+
+function writeDocumentSource(media: DocumentBlock['media']): JsonObject {
+  if (media.kind === 'text') return writePlain(media.text)
+  if (media.kind !== 'bytes') return writeReference(media)
+  const { mediaType, base64 } = media
+  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
+  if (mediaType.startsWith('text/') || mediaType === 'application/json') {
+    return writePlain(Buffer.from(base64, 'base64').toString())
+  }
+  throw badRequest(`This model takes PDF and text files, not '${mediaType}'.`, 'messages', 'unsupported_value')
+}
+
+function writePlain(text: string): JsonObject {
+  return { type: 'text', media_type: 'text/plain', data: text }
+}
+
+export function writeResult(block: ToolResultBlock, id: string, cache: WriteCache): JsonObject {
+  const content = writeResultContent(block.blocks, cache)
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(content.length > 0 && { content }),
+    ...(block.isError && { is_error: true }),
+    ...cache(block),
+  }
+}
+
+export function writeResultContent(
+  blocks: readonly (TextBlock | ImageBlock | DocumentBlock)[],
+  cache: WriteCache,
+): JsonObject[] {
+  return blocks.flatMap((block) => writeUserBlock(block, cache))
+}
+
+/** `idOf` gives the written id of a call, which no other call of the conversation has. */
+export function writeAssistantBlock(
+  block: AssistantBlock,
+  idOf: (id: string) => string,
+  cache: WriteCache,
+): JsonObject[] {
+  switch (block.kind) {
+    case 'text':
+      return writeText(block, cache)
+    case 'refusal':
+      return writeText({ kind: 'text', text: block.text }, cache)
+    case 'image':
+      // The vendor's assistants show no pictures; one that has an address keeps it.
+      return [{ type: 'text', text: block.media.kind === 'url' ? writeImageText(block.media) : '[image]' }]
+    case 'thinking': {
+      // Without the vendor's own signature it is refused.
+      const signature = anthropicSignature(block.signature)
+      return signature === undefined ? [] : [{ type: 'thinking', thinking: block.text, signature }]
+    }
+    case 'thinking-redacted':
+      return [{ type: 'redacted_thinking', data: block.data }]
+    case 'tool-call': {
+      const { id, name, argumentsText } = block
+      return [{ type: 'tool_use', id: idOf(id), name, input: writeInput(argumentsText), ...cache(block) }]
+    }
+  }
+}

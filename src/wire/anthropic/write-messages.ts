@@ -1,0 +1,127 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { AssistantBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
+import { textIn } from '../loose.ts'
+import { writeCallId } from './tool-ids.ts'
+import { writeAssistantBlock, writeResult, writeResultContent, writeText, writeUserBlock } from './write-blocks.ts'
+import type { WriteCache } from './write-cache.ts'
+
+export type Message = { readonly role: 'user' | 'assistant' | 'system'; readonly content: JsonObject[] }
+
+export type MessageStyle = {
+  /** Newer models take instructions in the middle, and refuse to go on from words put into their mouth. */
+  readonly isNew: boolean
+  readonly cache: WriteCache
+}
+
+// Said in the place of what a conversation lacks and the vendor insists on.
+const openingWords = '(The conversation begins with your own words.)'
+const goingOnWords = 'Go on.'
+const lostResult = 'There is no result of this call.'
+
+/**
+ * A conversation in the order that the vendor enforces: a user speaks first; every call is answered in the very next
+ * message, all results of a turn in one, before any word; neighbours of one role are one message.
+ */
+export function writeMessages(turns: readonly Turn[], style: MessageStyle): Message[] {
+  const draft = new Draft(style)
+  for (const [index, turn] of turns.entries()) {
+    if (turn.role === 'assistant') draft.addAssistant(turn.blocks, resultsAfter(turns, index))
+    else if (turn.role === 'user') draft.addUser(turn)
+    else draft.addSystem(turn)
+  }
+  return draft.finish()
+}
+
+/** The results that come before the assistant speaks again, wherever they stand. */
+function resultsAfter(turns: readonly Turn[], index: number): ToolResultBlock[] {
+  const found: ToolResultBlock[] = []
+  for (const turn of turns.slice(index + 1)) {
+    if (turn.role === 'assistant') break
+    if (turn.role === 'user') for (const block of turn.blocks) if (block.kind === 'tool-result') found.push(block)
+  }
+  return found
+}
+
+type Of<Role extends Turn['role']> = Extract<Turn, { role: Role }>
+
+class Draft {
+  readonly #style: MessageStyle
+  readonly #messages: Message[] = []
+  readonly #ids = new Set<string>()
+  /** Results that stand with their calls already; one that answers no call is only something that was said. */
+  readonly #placed = new Set<ToolResultBlock>()
+
+  constructor(style: MessageStyle) {
+    this.#style = style
+  }
+
+  addAssistant(blocks: readonly AssistantBlock[], results: readonly ToolResultBlock[]): void {
+    const { cache } = this.#style
+    const answers: JsonObject[] = []
+    const content: JsonObject[] = []
+    const pending = [...results]
+    for (const block of blocks) {
+      let written = ''
+      content.push(...writeAssistantBlock(block, (id) => (written = this.#newId(id)), cache))
+      if (block.kind !== 'tool-call') continue
+      const at = pending.findIndex(({ callId }) => callId === block.id)
+      const [result] = at === -1 ? [] : pending.splice(at, 1)
+      if (result !== undefined) this.#placed.add(result)
+      answers.push(
+        result === undefined
+          ? { type: 'tool_result', tool_use_id: written, content: lostResult, is_error: true }
+          : writeResult(result, written, cache),
+      )
+    }
+    this.#push('assistant', content)
+    this.#push('user', answers)
+  }
+
+  addUser({ blocks }: Of<'user'>): void {
+    const { cache } = this.#style
+    const content = blocks.flatMap((block) => {
+      if (block.kind !== 'tool-result') return writeUserBlock(block, cache)
+      return this.#placed.has(block) ? [] : writeResultContent(block.blocks, cache)
+    })
+    this.#push('user', content)
+  }
+
+  addSystem({ blocks }: Of<'system'>): void {
+    const { cache, isNew } = this.#style
+    if (isNew) return this.#push('system', blocks.flatMap((block) => writeText(block, cache)))
+    const marked = blocks.map((block) => ({ ...block, text: `<system>\n${block.text}\n</system>` }))
+    this.#push('user', marked.flatMap((block) => writeText(block, cache)))
+  }
+
+  finish(): Message[] {
+    const messages = this.#messages
+    if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [said(openingWords)] })
+    const last = messages.at(-1)
+    if (last?.role !== 'assistant') return messages
+    if (this.#style.isNew) return [...messages, { role: 'user', content: [said(goingOnWords)] }]
+    // Words to go on from must not end with a space.
+    const ending = last.content.at(-1)
+    if (ending?.['type'] === 'text') last.content.splice(-1, 1, { ...ending, text: textIn(ending['text']).trimEnd() })
+    return messages
+  }
+
+  #push(role: Message['role'], content: JsonObject[]): void {
+    if (content.length === 0) return
+    const last = this.#messages.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else this.#messages.push({ role, content })
+  }
+
+  /** Some vendors number their calls anew in every turn; here no two may have the same id. */
+  #newId(id: string): string {
+    const written = writeCallId(id)
+    let unique = written
+    for (let count = 2; this.#ids.has(unique); count++) unique = `${written}_${count}`
+    this.#ids.add(unique)
+    return unique
+  }
+}
+
+function said(text: string): JsonObject {
+  return { type: 'text', text }
+}

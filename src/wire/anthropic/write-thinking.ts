@@ -1,0 +1,91 @@
+import type { JsonObject } from '../../base/json.ts'
+import { efforts, type Conversation, type Effort, type Thinking } from '../../capabilities/conversation.ts'
+import type { Message } from './write-messages.ts'
+
+/** Tokens to think with, where the model is told a number: doubled from step to step, from the vendor's least. */
+const budgets = {
+  none: 0,
+  minimal: 1_024,
+  low: 2_048,
+  medium: 4_096,
+  high: 8_192,
+  xhigh: 16_384,
+  max: 32_768,
+} as const satisfies Record<Effort, number>
+
+const budgetMin = 1_024
+// Without a word about it, the vendor's effort is high.
+const effortUsual = 'high'
+// At most this part of an answer is thought: an answer that is all thought says nothing.
+const thoughtShare = 0.8
+
+export type ThinkingAsk = {
+  readonly conversation: Conversation
+  readonly messages: readonly Message[]
+  /** The model's efforts, lowest first. */
+  readonly efforts: readonly string[]
+  readonly maxTokens: number
+}
+
+export type WrittenThinking = { readonly thinking?: JsonObject; readonly effort?: string }
+
+/** Models with the highest efforts decide themselves how long they think, and are told how hard to try. */
+export function isAdaptive(listed: readonly string[]): boolean {
+  return listed.includes('xhigh')
+}
+
+export function writeThinking(ask: ThinkingAsk): WrittenThinking {
+  const { conversation, efforts: listed } = ask
+  const { thinking } = conversation
+  if (thinking === undefined) return {}
+  if (thinking.effort === 'none') return listed.includes('none') ? { thinking: { type: 'disabled' } } : {}
+  const isForced = conversation.toolChoice === 'required' || typeof conversation.toolChoice === 'object'
+  if (isAdaptive(listed)) {
+    const effort = nearest(thinking, listed)
+    const display = thinking.isShown ? 'summarized' : 'omitted'
+    return {
+      // The vendor refuses to think and to be forced to call at once.
+      ...(!isForced && { thinking: { type: 'adaptive', display } }),
+      ...(effort !== undefined && { effort }),
+    }
+  }
+  const budget = budgetFor(thinking, ask.maxTokens)
+  if (isForced || budget === undefined || !startsFromThought(ask.messages)) return {}
+  const display = thinking.isShown ? {} : { display: 'omitted' }
+  return { thinking: { type: 'enabled', budget_tokens: budget, ...display } }
+}
+
+/** The effort asked for, or the nearest below it that the model has, or its lowest. */
+function nearest({ effort, budget }: Thinking, listed: readonly string[]): string | undefined {
+  const wanted = effort ?? (budget === undefined ? undefined : effortFor(budget))
+  if (wanted === undefined) return undefined
+  const offered = efforts.filter((known) => known !== 'none' && known !== 'minimal' && listed.includes(known))
+  const rank = efforts.indexOf(wanted)
+  return offered.findLast((known) => efforts.indexOf(known) <= rank) ?? offered[0]
+}
+
+/** The bounds by which clients of this protocol are understood elsewhere too. */
+function effortFor(budget: number): Effort {
+  if (budget < 2_048) return 'low'
+  return budget < 8_192 ? 'medium' : 'high'
+}
+
+/**
+ * Always below the client's own cap, which is never raised: its hold pays for no more. Undefined where the cap leaves no
+ * room for the least that the vendor takes.
+ */
+function budgetFor({ effort = effortUsual, budget }: Thinking, maxTokens: number): number | undefined {
+  if (maxTokens <= budgetMin) return undefined
+  const wanted = budget ?? budgets[effort]
+  return Math.max(budgetMin, Math.min(wanted, Math.floor(maxTokens * thoughtShare)))
+}
+
+/** With a budget, a turn that is gone on with must begin with its thought; a client may have lost it. */
+function startsFromThought(messages: readonly Message[]): boolean {
+  const index = messages.findLastIndex(({ role }) => role === 'assistant')
+  const blocks = messages[index]?.content ?? []
+  const isOpen = index === messages.length - 1 || blocks.some(({ type }) => type === 'tool_use')
+  const [first] = blocks
+  if (!isOpen || first === undefined) return true
+  return first['type'] === 'thinking' || first['type'] === 'redacted_thinking'
+}

@@ -1,0 +1,109 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { Json } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import type { ReplyReader } from '../../capabilities/chat.ts'
+import type { AssistantBlock, Choice, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { parseLoosely } from '../loose.ts'
+import { joinLogprobs } from './read-logprobs.ts'
+import { openResponses, responsesIn } from './read-response.ts'
+
+/** A whole answer. A vendor may say 200 and mean an error, or send a page of HTML: only one with an end is an answer. */
+export function readAnswer(body: Uint8Array): Reply {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  const responses = responsesIn(json)
+  if (responses.length === 0) {
+    throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  }
+  return collect(responses.flatMap(openResponses()))
+}
+
+/**
+ * Reads a stream of whole responses, each with what is new. It has no end of its own: once the candidate has said why it
+ * stopped, the connection's end is the end, and before that it is a cut. So no `reply-end` is ever told.
+ */
+export function openReader(): ReplyReader {
+  const read = openResponses()
+  return {
+    read(event) {
+      const data = dataOf(event)
+      if (data.trim() === '') return [{ kind: 'heartbeat' }]
+      const json = parseLoosely(data)
+      // What it held is lost, and an answer with a gap in it must not look whole.
+      if (json === undefined) return [{ kind: 'failure', error: unreadable() }]
+      const events = responsesIn(json).flatMap(read)
+      return events.length === 0 ? [{ kind: 'heartbeat' }] : events
+    },
+  }
+}
+
+function unreadable(): GatewayError {
+  return new GatewayError('upstream-failed', "The model's vendor sent an event that cannot be read.")
+}
+
+/** One candidate as its events tell it. */
+type Draft = { blocks: AssistantBlock[]; finish: Finish | undefined; logprobs: Json[] }
+
+function collect(events: readonly ReplyEvent[]): Reply {
+  const drafts = new Map<number, Draft>()
+  let id: string | undefined
+  let usage: Usage | undefined
+  for (const event of events) {
+    if (event.kind === 'failure') throw event.error
+    if (event.kind === 'reply-start') id ??= event.id
+    else if (event.kind === 'usage-count') ({ usage } = event)
+    else if ('choice' in event) {
+      const draft = drafts.get(event.choice) ?? { blocks: [], finish: undefined, logprobs: [] }
+      drafts.set(event.choice, draft)
+      add(draft, event)
+    }
+  }
+  if (drafts.size === 0) {
+    throw new GatewayError('upstream-failed', "The model's vendor sent an answer without candidates.")
+  }
+  const inOrder = [...drafts].toSorted(([a], [b]) => a - b)
+  return { ...(id !== undefined && { id }), choices: inOrder.map(([, draft]) => choiceOf(draft)), usage }
+}
+
+function choiceOf({ blocks, finish, logprobs }: Draft): Choice {
+  const joined = joinLogprobs(logprobs)
+  // What came in one piece is whole, also where the vendor gives no reason for its end.
+  const reason = finish ?? (blocks.some(({ kind }) => kind === 'tool-call') ? 'tool-calls' : 'stop')
+  return { blocks, finish: reason, ...(joined !== undefined && { logprobs: joined }) }
+}
+
+function add(draft: Draft, event: Extract<ReplyEvent, { readonly choice: number }>): void {
+  const { blocks } = draft
+  const last = blocks.at(-1)
+  switch (event.kind) {
+    case 'text-delta':
+      if (last?.kind === 'text') blocks[blocks.length - 1] = { ...last, text: last.text + event.text }
+      else blocks.push({ kind: 'text', text: event.text })
+      if (event.logprobs !== undefined) draft.logprobs.push(event.logprobs)
+      return
+    case 'thinking-delta':
+      if (last?.kind === 'thinking') blocks[blocks.length - 1] = { ...last, text: last.text + event.text }
+      else blocks.push({ kind: 'thinking', text: event.text })
+      return
+    case 'image-add':
+      blocks.push({ kind: 'image', media: event.media })
+      return
+    case 'tool-call-start': {
+      const { id, name, signature } = event
+      blocks.push({ kind: 'tool-call', id, name, argumentsText: '', ...(signature !== undefined && { signature }) })
+      return
+    }
+    case 'tool-call-delta':
+      // A call is told in two events, one right behind the other.
+      if (last?.kind === 'tool-call') blocks[blocks.length - 1] = { ...last, argumentsText: event.text }
+      return
+    case 'choice-finish':
+      draft.finish = event.finish
+      return
+    case 'citation-add':
+    case 'refusal-delta':
+    case 'thinking-sign':
+    case 'thinking-redact':
+      return // nothing that this vendor tells
+  }
+}

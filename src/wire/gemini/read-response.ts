@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto'
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { type Finish, markGoogle, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { readLogprobs } from './read-logprobs.ts'
+import { readUsage } from './read-usage.ts'
+
+/** Reads the responses of one reply in their order; a plain answer is a stream of one. */
+export type ResponseReader = (response: JsonObject) => ReplyEvent[]
+
+/** What is known of a candidate so far. */
+type Candidate = { calls: number; hasOutput: boolean; isFinished: boolean }
+
+export function openResponses(): ResponseReader {
+  const candidates = new Map<number, Candidate>()
+  let isStarted = false
+
+  function stateOf(index: number): Candidate {
+    const known = candidates.get(index) ?? { calls: 0, hasOutput: false, isFinished: false }
+    candidates.set(index, known)
+    return known
+  }
+
+  return (response) => {
+    if (isObject(response['error'])) return [{ kind: 'failure', error: readFailure(response['error']) }]
+    const events: ReplyEvent[] = []
+    const ends: ReplyEvent[] = []
+    const id = textIn(response['responseId'])
+    if (!isStarted) events.push({ kind: 'reply-start', ...(id !== '' && { id }) })
+    isStarted = true
+
+    const found = objectsIn(response['candidates'])
+    for (const written of found) {
+      const index = typeof written['index'] === 'number' ? written['index'] : 0
+      const state = stateOf(index)
+      const output = readParts(written, { choice: index, state, replyId: id })
+      if (output.length > 0) state.hasOutput = true
+      events.push(...output)
+      if (!state.isFinished) ends.push(...readEnd(written, index, state))
+    }
+    // A blocked prompt has no candidates: the refusal is all there is.
+    if (found.length === 0 && isBlocked(response) && !stateOf(0).isFinished) {
+      stateOf(0).isFinished = true
+      ends.push({ kind: 'choice-finish', choice: 0, finish: 'refusal' })
+    }
+    const usage = readUsage(response['usageMetadata'])
+    if (usage !== undefined) events.push({ kind: 'usage-count', usage })
+    // Last: nothing is read after a failure, and what it cost should be known by then.
+    return [...events, ...ends]
+  }
+}
+
+/** A response, or a list of them: errors come as a list of one where a stream was asked for. */
+export function responsesIn(json: Json | undefined): readonly JsonObject[] {
+  return objectsIn(Array.isArray(json) ? json : [json ?? null])
+}
+
+function isBlocked({ promptFeedback }: JsonObject): boolean {
+  return textIn(objectIn(promptFeedback)['blockReason']) !== ''
+}
+
+type Place = { readonly choice: number; readonly state: Candidate; readonly replyId: string }
+
+function readParts(candidate: JsonObject, place: Place): ReplyEvent[] {
+  const { choice } = place
+  const events: ReplyEvent[] = []
+  let logprobs = readLogprobs(candidate['logprobsResult'])
+  for (const part of objectsIn(objectIn(candidate['content'])['parts'])) {
+    const { text, thought, functionCall, inlineData } = part
+    if (isObject(functionCall)) events.push(...readCall(functionCall, part['thoughtSignature'], place))
+    else if (isObject(inlineData)) events.push(...readImage(inlineData, choice))
+    else if (typeof text !== 'string' || text === '') continue
+    else if (thought === true) events.push({ kind: 'thinking-delta', choice, text })
+    else {
+      events.push({ kind: 'text-delta', choice, text, ...(logprobs !== undefined && { logprobs }) })
+      logprobs = undefined
+    }
+  }
+  return events
+}
+
+/** A call arrives whole. */
+function readCall(call: JsonObject, signature: Json | undefined, { choice, state, replyId }: Place): ReplyEvent[] {
+  const name = textIn(call['name'])
+  const text = JSON.stringify(objectIn(call['args']))
+  const at = state.calls++
+  return [
+    {
+      kind: 'tool-call-start',
+      choice,
+      call: at,
+      id: callId(call['id'], [replyId === '' ? `${name} ${text}` : replyId, choice, at]),
+      name,
+      ...(typeof signature === 'string' && signature !== '' && { signature: markGoogle(signature) }),
+    },
+    { kind: 'tool-call-delta', choice, call: at, text },
+  ]
+}
+
+// What every protocol takes back as an id: OpenAI at most 40 characters, Anthropic none but these.
+const plainId = /^[\w-]{1,40}$/
+const idDigits = 24
+
+/** The vendor's own id, where it gives one; else one that is the same whenever the same reply is read. */
+function callId(given: Json | undefined, seed: readonly (string | number)[]): string {
+  if (typeof given === 'string' && plainId.test(given)) return given
+  const source = typeof given === 'string' && given !== '' ? given : JSON.stringify(seed)
+  return `call_${createHash('sha256').update(source).digest('hex').slice(0, idDigits)}`
+}
+
+function readImage({ mimeType, data }: JsonObject, choice: number): ReplyEvent[] {
+  if (typeof mimeType !== 'string' || typeof data !== 'string' || !mimeType.startsWith('image/')) return []
+  return [{ kind: 'image-add', choice, media: { kind: 'bytes', mediaType: mimeType, base64: data } }]
+}
+
+/** The reasons that are not what they look like, or not for the client. All others are an ordinary `stop`. */
+const finishes: Readonly<Record<string, Finish | 'botched'>> = {
+  MAX_TOKENS: 'length',
+  SAFETY: 'refusal',
+  RECITATION: 'refusal',
+  BLOCKLIST: 'refusal',
+  PROHIBITED_CONTENT: 'refusal',
+  SPII: 'refusal',
+  MODEL_ARMOR: 'refusal',
+  IMAGE_SAFETY: 'refusal',
+  IMAGE_PROHIBITED_CONTENT: 'refusal',
+  IMAGE_RECITATION: 'refusal',
+  IMAGE_OTHER: 'refusal',
+  // The model's own blunders: it called a function as nobody can.
+  MALFORMED_FUNCTION_CALL: 'botched',
+  UNEXPECTED_TOOL_CALL: 'botched',
+  TOO_MANY_TOOL_CALLS: 'botched',
+  MISSING_THOUGHT_SIGNATURE: 'botched',
+  MALFORMED_RESPONSE: 'botched',
+}
+
+function readEnd(candidate: JsonObject, choice: number, state: Candidate): ReplyEvent[] {
+  const { finishReason: reason } = candidate
+  if (typeof reason !== 'string' || reason === '' || reason === 'FINISH_REASON_UNSPECIFIED') return []
+  state.isFinished = true
+  const known = finishes[reason] ?? 'stop'
+  // With nothing to show for it, a blunder is a failure; behind words that have been said, it is their end.
+  if (known === 'botched' && !state.hasOutput) {
+    const error = new GatewayError('upstream-failed', `The model failed to form an answer (${reason}).`)
+    return [{ kind: 'failure', error }]
+  }
+  const isStop = known === 'stop' || known === 'botched'
+  // The vendor says STOP after calls too.
+  return [{ kind: 'choice-finish', choice, finish: isStop ? (state.calls > 0 ? 'tool-calls' : 'stop') : known }]
+}
+
+/** A vendor's error object where an answer should have been. Its text may pass on; whose fault it is, it cannot say. */
+function readFailure(error: JsonObject): GatewayError {
+  return new GatewayError('upstream-failed', textIn(error['message']) || "The model's vendor reported an error.")
+}

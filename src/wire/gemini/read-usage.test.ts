@@ -1,0 +1,90 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { readUsage } from './read-usage.ts'
+
+const none = { input: 0, cachedInput: 0, audioInput: 0, output: 0, imageOutput: 0, audioOutput: 0, reasoning: 0 }
+const sound = (tokenCount: number) => [
+  { modality: 'TEXT', tokenCount: 1 },
+  { modality: 'AUDIO', tokenCount },
+]
+
+test.each([
+  ['words', { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 }, { input: 5, output: 2 }],
+  [
+    'thoughts are output',
+    { promptTokenCount: 29, candidatesTokenCount: 15, thoughtsTokenCount: 1801, totalTokenCount: 1845 },
+    { input: 29, output: 1816, reasoning: 1801 },
+  ],
+  [
+    'thoughts that used it all',
+    { promptTokenCount: 5, thoughtsTokenCount: 50, totalTokenCount: 55 },
+    { input: 5, output: 50, reasoning: 50 },
+  ],
+  ['cached input', { promptTokenCount: 100, cachedContentTokenCount: 80 }, { input: 20, cachedInput: 80 }],
+  [
+    'what tools put into the prompt',
+    { promptTokenCount: 151, candidatesTokenCount: 1089, toolUsePromptTokenCount: 18329, thoughtsTokenCount: 1120 },
+    { input: 18480, output: 2209, reasoning: 1120 },
+  ],
+  ['sound', { promptTokenCount: 101, promptTokensDetails: sound(100) }, { input: 1, audioInput: 100 }],
+  [
+    'sound that was cached',
+    {
+      promptTokenCount: 101,
+      cachedContentTokenCount: 61,
+      promptTokensDetails: sound(100),
+      cacheTokensDetails: sound(60),
+    },
+    { cachedInput: 61, audioInput: 40 },
+  ],
+  [
+    'pictures and sound that were made',
+    {
+      promptTokenCount: 1,
+      candidatesTokenCount: 1300,
+      candidatesTokensDetails: [
+        { modality: 'IMAGE', tokenCount: 1290 },
+        { modality: 'AUDIO', tokenCount: 4 },
+      ],
+    },
+    { input: 1, output: 6, imageOutput: 1290, audioOutput: 4 },
+  ],
+  ['a count below zero', { promptTokenCount: 5, candidatesTokenCount: -5 }, { input: 5 }],
+])('%s', (_, written, counts) => {
+  expect(readUsage(written)).toEqual({ ...none, ...counts })
+})
+
+test.each([[undefined], [null], [{}], [[]], ['x'], [{ promptTokenCount: '5' }]])('%j counts nothing', (written) => {
+  expect(readUsage(written)).toBeUndefined()
+})
+
+test('the parts never overlap and never leave anything out', () => {
+  const count = fc.nat(1_000)
+  const details = fc.array(fc.record({ modality: fc.constantFrom('TEXT', 'AUDIO', 'IMAGE'), tokenCount: count }))
+  const written = fc.record({
+    promptTokenCount: count,
+    candidatesTokenCount: count,
+    thoughtsTokenCount: count,
+    toolUsePromptTokenCount: count,
+    cachedContentTokenCount: count,
+    promptTokensDetails: details,
+    cacheTokensDetails: details,
+    candidatesTokensDetails: details,
+  })
+  fc.assert(
+    fc.property(written, (given) => {
+      const usage = readUsage(given)
+      const {
+        input = -1,
+        cachedInput = -1,
+        audioInput = -1,
+        output = -1,
+        imageOutput = -1,
+        audioOutput = -1,
+      } = usage ?? {}
+      expect(input + cachedInput + audioInput).toBe(given.promptTokenCount + given.toolUsePromptTokenCount)
+      expect(output + imageOutput + audioOutput).toBe(given.candidatesTokenCount + given.thoughtsTokenCount)
+      expect(Math.min(input, cachedInput, audioInput, output, imageOutput, audioOutput)).toBeGreaterThanOrEqual(0)
+    }),
+  )
+})

@@ -1,0 +1,40 @@
+import { isObject, type Json } from '../../base/json.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { countIn, objectsIn } from '../loose.ts'
+
+/**
+ * The vendor's numbers taken apart. Cached tokens are inside the prompt's; those of hosted tools are beside it; thoughts
+ * are beside the candidates'. Sound has a price of its own, unless it was cached: then it is cached input like any other.
+ */
+export function readUsage(usage: Json | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const { promptTokenCount, candidatesTokenCount, totalTokenCount } = usage
+  if ([promptTokenCount, candidatesTokenCount, totalTokenCount].every((told) => typeof told !== 'number')) {
+    return undefined
+  }
+  const prompt = countIn(promptTokenCount) + countIn(usage['toolUsePromptTokenCount'])
+  const cachedInput = Math.min(countIn(usage['cachedContentTokenCount']), prompt)
+  const sound = ofKind(usage['promptTokensDetails'], 'AUDIO') + ofKind(usage['toolUsePromptTokensDetails'], 'AUDIO')
+  const freshSound = Math.max(0, sound - ofKind(usage['cacheTokensDetails'], 'AUDIO'))
+  const audioInput = Math.min(freshSound, prompt - cachedInput)
+
+  const reasoning = countIn(usage['thoughtsTokenCount'])
+  const said = countIn(candidatesTokenCount)
+  const imageOutput = Math.min(ofKind(usage['candidatesTokensDetails'], 'IMAGE'), said)
+  const audioOutput = Math.min(ofKind(usage['candidatesTokensDetails'], 'AUDIO'), said - imageOutput)
+  return {
+    input: prompt - cachedInput - audioInput,
+    cachedInput,
+    audioInput,
+    output: said - imageOutput - audioOutput + reasoning,
+    imageOutput,
+    audioOutput,
+    reasoning,
+  }
+}
+
+/** The tokens of one modality in a `…TokensDetails`. */
+function ofKind(details: Json | undefined, modality: string): number {
+  const found = objectsIn(details).filter((detail) => detail['modality'] === modality)
+  return found.reduce((sum, { tokenCount }) => sum + countIn(tokenCount), 0)
+}

@@ -1,0 +1,326 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { type Conversation, markGoogle, type Turn } from '../../capabilities/conversation.ts'
+import { type AskTarget, writeAsk } from './write-ask.ts'
+
+const hi: Turn = { role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }
+const plain: Conversation = { system: [], turns: [hi], tools: [], hostedTools: [], stop: [] }
+const second: AskTarget = {
+  upstreamModel: 'gemini-2.5-flash',
+  efforts: ['none', 'minimal', 'low', 'medium', 'high'],
+  outputTokensMax: 1_000,
+  protocol: 'openai',
+}
+const third: AskTarget = { ...second, upstreamModel: 'gemini-3-pro-preview', efforts: ['low', 'high'] }
+
+const written = (changed: Partial<Conversation>, target = second) => writeAsk({ ...plain, ...changed }, target)
+const contents = (turns: readonly Turn[], target = second): unknown => written({ turns }, target)['contents']
+const config = (changed: Partial<Conversation>, target = second) => written(changed, target)['generationConfig']
+
+/** The error that is thrown, for what cannot be said. */
+function refusal(changed: Partial<Conversation>, target = second) {
+  try {
+    written(changed, target)
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return { kind: thrown.kind, param: thrown.details.param }
+    throw thrown
+  }
+  return undefined
+}
+
+const text = (...texts: readonly string[]) => texts.map((said) => ({ kind: 'text' as const, text: said }))
+const user = (...texts: readonly string[]): Turn => ({ role: 'user', blocks: text(...texts) })
+const assistant = (...texts: readonly string[]): Turn => ({ role: 'assistant', blocks: text(...texts) })
+const said = (role: string, ...texts: readonly string[]) => ({ role, parts: texts.map((words) => ({ text: words })) })
+
+describe('who says what', () => {
+  test('one message is one content, and nothing else', () => {
+    expect(written({})).toEqual({ contents: [said('user', 'Hi')] })
+  })
+
+  test('instructions stand beside the contents, those from in between too', () => {
+    const between: Turn = { role: 'system', blocks: text('And kind.') }
+    const ask = written({ system: text('Be brief.', ''), turns: [user('a'), between, user('b')] })
+    expect(ask).toEqual({
+      systemInstruction: { parts: [{ text: 'Be brief.' }, { text: 'And kind.' }] },
+      contents: [said('user', 'a', 'b')],
+    })
+  })
+
+  test('instructions alone are what the user says', () => {
+    expect(written({ system: text('Sing.'), turns: [] })).toEqual({ contents: [said('user', 'Sing.')] })
+  })
+
+  test('nothing at all is a bad request', () => {
+    expect(refusal({ turns: [user('')] })).toEqual({ kind: 'bad-request', param: 'messages' })
+  })
+
+  test('what says nothing is left out, and its neighbours are joined', () => {
+    expect(contents([user('a'), assistant(''), user('b', '')])).toEqual([said('user', 'a', 'b')])
+    expect(contents([user('a'), assistant('x', 'y'), user('b')])).toEqual([
+      said('user', 'a'),
+      said('model', 'x', 'y'),
+      said('user', 'b'),
+    ])
+  })
+
+  test('a refusal is what the model said; its thoughts are its own', () => {
+    const blocks = [
+      { kind: 'thinking', text: 'hm', signature: 'of another' },
+      { kind: 'thinking-redacted', data: 'xx' },
+      { kind: 'refusal', text: 'No.' },
+    ] as const
+    expect(contents([hi, { role: 'assistant', blocks }, hi])).toEqual([
+      said('user', 'Hi'),
+      said('model', 'No.'),
+      said('user', 'Hi'),
+    ])
+  })
+})
+
+const bytes = { kind: 'bytes', mediaType: 'image/png', base64: 'iVBORw==' } as const
+const inline = { inlineData: { mimeType: 'image/png', data: 'iVBORw==' } }
+
+describe('media', () => {
+  test.each([
+    ['bytes', bytes, inline],
+    [
+      'a film on YouTube',
+      { kind: 'url', url: 'https://www.youtube.com/watch?v=1' },
+      { fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } },
+    ],
+    [
+      'a file at the vendor, by its address',
+      { kind: 'url', url: 'https://generativelanguage.googleapis.com/v1beta/files/abc' },
+      { fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/abc' } },
+    ],
+    [
+      'a file at the vendor, by its id',
+      { kind: 'file', id: 'files/abc' },
+      { fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/abc' } },
+    ],
+  ] as const)('%s', (_, media, part) => {
+    for (const kind of ['image', 'audio', 'video', 'document'] as const) {
+      expect(contents([{ role: 'user', blocks: [{ kind, media }] }])).toEqual([{ role: 'user', parts: [part] }])
+    }
+  })
+
+  test.each([
+    { kind: 'url', url: 'https://example.com/cat.png' },
+    { kind: 'url', url: 'http://www.youtube.com/watch?v=1' },
+    { kind: 'url', url: 'https://youtube.com.example.com/cat.png' },
+    { kind: 'url', url: 'https://example.com/?https://youtu.be/x' },
+    { kind: 'file', id: 'file-abc' },
+    { kind: 'file', id: 'files/../models' },
+  ] as const)('what the vendor does not read is a bad request: %j', (media) => {
+    const turns: Turn[] = [{ role: 'user', blocks: [{ kind: 'image', media }] }]
+    expect(refusal({ turns })).toEqual({ kind: 'bad-request', param: 'messages' })
+  })
+
+  test('a document is introduced by its title and context', () => {
+    const document = {
+      kind: 'document',
+      media: { kind: 'text', text: 'Once.' },
+      title: 'Tale',
+      context: 'old',
+    } as const
+    expect(contents([{ role: 'user', blocks: [document] }])).toEqual([said('user', 'Tale\nold', 'Once.')])
+  })
+})
+
+const call = (id: string, name: string, signature?: string) =>
+  ({ kind: 'tool-call', id, name, argumentsText: '{"a":1}', ...(signature !== undefined && { signature }) }) as const
+const result = (callId: string, words: string, isError = false) =>
+  ({ kind: 'tool-result', callId, blocks: text(words), isError }) as const
+const called = (id: string, name: string, thoughtSignature?: string) => ({
+  functionCall: { id, name, args: { a: 1 } },
+  ...(thoughtSignature !== undefined && { thoughtSignature }),
+})
+const answered = (id: string, name: string, response: JsonObject) => ({ functionResponse: { id, name, response } })
+
+describe('calls and their results', () => {
+  test('a result has the name of its function; all of a turn stand in one content, in the order of the calls', () => {
+    const turns: Turn[] = [
+      hi,
+      { role: 'assistant', blocks: [...text('Wait.'), call('1', 'f'), call('2', 'g')] },
+      { role: 'user', blocks: [...text('and?'), result('2', 'b'), result('1', 'a')] },
+    ]
+    expect(contents(turns)).toEqual([
+      said('user', 'Hi'),
+      { role: 'model', parts: [{ text: 'Wait.' }, called('1', 'f'), called('2', 'g')] },
+      {
+        role: 'user',
+        parts: [answered('1', 'f', { result: 'a' }), answered('2', 'g', { result: 'b' }), { text: 'and?' }],
+      },
+    ])
+  })
+
+  test.each([
+    ['sunny', false, { result: 'sunny' }],
+    ['', false, { result: '' }],
+    ['[1]', false, { result: '[1]' }],
+    ['{"t":20}', false, { t: 20 }],
+    ['{"t":', false, { result: '{"t":' }],
+    ['{"id":12345678901234567890}', false, { result: '{"id":12345678901234567890}' }],
+    ['{"t":20}', true, { error: '{"t":20}' }],
+  ])('the result %j (error: %p) is an object', (words, isError, response) => {
+    const turns: Turn[] = [
+      hi,
+      { role: 'assistant', blocks: [call('1', 'f')] },
+      { role: 'user', blocks: [result('1', words, isError)] },
+    ]
+    expect(contents(turns)).toMatchObject([{}, {}, { parts: [answered('1', 'f', response)] }])
+  })
+
+  test('a picture in a result stands in it, or behind it before the third generation', () => {
+    const blocks = [...text('look'), { kind: 'image', media: bytes }] as const
+    const turns: Turn[] = [
+      hi,
+      { role: 'assistant', blocks: [call('1', 'f')] },
+      { role: 'user', blocks: [{ ...result('1', ''), blocks }] },
+    ]
+    const answer = answered('1', 'f', { result: 'look' })
+    expect(contents(turns)).toMatchObject([{}, {}, { parts: [answer, inline] }])
+    const inside = { functionResponse: { ...answer.functionResponse, parts: [inline] } }
+    expect(contents(turns, third)).toMatchObject([{}, {}, { parts: [inside] }])
+  })
+
+  test('a result of no call, and arguments that are no object, are bad requests', () => {
+    const bad = { kind: 'bad-request', param: 'messages' } as const
+    expect(refusal({ turns: [hi, { role: 'user', blocks: [result('9', 'x')] }] })).toEqual(bad)
+    for (const argumentsText of ['[]', '{"a":', '']) {
+      const blocks = [{ ...call('1', 'f'), argumentsText }]
+      expect(refusal({ turns: [hi, { role: 'assistant', blocks }] })).toEqual(bad)
+    }
+  })
+})
+
+describe('thought signatures', () => {
+  const thinking = { kind: 'thinking', text: 'hm', signature: markGoogle('c2ln') } as const
+  test.each([
+    ['on the call', [call('1', 'f', markGoogle('c2ln')), call('2', 'g')], ['c2ln', undefined]],
+    ['on the thought before it', [thinking, ...text('So.'), call('1', 'f'), call('2', 'g')], ['c2ln', undefined]],
+    ['on both', [thinking, call('1', 'f', markGoogle('b3Ro'))], ['b3Ro']],
+    ['on each', [call('1', 'f', markGoogle('MQ==')), call('2', 'g', markGoogle('Mg=='))], ['MQ==', 'Mg==']],
+  ] as const)('come back %s', (_, blocks, signatures) => {
+    for (const target of [second, third]) {
+      const [, model] = contents([hi, { role: 'assistant', blocks }], target) as { parts: Record<string, unknown>[] }[]
+      const calls = model?.parts.filter((part) => part['functionCall'] !== undefined)
+      expect(calls?.map((part) => part['thoughtSignature'])).toEqual([...signatures])
+    }
+  })
+
+  test('that are lost, or of another vendor, are skipped on the third generation, once a turn', () => {
+    const blocks = [{ kind: 'thinking', text: 'hm', signature: 'ErUB' }, call('1', 'f'), call('2', 'g', 'x')] as const
+    const turns: Turn[] = [hi, { role: 'assistant', blocks }]
+    expect(contents(turns)).toMatchObject([{}, { parts: [called('1', 'f'), called('2', 'g')] }])
+    expect(contents(turns, third)).toEqual([
+      said('user', 'Hi'),
+      { role: 'model', parts: [called('1', 'f', 'skip_thought_signature_validator'), called('2', 'g')] },
+    ])
+  })
+})
+
+const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const weather = { name: 'weather', description: 'd', schema, isStrict: true }
+
+describe('tools', () => {
+  test('are declared with JSON Schema, and without one where there are no parameters', () => {
+    const bare = { name: 'now', schema: { type: 'object', properties: {}, additionalProperties: false } }
+    expect(written({ tools: [weather, bare] })).toEqual({
+      contents: [said('user', 'Hi')],
+      tools: [
+        {
+          functionDeclarations: [{ name: 'weather', description: 'd', parametersJsonSchema: schema }, { name: 'now' }],
+        },
+      ],
+    })
+    expect(written({ tools: [weather] })).not.toHaveProperty('toolConfig')
+  })
+
+  test.each([
+    ['auto', { mode: 'AUTO' }],
+    ['none', { mode: 'NONE' }],
+    ['required', { mode: 'ANY' }],
+    [{ name: 'weather' }, { mode: 'ANY', allowedFunctionNames: ['weather'] }],
+  ] as const)('chosen by %j', (toolChoice, functionCallingConfig) => {
+    expect(written({ tools: [weather], toolChoice })['toolConfig']).toEqual({ functionCallingConfig })
+    expect(written({ toolChoice })).not.toHaveProperty('toolConfig')
+  })
+
+  test('that the vendor would run are not offered', () => {
+    expect(refusal({ hostedTools: [{ kind: 'web-search' }] })).toEqual({ kind: 'bad-request', param: 'tools' })
+  })
+})
+
+describe('the configuration', () => {
+  test('says what it can', () => {
+    const changed = {
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      outputTokensMax: 50,
+      stop: ['END', ''],
+      seed: 7,
+      presencePenalty: 1,
+      frequencyPenalty: -1,
+      user: 'somebody',
+      parallelTools: false,
+    }
+    expect(config(changed)).toEqual({
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      maxOutputTokens: 50,
+      stopSequences: ['END'],
+      seed: 7,
+      presencePenalty: 1,
+      frequencyPenalty: -1,
+    })
+  })
+
+  test('asks for no more than the model can make', () => {
+    expect(config({ outputTokensMax: 5_000 })).toEqual({ maxOutputTokens: 1_000 })
+  })
+
+  test.each([
+    [2 ** 31, -(2 ** 31)],
+    [-1, -1],
+    [Number.MAX_SAFE_INTEGER, -1],
+  ])('the seed %p is one of 32 bits', (seed, folded) => {
+    expect(config({ seed })).toEqual({ seed: folded })
+  })
+
+  test.each([
+    ['openai', 'stop'],
+    ['anthropic', 'stop_sequences'],
+  ] as const)('more than five ends are a bad request, in words of %s', (protocol, param) => {
+    const stop = ['a', 'b', 'c', 'd', 'e']
+    expect(config({ stop })).toEqual({ stopSequences: stop })
+    expect(refusal({ stop: [...stop, 'f'] }, { ...second, protocol })).toEqual({ kind: 'bad-request', param })
+  })
+
+  test.each([
+    [0, { responseLogprobs: true }],
+    [3, { responseLogprobs: true, logprobs: 3 }],
+  ])('logprobs with %p alternatives', (logprobs, asked) => {
+    expect(config({ logprobs })).toEqual(asked)
+  })
+
+  test('the form of the answer', () => {
+    const responseMimeType = 'application/json'
+    expect(config({ format: { kind: 'json' } })).toEqual({ responseMimeType })
+    expect(config({ format: { kind: 'schema', name: 'n', schema } })).toEqual({
+      responseMimeType,
+      responseJsonSchema: schema,
+    })
+    expect(config({ format: { kind: 'schema', schema: {} } })).toEqual({ responseMimeType })
+  })
+
+  test('thinking', () => {
+    const thinking = { effort: 'high', isShown: true } as const
+    expect(config({ thinking })).toEqual({ thinkingConfig: { thinkingBudget: 24_576, includeThoughts: true } })
+    expect(config({ thinking }, third)).toEqual({ thinkingConfig: { thinkingLevel: 'HIGH', includeThoughts: true } })
+  })
+})

@@ -1,0 +1,100 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Protocol } from '../../capabilities/chat.ts'
+import type { Conversation, ReplyFormat, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { familyOf } from './family.ts'
+import { writeContents, writeSystem } from './write-contents.ts'
+import { isEmptySchema, writeSchema } from './write-schema.ts'
+import { writeThinking } from './write-thinking.ts'
+
+export type AskTarget = {
+  readonly upstreamModel: string
+  /** Lowest first; empty where nothing is known of them. */
+  readonly efforts: readonly string[]
+  readonly outputTokensMax: number
+  /** The client's: an error names the field as the client wrote it. */
+  readonly protocol: Protocol
+}
+
+/** The body of generateContent and streamGenerateContent. What the vendor cannot say is left out, by docs/translation.md. */
+export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
+  const { isThird } = familyOf(target.upstreamModel)
+  if (conversation.hostedTools.length > 0) {
+    // The vendor takes no bound on its searches, so no hold could be sure to cover them.
+    throw badRequest('This model has no hosted web search.', 'tools', 'unsupported_value')
+  }
+  const system = writeSystem(conversation.system, conversation.turns)
+  const contents = writeContents(conversation.turns, isThird)
+  const isSaid = contents.length > 0
+  if (!isSaid && system.length === 0) throw badRequest('There is nothing to answer in the messages.', 'messages')
+  const config = writeConfig(conversation, target)
+  return {
+    ...(isSaid && system.length > 0 && { systemInstruction: { parts: system } }),
+    // Contents must not be empty: instructions alone are what the user says.
+    contents: isSaid ? contents : [{ role: 'user', parts: system }],
+    ...(conversation.tools.length > 0 && {
+      tools: [{ functionDeclarations: conversation.tools.map(writeTool) }],
+      ...writeChoice(conversation.toolChoice),
+    }),
+    ...(Object.keys(config).length > 0 && { generationConfig: config }),
+  }
+}
+
+function writeTool({ name, description, schema }: Tool): JsonObject {
+  const parameters = writeSchema(schema)
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(!isEmptySchema(parameters) && { parametersJsonSchema: parameters }),
+  }
+}
+
+function writeChoice(choice: ToolChoice | undefined): JsonObject {
+  if (choice === undefined) return {}
+  return { toolConfig: { functionCallingConfig: typeof choice === 'string' ? { mode: modes[choice] } : only(choice) } }
+}
+
+const modes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const satisfies Record<ToolChoice & string, string>
+
+function only({ name }: { name: string }): JsonObject {
+  return { mode: 'ANY', allowedFunctionNames: [name] }
+}
+
+function writeConfig(conversation: Conversation, target: AskTarget): JsonObject {
+  const { temperature, topP, topK, outputTokensMax, presencePenalty, frequencyPenalty, seed, logprobs } = conversation
+  const stop = writeStop(conversation.stop, target.protocol)
+  const thinkingConfig = writeThinking(conversation.thinking, target)
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(topK !== undefined && { topK }),
+    // The vendor refuses more than the model can make.
+    ...(outputTokensMax !== undefined && { maxOutputTokens: Math.min(outputTokensMax, target.outputTokensMax) }),
+    ...(stop.length > 0 && { stopSequences: stop }),
+    // Of 64 bits elsewhere, of 32 here: a longer one is folded, and stays the same for the same seed.
+    ...(seed !== undefined && Number.isInteger(seed) && { seed: Number(BigInt.asIntN(32, BigInt(seed))) }),
+    ...(presencePenalty !== undefined && { presencePenalty }),
+    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...(logprobs !== undefined && { responseLogprobs: true, ...(logprobs > 0 && { logprobs }) }),
+    ...writeFormat(conversation.format),
+    ...(thinkingConfig !== undefined && { thinkingConfig }),
+  }
+}
+
+function writeFormat(format: ReplyFormat | undefined): JsonObject {
+  if (format === undefined) return {}
+  const responseMimeType = 'application/json'
+  if (format.kind === 'json') return { responseMimeType }
+  const responseJsonSchema = writeSchema(format.schema)
+  return { responseMimeType, ...(Object.keys(responseJsonSchema).length > 0 && { responseJsonSchema }) }
+}
+
+// The vendor's own limit.
+const stopSequencesMax = 5
+
+function writeStop(sequences: readonly string[], protocol: Protocol): string[] {
+  const given = sequences.filter((sequence) => sequence !== '')
+  if (given.length <= stopSequencesMax) return given
+  const field = protocol === 'anthropic' ? 'stop_sequences' : 'stop'
+  throw badRequest(`Invalid '${field}': this model takes at most ${stopSequencesMax} stop sequences.`, field)
+}

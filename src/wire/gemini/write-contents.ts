@@ -1,0 +1,180 @@
+import { badRequest } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import {
+  type AssistantBlock,
+  type DocumentBlock,
+  googleSignature,
+  type ImageBlock,
+  type TextBlock,
+  type ToolCallBlock,
+  type ToolResultBlock,
+  type Turn,
+  type UserBlock,
+} from '../../capabilities/conversation.ts'
+import { writeMedia } from './write-media.ts'
+
+/** What the vendor documents for a call whose signature is lost, or that another model made. */
+const skippedSignature = 'skip_thought_signature_validator'
+
+/** A content in the making: the answers to calls stand before everything else. */
+type Draft = { readonly role: 'user' | 'model'; readonly answers: Answer[]; readonly parts: JsonObject[] }
+type Answer = { readonly order: number; readonly part: JsonObject }
+
+/** A call that was made: results name it by its id, and the vendor wants its name. */
+type Made = { readonly name: string; readonly order: number }
+
+/**
+ * `contents`: neighbours of one role are one, a content that says nothing is none. Instructions in the middle are not
+ * here, since the vendor has no place for them: see `writeSystem`.
+ */
+export function writeContents(turns: readonly Turn[], isThird: boolean): JsonObject[] {
+  const made = new Map<string, Made>()
+  const drafts: Draft[] = []
+  for (const turn of turns) {
+    if (turn.role === 'system') continue
+    const role = turn.role === 'user' ? 'user' : 'model'
+    const last = drafts.at(-1)
+    const draft: Draft = last?.role === role ? last : { role, answers: [], parts: [] }
+    if (turn.role === 'user') for (const block of turn.blocks) addUserBlock(draft, block, made, isThird)
+    else addModelBlocks(draft, turn.blocks, made, isThird)
+    if (draft !== last && draft.answers.length + draft.parts.length > 0) drafts.push(draft)
+  }
+  return drafts.map(({ role, answers, parts }) => {
+    const inOrder = answers.toSorted((a, b) => a.order - b.order).map(({ part }) => part)
+    return { role, parts: [...inOrder, ...parts] }
+  })
+}
+
+/** Instructions from the beginning and from in between, in their order. */
+export function writeSystem(system: readonly TextBlock[], turns: readonly Turn[]): JsonObject[] {
+  const between = turns.flatMap((turn) => (turn.role === 'system' ? turn.blocks : []))
+  return [...system, ...between].flatMap(({ text }) => writeText(text))
+}
+
+/** The vendor refuses an empty text. */
+function writeText(text: string): JsonObject[] {
+  return text === '' ? [] : [{ text }]
+}
+
+function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
+  switch (block.kind) {
+    case 'text':
+      draft.parts.push(...writeText(block.text))
+      return
+    case 'image':
+    case 'audio':
+    case 'video':
+      draft.parts.push(writeMedia(block.media))
+      return
+    case 'document':
+      draft.parts.push(...writeDocument(block))
+      return
+    case 'tool-result':
+      addResult(draft, block, made, isThird)
+  }
+}
+
+/** What a document is called and about is said before it: the vendor has no fields for that. */
+function writeDocument({ media, title, context }: DocumentBlock): JsonObject[] {
+  const heading = [title, context].filter((line) => line !== undefined && line !== '').join('\n')
+  return [...writeText(heading), ...(media.kind === 'text' ? writeText(media.text) : [writeMedia(media)])]
+}
+
+function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
+  const call = made.get(block.callId)
+  if (call === undefined) {
+    throw badRequest(`The tool result for '${block.callId}' answers no tool call before it.`, 'messages')
+  }
+  const text = block.blocks.flatMap(writtenText).filter((said) => said !== '')
+  const media = block.blocks.flatMap(writtenMedia)
+  // The third generation takes pictures inside of an answer; before it they stand behind the answers.
+  const inside = isThird ? media.filter((part) => part['inlineData'] !== undefined) : []
+  draft.answers.push({
+    order: call.order,
+    part: {
+      functionResponse: {
+        id: block.callId,
+        name: call.name,
+        response: block.isError ? { error: text.join('\n') } : asResponse(text.join('\n')),
+        ...(inside.length > 0 && { parts: inside }),
+      },
+    },
+  })
+  draft.parts.push(...media.filter((part) => !inside.includes(part)))
+}
+
+type ResultBlock = TextBlock | ImageBlock | DocumentBlock
+
+function writtenText(block: ResultBlock): string[] {
+  if (block.kind === 'text') return [block.text]
+  return block.kind === 'document' && block.media.kind === 'text' ? [block.media.text] : []
+}
+
+function writtenMedia(block: ResultBlock): JsonObject[] {
+  return block.kind === 'text' || block.media.kind === 'text' ? [] : [writeMedia(block.media)]
+}
+
+// A double holds 15 digits for sure; ids of more, which tools like to return as numbers, are kept by leaving the text be.
+const longNumber = /\d{16}/
+
+/** The vendor wants an object: the tool's own, or else its words in one. */
+function asResponse(text: string): JsonObject {
+  if (!text.startsWith('{') || longNumber.test(text)) return { result: text }
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return isObject(parsed) ? parsed : { result: text }
+  } catch {
+    return { result: text }
+  }
+}
+
+/** Thoughts do not go back to the vendor, but for the signature of the call that they led to. */
+function addModelBlocks(
+  draft: Draft,
+  blocks: readonly AssistantBlock[],
+  made: Map<string, Made>,
+  isThird: boolean,
+): void {
+  let carried: string | undefined
+  for (const block of blocks) {
+    switch (block.kind) {
+      case 'text':
+      case 'refusal':
+        draft.parts.push(...writeText(block.text))
+        break
+      case 'image':
+        draft.parts.push(writeMedia(block.media))
+        break
+      case 'thinking':
+        carried = googleSignature(block.signature) ?? carried
+        break
+      case 'thinking-redacted':
+        break
+      case 'tool-call': {
+        // Of calls side by side the vendor signs the first alone.
+        const isFirst = !draft.parts.some((part) => part['functionCall'] !== undefined)
+        const signature = googleSignature(block.signature) ?? carried
+        carried = undefined
+        made.set(block.id, { name: block.name, order: made.size })
+        draft.parts.push(writeCall(block, signature ?? (isThird && isFirst ? skippedSignature : undefined)))
+      }
+    }
+  }
+}
+
+function writeCall({ id, name, argumentsText }: ToolCallBlock, signature: string | undefined): JsonObject {
+  return {
+    functionCall: { id, name, args: readArguments(argumentsText, name) },
+    ...(signature !== undefined && { thoughtSignature: signature }),
+  }
+}
+
+function readArguments(text: string, name: string): JsonObject {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (isObject(parsed)) return parsed
+  } catch {
+    // said below
+  }
+  throw badRequest(`The arguments of the call of '${name}' are not a JSON object.`, 'messages')
+}

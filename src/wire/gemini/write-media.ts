@@ -1,0 +1,30 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Media } from '../../capabilities/conversation.ts'
+
+/** The addresses that the vendor itself reads from: its own files, and films on YouTube. */
+const readByVendor =
+  /^https:\/\/(?:generativelanguage\.googleapis\.com\/[^?#]*files\/|(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
+const vendorFile = /^files\/[\w-]+$/
+const filesAt = 'https://generativelanguage.googleapis.com/v1beta/'
+
+/**
+ * A picture, sound, film or file as a part. The one place where an address that the vendor does not read is met: whoever
+ * fetches such things turns them into bytes before they come here.
+ */
+export function writeMedia(media: Media): JsonObject {
+  switch (media.kind) {
+    case 'bytes':
+      return { inlineData: { mimeType: media.mediaType, data: media.base64 } }
+    case 'file':
+      if (vendorFile.test(media.id)) return { fileData: { fileUri: `${filesAt}${media.id}` } }
+      throw badRequest('A file id of another vendor cannot be read by this model.', 'messages', 'unsupported_value')
+    case 'url':
+      if (readByVendor.test(media.url)) return { fileData: { fileUri: media.url } }
+      throw badRequest(
+        'This model does not read media from the web: send the bytes as a base64 data: URL.',
+        'messages',
+        'unsupported_value',
+      )
+  }
+}

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import type { Thinking } from '../../capabilities/conversation.ts'
+import { writeThinking } from './write-thinking.ts'
+
+const all = ['minimal', 'low', 'medium', 'high']
+const write = (thinking: Partial<Thinking>, upstreamModel: string, efforts: readonly string[]) =>
+  writeThinking({ isShown: false, ...thinking }, { upstreamModel, efforts })
+
+describe('the second generation has budgets', () => {
+  test.each([
+    ['none', 0],
+    ['minimal', 1_024],
+    ['low', 1_024],
+    ['medium', 8_192],
+    ['high', 24_576],
+    ['xhigh', 24_576],
+    ['max', 24_576],
+  ] as const)('%s', (effort, thinkingBudget) => {
+    expect(write({ effort }, 'gemini-2.5-flash', ['none', ...all])).toEqual({ thinkingBudget })
+  })
+
+  test.each([
+    ['gemini-2.5-flash', 2_000, 2_000],
+    ['gemini-2.5-flash', 100_000, 24_576],
+    ['gemini-2.5-pro', 100_000, 32_768],
+    ['gemini-2.5-pro', 1, 128],
+    ['gemini-2.5-flash-lite', 100, 512],
+  ])('%s takes %d as %d', (model, budget, thinkingBudget) => {
+    expect(write({ budget }, model, all)).toEqual({ thinkingBudget })
+  })
+
+  test.each([
+    ['gemini-2.5-pro', all, 128],
+    ['gemini-2.5-flash', all, 1],
+    ['gemini-2.5-flash', ['none', ...all], 0],
+    ['gemini-2.5-pro', [], 128],
+    ['gemini-2.5-flash', [], 0],
+  ] as const)('%s with %j rests at %d', (model, efforts, thinkingBudget) => {
+    expect(write({ effort: 'none' }, model, efforts)).toEqual({ thinkingBudget })
+    expect(write({ effort: 'none', budget: 4_000 }, model, efforts)).toEqual({ thinkingBudget })
+  })
+
+  test('a budget says more than an effort', () => {
+    expect(write({ effort: 'low', budget: 4_000 }, 'gemini-2.5-pro', all)).toEqual({ thinkingBudget: 4_000 })
+  })
+})
+
+describe('the third has levels', () => {
+  test.each([
+    ['minimal', all, 'MINIMAL'],
+    ['medium', all, 'MEDIUM'],
+    ['none', all, 'MINIMAL'],
+    ['max', all, 'HIGH'],
+    ['minimal', ['low', 'high'], 'LOW'],
+    ['medium', ['low', 'high'], 'LOW'],
+    ['xhigh', ['low', 'high'], 'HIGH'],
+    ['medium', [], 'MEDIUM'],
+  ] as const)('%s of %j is %s', (effort, efforts, thinkingLevel) => {
+    expect(write({ effort }, 'gemini-3-pro-preview', efforts)).toEqual({ thinkingLevel })
+    expect(write({ effort }, 'gemini-flash-latest', efforts)).toEqual({ thinkingLevel })
+  })
+
+  test.each([
+    [1_024, 'LOW'],
+    [4_000, 'MEDIUM'],
+    [20_000, 'HIGH'],
+  ])('a budget of %d is %s', (budget, thinkingLevel) => {
+    expect(write({ budget }, 'gemini-3.5-flash', all)).toEqual({ thinkingLevel })
+  })
+
+  test('an effort says more than a budget', () => {
+    expect(write({ effort: 'low', budget: 20_000 }, 'gemini-3.5-flash', all)).toEqual({ thinkingLevel: 'LOW' })
+  })
+})
+
+describe('thoughts', () => {
+  test('are shown where they are asked for and there are any', () => {
+    expect(write({ isShown: true }, 'gemini-2.5-pro', all)).toEqual({ includeThoughts: true })
+    expect(write({ isShown: true, effort: 'none' }, 'gemini-2.5-flash', ['none'])).toEqual({ thinkingBudget: 0 })
+    expect(write({}, 'gemini-2.5-pro', all)).toBeUndefined()
+    expect(writeThinking(undefined, { upstreamModel: 'gemini-2.5-pro', efforts: all })).toBeUndefined()
+  })
+})

@@ -1,0 +1,50 @@
+import type { JsonObject } from '../../base/json.ts'
+import { type Effort, nearestEffort, type Thinking } from '../../capabilities/conversation.ts'
+import { type Family, familyOf } from './family.ts'
+
+/** How the vendor's own common-protocol endpoint turns efforts into budgets; what lies above its scale is the most. */
+const budgets = {
+  none: 0,
+  minimal: 1_024,
+  low: 1_024,
+  medium: 8_192,
+  high: 24_576,
+  xhigh: Infinity,
+  max: Infinity,
+} as const satisfies Record<Effort, number>
+
+/**
+ * `thinkingConfig`. A client of another protocol cannot know this model's scale, so what it asks for becomes the nearest
+ * that there is; efforts of the common protocol were checked against the model's list before.
+ */
+export function writeThinking(
+  thinking: Thinking | undefined,
+  model: { readonly upstreamModel: string; readonly efforts: readonly string[] },
+): JsonObject | undefined {
+  if (thinking === undefined) return undefined
+  const family = familyOf(model.upstreamModel)
+  const amount = family.isThird ? levelOf(thinking, model.efforts) : budgetOf(thinking, family, model.efforts)
+  // The vendor refuses to show thoughts that there are not.
+  const isShown = thinking.isShown && amount['thinkingBudget'] !== 0
+  if (!isShown && Object.keys(amount).length === 0) return undefined
+  return { ...amount, ...(isShown && { includeThoughts: true }) }
+}
+
+function budgetOf({ effort, budget }: Thinking, family: Family, listed: readonly string[]): JsonObject {
+  const wanted = effort === 'none' ? 0 : (budget ?? (effort === undefined ? undefined : budgets[effort]))
+  if (wanted === undefined) return {}
+  const canRest = listed.length > 0 ? listed.includes('none') : family.canRest
+  if (wanted <= 0 && canRest) return { thinkingBudget: 0 }
+  const { least, most } = family.budget
+  return { thinkingBudget: Math.min(Math.max(wanted, least), most) }
+}
+
+const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high']
+
+/** The third generation cannot be kept from thinking: its lowest level comes nearest to that. */
+function levelOf(thinking: Thinking, listed: readonly string[]): JsonObject {
+  if (thinking.effort === undefined && thinking.budget === undefined) return {}
+  const offered = levels.filter((level) => listed.length === 0 || listed.includes(level))
+  const level = nearestEffort(thinking, offered) ?? offered[0]
+  return level === undefined ? {} : { thinkingLevel: level.toUpperCase() }
+}

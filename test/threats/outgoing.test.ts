@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { join } from 'node:path'
+import { makeGuardedFetch } from '../../src/base/guarded-fetch.ts'
+import { GuardRefusal } from '../../src/base/untrusted-url.ts'
+import { openBlackhole } from '../support/blackhole.ts'
+import { makeCli, type Cli } from '../support/cli.ts'
+
+setDefaultTimeout(30_000)
+
+/** This machine's own network, with somebody listening who must never be spoken to. */
+let server: Server
+let port: number
+let visits = 0
+
+beforeAll(async () => {
+  server = createServer((socket) => {
+    visits++
+    socket.destroy()
+  })
+  // Every address of this machine, by both families.
+  await new Promise<void>((resolve) => server.listen(0, '::', resolve))
+  port = (server.address() as AddressInfo).port
+})
+afterEach(() => expect(visits).toBe(0))
+afterAll(() => {
+  server.close()
+})
+
+const limits = { bytesMax: 1024, connectMs: 1_000, totalMs: 2_000 }
+
+async function refusal(work: Promise<unknown>): Promise<GuardRefusal> {
+  const thrown = await work.catch((error: unknown) => error)
+  if (!(thrown instanceof GuardRefusal)) throw new Error(`not refused: ${String(thrown)}`)
+  return thrown
+}
+
+describe('a URL into this network', () => {
+  // The system's own resolver and the runtime as it is: nothing stands in for anything here.
+  const guard = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
+
+  test.each([
+    ['names', ['localhost', 'LocalHost', 'localhost.', 'LOCALHOST.']],
+    ['this machine', ['127.0.0.1', '127.0.0.2', '127.255.255.254', '127.0.0.1.', '127.1', '127.0.1']],
+    [
+      'other spellings',
+      ['2130706433', '0x7f000001', '0x7f.0.0.1', '0177.0.0.1', '017700000001', '①②⑦.⓪.⓪.①', '127。0。0。1'],
+    ],
+    ['nothing', ['0', '0.0.0.0', '0x0', '00']],
+    ['private nets', ['10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '198.18.0.1']],
+    ['metadata', ['169.254.169.254', '169.254.170.2', '100.100.100.200', '192.0.0.192', '168.63.129.16', '0xa9fea9fe']],
+    ['many hosts', ['224.0.0.1', '255.255.255.255', '240.0.0.1']],
+    ['this machine by IPv6', ['[::1]', '[::]', '[0:0:0:0:0:0:0:1]', '[::127.0.0.1]']],
+    ['mapped addresses', ['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:0:7f00:1]']],
+    ['translated addresses', ['[64:ff9b::7f00:1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2001:0:53aa:64c::1]']],
+    ['links and sites', ['[fe80::1]', '[fe80::1%25lo]', '[fec0::1]', '[fd00:ec2::254]', '[fc00::1]', '[ff02::1]']],
+    ['disguises', ['user@127.0.0.1', 'a.test@127.0.0.1', '127.0.0.1\\@a.test', '%6c%6f%63alhost', 'loc\talhost']],
+  ])('%s', async (_name, hosts) => {
+    for (const host of hosts) {
+      for (const scheme of ['http', 'https']) {
+        const url = `${scheme}://${host}:${port}/`
+        const { message, details } = await refusal(guard.get(url, limits))
+        await refusal(guard.check(url))
+        await refusal(guard.post(url, { headers: {}, body: '{}' }, limits))
+        expect({ url, code: details.code }).toEqual({ url, code: 'invalid_url' })
+        expect(message).not.toMatch(/\d/)
+      }
+    }
+  })
+
+  test('or by another scheme or port, unless the operator opens them', async () => {
+    const strict = makeGuardedFetch()
+    const bad = [
+      `https://8.8.8.8:${port}/`,
+      'https://8.8.8.8:25/',
+      'http://8.8.8.8/',
+      'gopher://8.8.8.8/',
+      'file:///etc/passwd',
+    ]
+    for (const url of bad) expect((await refusal(strict.get(url, limits))).reason).toMatch(/^(?:port|scheme)$/)
+  })
+})
+
+test('where nobody answers at all, a fetch ends when its time to connect is over', async () => {
+  const blackhole = await openBlackhole()
+  try {
+    const guard = makeGuardedFetch({ schemes: 'https-and-http', addresses: 'any', ports: 'any' })
+    const startedAt = performance.now()
+    expect((await refusal(guard.get(blackhole.baseUrl, { ...limits, connectMs: 100 }))).reason).toBe('unreachable')
+    expect(performance.now() - startedAt).toBeLessThan(limits.totalMs)
+  } finally {
+    blackhole.close()
+  }
+})
+
+describe('a start', () => {
+  let cli: Cli
+  beforeEach(() => {
+    cli = makeCli()
+  })
+  afterEach(() => cli.close())
+
+  test('is refused with one line where the guard lets this machine through', async () => {
+    // As a later version of a package might come to see it.
+    cli.write(
+      'spoilt.ts',
+      `import ipaddr from '${join(import.meta.dir, '../../node_modules/ipaddr.js')}'\nipaddr.IPv4.prototype.range = () => 'unicast'\n`,
+    )
+    const { code, out, err } = await cli.run(['serve'], { BUN_OPTIONS: `--preload=${join(cli.folder, 'spoilt.ts')}` })
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(
+        /^turnpike: the guard against URLs into this network does not work here \(\S+ is not refused\)/,
+      ),
+    ])
+  })
+})
