@@ -14,6 +14,7 @@ import { installationSecret } from './config/installation-secret.ts'
 import { makeAdmit } from './flow/admit.ts'
 import { makeAuthenticate } from './flow/authenticate.ts'
 import { makeCall } from './flow/call.ts'
+import { makeCount } from './flow/chat/count.ts'
 import { Drains } from './flow/drains.ts'
 import { makeLimit } from './flow/limit.ts'
 import { makeMeter } from './flow/meter.ts'
@@ -135,6 +136,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     json: { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax },
     chatBodyBytesMax: settings.limits.chatBodyBytesMax,
+    count: makeCount({ ...calling, authenticate: line.authenticate, limiter: makeLimiter(), models }),
     readiness: () => notReady(books, market, draining),
   })
   const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log }

@@ -1,4 +1,3 @@
-import { bearerOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
@@ -7,6 +6,7 @@ import { storeError } from '../store/faults.ts'
 /** What a caller may ask without buying anything: the key is checked and its requests are counted, as on the line. */
 export function serveKeyed(
   line: Pick<Parts, 'authenticate' | 'limit'>,
+  credentialOf: (request: Request) => string | undefined,
   work: (visit: Visit, principal: Principal) => unknown,
 ) {
   return async (visit: Visit): Promise<Response> => {
@@ -14,7 +14,7 @@ export function serveKeyed(
     const say = (header: string, value: string) => {
       said[header] = value
     }
-    const credential = bearerOf(visit.request)
+    const credential = credentialOf(visit.request)
     const { principal, pass } = await line.limit(await line.authenticate({ credential, address: visit.address, say }))
     try {
       const body = await work(visit, principal)

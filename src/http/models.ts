@@ -1,26 +1,41 @@
-import type { Capability } from '../capabilities/capability.ts'
 import type { Model } from '../catalogue/model.ts'
+import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
+import type { Visit } from '../edge/route.ts'
 import { findModel } from '../flow/admit.ts'
 import type { Parts } from '../flow/run.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import { listMessagesModels, showMessagesModel } from '../wire/anthropic/models.ts'
+import { showModel } from '../wire/openai/models.ts'
 import { serveKeyed } from './keyed.ts'
 
 type ModelParts = { line: Parts; models: () => ReadonlyMap<string, Model> }
 
-/** `GET /v1/models`: what the calling key may use, and nothing else. */
+/** `GET /v1/models`: what the calling key may use, and nothing else; in the form of the protocol that asks. */
 export function serveModelList({ line, models }: ModelParts) {
-  return serveKeyed(line, (_visit, principal) => {
-    const seen = [...models()].filter(([id]) => principal.mayUse(id))
-    return { object: 'list', data: seen.map(([id, model]) => show(id, model)) }
+  return serveKeyed(line, credentialOf, ({ request }, principal) => {
+    const seen = [...models()].filter(([id]) => principal.mayUse(id)).map(([id, model]) => factsOf(id, model))
+    if (!speaksMessages(request)) return { object: 'list', data: seen.map(showModel) }
+    return listMessagesModels(seen, new URL(request.url).searchParams)
   })
 }
 
 /** `GET /v1/models/{id}` */
 export function serveModel({ line, models }: ModelParts) {
-  return serveKeyed(line, ({ id }, principal) => show(id, findModel(models(), principal, id)))
+  return serveKeyed(line, credentialOf, ({ request, id }: Visit, principal: Principal) => {
+    const facts = factsOf(id, findModel(models(), principal, id))
+    return speaksMessages(request) ? showMessagesModel(facts) : showModel(facts)
+  })
 }
 
-/** The common protocol's four fields, and what a client wants to know before it chooses. */
-function show(id: string, model: Model) {
-  const capabilities: readonly Capability[] = model.capabilities
-  return { id, object: 'model', created: model.created, owned_by: model.vendor, capabilities }
+/** Its clients say their version with everything they ask, and only with that header is their other key header taken. */
+function speaksMessages(request: Request): boolean {
+  return request.headers.has('anthropic-version')
+}
+
+function credentialOf(request: Request): string | undefined {
+  return speaksMessages(request) ? bearerOrApiKeyOf(request) : bearerOf(request)
+}
+
+function factsOf(id: string, { capabilities, created, vendor, contextTokens, outputTokensMax }: Model) {
+  return { id, capabilities, created, vendor, contextTokens, outputTokensMax }
 }

@@ -24,30 +24,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
   return async (visit: Visit): Promise<Response> => {
     const { request, requestId } = visit
     if (requestIdHeader !== undefined) visit.said[requestIdHeader] = requestId
-    const receivedTick = parts.clock.monotonic()
-    let read: Promise<ReadBody> | undefined
-    const received: Received = {
-      requestId,
-      job,
-      credential: credentialOf(request),
-      address: visit.address,
-      signal: request.signal,
-      receivedAt: parts.clock.now(),
-      elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),
-      path: visit.path,
-      idempotencyKey: request.headers.get('idempotency-key') ?? undefined,
-      say(header, value) {
-        visit.said[header] = value
-      },
-      header: (name) => request.headers.get(name),
-      readBody() {
-        read ??= readBody(visit, parts).then((whole) => {
-          visit.connection.holdOpen()
-          return whole
-        })
-        return read
-      },
-    }
+    const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
     const answer = await run(parts.line, received)
     if (answer.kind === 'stream') {
       return new Response(answer.body, {
@@ -71,6 +48,39 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
   }
 }
 
-function readJson({ request }: Visit, { bodyBytesMax, json }: ServeParts): Promise<ReadBody> {
+/** A request at the door, as every path that asks something of a model receives it. */
+export function receive(
+  visit: Visit,
+  parts: ServeParts,
+  credential: string | undefined,
+  readBody: NonNullable<Manner['readBody']>,
+): Omit<Received, 'job'> {
+  const { request, requestId } = visit
+  const receivedTick = parts.clock.monotonic()
+  let read: Promise<ReadBody> | undefined
+  return {
+    requestId,
+    credential,
+    address: visit.address,
+    signal: request.signal,
+    receivedAt: parts.clock.now(),
+    elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),
+    path: visit.path,
+    idempotencyKey: request.headers.get('idempotency-key') ?? undefined,
+    say(header, value) {
+      visit.said[header] = value
+    },
+    header: (name) => request.headers.get(name),
+    readBody() {
+      read ??= readBody(visit, parts).then((whole) => {
+        visit.connection.holdOpen()
+        return whole
+      })
+      return read
+    },
+  }
+}
+
+export function readJson({ request }: Visit, { bodyBytesMax, json }: ServeParts): Promise<ReadBody> {
   return readJsonBody(request, bodyBytesMax, json)
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { unixSeconds } from '../base/moment.ts'
 import { formatDollars, nano } from '../base/money.ts'
 import { endOf, startOf } from '../billing/caps.ts'
+import { bearerOf } from '../edge/credential.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
@@ -39,7 +40,7 @@ const records = z.strictObject({ ...periodFields, ...pageFields, key, records: z
 
 /** `GET /v1/usage`: sums of the calling key's account, or with `?records=true` its single requests. */
 export function serveUsage({ line, store, settle }: UsageParts) {
-  return serveKeyed(line, async ({ request }, principal) => {
+  return serveKeyed(line, bearerOf, async ({ request }, principal) => {
     if (new URL(request.url).searchParams.get('records') === 'true') {
       const query = readQuery(request, records)
       await settle([])
@@ -72,7 +73,7 @@ function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Ask
 
 /** `GET /v1/balance`: what the account has, and what its caps and the calling key's leave of it. */
 export function serveBalance({ line, store, clock, settle }: UsageParts) {
-  return serveKeyed(line, async (_visit, { accountId, caps }) => {
+  return serveKeyed(line, bearerOf, async (_visit, { accountId, caps }) => {
     await settle([accountId])
     const account = await accountById(store.db, accountId)
     if (account === undefined) throw new Error(`account ${accountId} of a good key is gone`)

@@ -5,15 +5,30 @@ import type { Kind } from '../base/errors.ts'
 import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { EventSplitter } from '../base/sse.ts'
-import type { ChatTraits } from '../capabilities/chat.ts'
+import type { ChatAsk, ChatCodec, ChatTraits, ReplyReader } from '../capabilities/chat.ts'
+import type { Reply, ReplyEvent } from '../capabilities/conversation.ts'
+import { anthropicChat } from '../wire/anthropic/chat.ts'
+import { readAnswer as readMessage } from '../wire/anthropic/read-answer.ts'
+import { openReader as readMessageStream } from '../wire/anthropic/reply-reader.ts'
 import { openaiChat } from '../wire/openai/chat.ts'
+import { readAnswer as readCompletion } from '../wire/openai/read-answer.ts'
+import { openReader as readCompletionStream } from '../wire/openai/reply-reader.ts'
 import { vendors } from './index.ts'
-import type { Vendor } from './vendor.ts'
+import type { CallContext, ChatAdapter } from './vendor.ts'
+
+type Sent = {
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: JsonObject
+}
 
 /** What a vendor was sent and answered, as seen on its wire. */
 type Fixture = {
   readonly upstreamModel: string
-  readonly sent: { readonly path: string; readonly body: JsonObject }
+  /** For a client of its own protocol; where no client speaks it, for one of the common protocol. */
+  readonly sent: Sent
+  /** For clients of the other protocols, where that differs. */
+  readonly translated?: Sent
   readonly answer: JsonObject
   /** Raw events, ugly ones too. */
   readonly stream: readonly string[]
@@ -49,19 +64,64 @@ const traits: ChatTraits = {
   sells: () => true,
 }
 const secrets = { baseUrl: 'https://vendor.example/base', credential: 'vk-0123456789abcdef' }
-const context = {
-  ...secrets,
-  reasoning: false,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label: string) => `mine/${label}`,
+
+function contextFor({ upstreamModel }: Fixture): CallContext {
+  return {
+    ...secrets,
+    upstreamModel,
+    reasoning: false,
+    efforts: [],
+    outputTokensMax: traits.outputTokensMax,
+    ref: 'att_1' as AttemptId,
+    namespaced: (label: string) => `mine/${label}`,
+  }
 }
 
-function askFor(stream: boolean) {
+/** A protocol that clients speak, and how what they were answered is read again. */
+type Client = { readonly codec: ChatCodec; readAnswer(body: Uint8Array): Reply; openReader(): ReplyReader }
+const clients: readonly Client[] = [
+  { codec: openaiChat, readAnswer: readCompletion, openReader: readCompletionStream },
+  { codec: anthropicChat, readAnswer: readMessage, openReader: readMessageStream },
+]
+
+/** The same words are a request in every protocol that clients speak. */
+function askOf(codec: ChatCodec, stream: boolean): ChatAsk {
   const body = { model: 'ours', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 50, stream }
-  return openaiChat.readAsk(body, 100, () => traits)
+  return codec.readAsk({ body, files: [], bodyBytes: 100, header: () => null }, () => traits)
 }
 
-const adapters: readonly [string, Vendor][] = [...vendors]
+function translated(chat: ChatAdapter, codec: ChatCodec, stream: boolean, context: CallContext) {
+  const ask = askOf(codec, stream)
+  return chat.translate(ask, codec.readConversation(ask), context)
+}
+
+/** Byte by byte: where a vendor's packets end is chance. */
+function eventsIn(stream: string | Uint8Array): Uint8Array[] {
+  const splitter = new EventSplitter(1_000_000)
+  const events = [...Buffer.from(stream)].flatMap((byte) => splitter.push(Uint8Array.of(byte)))
+  expect(splitter.rest).toBeUndefined()
+  return events
+}
+
+function readAll(reader: ReplyReader, stream: string | Uint8Array): ReplyEvent[] {
+  return eventsIn(stream).flatMap((event) => [...reader.read(event)])
+}
+
+function textOf(events: readonly ReplyEvent[]): string {
+  return events.map((event) => (event.kind === 'text-delta' ? event.text : '')).join('')
+}
+
+function textIn({ choices }: Reply): string {
+  return (choices[0]?.blocks ?? []).map((block) => (block.kind === 'text' ? block.text : '')).join('')
+}
+
+const usageOf = (events: readonly ReplyEvent[]) => events.findLast((event) => event.kind === 'usage-count')?.usage
+const kindsOf = (events: readonly ReplyEvent[]): ReadonlySet<string> => new Set(events.map(({ kind }) => kind))
+
+const name = { requestId: 'req_1', createdAt: 1_794_700_000_000 }
+const adapters = [...vendors].flatMap(([id, vendor]) =>
+  vendor.chat === undefined ? [] : [[id, vendor, vendor.chat] as const],
+)
 
 test('every vendor has a fixture, and every fixture a vendor', () => {
   expect(adapters.filter(([id]) => fixtureOf(id) === undefined).map(([id]) => id)).toEqual([])
@@ -70,55 +130,97 @@ test('every vendor has a fixture, and every fixture a vendor', () => {
   expect(named.filter((id) => !vendors.has(id))).toEqual([])
 })
 
-describe.each(adapters)('%s', (id, vendor) => {
+describe.each(adapters)('%s', (id, vendor, chat) => {
   const fixture = fixtureOf(id)
   if (fixture === undefined) return
+  const context = contextFor(fixture)
+  const own = clients.find(({ codec }) => codec.protocol === chat.protocol)
+  const others = clients.filter((client) => client !== own)
+  const answer = Buffer.from(JSON.stringify(fixture.answer))
+  const stream = fixture.stream.join('')
 
-  test('is asked in its own words', () => {
-    const call = vendor.chat?.start(askFor(true), { ...context, upstreamModel: fixture.upstreamModel })
-    expect(call?.url).toBe(secrets.baseUrl + fixture.sent.path)
-    expect(JSON.parse(call?.body ?? '')).toEqual(fixture.sent.body)
-    expect(call?.headers).toEqual({
-      authorization: `Bearer ${secrets.credential}`,
+  /** The call, and what is known of it: the key stands in one header and nowhere else. */
+  function expectCall(call: ReturnType<ChatAdapter['translate']> | undefined, sent: Sent): void {
+    expect(call?.url).toBe(secrets.baseUrl + sent.path)
+    expect(JSON.parse(String(call?.body))).toEqual(sent.body)
+    expect(call?.headers).toMatchObject({
       'content-type': 'application/json',
       'x-client-request-id': 'att_1',
+      ...sent.headers,
+    })
+    expect(Object.values(call?.headers ?? {}).filter((value) => value.includes(secrets.credential))).toHaveLength(1)
+    expect(`${call?.url}${String(call?.body)}`).not.toContain(secrets.credential)
+  }
+
+  test.each(others.map(({ codec }) => [codec.protocol, codec] as const))(
+    'is asked in its own words for a client of %s',
+    (_protocol, codec) => {
+      expectCall(translated(chat, codec, true, context), fixture.translated ?? fixture.sent)
+    },
+  )
+
+  test.each(others.map((client) => [client.codec.protocol, client] as const))(
+    'its answer says and counts the same to a client of %s',
+    (_protocol, { codec, ...client }) => {
+      const ask = askOf(codec, false)
+      const reply = client.readAnswer(codec.writeAnswer(ask, chat.readAnswer(answer), name))
+      expect(textIn(reply)).toBe(fixture.text)
+      const asked = askOf(codec, true)
+      const writer = codec.openWriter({ ...asked, usageShown: true }, name)
+      const read = readAll(chat.openReader(), stream)
+      const written = [writer.write(read) ?? new Uint8Array(), writer.closing(usageOf(read))]
+      const events = readAll(client.openReader(), Buffer.concat(written))
+      expect(textOf(events)).toBe(fixture.text)
+      expect(usageOf(events)?.output).toBe(fixture.counts['output'] ?? 0)
+      expect(kindsOf(events)).toContain('choice-finish')
+    },
+  )
+
+  test('its answer is read and counted', () => {
+    const reply = chat.readAnswer(answer)
+    expect(textIn(reply)).toBe(fixture.text)
+    expect(reply.usage).toMatchObject(fixture.counts)
+  })
+
+  test('its stream is read to its end, and counted', () => {
+    const events = readAll(chat.openReader(), stream)
+    expect(textOf(events)).toBe(fixture.text)
+    expect(usageOf(events)).toMatchObject(fixture.counts)
+    expect(kindsOf(events)).toContain('choice-finish')
+    expect(kindsOf(events)).not.toContain('failure')
+  })
+
+  describe('for clients of its own protocol', () => {
+    if (own === undefined || chat.pass === undefined) return
+    const { codec } = own
+
+    test('is asked as they ask', () => {
+      expectCall(chat.pass?.(askOf(codec, true), context), fixture.sent)
+    })
+
+    test('its answer is counted, and named by our id', () => {
+      const passed = codec.passAnswer(askOf(codec, false), answer)
+      expect(passed.usage).toMatchObject(fixture.counts)
+      const shown = JSON.parse(Buffer.from(passed.body).toString()) as JsonObject
+      expect(shown).toEqual({ ...fixture.answer, model: 'ours' })
+    })
+
+    test('its stream comes to its end, is counted, and says what it says', () => {
+      const passing = codec.passStream(askOf(codec, true))
+      const shown = eventsIn(stream).flatMap((event) => passing.take(event) ?? [])
+      expect(passing.facts).toMatchObject({ ended: true, finished: true, failure: undefined })
+      expect(passing.facts.usage).toMatchObject(fixture.counts)
+      expect(passing.facts.outputEvents).toBeGreaterThan(0)
+      const events = readAll(own.openReader(), Buffer.concat(shown))
+      expect(textOf(events)).toBe(fixture.text)
+      expect(kindsOf(events)).not.toContain('reply-end')
+      expect(kindsOf(readAll(own.openReader(), passing.closing()))).toContain('reply-end')
+      expect(Buffer.concat(shown).toString()).not.toContain(`"model":"${fixture.upstreamModel}"`)
     })
   })
 
   const explain = (status: number) =>
     vendor.explain({ status, retryAfterSeconds: 7, body: '{"error":{"message":"x"}}' }, secrets)
-
-  test('its key is in no part of a call but the one header', () => {
-    const call = vendor.chat?.start(askFor(false), { ...context, upstreamModel: fixture.upstreamModel })
-    expect(`${call?.url}${call?.body}`).not.toContain(secrets.credential)
-  })
-
-  test('its answer is read, counted, and named by our id', () => {
-    const answer = openaiChat.readAnswer(askFor(false), Buffer.from(JSON.stringify(fixture.answer)))
-    expect(answer.usage).toMatchObject(fixture.counts)
-    const shown = JSON.parse(Buffer.from(answer.body).toString()) as JsonObject
-    expect(shown).toEqual({ ...fixture.answer, model: 'ours' })
-  })
-
-  test('its stream comes to its end, is counted, and says what it says', () => {
-    const stream = openaiChat.openStream(askFor(true))
-    const splitter = new EventSplitter(1_000_000)
-    let shown = ''
-    // Byte by byte: where a vendor's packets end is chance.
-    for (const byte of Buffer.from(fixture.stream.join(''))) {
-      for (const event of splitter.push(Uint8Array.of(byte))) {
-        const forwarded = stream.take(event)
-        if (forwarded !== undefined) shown += Buffer.from(forwarded).toString()
-      }
-    }
-    expect(splitter.rest).toBeUndefined()
-    expect(stream.facts).toMatchObject({ ended: true, finished: true, failure: undefined })
-    expect(stream.facts.usage).toMatchObject(fixture.counts)
-    expect(stream.facts.outputEvents).toBeGreaterThan(0)
-    const said = [...shown.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text).join('')
-    expect(said).toBe(fixture.text)
-    expect(shown).not.toContain('[DONE]')
-  })
 
   test.each(fixture.refusals.map((refusal) => [refusal.status, refusal] as const))(
     'its %d is explained',

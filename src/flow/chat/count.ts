@@ -18,14 +18,16 @@ export type CountParts = Omit<CallParts, 'log' | 'fetchLink'> & {
   readonly models: () => ReadonlyMap<string, Model>
 }
 
-type Asking = Omit<Received, 'job'> & { readonly codec: Pick<ChatCodec, 'readAsk' | 'estimateInput'> }
+export type Asking = Omit<Received, 'job'> & { readonly codec: Pick<ChatCodec, 'readAsk' | 'estimateInput'> }
+
+export type Count = (asking: Asking) => Promise<number>
 
 /**
  * How many tokens an input has, for nothing: by the vendor's own count where it gives one to clients of its protocol, else
  * by ours. Counted by a limiter of its own, since a tool that looks at its context asks a dozen times at once.
  */
-export function makeCount(parts: CountParts) {
-  return async (asking: Asking): Promise<number> => {
+export function makeCount(parts: CountParts): Count {
+  return async (asking) => {
     const authenticated = await parts.authenticate(asking)
     const { principal, say } = authenticated
     const pass = await parts.limiter.enter(principal.keyId, principal.limits, say)

@@ -1,7 +1,18 @@
 import type { z } from 'zod'
 import { chatCompletion, chatCompletionChunk, model, modelList } from '../../wire/openai/answer-schema.ts'
 import { chatRequest } from '../../wire/openai/schema.ts'
-import { balanceSamples, listSamples, chatSamples, modelSamples, usageSamples, type Samples } from './samples.ts'
+import { message, messageEvent, tokenCount } from '../../wire/anthropic/answer-schema.ts'
+import { countRequest, messagesRequest } from '../../wire/anthropic/schema.ts'
+import {
+  balanceSamples,
+  chatSamples,
+  countSamples,
+  listSamples,
+  messageSamples,
+  modelSamples,
+  usageSamples,
+  type Samples,
+} from './samples.ts'
 import { balance, usageQuery, usageReport } from './usage-schema.ts'
 
 /**
@@ -31,6 +42,13 @@ export type OperationDocs = {
 
 const ask = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello!' }] }
 
+const messageAsk = {
+  model: 'claude-sonnet-4-5',
+  max_tokens: 1024,
+  messages: [{ role: 'user', content: 'Hello!' }],
+}
+const { max_tokens: _, ...countAsk } = messageAsk
+
 export const operations = {
   createChatCompletion: {
     summary: 'Create a chat completion',
@@ -53,6 +71,33 @@ export const operations = {
     },
     errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
     samples: chatSamples(ask.model),
+  },
+  createMessage: {
+    summary: 'Create a message',
+    description: [
+      "Anthropic's own protocol, whole: its SDKs and its command-line tool work when their base address and key are " +
+        'pointed here. Every chat model answers; models of other vendors by translation.',
+      'The key is taken as a bearer or as `x-api-key`. Both live versions of the protocol are served, and headers that ' +
+        'begin with `anthropic-` go on to that vendor, as do fields and betas that are not listed.',
+    ].join('\n\n'),
+    once: true,
+    request: { schema: messagesRequest, example: messageAsk },
+    answer: {
+      description: 'The message; with `stream`, as events.',
+      schema: message,
+      event: messageEvent,
+      metered: true,
+    },
+    errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
+    samples: messageSamples(messageAsk.model),
+  },
+  countMessageTokens: {
+    summary: 'Count the tokens of a message',
+    description: "By the vendor's own count where it is Anthropic's model, else estimated. Free.",
+    request: { schema: countRequest, example: countAsk },
+    answer: { description: 'The count.', schema: tokenCount },
+    errors: [400, 401, 404, 413, 415, 429, 503],
+    samples: countSamples(messageAsk.model),
   },
   listModels: {
     summary: 'List models',

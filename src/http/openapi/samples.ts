@@ -53,6 +53,56 @@ for chunk in stream:
   }
 }
 
+const anthropicTypescript = `import Anthropic from '@anthropic-ai/sdk'
+
+const client = new Anthropic({ baseURL: process.env.TURNPIKE_URL, apiKey: process.env.TURNPIKE_KEY })
+`
+const anthropicPython = `import os
+from anthropic import Anthropic
+
+client = Anthropic(base_url=os.environ["TURNPIKE_URL"], api_key=os.environ["TURNPIKE_KEY"])
+`
+
+export function messageSamples(model: string): Samples {
+  return {
+    curl: `curl "$TURNPIKE_URL/v1/messages" \\
+  -H "x-api-key: $TURNPIKE_KEY" \\
+  -H "anthropic-version: 2023-06-01" \\
+  -H "Content-Type: application/json" \\
+  -d '{"model": "${model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello!"}]}'`,
+    typescript: `${anthropicTypescript}
+const message = await client.messages.create({
+  model: '${model}',
+  max_tokens: 1024,
+  messages: [{ role: 'user', content: 'Hello!' }],
+})
+console.log(message.content)`,
+    python: `${anthropicPython}
+message = client.messages.create(
+    model="${model}",
+    max_tokens=1024,
+    messages=[{"role": "user", "content": "Hello!"}],
+)
+print(message.content)`,
+  }
+}
+
+export function countSamples(model: string): Samples {
+  return {
+    curl: `curl "$TURNPIKE_URL/v1/messages/count_tokens" \\
+  -H "x-api-key: $TURNPIKE_KEY" \\
+  -H "anthropic-version: 2023-06-01" \\
+  -H "Content-Type: application/json" \\
+  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello!"}]}'`,
+    typescript: `${anthropicTypescript}
+const messages = [{ role: 'user' as const, content: 'Hello!' }]
+console.log(await client.messages.countTokens({ model: '${model}', messages }))`,
+    python: `${anthropicPython}
+messages = [{"role": "user", "content": "Hello!"}]
+print(client.messages.count_tokens(model="${model}", messages=messages))`,
+  }
+}
+
 export const listSamples: Samples = {
   curl: `curl "$TURNPIKE_URL/v1/models" -H "Authorization: Bearer $TURNPIKE_KEY"`,
   typescript: `${typescriptClient}

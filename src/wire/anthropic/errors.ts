@@ -31,7 +31,8 @@ export function writeError(error: GatewayError, requestId: RequestId): WireError
   const { refusal } = error.details
   // A vendor that speaks this protocol has said it in this protocol: its command-line tool matches the wording.
   const status = refusal?.status ?? rows[error.kind][0]
-  const body = refusal?.protocol === 'anthropic' ? refusal.body : JSON.stringify({ ...shape(error), request_id: requestId })
+  const body =
+    refusal?.protocol === 'anthropic' ? refusal.body : JSON.stringify({ ...shape(error), request_id: requestId })
   return { status, headers: { ...errorHeaders(error, requestId, status), 'request-id': requestId }, body }
 }
 

@@ -12,7 +12,8 @@ export type WriteCache = (block: { readonly cache?: CacheHint }) => JsonObject
  * lasts five minutes too.
  */
 export function openCacheHints({ tools, system, turns }: Conversation): WriteCache {
-  let surplus = countHints([...tools, ...system, ...turns.flatMap((turn): readonly object[] => turn.blocks)]) - breakpointsMax
+  let surplus =
+    countHints([...tools, ...system, ...turns.flatMap((turn): readonly object[] => turn.blocks)]) - breakpointsMax
   let isShort = false
   return ({ cache }) => {
     if (cache === undefined || surplus-- > 0) return {}

@@ -88,9 +88,16 @@ class Draft {
 
   addSystem({ blocks }: Of<'system'>): void {
     const { cache, isNew } = this.#style
-    if (isNew) return this.#push('system', blocks.flatMap((block) => writeText(block, cache)))
+    if (isNew)
+      return this.#push(
+        'system',
+        blocks.flatMap((block) => writeText(block, cache)),
+      )
     const marked = blocks.map((block) => ({ ...block, text: `<system>\n${block.text}\n</system>` }))
-    this.#push('user', marked.flatMap((block) => writeText(block, cache)))
+    this.#push(
+      'user',
+      marked.flatMap((block) => writeText(block, cache)),
+    )
   }
 
   finish(): Message[] {

@@ -1,0 +1,18 @@
+import type { ChatCodec } from '../capabilities/chat.ts'
+import { bearerOrApiKeyOf } from '../edge/credential.ts'
+import type { Visit } from '../edge/route.ts'
+import type { Count } from '../flow/chat/count.ts'
+import { readJson, receive, type ServeParts } from './serve.ts'
+
+type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'>
+
+/** `POST /v1/messages/count_tokens`: free, and nothing is kept of it. */
+export function serveCountTokens(parts: ServeParts & { count: Count }, codec: CountCodec) {
+  return async (visit: Visit): Promise<Response> => {
+    const { requestId } = visit
+    visit.said['request-id'] = requestId
+    const received = receive(visit, parts, bearerOrApiKeyOf(visit.request), readJson)
+    const tokens = await parts.count({ ...received, codec })
+    return Response.json({ input_tokens: tokens }, { headers: { 'x-request-id': requestId, ...visit.said } })
+  }
+}
