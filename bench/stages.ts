@@ -44,7 +44,10 @@ const traits: ChatTraits = { ...model, id: benchModel, sells: (unit) => prices.r
 const limits = { depthMax: 128, keysMax: 100_000 }
 const read = (text: string) => {
   const body = parseBody(text, limits) as Parameters<typeof openaiChat.readAsk>[0]['body']
-  return { body, ask: openaiChat.readAsk({ body, bodyBytes: text.length, files: [], header: () => null }, () => traits) }
+  return {
+    body,
+    ask: openaiChat.readAsk({ body, bodyBytes: text.length, files: [], header: () => null }, () => traits),
+  }
 }
 const plain = read(plainBody)
 const streamed = read(streamBody)
@@ -55,6 +58,8 @@ const target = {
   outputCap: 'either',
   usageInStream: 'asked',
   storesByDefault: true,
+  efforts: [],
+  thinkingSwitch: 'effort',
   namespaced: (label: string) => label,
 } as const
 const answer = Buffer.from(plainAnswer)

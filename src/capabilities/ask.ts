@@ -1,6 +1,6 @@
 import type { JsonObject } from '../base/json.ts'
 import type { Capability } from './capability.ts'
-import type { ImagesUsed } from './usage.ts'
+import type { ImagesUsed, VideoUsed } from './usage.ts'
 
 /** What every request tells the line, whatever it is for; the rest is between its codec and its vendor's adapter. */
 export type AskFacts = {
@@ -22,6 +22,8 @@ export type Bound = {
   /** Calls to the vendor that are paid for; one where nothing is said. */
   readonly request?: number
   readonly images?: ImagesUsed
+  readonly video?: VideoUsed
+  readonly videoToken?: number
 }
 
 /** A request as it came, of whatever form its path takes. */
@@ -31,6 +33,8 @@ export type Asked = {
   readonly files: readonly AskedFile[]
   readonly bodyBytes: number
   header(name: string): string | null
+  /** A parameter of the address, on paths that take any. */
+  query?(name: string): string | null
 }
 
 /** One file of a form. */

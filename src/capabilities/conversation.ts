@@ -115,6 +115,10 @@ export type ReplyFormat =
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
+export function isEffort(value: string | null | undefined): value is Effort {
+  return (efforts as readonly (string | null | undefined)[]).includes(value)
+}
+
 /** How much a model may think: in the client's own measure, or both. */
 export type Thinking = {
   readonly effort?: Effort

@@ -1,27 +1,38 @@
 import type { JsonObject } from '../base/json.ts'
 import type { AskFacts } from './ask.ts'
 import type { Media } from './conversation.ts'
+import type { ImageLimits } from './limits.ts'
 
 /** What both ways of making pictures share. Sizes are `WxH`, whatever client and vendor write. */
-type PictureAsk = AskFacts & {
+export type PictureAsk = AskFacts & {
   readonly prompt: string
   readonly count: number
-  /** Absent: the model's own default. */
+  /**
+   * As the vendor is to make it: of the sizes it has, the nearest to what was asked for. Where it takes none, what was
+   * asked for, from which a shape can be chosen. Absent: the model's own default.
+   */
   readonly size?: string
+  /** One of the model's own. */
   readonly quality?: string
   readonly background?: string
   readonly outputFormat?: string
-  /** How the client wants to have them. */
-  readonly delivery: 'url' | 'bytes'
+  /** How the client wants to have them; `as-made`: however the vendor gives them. */
+  readonly delivery: 'url' | 'bytes' | 'as-made'
   /** Parts of a picture shown while it is made, in a stream; 0 for none. */
   readonly partialImages: number
-  readonly user?: string
-  /** What else the client wrote, for vendors that speak its protocol. */
-  readonly extras: JsonObject
+  readonly limits: ImageLimits
+  /** By the vendor's count of tokens, or by the piece. */
+  readonly sold: 'tokens' | 'pieces'
+  /** Tokens of the prompt, estimated. */
+  readonly textTokens: number
+  /** What the client wrote, for vendors that speak its protocol. */
+  readonly written: JsonObject
 }
 
 export type ImagesAsk = PictureAsk & {
   readonly capability: 'images'
+  /** `native` has blocks of text and pictures, and is answered with links; `common` has a prompt. */
+  readonly form: 'native' | 'common'
   readonly references: readonly Media[]
   readonly negativePrompt?: string
   readonly seed?: number
@@ -38,6 +49,7 @@ export type EditsAsk = PictureAsk & {
 
 /** A file that the client sent, whose head has been read. */
 export type ImageFile = {
+  /** Ours, so that nothing in a client's file name reaches a vendor. */
   readonly name: string
   readonly mediaType: string
   readonly width: number
@@ -47,11 +59,23 @@ export type ImageFile = {
 
 export type MadeImage = { readonly media: Media; readonly revisedPrompt?: string }
 
+/** Tokens as the vendor counted them; none is in two places. */
+export type ImageTokens = {
+  readonly input: number
+  readonly cachedInput?: number
+  readonly imageInput: number
+  readonly output: number
+  readonly imageOutput: number
+}
+
 export type ImagesAnswer = {
   readonly images: readonly MadeImage[]
   /** The real size, where it is known. */
   readonly width?: number
   readonly height?: number
-  /** As the vendor counted, for clients that want to see it in its words. */
-  readonly tokens?: { readonly textInput: number; readonly imageInput: number; readonly output: number }
+  readonly tokens?: ImageTokens
+  /** What a vendor of the common protocol says beside the pictures: background, quality, usage. */
+  readonly said?: JsonObject
+  /** Its answer as it came, while nothing in it has to be changed. */
+  readonly passed?: Uint8Array
 }

@@ -24,6 +24,8 @@ export type ImageLimits = {
   /** Empty: the vendor has no such choice. */
   readonly qualities: readonly string[]
   readonly countMax: number
+  /** The vendor gives bytes, never links, and refuses to be asked for either; it can show pictures while it makes them. */
+  readonly alwaysBytes: boolean
   /** Reference images beside the prompt, on the generations path. */
   readonly references: Span
   /** Set on models with the capability `edits`: what the edits path takes. */

@@ -17,10 +17,42 @@ export type VideoAsk = AskFacts & {
   readonly sound: boolean
   /** Films that the client brings: some vendors charge for theirs too. */
   readonly hasInputVideo: boolean
+  /** What it should show, without the flags that vendors would read out of it. Empty where pictures say it all. */
+  readonly prompt: string
+  /** What the client brings, in its order, whatever the form it came in. */
+  readonly media: readonly VideoMedia[]
+  /** The draft that this is the final of, as the client names it: whose task that is has to be checked. */
+  readonly draftOf?: string
   readonly input: JsonObject
   readonly parameters: JsonObject
   readonly limits: VideoLimits
 }
+
+export type VideoMedia = {
+  readonly role: VideoRole
+  /** http(s), or `data:` for pictures and sound. */
+  readonly url: string
+}
+
+export type VideoRole =
+  | 'first-frame'
+  | 'last-frame'
+  | 'first-clip'
+  | 'driving-audio'
+  | 'reference-image'
+  | 'reference-video'
+  | 'reference-audio'
+
+/** An ask, and what its client wants to be told. */
+export type VideoRequest = VideoAsk & {
+  readonly webhookUrl?: string
+  /** The client waits so long for the end, where it waits. */
+  readonly wait: boolean
+  readonly timeoutSeconds: number
+}
+
+/** What has to be remembered of an ask while its task runs: what records leave out, and billing follows. */
+export type VideoFacts = Pick<VideoAsk, 'kind' | 'seconds' | 'resolution' | 'ratio' | 'sound' | 'hasInputVideo'>
 
 /** A task as clients see it. The first two grow, the last three never change; see `tasks/state.ts`. */
 export type TaskState = 'submitted' | 'running' | 'succeeded' | 'failed' | 'cancelled'

@@ -29,6 +29,7 @@ export function leavingAtEnd(hold: Hold, pass: Pass): Hold {
 }
 
 function tokensOf(usage: Usage): number {
-  const { input = 0, cachedInput = 0, cacheWrite = 0, audioInput = 0, output = 0, audioOutput = 0 } = usage
-  return input + cachedInput + cacheWrite + audioInput + output + audioOutput
+  const { input = 0, cachedInput = 0, cacheWrite = 0, imageInput = 0, audioInput = 0 } = usage
+  const { output = 0, imageOutput = 0, audioOutput = 0 } = usage
+  return input + cachedInput + cacheWrite + imageInput + audioInput + output + imageOutput + audioOutput
 }

@@ -39,7 +39,7 @@ const model: Model = {
   offers: [{ vendor: 'v', upstreamModel: 'theirs' }],
   contextTokens: 1_000,
   outputTokensMax: 100,
-  choicesMax: 1,
+  choicesMax: 4,
   reasoning: false,
   efforts: [],
   prices,
@@ -103,10 +103,16 @@ const hangsUp: Behaviour = async (leave) => {
   return breaks('unknown', new GatewayError('client-gone', 'gone'))(leave)
 }
 
+/** One channel that does something else at every call. */
+const inTurn = (...behaviours: readonly Behaviour[]): Behaviour => {
+  let calls = 0
+  return (leave) => (behaviours[calls++] ?? fails)(leave)
+}
+
 /** One request over these channels, read to its end; what became of its hold, and how often a vendor was called. */
 async function walk(
   channels: readonly Behaviour[],
-  options: { stream?: boolean; readBytes?: number; settleFails?: boolean } = {},
+  options: { stream?: boolean; readBytes?: number; settleFails?: boolean; sideBySide?: number } = {},
 ) {
   const endings: string[] = []
   const sales: Sale[] = []
@@ -128,7 +134,7 @@ async function walk(
       endings.push('released')
     },
   }
-  const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
+  const vendor = compatible({ id: 'v', baseUrl: 'https://v', choicesMax: 1 })
   const all = channels.map((_, index): Channel => ({
     id: `c${index}`,
     vendor,
@@ -174,7 +180,12 @@ async function walk(
     meter: makeMeter({ log: silentLog, drains: new Drains() }),
     release: makeRelease(silentLog),
   }
-  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stream: options.stream ?? false }
+  const body = {
+    model: 'm',
+    messages: [{ role: 'user', content: 'Hi' }],
+    n: options.sideBySide ?? 1,
+    stream: options.stream ?? false,
+  }
   const received: Received = {
     requestId: newRequestId(),
     job: chatJob(openaiChat),
@@ -311,4 +322,67 @@ test('an answer that cannot be billed is not delivered', async () => {
   const streamed = await walk([streams(word + finish + counted + done)], { stream: true, settleFails: true })
   expect(streamed.text).toContain('"error"')
   expect(streamed.text).not.toContain('[DONE]')
+})
+
+describe('several choices of a vendor that gives one a call', () => {
+  test('are merged by index, and each call is paid for', async () => {
+    const { endings, sales, attempts, text } = await walk([answers], { sideBySide: 2 })
+    expect(endings).toEqual(['settled'])
+    expect(attempts).toBe(2)
+    const { choices, usage: shown } = JSON.parse(text) as { choices: { index: number }[]; usage: unknown }
+    expect(choices.map(({ index }) => index)).toEqual([0, 1])
+    expect(shown).toMatchObject({ prompt_tokens: 14, completion_tokens: 4 })
+    expect(sales[0]?.price).toBe(nano(54_000n))
+    expect(sales[0]?.attempts.map(({ vendorCost, delivered }) => ({ vendorCost, delivered }))).toEqual([
+      { vendorCost: nano(27_000n), delivered: true },
+      { vendorCost: nano(27_000n), delivered: true },
+    ])
+  })
+
+  test('are all of them or none', async () => {
+    const { endings, attempts, error } = await walk([inTurn(answers, refuses)], { sideBySide: 2 })
+    expect({ endings, attempts, error }).toEqual({ endings: ['released'], attempts: 2, error: 'upstream-rejected' })
+    const again = await walk([inTurn(answers, fails), answers], { sideBySide: 2 })
+    expect(again).toMatchObject({ endings: ['settled'], attempts: 4 })
+    expect(again.sales[0]?.attempts.map(({ channel, delivered }) => `${channel} ${delivered}`)).toEqual([
+      'c0 false',
+      'c0 false',
+      'c1 true',
+      'c1 true',
+    ])
+  })
+
+  test('stream side by side, and end together', async () => {
+    const whole = streams(word + finish + counted + done)
+    const { endings, sales, text } = await walk([whole], { stream: true, sideBySide: 3 })
+    expect(endings).toEqual(['settled'])
+    expect(sales[0]).toMatchObject({ basis: 'vendor', usage: { input: 21, output: 6 } })
+    for (const index of [0, 1, 2])
+      expect(text).toContain(`"index":${index},"delta":{"role":"assistant","content":"Hi"}`)
+    expect(text.split('[DONE]')).toHaveLength(2)
+  })
+
+  test('a stream that is cut ends them all, and what came is charged', async () => {
+    const { endings, sales, text } = await walk(
+      [inTurn(streams(word, word, finish, counted, done), streams(word, cut))],
+      {
+        stream: true,
+        sideBySide: 2,
+      },
+    )
+    expect(endings).toEqual(['settled'])
+    expect(sales[0]).toMatchObject({ basis: 'estimated', status: 502 })
+    expect(text).toContain('"error"')
+    expect(text).not.toContain('[DONE]')
+  })
+
+  test('the client leaves in the middle', async () => {
+    const { endings, sales } = await walk([streams(word, word, word, finish, counted, done)], {
+      stream: true,
+      sideBySide: 2,
+      readBytes: 1,
+    })
+    expect(endings).toEqual(['settled'])
+    expect(sales[0]).toMatchObject({ basis: 'estimated', status: 499 })
+  })
 })

@@ -3,9 +3,10 @@ import type { AttemptId } from '../base/ids.ts'
 import type { ChatAsk, Protocol, ReplyReader } from '../capabilities/chat.ts'
 import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
+import type { VideoKind } from '../capabilities/limits.ts'
 import type { Conversation, Reply } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
-import type { VideoAsk, VideoNews } from '../capabilities/video.ts'
+import type { VideoAsk, VideoFacts, VideoNews } from '../capabilities/video.ts'
 
 /** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. A POST where nothing else is said. */
 export type Call = {
@@ -46,6 +47,8 @@ export type CallContext = {
   /** Values of `reasoning_effort`, lowest first; empty where nothing is known of them. */
   readonly efforts: readonly string[]
   readonly outputTokensMax: number
+  /** Unix milliseconds, for credentials that are signed anew for each call. */
+  readonly now?: number
   /** Our id of this attempt, sent along so that the vendor's bill can be matched with ours. */
   readonly ref: AttemptId
   /** Makes a cache or user label the account's own, so that accounts cannot meet at the vendor. */
@@ -73,7 +76,7 @@ export type ChatAdapter = {
   /** The most choices one call may ask for; more are asked for side by side. */
   readonly choicesMax: number
   /** The client speaks the same protocol: its own body goes on. Absent where no client speaks it. */
-  pass?(ask: ChatAsk, context: CallContext): Call
+  readonly pass?: (ask: ChatAsk, context: CallContext) => Call
   /** The client speaks another: what it means is said in this one. */
   translate(ask: ChatAsk, conversation: Conversation, context: CallContext): Call
   /** Throws where the body is an error or no answer, whatever its status said. */
@@ -88,13 +91,18 @@ export type ChatAdapter = {
 
 /** A vendor's tasks. Pure like every adapter: who keeps, polls and bills them is `tasks/`. */
 export type VideoAdapter = {
+  /** Addresses that the client gave and whose bytes the vendor wants: fetched by the rules for strangers, then `fetched`. */
+  fetches?(ask: VideoAsk): readonly string[]
   /** Throws bad-request for what the vendor would only refuse minutes later, naming the field. */
-  create(ask: VideoAsk, context: CallContext & { readonly callbackUrl?: string }): Call
+  create(ask: VideoAsk, context: CreateContext): Call
   /** The vendor's id of the new task. Throws where the body is an error under a good status. */
   readCreated(response: Responded): string
-  poll(upstreamId: string, context: CallContext): Call
-  /** `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. */
-  readTask(response: Responded & { readonly status: number }): VideoNews
+  poll(upstreamId: string, context: CallContext, facts: VideoFacts): Call
+  /**
+   * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws where
+   * the response says nothing of the task (429, 5xx, a page): its state stays.
+   */
+  readTask(response: Responded & { readonly status: number }, facts: VideoFacts): VideoNews
   /** Absent where the vendor cannot stop a task. */
   cancel?: {
     call(upstreamId: string, context: CallContext): Call
@@ -105,15 +113,30 @@ export type VideoAdapter = {
   find?: {
     call(sought: SoughtTask, context: CallContext): Call
     /** Its id; `absent` where it surely was not made; `unsure` where the list cannot tell. */
-    read(response: Responded, sought: SoughtTask): { readonly upstreamId: string } | 'absent' | 'unsure'
+    read(
+      response: Responded & { readonly status: number },
+      sought: SoughtTask,
+    ): { readonly upstreamId: string } | 'absent' | 'unsure'
   }
+}
+
+export type CreateContext = CallContext & {
+  /** Where the vendor may tell us of changes. */
+  readonly callbackUrl?: string
+  /** The vendor's id of the ask's `draftOf`, once it is known to be the account's own. */
+  readonly draftUpstreamId?: string
+  /** What `fetches` named, by address. */
+  readonly fetched?: ReadonlyMap<string, Responded>
 }
 
 export type SoughtTask = {
   readonly ref: string
   readonly upstreamModel: string
+  readonly kind: VideoKind
   /** Unix milliseconds at which it was sent. */
   readonly sentAt: number
+  /** Tasks of the same time that are known to be others. */
+  readonly knownIds?: ReadonlySet<string>
 }
 
 export type Vendor = {

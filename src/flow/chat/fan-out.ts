@@ -1,6 +1,6 @@
 import { newAttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
-import type { ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
+import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import {
   answerBytesMax,
@@ -17,6 +17,7 @@ import { countLegs, type Leg } from '../legs.ts'
 import { inputCounter, legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 import type { Relay, StreamRelay } from '../relay.ts'
+import type { Call, CallContext } from '../../vendors/vendor.ts'
 import type { Outcome } from '../stages.ts'
 import { eventStream, json, type ChatRouted } from './chat.ts'
 import { ReplyFacts } from './translate.ts'
@@ -31,8 +32,8 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   const legs = Array.from({ length: routed.ask.choices }, (_, index): ChatRouted => {
     return { ...routed, ask, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
   })
-  const conversation = routed.codec.readConversation(ask)
-  const calls = legs.map((leg) => chat.translate(ask, conversation, contextOf(leg, parts.tenantMac)))
+  const write = callWriter(routed, ask)
+  const calls = legs.map((leg) => write(contextOf(leg, parts.tenantMac)))
   const writer = writerFor(routed, routed.ask)
   const inputTokens = inputCounter({ codec: routed.codec, ask })
 
@@ -59,6 +60,15 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   if (relays.length > 0) return { kind: 'streaming', relay: new MergedRelay(relays, writer), contentType: eventStream }
   const replies = accepted.flatMap((one) => (one?.kind === 'reply' ? [one.reply] : []))
   return answeredTogether(routed, legs, replies)
+}
+
+/** In the client's own words where the vendor knows them: nothing of the ask is lost, although the replies are merged. */
+function callWriter(routed: ChatRouted, ask: ChatAsk): (context: CallContext) => Call {
+  const chat = chatOf(routed)
+  const { pass } = chat
+  if (chat.protocol === ask.protocol && pass !== undefined) return (context) => pass(ask, context)
+  const conversation = routed.codec.readConversation(ask)
+  return (context) => chat.translate(ask, conversation, context)
 }
 
 type Opened =

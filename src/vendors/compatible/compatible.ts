@@ -1,7 +1,8 @@
 import { passAsk } from '../../wire/openai/pass-ask.ts'
 import { readAnswer } from '../../wire/openai/read-answer.ts'
 import { openReader } from '../../wire/openai/reply-reader.ts'
-import { writeAsk } from '../../wire/openai/write-ask.ts'
+import { writeAsk, type TranslationTarget } from '../../wire/openai/write-ask.ts'
+import type { ThinkingSwitch } from '../../wire/openai/write-thinking.ts'
 import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 
@@ -21,16 +22,20 @@ export type Dialect = {
   readonly takesThoughts?: boolean
   /** The most choices one call gives; absent: as many as the client asks for. */
   readonly choicesMax?: number
+  /** How it is told to think, where not by an effort. */
+  readonly thinkingSwitch?: ThinkingSwitch
   readonly hangup?: 'stop' | 'drain'
   readonly local?: boolean
 }
 
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
-  const { takesThoughts = false, choicesMax = Number.POSITIVE_INFINITY } = dialect
+  const { takesThoughts = false, choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
+  const manner = { outputCap, usageInStream, storesByDefault, takesThoughts, thinkingSwitch }
 
-  function targetOf({ upstreamModel, reasoning, efforts, namespaced }: CallContext) {
-    return { upstreamModel, reasoning, efforts, namespaced, outputCap, usageInStream, storesByDefault, takesThoughts }
+  function targetOf(context: CallContext): TranslationTarget {
+    const { upstreamModel, reasoning, efforts } = context
+    return { ...manner, upstreamModel, reasoning, efforts, namespaced: (label) => context.namespaced(label) }
   }
 
   function callWith(body: string, { baseUrl, credential, ref }: CallContext): Call {

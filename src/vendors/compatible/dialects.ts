@@ -2,7 +2,8 @@ import type { Dialect } from './compatible.ts'
 
 /**
  * The vendors that speak the common protocol. A vendor that does not know `max_completion_tokens` would ignore it and
- * overrun the hold, so the cap is spelled as each one reads it; `either` passes what the client wrote.
+ * overrun the hold, so the cap is spelled as each one reads it; `either` passes what the client wrote. One that knows no
+ * `n`, or ignores it, is asked for one choice at a time.
  */
 export const dialects: readonly Dialect[] = [
   {
@@ -21,10 +22,22 @@ export const dialects: readonly Dialect[] = [
     keyHeader: 'api-key',
     outputCap: 'either',
   },
-  { id: 'deepseek', baseUrl: 'https://api.deepseek.com/v1', environment: ['DEEPSEEK_API_KEY'] },
-  { id: 'moonshot', baseUrl: 'https://api.moonshot.ai/v1', environment: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'] },
+  {
+    id: 'deepseek',
+    choicesMax: 1,
+    takesThoughts: true,
+    baseUrl: 'https://api.deepseek.com/v1',
+    environment: ['DEEPSEEK_API_KEY'],
+  },
+  {
+    id: 'moonshot',
+    takesThoughts: true,
+    baseUrl: 'https://api.moonshot.ai/v1',
+    environment: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'],
+  },
   {
     id: 'zhipu',
+    choicesMax: 1,
     baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
     environment: ['ZHIPU_API_KEY', 'ZHIPUAI_API_KEY', 'ZAI_API_KEY'],
   },
@@ -37,30 +50,36 @@ export const dialects: readonly Dialect[] = [
   },
   {
     id: 'groq',
+    choicesMax: 1,
     baseUrl: 'https://api.groq.com/openai/v1',
     environment: ['GROQ_API_KEY'],
     outputCap: 'max_completion_tokens',
   },
   { id: 'xai', baseUrl: 'https://api.x.ai/v1', environment: ['XAI_API_KEY'], outputCap: 'max_completion_tokens' },
-  { id: 'openrouter', baseUrl: 'https://openrouter.ai/api/v1', environment: ['OPENROUTER_API_KEY'] },
+  { id: 'openrouter', choicesMax: 1, baseUrl: 'https://openrouter.ai/api/v1', environment: ['OPENROUTER_API_KEY'] },
   { id: 'together', baseUrl: 'https://api.together.xyz/v1', environment: ['TOGETHER_API_KEY'] },
   { id: 'fireworks', baseUrl: 'https://api.fireworks.ai/inference/v1', environment: ['FIREWORKS_API_KEY'] },
   { id: 'siliconflow', baseUrl: 'https://api.siliconflow.cn/v1', environment: ['SILICONFLOW_API_KEY'] },
   // The international address: the catalogue's dollar prices are its prices.
   {
     id: 'dashscope',
+    choicesMax: 1,
+    thinkingSwitch: 'enable_thinking',
     baseUrl: 'https://dashscope-intl.aliyuncs.com',
     root: '/compatible-mode/v1',
     environment: ['DASHSCOPE_API_KEY'],
   },
   {
     id: 'ark',
+    choicesMax: 1,
+    thinkingSwitch: 'thinking',
     baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
     environment: ['ARK_API_KEY'],
     outputCap: 'max_completion_tokens',
   },
   {
     id: 'cerebras',
+    choicesMax: 1,
     baseUrl: 'https://api.cerebras.ai/v1',
     environment: ['CEREBRAS_API_KEY'],
     outputCap: 'max_completion_tokens',
@@ -68,16 +87,17 @@ export const dialects: readonly Dialect[] = [
   // Perplexity sends its usage so far with every chunk, asked or not.
   {
     id: 'perplexity',
+    choicesMax: 1,
     baseUrl: 'https://api.perplexity.ai',
     environment: ['PERPLEXITY_API_KEY'],
     usageInStream: 'always',
   },
-  { id: 'nvidia', baseUrl: 'https://integrate.api.nvidia.com/v1', environment: ['NVIDIA_API_KEY'] },
-  { id: 'minimax', baseUrl: 'https://api.minimax.io/v1', environment: ['MINIMAX_API_KEY'] },
+  { id: 'nvidia', choicesMax: 1, baseUrl: 'https://integrate.api.nvidia.com/v1', environment: ['NVIDIA_API_KEY'] },
+  { id: 'minimax', choicesMax: 1, baseUrl: 'https://api.minimax.io/v1', environment: ['MINIMAX_API_KEY'] },
 
   // Servers on the operator's own machine, at their usual ports.
-  { id: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1', local: true },
-  { id: 'lmstudio', baseUrl: 'http://127.0.0.1:1234/v1', local: true },
+  { id: 'ollama', choicesMax: 1, baseUrl: 'http://127.0.0.1:11434/v1', local: true },
+  { id: 'lmstudio', choicesMax: 1, baseUrl: 'http://127.0.0.1:1234/v1', local: true },
   { id: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1', local: true },
   { id: 'llamacpp', baseUrl: 'http://127.0.0.1:8080/v1', local: true },
 ]

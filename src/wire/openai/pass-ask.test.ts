@@ -52,6 +52,8 @@ describe('what goes to the vendor', () => {
   const target: ChatTarget = {
     upstreamModel: 'theirs',
     reasoning: false,
+    efforts: [],
+    thinkingSwitch: 'effort',
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
@@ -109,4 +111,60 @@ describe('what goes to the vendor', () => {
     expect(sent({ store: true }, { storesByDefault: true })['store']).toBe(true)
     expect(sent({})).not.toHaveProperty('store')
   })
+})
+
+describe('a vendor that is told to think in its own words', () => {
+  const base: ChatTarget = {
+    upstreamModel: 'qwen3-max',
+    reasoning: false,
+    efforts: [],
+    thinkingSwitch: 'enable_thinking',
+    outputCap: 'either',
+    usageInStream: 'asked',
+    storesByDefault: false,
+    namespaced: (label) => label,
+  }
+  const switches = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}) => {
+    const {
+      model: _,
+      messages: __,
+      ...rest
+    } = JSON.parse(passAsk(read(fields), { ...base, ...changed })) as Record<string, unknown>
+    return rest
+  }
+
+  test.each([
+    [{ reasoning_effort: 'none' }, {}, { enable_thinking: false }],
+    [{ reasoning_effort: 'low' }, {}, { enable_thinking: true, thinking_budget: 1_024 }],
+    [{ reasoning_effort: 'xhigh' }, {}, { enable_thinking: true, thinking_budget: 24_576 }],
+    [{ reasoning_effort: 'low' }, { upstreamModel: 'qwen3-32b-thinking' }, { thinking_budget: 1_024 }],
+    [{ reasoning_effort: 'none' }, { upstreamModel: 'qwq-plus' }, {}],
+    [{ reasoning_effort: 'none' }, { thinkingSwitch: 'thinking' }, { thinking: { type: 'disabled' } }],
+    [
+      { reasoning_effort: 'high' },
+      { thinkingSwitch: 'thinking', efforts: ['low', 'high'] },
+      { thinking: { type: 'enabled' }, reasoning_effort: 'high' },
+    ],
+    // What the client wrote in the vendor's own words stands.
+    [{ reasoning_effort: 'low', enable_thinking: false }, {}, { reasoning_effort: 'low', enable_thinking: false }],
+    [{ reasoning_effort: 'odd' }, {}, { reasoning_effort: 'odd' }],
+  ] as const)('%j to %j is %j', (fields, changed, expected) => {
+    expect(switches(fields, changed)).toEqual(expected)
+  })
+})
+
+test('one of several calls asks for one choice', () => {
+  const ask = read({ n: 3 })
+  const target: ChatTarget = {
+    upstreamModel: 'theirs',
+    reasoning: false,
+    efforts: [],
+    thinkingSwitch: 'effort',
+    outputCap: 'either',
+    usageInStream: 'asked',
+    storesByDefault: false,
+    namespaced: (label) => label,
+  }
+  expect(JSON.parse(passAsk(ask, target))).toHaveProperty('n', 3)
+  expect(JSON.parse(passAsk({ ...ask, choices: 1 }, target))).not.toHaveProperty('n')
 })

@@ -1,9 +1,10 @@
 import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
+import { isEffort } from '../../capabilities/conversation.ts'
 import { isGiven } from './chat-ask.ts'
+import { writeThinking, type Thinker } from './write-thinking.ts'
 
-export type ChatTarget = {
-  readonly upstreamModel: string
+export type ChatTarget = Thinker & {
   readonly reasoning: boolean
   /** How the vendor spells the cap on output. One that ignored the other spelling would overrun the hold. */
   readonly outputCap: 'max_tokens' | 'max_completion_tokens' | 'either'
@@ -36,6 +37,18 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
     const value = body[label]
     if (typeof value === 'string') body[label] = target.namespaced(value)
   }
+  // One of several calls for a client that wants several choices.
+  if (isGiven(body['n']) && body['n'] !== ask.choices) delete body['n']
+  spellEffort(body, target)
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   return JSON.stringify(body)
+}
+
+/** An effort, for a vendor that is told to think in words of its own; where the client wrote those, they stand. */
+function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget): void {
+  const effort = body['reasoning_effort']
+  if (target.thinkingSwitch === 'effort' || typeof effort !== 'string' || !isEffort(effort)) return
+  if (isGiven(body['enable_thinking']) || isGiven(body['thinking'])) return
+  delete body['reasoning_effort']
+  Object.assign(body, writeThinking({ effort, isShown: true }, target))
 }

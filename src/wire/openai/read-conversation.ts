@@ -2,9 +2,8 @@ import { badRequest } from '../../base/errors.ts'
 import { asDouble, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
-  efforts,
+  isEffort,
   type Conversation,
-  type Effort,
   type ReplyFormat,
   type TextBlock,
   type Tool,
@@ -55,10 +54,6 @@ type NumberField = 'temperature' | 'topP' | 'topK' | 'seed' | 'presencePenalty' 
 function number(field: NumberField, given: Json | undefined): { readonly [F in NumberField]?: number } {
   const value = asDouble(given)
   return typeof value === 'number' ? { [field]: value } : {}
-}
-
-function isEffort(value: string | null | undefined): value is Effort {
-  return (efforts as readonly (string | null | undefined)[]).includes(value)
 }
 
 /** Instructions at the beginning stand apart; those in between keep their place. Neighbours of one role become one turn. */

@@ -23,6 +23,7 @@ const target: TranslationTarget = {
   reasoning: false,
   efforts: ['low', 'medium', 'high'],
   takesThoughts: true,
+  thinkingSwitch: 'effort',
   outputCap: 'max_tokens',
   usageInStream: 'asked',
   storesByDefault: false,

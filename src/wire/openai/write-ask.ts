@@ -1,12 +1,11 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { nearestEffort, type Conversation, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
+import { type Conversation, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { writeMessages } from './write-messages.ts'
+import { writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
-  /** Values of `reasoning_effort` that the model takes; empty where it takes none. */
-  readonly efforts: readonly string[]
   /** Whether the vendor wants the thoughts of a running tool loop back. */
   readonly takesThoughts: boolean
 }
@@ -18,7 +17,6 @@ const userCharactersMax = 64
 /** What a client of another protocol means, in the common one. */
 export function writeAsk(ask: ChatAsk, conversation: Conversation, target: TranslationTarget): string {
   const { tools, toolChoice, parallelTools, thinking, format, user } = conversation
-  const effort = thinking === undefined ? undefined : nearestEffort(thinking, target.efforts)
   const body: Record<string, Json | undefined> = {
     model: target.upstreamModel,
     messages: writeMessages(conversation, target),
@@ -29,7 +27,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
     ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
     ...(format !== undefined && { response_format: writeFormat(format) }),
-    ...(effort !== undefined && { reasoning_effort: effort }),
+    ...(thinking !== undefined && writeThinking(thinking, target)),
     // Made the account's own, which also makes it short: some clients write a whole JSON text here.
     ...(user !== undefined && { user: target.namespaced(user).slice(0, userCharactersMax) }),
     ...(target.storesByDefault && { store: false }),

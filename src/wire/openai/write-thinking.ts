@@ -1,0 +1,42 @@
+import type { JsonObject } from '../../base/json.ts'
+import { nearestEffort, type Effort, type Thinking } from '../../capabilities/conversation.ts'
+
+/**
+ * How a vendor of the common protocol is told to think: by `reasoning_effort`; by DashScope's `enable_thinking` and
+ * `thinking_budget`; or by Ark's `thinking`, beside an effort where the model takes one.
+ */
+export type ThinkingSwitch = 'effort' | 'enable_thinking' | 'thinking'
+
+export type Thinker = {
+  readonly thinkingSwitch: ThinkingSwitch
+  readonly efforts: readonly string[]
+  readonly upstreamModel: string
+}
+
+// DashScope counts tokens of thought where clients name an effort. The steps are those of Google's own mapping.
+const budgets: { readonly [E in Effort]?: number } = { minimal: 1_024, low: 1_024, medium: 8_192 }
+const budgetHigh = 24_576
+
+/** Models that cannot be kept from thinking take a budget and no switch. */
+const alwaysThinks = /^qwq-|-thinking(?:-|$)/
+
+export function writeThinking(thinking: Thinking, { thinkingSwitch, efforts, upstreamModel }: Thinker): JsonObject {
+  const effort = nearestEffort(thinking, efforts)
+  const isOff = thinking.effort === 'none'
+  switch (thinkingSwitch) {
+    case 'effort':
+      return effort === undefined ? {} : { reasoning_effort: effort }
+    case 'enable_thinking': {
+      const isSwitched = !alwaysThinks.test(upstreamModel)
+      if (isOff) return isSwitched ? { enable_thinking: false } : {}
+      return { ...(isSwitched && { enable_thinking: true }), thinking_budget: budgetOf(thinking) }
+    }
+    case 'thinking':
+      if (isOff) return { thinking: { type: 'disabled' } }
+      return { thinking: { type: 'enabled' }, ...(effort !== undefined && { reasoning_effort: effort }) }
+  }
+}
+
+function budgetOf({ budget, effort = 'medium' }: Thinking): number {
+  return budget ?? budgets[effort] ?? budgetHigh
+}
