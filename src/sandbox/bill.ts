@@ -1,4 +1,4 @@
-import type { SandboxModel, SandboxPrices } from './model.ts'
+import type { SandboxModel, SandboxPrices, VideoRates } from './model.ts'
 import { createRing } from './ring.ts'
 
 /** What the vendor counted. What was read from or written to the cache is not part of `input` here; `reasoning` is part of `output`. */
@@ -10,6 +10,25 @@ export type Units = {
   output: number
   reasoning: number
   webSearches?: number
+  /** Tokens of pictures and sound are not part of `input` and `output`. */
+  imageInput?: number
+  audioInput?: number
+  imageOutput?: number
+  audioOutput?: number
+  characters?: number
+  video?: VideoUnits
+  images?: { readonly count: number; readonly size?: string; readonly quality?: string }
+}
+
+/** One video: seconds as billed, brought ones included; tokens where the vendor counts those. */
+export type VideoUnits = {
+  readonly seconds: number
+  readonly tokens?: number
+  readonly resolution: string
+  readonly sound: boolean
+  readonly hasInputVideo?: boolean
+  /** Made when there is room, for half the price. */
+  readonly isFlex?: boolean
 }
 
 export const noUnits: Units = { input: 0, cachedInput: 0, output: 0, reasoning: 0 }
@@ -57,8 +76,9 @@ export function answeredEntry(ref: string | null, model: SandboxModel, status: n
 }
 
 function costInPico(prices: SandboxPrices, units: Units): bigint {
-  const { cacheWrite5m = 0, cacheWrite1h = 0, webSearches = 0 } = units
-  const prompt = units.input + units.cachedInput + cacheWrite5m + cacheWrite1h
+  const { cacheWrite5m = 0, cacheWrite1h = 0, webSearches = 0, characters = 0 } = units
+  const { imageInput = 0, audioInput = 0, imageOutput = 0, audioOutput = 0 } = units
+  const prompt = units.input + units.cachedInput + cacheWrite5m + cacheWrite1h + imageInput + audioInput
   let rate: Omit<SandboxPrices, 'tiers'> = prices
   let above = -1
   for (const tier of prices.tiers ?? []) {
@@ -72,9 +92,36 @@ function costInPico(prices: SandboxPrices, units: Units): bigint {
     BigInt(cacheWrite5m) * (rate.cacheWrite5m ?? rate.input) +
     BigInt(cacheWrite1h) * (rate.cacheWrite1h ?? rate.cacheWrite5m ?? rate.input) +
     BigInt(units.output) * rate.output +
+    BigInt(imageInput) * (rate.imageInput ?? rate.input) +
+    BigInt(audioInput) * (rate.audioInput ?? rate.input) +
+    BigInt(imageOutput) * (rate.imageOutput ?? rate.output) +
+    BigInt(audioOutput) * (rate.audioOutput ?? rate.output) +
     BigInt(webSearches) * (prices.webSearch ?? 0n) +
+    BigInt(characters) * (prices.character ?? 0n) +
+    BigInt(units.images?.count ?? 0) * pricePerImage(prices, units) +
+    videoCost(prices, units.video) +
     (prices.request ?? 0n)
   )
+}
+
+function pricePerImage({ perImage = {} }: SandboxPrices, { images }: Units): bigint {
+  const size = images?.size ?? ''
+  return perImage[`${size}/${images?.quality ?? ''}`] ?? perImage[size] ?? perImage['default'] ?? 0n
+}
+
+function videoCost(prices: SandboxPrices, video: VideoUnits | undefined): bigint {
+  if (!video) return 0n
+  const tokenRates = (video.hasInputVideo && prices.videoTokenWithInput) || prices.videoToken
+  const cost =
+    BigInt(video.seconds) * videoRate(prices.videoSecond, video) +
+    BigInt(video.tokens ?? 0) * videoRate(tokenRates, video)
+  return video.isFlex ? (cost + 1n) / 2n : cost
+}
+
+function videoRate(rates: VideoRates = {}, { resolution, sound }: VideoUnits): bigint {
+  const rate = rates[resolution] ?? rates['default'] ?? 0n
+  if (typeof rate === 'bigint') return rate
+  return sound ? rate.sound : rate.silent
 }
 
 /** Pico-dollars as decimal dollars, rounded once, half up, to the nano. None of the gateway's arithmetic is used here. */

@@ -5,6 +5,16 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The object that a text holds; undefined where it is no JSON or something else. */
+export function parseFields(text: string): Fields | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return isFields(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** The vendor takes an explicit null as absent almost everywhere. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null

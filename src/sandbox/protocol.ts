@@ -2,6 +2,7 @@ import type { Bill } from './bill.ts'
 import type { SandboxModel } from './model.ts'
 import type { MarkedCache } from './marked-cache.ts'
 import type { PromptCache } from './prompt-cache.ts'
+import type { Videos } from './video/tasks.ts'
 
 /** What every simulated vendor shares: its models, its bill and its memory. */
 export type World = {
@@ -10,6 +11,7 @@ export type World = {
   readonly bill: Bill
   readonly cache: PromptCache
   readonly markedCache: MarkedCache
+  readonly videos: Videos
 }
 
 /** One call whose body has been read whole. */
@@ -23,7 +25,7 @@ export type Call = {
 }
 
 export type Route = {
-  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
   /** The whole path; one that ends in `/*` also takes whatever follows. */
   readonly path: string
   answer(call: Call): Response | Promise<Response>

@@ -34,8 +34,27 @@
  *   sandbox:blocked         a blocked prompt, no candidates        sandbox:finish=NAME  ends with that finishReason
  *   sandbox:error-array     an error before events is an array
  *
+ * Pictures, speech and embeddings are steered by their prompt, text or inputs. There `usage=N` is N of what is sold:
+ * tokens, characters or pictures; what is sent in pieces is charged whole once a piece has gone out; and they know:
+ *
+ *   sandbox:expired         links whose time is over already       sandbox:fail-image=N the Nth of several fails
+ *
+ * Videos are tasks: 50 ms in the queue, 150 ms in the making, then billed if they succeed, else not. There `fail=CODE`
+ * fails the task, not its creation; whatever happens to the answer, a task that was made goes on and is billed, so also
+ * with `delay`, `cut` and `charge-then-fail`. Video alone knows:
+ *
+ *   sandbox:queued=MS       waits so long in the queue             sandbox:slow=MS      runs so long
+ *   sandbox:stuck           runs and never ends                    sandbox:expire       Ark: ends as `expired`
+ *   sandbox:lost            made, but the connection is cut        sandbox:vanish       nobody knows the task; free
+ *   sandbox:odd-state=WORD  that word as its state for a while      sandbox:seconds=N    really lasts so long
+ *   sandbox:poll-status=N   that status to the first two polls     sandbox:no-video     succeeds without a link
+ *   sandbox:no-callback     tells nobody                           sandbox:double-callback  tells everything twice
+ *
+ * For Veo `blocked` is a filtered video: done, without samples and without a charge.
+ *
  * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls`, and DELETE on either to clear it.
  */
+import { systemClock, systemTimers } from '../base/clock.ts'
 import { listen } from '../base/listen.ts'
 import { createBill } from './bill.ts'
 import { type Calls, createCalls } from './calls.ts'
@@ -44,6 +63,8 @@ import type { SandboxModel } from './model.ts'
 import { createPromptCache } from './prompt-cache.ts'
 import type { Route, World } from './protocol.ts'
 import { layoutOf } from './vendors.ts'
+import { createCallbacks } from './video/callbacks.ts'
+import { createVideos } from './video/tasks.ts'
 
 export type { SandboxModel } from './model.ts'
 
@@ -63,11 +84,13 @@ export type Sandbox = {
 const bodyBytesMax = 256 * 1024 * 1024
 
 export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOptions): Sandbox {
+  const bill = createBill()
   let world: World = {
     models: byVendor(models),
-    bill: createBill(),
+    bill,
     cache: createPromptCache(),
     markedCache: createMarkedCache(),
+    videos: createVideos({ clock: systemClock, timers: systemTimers, bill, callbacks: createCallbacks() }),
   }
   const calls = createCalls()
   let routes = createRoutes(world)
@@ -84,7 +107,7 @@ export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOp
       if (request.method !== route.method) {
         return unknownAddress(405, 'method_not_supported', `Not allowed to ${request.method} on ${path}`)
       }
-      const text = request.method === 'GET' ? '' : await request.text()
+      const text = request.method === 'GET' ? '' : await readText(request)
       connection.holdOpen()
       const { headers } = request
       const ref = headers.get('x-client-request-id')
@@ -100,8 +123,11 @@ export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOp
       world = { ...world, models: byVendor(models) }
       routes = createRoutes(world)
     },
-    // What still streams may never end by itself.
-    stop: () => listener.stop(true),
+    stop() {
+      world.videos.stop()
+      // What still streams may never end by itself.
+      return listener.stop(true)
+    },
   }
 }
 
@@ -118,22 +144,34 @@ type Found = { vendor: string; route: Route }
 
 /** Whole paths are looked up; the few that take a tail are tried one after another. */
 function createRoutes(world: World): { find(path: string, method: string): Found | undefined } {
-  const exact = new Map<string, Found>()
+  const exact = new Map<string, Found[]>()
   const open: (Found & { start: string })[] = []
   for (const vendor of world.models.keys()) {
     for (const { root, protocol } of layoutOf(vendor).mounts) {
       for (const route of protocol(vendor, `/${vendor}${root}`, world)) {
         if (route.path.endsWith('/*')) open.push({ vendor, route, start: route.path.slice(0, -1) })
-        else exact.set(route.path, { vendor, route })
+        else exact.set(route.path, [...(exact.get(route.path) ?? []), { vendor, route }])
       }
     }
   }
   function findOpen(path: string, method: string): Found | undefined {
-    const fitting = open.filter(({ start }) => path.startsWith(start))
     // Google reads a model and calls it at addresses that begin alike.
-    return fitting.find(({ route }) => route.method === method) ?? fitting[0]
+    return byMethod(
+      open.filter(({ start }) => path.startsWith(start)),
+      method,
+    )
   }
-  return { find: (path, method) => exact.get(path) ?? findOpen(path, method) }
+  return { find: (path, method) => byMethod(exact.get(path) ?? [], method) ?? findOpen(path, method) }
+}
+
+function byMethod(fitting: readonly Found[], method: string): Found | undefined {
+  return fitting.find(({ route }) => route.method === method) ?? fitting[0]
+}
+
+/** A form holds files, so its text is one character a byte; anything else is UTF-8. */
+async function readText(request: Request): Promise<string> {
+  if (!request.headers.get('content-type')?.startsWith('multipart/')) return request.text()
+  return Buffer.from(await request.arrayBuffer()).toString('latin1')
 }
 
 /** The path of an absolute URL; parsing it whole costs more than answering some requests. */

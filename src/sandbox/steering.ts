@@ -30,15 +30,29 @@ type Switch =
   | 'double-start'
   | 'blocked'
   | 'error-array'
+  | 'expired'
+  | 'lost'
+  | 'vanish'
+  | 'stuck'
+  | 'expire'
+  | 'no-video'
+  | 'no-callback'
+  | 'double-callback'
 
 /** Bounds keep a stray prompt from tying the simulator up: ten minutes, a million tokens, 256 MB. */
 const settings = {
   fail: [0, 0],
   tool: [0, 0],
   finish: [0, 0],
+  'odd-state': [0, 0],
+  'fail-image': [1, 100],
   status: [200, 599],
   delay: [0, 600_000],
   pace: [0, 600_000],
+  queued: [0, 600_000],
+  slow: [0, 600_000],
+  seconds: [1, 600],
+  'poll-status': [400, 599],
   cut: [0, 1_000_000],
   eof: [0, 1_000_000],
   tokens: [0, 1_000_000],

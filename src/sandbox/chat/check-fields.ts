@@ -1,5 +1,5 @@
 import type { SandboxModel } from '../model.ts'
-import { badRequest } from './errors.ts'
+import { badRequest, quotedList } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
 
 type Bounds = { whole: boolean; least: number; most: number }
@@ -55,7 +55,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   }
 }
 
-function checkNumber(name: string, value: unknown, { whole, least, most }: Bounds): void {
+export function checkNumber(name: string, value: unknown, { whole, least, most }: Bounds): void {
   const kind = whole ? 'integer' : 'decimal'
   if (typeof value !== 'number' || (whole && !Number.isInteger(value))) {
     const message = `Invalid type for '${name}': expected ${whole ? 'an integer' : 'a decimal'}, but got something else instead.`
@@ -95,9 +95,7 @@ function checkReasoningClass(body: Fields): void {
 function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
   if (!isGiven(effort) || efforts.includes(textIn(effort))) return
   if (efforts.length > 0) {
-    const quoted = efforts.map((name) => `'${name}'`)
-    const list = quoted.length === 1 ? quoted.join('') : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
-    const message = `Unsupported value: 'reasoning_effort' does not support '${String(effort)}' with this model. Supported values are: ${list}.`
+    const message = `Unsupported value: 'reasoning_effort' does not support '${String(effort)}' with this model. Supported values are: ${quotedList(efforts)}.`
     throw badRequest(message, 'reasoning_effort', 'unsupported_value')
   }
   // Others ignore what they do not know.

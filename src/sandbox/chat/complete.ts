@@ -2,7 +2,8 @@ import { noUnits } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { eventEncoder, streamBody } from '../event-stream.ts'
 import { faultFor } from '../faults.ts'
-import { type Fields, isFields, isGiven } from '../fields.ts'
+import { type Fields, isGiven, parseFields } from '../fields.ts'
+import { isSoldFor } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
 import type { Call, World } from '../protocol.ts'
@@ -24,6 +25,10 @@ export async function completeChat(call: Call, world: World): Promise<Response> 
     model = String(body.model)
     const known = world.models.get(call.vendor)?.get(model)
     if (!known) throw modelNotFound(model)
+    if (!isSoldFor(known, 'chat')) {
+      const message = 'This is not a chat model and thus not supported in the v1/chat/completions endpoint.'
+      throw new VendorError({ status: 404, message, param: 'model' })
+    }
     const ask = readAsk(body, call.text, known)
 
     const { signal } = call.request
@@ -63,14 +68,9 @@ export function readKey(request: Request): string {
   return key
 }
 
-function readBody(text: string): Fields {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    body = undefined
-  }
-  if (!isFields(body)) {
+export function readBody(text: string): Fields {
+  const body = parseFields(text)
+  if (!body) {
     const message =
       'We could not parse the JSON body of your request. (HINT: This likely means you aren’t using your HTTP library correctly.)'
     throw badRequest(message, null)

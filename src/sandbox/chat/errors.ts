@@ -33,6 +33,12 @@ export function badRequest(message: string, param: string | null, code: string |
   return new VendorError({ status: 400, message, param, code })
 }
 
+/** `'low', 'medium', and 'high'`: how the vendor lists what it takes. */
+export function quotedList(words: readonly string[]): string {
+  const quoted = words.map((word) => `'${word}'`)
+  return quoted.length < 2 ? quoted.join('') : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
+}
+
 export const modelNotFound = (model: string): VendorError =>
   new VendorError({
     status: 404,

@@ -37,7 +37,7 @@ describe('who calls', () => {
   })
 
   test('a model or a method that there is not gets a 404', async () => {
-    for (const sent of [{ model: 'gemini-9' }, { method: 'embedContent' }]) {
+    for (const sent of [{ model: 'gemini-9' }, { method: 'generateAnswer' }]) {
       expect(await errorOf(say('hi', {}, sent))).toMatchObject({
         http: 404,
         status: 'NOT_FOUND',

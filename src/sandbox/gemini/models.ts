@@ -1,11 +1,11 @@
-import type { SandboxModel } from '../model.ts'
+import { isSoldFor, type SandboxModel } from '../model.ts'
 import type { Call, World } from '../protocol.ts'
 import { GoogleError, invalid, modelNotFound } from './errors.ts'
 import { isThinker } from './thinking.ts'
 
 export function findModel(vendor: string, world: World, id: string, method: string): SandboxModel {
   const known = world.models.get(vendor)?.get(id)
-  if (!known) throw modelNotFound(id, method)
+  if (!known || (method !== 'countTokens' && !isSoldFor(known, 'chat'))) throw modelNotFound(id, method)
   return known
 }
 
@@ -36,6 +36,12 @@ function tokenFor(model: string): string {
   return Buffer.from(`from ${model}`).toString('base64url')
 }
 
+function methodsOf(sold: SandboxModel): readonly string[] {
+  if (isSoldFor(sold, 'embeddings')) return ['embedContent', 'batchEmbedContents', 'countTokens']
+  if (sold.model.startsWith('imagen')) return ['predict']
+  return isSoldFor(sold, 'video') ? ['predictLongRunning'] : ['generateContent', 'countTokens']
+}
+
 function describe(sold: SandboxModel): unknown {
   const { model, contextTokens, outputTokensMax } = sold
   return {
@@ -45,7 +51,7 @@ function describe(sold: SandboxModel): unknown {
     description: `${model}, simulated`,
     inputTokenLimit: contextTokens,
     outputTokenLimit: outputTokensMax,
-    supportedGenerationMethods: ['generateContent', 'countTokens'],
+    supportedGenerationMethods: methodsOf(sold),
     temperature: 1,
     topP: 0.95,
     topK: 64,

@@ -1,9 +1,15 @@
+import { mediaContent } from '../gemini-media/content.ts'
+import { embedding } from '../gemini-media/embed.ts'
+import { imagen } from '../gemini-media/predict.ts'
+import { serve } from '../media/serve.ts'
+import { isSoldFor } from '../model.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { countTokens } from './count-tokens.ts'
 import { GoogleError, jsonType, modelNotFound, writeError, writeJson } from './errors.ts'
-import { generateContent } from './generate.ts'
+import { type Delivery, generateContent } from './generate.ts'
 import { readKey } from './key.ts'
 import { getModel, listModels } from './models.ts'
+import { getOperation, predictLongRunning, readOperation } from '../video-veo/routes.ts'
 
 /** Google's own protocol: the method stands behind a colon at the end of the model's name. */
 export const geminiProtocol: Protocol = (vendor, root, world) => {
@@ -14,7 +20,11 @@ export const geminiProtocol: Protocol = (vendor, root, world) => {
     {
       method: 'GET',
       path: `${root}/models/*`,
-      answer: (call) => answerModels(call, () => getModel(vendor, world, tailOf(call))),
+      answer(call) {
+        const operation = readOperation(tailOf(call))
+        if (operation) return getOperation(call, world, operation)
+        return answerModels(call, () => getModel(vendor, world, tailOf(call)))
+      },
     },
     { method: 'POST', path: `${root}/models/*`, answer: (call) => answerMethod(call, world, tailOf(call)) },
   ]
@@ -26,16 +36,30 @@ function answerMethod(call: Call, world: World, tail: string): Response | Promis
   const method = tail.slice(colon + 1)
   switch (method) {
     case 'generateContent':
-      return generateContent(call, world, model, 'plain')
+      return answerContent(call, world, model, 'plain')
     case 'streamGenerateContent': {
       const isEvents = new URL(call.request.url).searchParams.get('alt') === 'sse'
-      return generateContent(call, world, model, isEvents ? 'events' : 'array')
+      return answerContent(call, world, model, isEvents ? 'events' : 'array')
     }
+    case 'embedContent':
+    case 'batchEmbedContents':
+      return serve(call, world, embedding(model, method))
+    case 'predict':
+      return serve(call, world, imagen(model))
     case 'countTokens':
       return countTokens(call, world, model)
+    case 'predictLongRunning':
+      return predictLongRunning(call, world, model)
     default:
       return writeError(modelNotFound(model, method), false)
   }
+}
+
+/** Words, or a picture or sound: that is up to the model. Imagen's draw elsewhere. */
+function answerContent(call: Call, world: World, model: string, delivery: Delivery): Promise<Response> {
+  const known = world.models.get(call.vendor)?.get(model)
+  const isMedia = known && isSoldFor(known, 'images', 'speech') && !model.startsWith('imagen')
+  return isMedia ? serve(call, world, mediaContent(model, delivery)) : generateContent(call, world, model, delivery)
 }
 
 function answerModels(call: Call, find: () => unknown): Response {

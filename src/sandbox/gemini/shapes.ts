@@ -39,7 +39,7 @@ const part = message(
   },
 )
 
-const content = message('Content', () => ({ role: string, parts: list(part) }))
+export const content = message('Content', () => ({ role: string, parts: list(part) }))
 
 /** The subset of an OpenAPI schema that the vendor knows: no `$ref`, `const`, `oneOf`, `additionalProperties`. */
 const schema = message('Schema', () => ({

@@ -10,7 +10,7 @@ export type Thinking = {
 }
 
 /** 2 for gemini-2.5-pro, 3 for gemini-3.1-pro-preview. From 3 on models have levels and insist on signatures. */
-export function generationOf({ model }: SandboxModel): number {
+export function generationOf({ model }: Pick<SandboxModel, 'model'>): number {
   return Number(/gemini-(\d+)/.exec(model)?.[1] ?? 2)
 }
 

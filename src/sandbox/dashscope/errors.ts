@@ -1,0 +1,119 @@
+import type { Refusals } from '../faults.ts'
+import { htmlPage } from '../odd-answers.ts'
+import { hashText, seeded } from '../seeded.ts'
+
+/** A refusal of Alibaba's own protocol: a status, a code in words, a message. */
+export class NativeError extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export const invalidParameter = (message: string): NativeError => new NativeError(400, 'InvalidParameter', message)
+
+/** What the algorithm behind the gateway of the vendor says, with its words let through. */
+export const invalidForAlgorithm = (message: string): NativeError =>
+  invalidParameter(`<400> InternalError.Algo.InvalidParameter: ${message}`)
+
+export const modelNotFound = (): NativeError => new NativeError(404, 'ModelNotFound', 'Model can not be found.')
+
+export const badKey = (message = 'Invalid API-key provided.'): NativeError =>
+  new NativeError(401, 'InvalidApiKey', message)
+
+const throttled = 'Requests rate limit exceeded, please try again later.'
+const inspected = 'Input or output data may contain inappropriate content.'
+const overdue = 'Access denied, please make sure your account is in good standing.'
+
+/** The codes that `sandbox:fail=CODE` knows, with the status and the words the vendor gives them. */
+const byCode: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  InvalidParameter: [400, 'Required parameter(s) missing or invalid, please check the request parameters.'],
+  DataInspectionFailed: [400, inspected],
+  InvalidURL: [400, 'The media URL can not be fetched.'],
+  Arrearage: [400, overdue],
+  UnsupportedOperation: [400, 'The operation is unsupported.'],
+  InvalidApiKey: [401, 'Invalid API-key provided.'],
+  AccessDenied: [403, 'Access denied.'],
+  'Model.AccessDenied': [403, 'Model access denied.'],
+  'AccessDenied.Unpurchased': [403, 'Access to model denied. Please make sure you are eligible for using the model.'],
+  'AllocationQuota.FreeTierOnly': [403, 'The free tier of the model has been exhausted.'],
+  ModelNotFound: [404, 'Model can not be found.'],
+  RequestTimeOut: [408, 'Request timed out, please try again later.'],
+  'BadRequest.TooLarge': [413, 'Payload Too Large'],
+  'BadRequest.InputDownloadFailed': [415, 'Failed to download the input file.'],
+  Throttling: [429, throttled],
+  'Throttling.RateQuota': [429, throttled],
+  'Throttling.AllocationQuota': [429, 'Allocated quota exceeded, please increase your quota limit.'],
+  PostpaidBillOverdue: [429, 'The postpaid bill is overdue.'],
+  InternalError: [500, 'An internal error has occured, please try again later or contact service support.'],
+  'InternalError.Timeout': [500, 'An internal timeout error has occured, please try again later.'],
+  SystemError: [500, 'An system error has occured, please try again later.'],
+  ModelUnavailable: [503, 'Model is unavailable, please try again later.'],
+}
+
+function errorForCode(code: string): NativeError {
+  const [status, message] = byCode[code] ?? [400, `The sandbox was asked to fail with ${code}.`]
+  return new NativeError(status, code, message)
+}
+
+/** The usual code of a status. */
+const byStatus: Readonly<Record<number, string>> = {
+  401: 'InvalidApiKey',
+  403: 'AccessDenied',
+  404: 'ModelNotFound',
+  408: 'RequestTimeOut',
+  429: 'Throttling.RateQuota',
+  503: 'ModelUnavailable',
+}
+
+export function errorForStatus(status: number): NativeError {
+  const { code, message } = errorForCode(byStatus[status] ?? (status >= 500 ? 'InternalError' : 'InvalidParameter'))
+  return new NativeError(status, code, message)
+}
+
+export function refusalsFor(key: string): Refusals {
+  return {
+    forCode: errorForCode,
+    forStatus: errorForStatus,
+    leak: () => badKey(`Invalid API-key provided: ${key}.`),
+    body200: () => errorBody(errorForStatus(500), requestIdFor('error200')),
+  }
+}
+
+/** The same request has the same id; it is no secret here. */
+export function requestIdFor(text: string): string {
+  const random = seeded(hashText(text))
+  const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join('')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}
+
+export function errorBody({ code, message }: NativeError, requestId: string): unknown {
+  return { code, message, request_id: requestId }
+}
+
+/** What a proxy in front of the vendor says, not the vendor itself. */
+const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524])
+
+/** A refused stream is a stream all the same: status 200, with the true one in a comment. */
+export function writeRefusal(request: Request, text: string, error: NativeError): Response {
+  const { status } = error
+  if (edgeStatuses.has(status)) return htmlPage(status)
+  const requestId = requestIdFor(text)
+  const headers = { 'x-request-id': requestId }
+  const body = errorBody(error, requestId)
+  if (!wantsEvents(request)) return Response.json(body, { status, headers })
+  return new Response(errorEvent(1, status, body), { headers: { ...headers, 'content-type': 'text/event-stream' } })
+}
+
+export const wantsEvents = (request: Request): boolean => request.headers.get('x-dashscope-sse') === 'enable'
+
+/** No space after the colon, and the status where other vendors have a comment. */
+export const resultEvent = (id: number, data: unknown): string =>
+  `id:${id}\nevent:result\n:HTTP_STATUS/200\ndata:${JSON.stringify(data)}\n\n`
+
+export const errorEvent = (id: number, status: number, data: unknown): string =>
+  `id:${id}\nevent:error\n:HTTP_STATUS/${status}\ndata:${JSON.stringify(data)}\n\n`

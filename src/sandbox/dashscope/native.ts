@@ -1,0 +1,43 @@
+import { type Fields, fieldsIn, isFields, parseFields, textIn } from '../fields.ts'
+import type { Manners, Opened } from '../media/serve.ts'
+import type { Call } from '../protocol.ts'
+import {
+  badKey,
+  invalidParameter,
+  modelNotFound,
+  NativeError,
+  refusalsFor,
+  requestIdFor,
+  writeRefusal,
+} from './errors.ts'
+
+/** A request of Alibaba's own form: what to work on, and how. */
+export type Native = { readonly input: Fields; readonly parameters: Fields }
+
+export const nativeManners: Manners<NativeError> = {
+  readKey(request) {
+    const key = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+    if (key === undefined) throw badKey('No API-key provided.')
+    if (key === 'bad-key') throw badKey()
+    return key
+  },
+  isRefusal: (error) => error instanceof NativeError,
+  writeRefusal: ({ request, text }, refusal) => writeRefusal(request, text, refusal),
+  unknownModel: modelNotFound,
+  wrongModel: () => invalidParameter('url error, please check url！'),
+  refusalsFor,
+}
+
+export function openNative({ request, text }: Call): Opened<Native> {
+  if (request.headers.get('x-dashscope-async') === 'enable') {
+    throw new NativeError(403, 'AccessDenied', 'current user api does not support asynchronous calls.')
+  }
+  const body = parseFields(text)
+  if (!body) throw invalidParameter('Required body invalid, please check the request body format.')
+  if (!isFields(body.input)) throw invalidParameter('Field required: input')
+  return { model: textIn(body.model), body: { input: body.input, parameters: fieldsIn(body.parameters) } }
+}
+
+export function nativeHeaders({ text }: Call, contentType = 'application/json'): Record<string, string> {
+  return { 'content-type': contentType, 'x-request-id': requestIdFor(text) }
+}

@@ -1,0 +1,76 @@
+import { isGiven } from '../fields.ts'
+import { type Asked, reportedUnits } from '../media/serve.ts'
+import type { Units } from '../bill.ts'
+import { readSteering, withoutSteering } from '../steering.ts'
+import { splitTokens } from '../tokens.ts'
+import type { EmbeddingRules } from './rules.ts'
+import { embed } from './vector.ts'
+
+/** Texts to embed, token by token, whatever the protocol. */
+export type EmbeddingAsk = Asked & {
+  readonly inputs: readonly (readonly string[])[]
+  readonly dimensions: number
+  readonly encoding: 'float' | 'base64'
+}
+
+/** What a protocol says to an input that cannot be. */
+export type InputRefusals = {
+  missing(): Error
+  empty(index: number): Error
+  wrongType(index: number): Error
+  tooMany(count: number, most: number): Error
+  tooLong(index: number, tokens: number, most: number): Error
+  batchTooLong(tokens: number, most: number): Error
+}
+
+/**
+ * The texts of an input as tokens. A list of numbers is one text, a list of lists several. Some vendors cut off what is
+ * beyond the model's length instead of refusing it.
+ */
+export function readInputs(
+  given: unknown,
+  rules: EmbeddingRules,
+  refusals: InputRefusals,
+  isCut = false,
+): EmbeddingAsk['inputs'] {
+  if (!isGiven(given)) throw refusals.missing()
+  const isOne = !Array.isArray(given) || typeof given[0] === 'number'
+  const items: readonly unknown[] = isOne ? [given] : given
+  if (items.length === 0) throw refusals.missing()
+  if (items.length > rules.inputsMax) throw refusals.tooMany(items.length, rules.inputsMax)
+  const inputs = items.map((item, index) => {
+    const tokens = typeof item === 'string' ? splitTokens(item) : rules.takesTokens ? idsIn(item) : undefined
+    if (tokens === undefined) throw refusals.wrongType(index)
+    if (tokens.length === 0) throw refusals.empty(index)
+    if (tokens.length <= rules.tokensMax) return tokens
+    if (!isCut) throw refusals.tooLong(index, tokens.length, rules.tokensMax)
+    return tokens.slice(0, rules.tokensMax)
+  })
+  const total = countAll(inputs)
+  if (total > rules.batchTokensMax) throw refusals.batchTooLong(total, rules.batchTokensMax)
+  return inputs
+}
+
+function idsIn(item: unknown): string[] | undefined {
+  if (!Array.isArray(item)) return undefined
+  return item.every((id) => Number.isInteger(id) && id >= 0) ? item.map(String) : undefined
+}
+
+const countAll = (inputs: EmbeddingAsk['inputs']): number => inputs.reduce((sum, tokens) => sum + tokens.length, 0)
+
+/** Any of the texts may steer; the last has the last word. */
+export const steeringOf = (inputs: EmbeddingAsk['inputs']): Asked['steering'] =>
+  readSteering(...inputs.map((tokens) => tokens.join('')))
+
+export function countUnits({ steering, inputs }: EmbeddingAsk): Units {
+  return reportedUnits(steering, 'input', { input: countAll(inputs) })
+}
+
+/** The vectors in the order of the inputs. Steering words are heard, not embedded. */
+export function vectorsOf({ inputs, dimensions }: Pick<EmbeddingAsk, 'inputs' | 'dimensions'>): Float32Array[] {
+  return inputs.map((tokens) => {
+    const text = tokens.join('')
+    const meant = text.includes('sandbox:') ? splitTokens(withoutSteering(text)) : tokens
+    return embed(meant.length > 0 ? meant : tokens, dimensions)
+  })
+}

@@ -1,0 +1,30 @@
+import type { Units } from '../bill.ts'
+import type { VendorError } from '../chat/errors.ts'
+import type { Fields } from '../fields.ts'
+import { commonHeaders, openJson } from '../media/common.ts'
+import { at, type Endpoint, type Manners } from '../media/serve.ts'
+import type { SandboxModel } from '../model.ts'
+import type { Call, Protocol } from '../protocol.ts'
+import { countUnits, type EmbeddingAsk } from './ask.ts'
+
+/** What tells one vendor's embeddings from another's. */
+type Form = {
+  readonly manners: Manners<VendorError>
+  readonly read: (body: Fields, model: SandboxModel) => EmbeddingAsk
+  readonly write: (ask: EmbeddingAsk, units: Units, call: Call) => object
+}
+
+export function embeddingsAt(path: string, { manners, read, write }: Form): Protocol {
+  const endpoint: Endpoint<Fields, EmbeddingAsk, VendorError> = {
+    manners,
+    capabilities: ['embeddings'],
+    open: openJson,
+    read,
+    make(ask, call) {
+      const units = countUnits(ask)
+      const text = JSON.stringify(write(ask, units, call))
+      return { units, headers: commonHeaders(call), body: { kind: 'whole', text } }
+    },
+  }
+  return at(path, endpoint)
+}

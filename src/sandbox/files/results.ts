@@ -1,0 +1,46 @@
+import type { Call, Protocol } from '../protocol.ts'
+import { linkSeconds, refuseLink, signLink } from '../signed-links.ts'
+import type { Steering } from '../steering.ts'
+import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from './audio.ts'
+import { drawPicture, isImageFormat, parseSize, type PictureWish, writeSize } from './picture.ts'
+
+/** What a call made, behind links that are signed for a day. Nothing is kept: the name of a file is how to make it again. */
+type LinkOptions = { readonly call: Call; readonly steering: Steering; readonly lifeSeconds?: number }
+
+export const linkPicture = ({ format, seed, ...size }: PictureWish, options: LinkOptions): string =>
+  linkTo(`${seed}-${writeSize(size)}.${format}`, options)
+
+export const linkAudio = (format: AudioFormat, ms: number, options: LinkOptions): string =>
+  linkTo(`${ms}.${format}`, options)
+
+/** `sandbox:expired` makes a link whose time is over. */
+function linkTo(name: string, { call, steering, lifeSeconds = linkSeconds }: LinkOptions): string {
+  const address = `${new URL(call.request.url).origin}/${call.vendor}/results/${name}`
+  return signLink(address, linkExpiry(steering, lifeSeconds))
+}
+
+export function linkExpiry(steering: Steering, lifeSeconds = linkSeconds): number {
+  return Math.floor(Date.now() / 1000) + (steering.has('expired') ? -1 : lifeSeconds)
+}
+
+/** Where the links lead. No key is asked for: the signature is one. */
+export const resultsProtocol: Protocol = (_, root) => [
+  {
+    method: 'GET',
+    path: `${root}/results/*`,
+    answer: ({ path, request }) =>
+      refuseLink(request.url, Date.now()) ?? makeFile(path.slice(path.lastIndexOf('/') + 1)),
+  },
+]
+
+function makeFile(name: string): Response {
+  const [stem = '', format = ''] = name.split('.')
+  if (isAudioFormat(format)) {
+    return new Response(recordAudio(format, Number(stem)), { headers: { 'content-type': audioTypes[format] } })
+  }
+  const [seed, size = ''] = stem.split('-')
+  const sides = parseSize(size)
+  if (!isImageFormat(format) || sides === undefined) return new Response(null, { status: 404 })
+  const file = drawPicture({ ...sides, format, seed: Number(seed) })
+  return new Response(file, { headers: { 'content-type': `image/${format}` } })
+}

@@ -1,0 +1,155 @@
+import type { Units } from '../bill.ts'
+import { eventEncoder, type Frame } from '../event-stream.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn } from '../fields.ts'
+import { readTexts } from '../gemini/ask.ts'
+import { checkContents, checkSystemInstruction } from '../gemini/check-contents.ts'
+import { isWithheld } from '../gemini/compose.ts'
+import { errorBody, errorForStatus, type GoogleError, invalid, jsonType, writeJson } from '../gemini/errors.ts'
+import type { Delivery } from '../gemini/generate.ts'
+import { type CountedPrompt, countPrompt } from '../gemini/prompt.ts'
+import { readMessage } from '../gemini/proto.ts'
+import { generateContentRequest } from '../gemini/shapes.ts'
+import { writeBlock, writeContent, writeFinish, writeModalities } from '../gemini/write.ts'
+import { type Asked, type Endpoint, type Made, reportedUnits } from '../media/serve.ts'
+import { isSoldFor, type SandboxModel } from '../model.ts'
+import { seededId } from '../seeded.ts'
+import { splitTokens } from '../tokens.ts'
+import { mannersOn } from './manners.ts'
+import { type Picturing, picturing, readPicturing } from './picture.ts'
+import { readSpeaking, type Speaking, speaking } from './speech.ts'
+
+/** A prompt that is answered with a picture, or with sound. */
+type ContentAsk = Asked & {
+  readonly counted: CountedPrompt
+  readonly userText: string
+  readonly work: Picturing | Speaking
+  /** A few words go with a picture unless only a picture is wanted. */
+  readonly words: string
+  readonly finish: string
+}
+
+/** generateContent of the models that draw or speak. What is not theirs (tools, schemas, thinking) is not looked at. */
+export function mediaContent(model: string, delivery: Delivery): Endpoint<Fields, ContentAsk, GoogleError> {
+  return {
+    manners: mannersOn(delivery === 'plain' ? 'generateContent' : 'streamGenerateContent'),
+    capabilities: ['images', 'speech'],
+    open: ({ text }) => ({ model, body: readMessage(text, generateContentRequest) }),
+    read: (body, known, { text }) => readAsk(body, text, known),
+    make: (ask) => makeContent(ask, delivery),
+  }
+}
+
+function readAsk(body: Fields, bodyText: string, model: SandboxModel): ContentAsk {
+  const contents = itemsIn(body.contents).map(fieldsIn)
+  const config = fieldsIn(body.generationConfig)
+  checkContents(contents, false)
+  checkSystemInstruction(body.systemInstruction)
+  const isSpoken = isSoldFor(model, 'speech')
+  const modalities = readModalities(config, model, isSpoken ? [['AUDIO']] : [['TEXT', 'IMAGE'], ['IMAGE']])
+  if (isSpoken && isGiven(body.systemInstruction)) {
+    throw invalid('Developer instruction is not enabled for this model')
+  }
+  if (typeof config.candidateCount === 'number' && config.candidateCount !== 1) {
+    throw invalid('Multiple candidates is not enabled for this model')
+  }
+  const counted = countPrompt(body, contents, bodyText)
+  const { steering, userText } = readTexts(body, contents)
+  return {
+    model,
+    steering,
+    counted,
+    userText,
+    work: isSpoken ? readSpeaking(config, userText) : readPicturing(config, model.model, counted),
+    words: modalities.includes('TEXT') ? 'Here is the picture you asked for.' : '',
+    finish: steering.has('refusal') ? (isSpoken ? 'OTHER' : 'IMAGE_SAFETY') : (steering.text('finish') ?? 'STOP'),
+  }
+}
+
+/** The first combination is the default of models that draw; those that speak insist on being asked to. */
+function readModalities(config: Fields, { model }: SandboxModel, combinations: readonly string[][]): readonly string[] {
+  const asked = itemsIn(config.responseModalities).map(String)
+  const fitting = combinations.find((known) => known.toSorted().join() === asked.toSorted().join())
+  const isDefault = asked.length === 0 && combinations.length > 1
+  if (fitting ?? isDefault) return fitting ?? combinations[0] ?? []
+  const list = combinations.map((known) => `* ${known.join(', ')}\n`).join('')
+  throw invalid(
+    `The requested combination of response modalities (${asked.join(', ') || 'TEXT'}) is not supported by the model. models/${model} accepts the following combination of response modalities:\n${list}`,
+  )
+}
+
+function makeContent(ask: ContentAsk, delivery: Delivery): Made {
+  const units = countUnits(ask)
+  const answers = [...answersOf(ask, units, delivery !== 'plain')]
+  if (delivery === 'plain') {
+    return { units, headers: { 'content-type': jsonType }, body: { kind: 'whole', text: writeJson(answers[0]) } }
+  }
+  const isArray = delivery === 'array'
+  const texts = answers.map((answer) => JSON.stringify(answer))
+  return {
+    units,
+    headers: { 'content-type': isArray ? jsonType : 'text/event-stream' },
+    body: {
+      kind: 'pieces',
+      texts: isArray ? asArray(texts) : texts,
+      encode: isArray ? ({ text }: Frame) => Buffer.from(text) : eventEncoder(ask.steering, '\r\n'),
+      error: () => JSON.stringify(errorBody(errorForStatus(500))),
+    },
+  }
+}
+
+function* asArray(texts: readonly string[]): Generator<string, void> {
+  for (const [index, text] of texts.entries()) yield `${index === 0 ? '[' : '\n,\r\n'}${text}`
+  yield '\n]'
+}
+
+/** Pictures in the prompt are tokens like others; what is made has a count of its own. */
+function countUnits({ steering, counted, work, words, finish }: ContentAsk): Units {
+  const input = counted.tokens
+  if (steering.has('blocked')) return reportedUnits(steering, 'input', { input })
+  const output = splitTokens(words).length
+  const made = isWithheld(finish) ? 0 : work.tokens
+  return work.kind === 'picture'
+    ? reportedUnits(steering, 'imageOutput', { input, output, imageOutput: made })
+    : reportedUnits(steering, 'audioOutput', { input, output, audioOutput: made })
+}
+
+/** One answer, or as a stream several that each hold what is new; the last one tells why it ended. */
+function* answersOf(ask: ContentAsk, units: Units, isStreaming: boolean): Generator<unknown, void> {
+  const { model, steering, work, words, finish, counted } = ask
+  const told = {
+    ...(!steering.has('nousage') && { usageMetadata: writeUsage(counted, work, units) }),
+    modelVersion: model.model,
+    responseId: seededId('', counted.prompt.hash),
+  }
+  if (steering.has('blocked')) {
+    yield { promptFeedback: writeBlock(), ...told }
+    return
+  }
+  if (isWithheld(finish)) {
+    yield { candidates: [{ ...writeFinish(finish), index: 0 }], ...told }
+    return
+  }
+  const media = work.kind === 'picture' ? picturing(work) : speaking(work, isStreaming)
+  const parts = [...(words === '' ? [] : [{ text: words }]), ...media.map((inlineData) => ({ inlineData }))]
+  if (!isStreaming) {
+    yield { candidates: [{ content: writeContent(parts), finishReason: finish, index: 0 }], ...told }
+    return
+  }
+  for (const [index, part] of parts.entries()) {
+    const end = index === parts.length - 1 ? { finishReason: finish } : {}
+    yield { candidates: [{ content: writeContent([part]), ...end, index: 0 }], ...told }
+  }
+}
+
+function writeUsage(counted: CountedPrompt, work: Picturing | Speaking, units: Units): unknown {
+  const { input, output, imageOutput = 0, audioOutput = 0 } = units
+  const media = imageOutput + audioOutput
+  const modality = work.kind === 'picture' ? 'IMAGE' : 'AUDIO'
+  return {
+    promptTokenCount: input,
+    ...(output + media !== 0 && { candidatesTokenCount: output + media }),
+    totalTokenCount: input + output + media,
+    ...(input > 0 && { promptTokensDetails: writeModalities(counted) }),
+    ...(media !== 0 && { candidatesTokensDetails: [{ modality, tokenCount: media }] }),
+  }
+}

@@ -1,0 +1,54 @@
+import { type Fields, fieldsIn } from '../fields.ts'
+import { drawPicture, type Size } from '../files/picture.ts'
+import { invalid } from '../gemini/errors.ts'
+import type { CountedPrompt } from '../gemini/prompt.ts'
+import { generationOf } from '../gemini/thinking.ts'
+import { hashText } from '../seeded.ts'
+
+export type InlineData = { readonly mimeType: string; readonly data: string }
+
+export type Picturing = {
+  readonly kind: 'picture'
+  readonly size: Size
+  readonly seed: number
+  readonly tokens: number
+}
+
+/** The sizes at 1K; the larger ones are twice and four times as wide. */
+const sizes: Readonly<Record<string, readonly [width: number, height: number]>> = {
+  '1:1': [1024, 1024],
+  '2:3': [832, 1248],
+  '3:2': [1248, 832],
+  '3:4': [864, 1184],
+  '4:3': [1184, 864],
+  '4:5': [896, 1152],
+  '5:4': [1152, 896],
+  '9:16': [768, 1344],
+  '16:9': [1344, 768],
+  '21:9': [1536, 672],
+}
+
+const scales: Readonly<Record<string, number>> = { '1K': 1, '2K': 2, '4K': 4 }
+
+/** The second generation has one size, and one price for it. */
+export function readPicturing(config: Fields, model: string, { prompt }: CountedPrompt): Picturing {
+  const { aspectRatio = '1:1', imageSize = '1K' } = fieldsIn(config.imageConfig)
+  const size = sizes[String(aspectRatio)]
+  const scale = scales[String(imageSize)]
+  if (!size) throw invalid(`Invalid aspect ratio: ${String(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
+  if (!scale) throw invalid(`Invalid image size: ${String(imageSize)}. Use one of 1K, 2K, 4K.`)
+  const isSecond = generationOf({ model }) < 3
+  const times = isSecond ? 1 : scale
+  const [width, height] = size
+  return {
+    kind: 'picture',
+    size: { width: width * times, height: height * times },
+    seed: hashText('picture', prompt.hash),
+    tokens: isSecond ? 1290 : times === 4 ? 2000 : 1120,
+  }
+}
+
+/** A picture arrives whole, in a stream too. */
+export function picturing({ size, seed }: Picturing): readonly InlineData[] {
+  return [{ mimeType: 'image/png', data: drawPicture({ ...size, format: 'png', seed }).toString('base64') }]
+}

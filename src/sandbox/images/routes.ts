@@ -1,0 +1,22 @@
+import type { VendorError } from '../chat/errors.ts'
+import type { Fields } from '../fields.ts'
+import { commonManners, openJson } from '../media/common.ts'
+import { at, type Endpoint } from '../media/serve.ts'
+import type { Protocol } from '../protocol.ts'
+import { type ImageAsk, readAsk } from './ask.ts'
+import { imageEdits } from './edit.ts'
+import { makeImages } from './make.ts'
+
+const imageGenerations: Endpoint<Fields, ImageAsk, VendorError> = {
+  manners: commonManners,
+  capabilities: ['images'],
+  open: openJson,
+  read: (body, model) => readAsk(body, model),
+  make: (ask, call) => makeImages(ask, call, 'image_generation'),
+}
+
+/** OpenAI's protocol for pictures: made from words, or from pictures and words. */
+export const imagesProtocol: Protocol = (vendor, root, world) => [
+  ...at('/images/generations', imageGenerations)(vendor, root, world),
+  ...at('/images/edits', imageEdits)(vendor, root, world),
+]

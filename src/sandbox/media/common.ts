@@ -1,0 +1,65 @@
+import { readBody, readKey } from '../chat/complete.ts'
+import { badRequest, modelNotFound, quotedList, VendorError, writeError } from '../chat/errors.ts'
+import { refusalsFor } from '../chat/faults.ts'
+import { type Fields, textIn } from '../fields.ts'
+import type { Call } from '../protocol.ts'
+import { hashText, seededId } from '../seeded.ts'
+import { splitTokens } from '../tokens.ts'
+import type { Manners, Opened } from './serve.ts'
+
+/** The manners of OpenAI's protocol, which most vendors have. */
+export const commonManners: Manners<VendorError> = {
+  readKey,
+  isRefusal: (error) => error instanceof VendorError,
+  writeRefusal: (call, refusal) => writeError(call.vendor, refusal, call.text),
+  unknownModel: modelNotFound,
+  wrongModel: (model) =>
+    badRequest(`The model '${model}' is not supported on this endpoint.`, 'model', 'invalid_value'),
+  refusalsFor,
+}
+
+export function openJson({ text }: Call): Opened<Fields> {
+  const body = readBody(text)
+  return { model: textIn(body.model), body }
+}
+
+export function commonHeaders(call: Call, contentType = 'application/json'): Record<string, string> {
+  return {
+    'content-type': contentType,
+    'x-request-id': seededId('req_', hashText(call.text)),
+    'openai-version': '2020-10-01',
+  }
+}
+
+export const countTokens = (text: string): number => splitTokens(text).length
+
+/** The text of a field that has to be there. */
+export function requiredText(body: Fields, name: string, charactersMax: number): string {
+  const text = body[name]
+  if (text === undefined || text === null) {
+    throw badRequest(`Missing required parameter: '${name}'.`, name, 'missing_required_parameter')
+  }
+  if (typeof text !== 'string') {
+    throw badRequest(`Invalid type for '${name}': expected a string.`, name, 'invalid_type')
+  }
+  if (text === '') {
+    const message = `Invalid '${name}': empty string. Expected a string with minimum length 1, but got an empty string instead.`
+    throw badRequest(message, name, 'empty_string')
+  }
+  const { length } = Array.from(text)
+  if (length > charactersMax) {
+    const message = `Invalid '${name}': string too long. Expected a string with maximum length ${charactersMax}, but got a string with length ${length} instead.`
+    throw badRequest(message, name, 'string_above_max_length')
+  }
+  return text
+}
+
+/** One of the words the vendor lists; the first where none is given. */
+export function oneOf<Word extends string>(body: Fields, name: string, words: readonly [Word, ...Word[]]): Word {
+  const given = body[name] ?? words[0]
+  const found = words.find((word) => word === given)
+  if (found !== undefined) return found
+  const shown = typeof given === 'string' ? given : JSON.stringify(given)
+  const message = `Invalid value: '${shown}'. Supported values are: ${quotedList(words)}.`
+  throw badRequest(message, name, 'invalid_value')
+}

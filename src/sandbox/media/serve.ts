@@ -1,0 +1,169 @@
+import { noUnits, type Units } from '../bill.ts'
+import { charge } from '../charge.ts'
+import { disturb } from '../disturb.ts'
+import { type Frame, free, streamBody } from '../event-stream.ts'
+import { faultFor, type Refusals } from '../faults.ts'
+import { isSoldFor, type SandboxModel } from '../model.ts'
+import { oddHeaders } from '../odd-answers.ts'
+import { plainAnswer } from '../plain-answer.ts'
+import type { Call, Protocol, World } from '../protocol.ts'
+import type { Steering } from '../steering.ts'
+import { pause } from '../wait.ts'
+
+type Refusal = Error & { readonly status: number }
+
+/** How a vendor takes a key and says no. */
+export type Manners<R extends Refusal> = {
+  readKey(request: Request): string
+  isRefusal(error: unknown): error is R
+  writeRefusal(call: Call, refusal: R): Response
+  unknownModel(model: string): R
+  /** The model exists, but does something else. */
+  wrongModel(model: string): R
+  refusalsFor(key: string): Refusals
+}
+
+/** A checked request: what decides the answer. */
+export type Asked = { readonly model: SandboxModel; readonly steering: Steering }
+
+/** The answer, made and counted before any of it is sent: one text, or pieces that go out one by one. */
+export type Made = {
+  /** What is reported and billed. */
+  readonly units: Units
+  readonly headers: Record<string, string>
+  readonly body:
+    | { readonly kind: 'whole'; readonly text: string }
+    | {
+        readonly kind: 'pieces'
+        readonly texts: Iterable<string>
+        readonly encode: (frame: Frame) => Uint8Array
+        /** What stands in the place of a piece when the stream goes wrong. */
+        readonly error: () => string
+      }
+}
+
+/** One address that makes something other than chat, in one vendor's protocol. */
+export type Endpoint<Body, Ask extends Asked, R extends Refusal> = {
+  readonly manners: Manners<R>
+  /** A model has to be sold for one of these. */
+  readonly capabilities: readonly string[]
+  open(call: Call): Opened<Body> | Promise<Opened<Body>>
+  read(body: Body, model: SandboxModel, call: Call): Ask
+  make(ask: Ask, call: Call): Made
+}
+
+export type Opened<Body> = { readonly model: string; readonly body: Body }
+
+/** The endpoint as a protocol of its own, at a path under whatever root it is mounted on. */
+export const at =
+  <Body, Ask extends Asked, R extends Refusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
+  (_, root, world) => [{ method: 'POST', path: `${root}${path}`, answer: (call) => serve(call, world, endpoint) }]
+
+/** Answers one call and writes its line on the bill, whatever becomes of it. */
+export async function serve<Body, Ask extends Asked, R extends Refusal>(
+  call: Call,
+  world: World,
+  endpoint: Endpoint<Body, Ask, R>,
+): Promise<Response> {
+  const { manners } = endpoint
+  let model = ''
+  let isBilled = false
+  const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
+  try {
+    const key = manners.readKey(call.request)
+    const opened = await endpoint.open(call)
+    model = opened.model
+    const known = world.models.get(call.vendor)?.get(model)
+    if (!known) throw manners.unknownModel(model)
+    if (!isSoldFor(known, ...endpoint.capabilities)) throw manners.wrongModel(model)
+    const ask = endpoint.read(opened.body, known, call)
+
+    const { signal } = call.request
+    const { steering } = ask
+    const delayMs = steering.number('delay')
+    if (delayMs !== undefined) await pause(delayMs, signal)
+    const refusals = manners.refusalsFor(key)
+    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(steering, refusals)
+    if (fault) {
+      billNothing(fault.status)
+      return fault
+    }
+    const made = endpoint.make(ask, call)
+    const failStatus = steering.number('charge-then-fail')
+    if (failStatus === undefined) return deliver(call, world, ask, made)
+    charge(call, world, ask, failStatus, billed(made.units))
+    isBilled = true
+    throw refusals.forStatus(failStatus)
+  } catch (error) {
+    if (!manners.isRefusal(error)) throw error
+    if (!isBilled) billNothing(error.status)
+    return manners.writeRefusal(call, error)
+  }
+}
+
+function deliver(call: Call, world: World, ask: Asked, { units, headers: given, body }: Made): Response {
+  const { steering } = ask
+  const { signal } = call.request
+  const headers = new Headers(given)
+  if (steering.has('headers')) oddHeaders(headers)
+  if (body.kind === 'whole') {
+    return plainAnswer({
+      text: body.text,
+      headers,
+      steering,
+      signal,
+      openAt: body.text.lastIndexOf('":"') + '":"'.length,
+      settle: (status) => charge(call, world, ask, status, status === 200 ? billed(units) : noUnits),
+    })
+  }
+  const regular = framesOf(body.texts, steering.has('endless'))
+  const stream = streamBody({
+    frames: disturb(regular, steering, { error: body.error, malformed: () => '{"type":"unfini' }),
+    encode: body.encode,
+    steering,
+    units,
+    signal,
+    // What is sent in pieces was made as a whole: whoever has seen a piece of it pays for all.
+    settle: ({ status, units: sent }) => charge(call, world, ask, status, sent === noUnits ? noUnits : billed(units)),
+  })
+  return new Response(stream, { headers })
+}
+
+/** Every piece is content but the last, at which the whole is charged. */
+function* framesOf(texts: Iterable<string>, isEndless: boolean): Generator<Frame, void> {
+  let held: string | undefined
+  for (const text of texts) {
+    if (held !== undefined) yield free('content', held)
+    held = text
+    for (let round = 0; round < (isEndless ? Infinity : 0); round += 1) yield free('content', text)
+  }
+  if (held !== undefined) yield free('end', held)
+}
+
+/** A usage reported below zero is billed as nothing. */
+function billed(units: Units): Units {
+  if (units === noUnits) return noUnits
+  const { images } = units
+  const counts = Object.entries(units).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
+  return {
+    ...units,
+    ...Object.fromEntries(counts.map(([unit, count]) => [unit, Math.max(0, count)])),
+    ...(images && { images: { ...images, count: Math.max(0, images.count) } }),
+  }
+}
+
+type MainUnit = 'input' | 'imageOutput' | 'audioOutput' | 'characters' | 'images'
+
+/** What is reported: everything, nothing with `sandbox:zero`, and N of the main unit with `sandbox:usage=N`. */
+export function reportedUnits(steering: Steering, main: MainUnit, counted: Partial<Units>): Units {
+  if (steering.has('zero')) return noUnits
+  const units = { ...noUnits, ...counted }
+  const told = steering.number('usage')
+  if (told === undefined) return units
+  return main === 'images' ? { ...units, images: { ...units.images, count: told } } : { ...units, [main]: told }
+}
+
+/** An empty object where the usage is to be kept quiet. */
+export function toldUsage(steering: Steering, usage: unknown): { usage?: unknown } {
+  return steering.has('nousage') ? {} : { usage }
+}

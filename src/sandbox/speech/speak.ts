@@ -1,0 +1,117 @@
+import { checkNumber } from '../chat/check-fields.ts'
+import { badRequest, type VendorError } from '../chat/errors.ts'
+import { eventEncoder, type Frame } from '../event-stream.ts'
+import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
+import { type AudioFormat, audioTypes, recordAudio } from '../files/audio.ts'
+import { commonHeaders, commonManners, countTokens, oneOf, openJson, requiredText } from '../media/common.ts'
+import { at, type Asked, type Endpoint, reportedUnits, toldUsage } from '../media/serve.ts'
+import type { Units } from '../bill.ts'
+import type { SandboxModel } from '../model.ts'
+import { readSteering, withoutSteering } from '../steering.ts'
+
+/** How long a text takes to say: about 16 characters a second, and a breath for one that only steers. */
+export function spokenMs(text: string, speed = 1): number {
+  const { length } = Array.from(withoutSteering(text).trim())
+  return Math.max(240, Math.round((length * 60) / speed))
+}
+
+/** Characters as some vendors count them: a Han character twice. */
+export function hanTwice(text: string): number {
+  return Array.from(text).reduce((sum, character) => sum + (/\p{Script=Han}/u.test(character) ? 2 : 1), 0)
+}
+
+/** A sound in pieces that can be held as text, one character a byte, so that streams of either kind go one way. */
+export function* piecesOf(audio: Buffer, bytes = 16_384): Generator<string, void> {
+  for (let at = 0; at < audio.length; at += bytes) yield audio.toString('latin1', at, at + bytes)
+}
+
+export const encodeBytes = ({ text }: Frame): Uint8Array => Buffer.from(text, 'latin1')
+
+type SpeechAsk = Asked & {
+  readonly input: string
+  readonly format: AudioFormat
+  readonly ms: number
+  readonly delivery: 'audio' | 'sse'
+}
+
+const inputCharactersMax = 4096
+
+const voices = ['alloy', 'ash', 'coral', 'echo', 'fable', 'onyx', 'nova', 'sage', 'shimmer'] as const
+const newerVoices = [...voices, 'ballad', 'verse', 'marin', 'cedar'] as const
+
+const isOlder = ({ model }: SandboxModel): boolean => model.startsWith('tts-1')
+
+/** `POST /audio/speech`: bytes, or the same in events. */
+const speech: Endpoint<Fields, SpeechAsk, VendorError> = {
+  manners: commonManners,
+  capabilities: ['speech'],
+  open: openJson,
+  read: readAsk,
+  make(ask, call) {
+    const units = countUnits(ask)
+    const pieces = piecesOf(recordAudio(ask.format, ask.ms))
+    const isBare = ask.delivery === 'audio'
+    return {
+      units,
+      headers: commonHeaders(call, isBare ? audioTypes[ask.format] : 'text/event-stream; charset=utf-8'),
+      body: {
+        kind: 'pieces',
+        texts: isBare ? pieces : eventTexts(ask, units, pieces),
+        encode: isBare ? encodeBytes : eventEncoder(ask.steering),
+        error: () => '{"error":{"message":"Something went wrong.","type":"server_error","param":null,"code":null}}',
+      },
+    }
+  },
+}
+
+export const speechProtocol = at('/audio/speech', speech)
+
+function readAsk(body: Fields, model: SandboxModel): SpeechAsk {
+  const input = requiredText(body, 'input', inputCharactersMax)
+  checkVoice(body, model)
+  if (isGiven(body.speed)) checkNumber('speed', body.speed, { whole: false, least: 0.25, most: 4 })
+  const delivery = oneOf(body, 'stream_format', ['audio', 'sse'])
+  if (delivery === 'sse' && isOlder(model)) {
+    throw badRequest(
+      "Unsupported value: 'stream_format' does not support 'sse' with this model.",
+      'stream_format',
+      'unsupported_value',
+    )
+  }
+  return {
+    model,
+    steering: readSteering(textIn(body.instructions), input),
+    input,
+    format: oneOf(body, 'response_format', ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']),
+    ms: spokenMs(input, typeof body.speed === 'number' ? body.speed : 1),
+    delivery,
+  }
+}
+
+/** A voice is a name or, of one's own, an id. The compatible vendors have voices of their own. */
+function checkVoice(body: Fields, model: SandboxModel): void {
+  if (!isGiven(body.voice))
+    throw badRequest("Missing required parameter: 'voice'.", 'voice', 'missing_required_parameter')
+  if (model.vendor !== 'openai' || textIn(fieldsIn(body.voice).id) !== '') return
+  oneOf(body, 'voice', isOlder(model) ? voices : newerVoices)
+}
+
+// 1,250 tokens a minute make the vendor's quoted 1.5 cents of it.
+const tokensPerMs = 1_250 / 60_000
+
+/** By the character where that has a price, else by the tokens of the text and of the sound. */
+function countUnits({ model, steering, input, ms }: SpeechAsk): Units {
+  if (model.prices.character !== undefined) {
+    return reportedUnits(steering, 'characters', { characters: Array.from(input).length })
+  }
+  return reportedUnits(steering, 'audioOutput', { input: countTokens(input), audioOutput: Math.ceil(ms * tokensPerMs) })
+}
+
+function* eventTexts(ask: SpeechAsk, units: Units, pieces: Iterable<string>): Generator<string, void> {
+  for (const piece of pieces) {
+    yield JSON.stringify({ type: 'speech.audio.delta', audio: Buffer.from(piece, 'latin1').toString('base64') })
+  }
+  const { input, audioOutput: output = 0 } = units
+  const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
+  yield JSON.stringify({ type: 'speech.audio.done', ...toldUsage(ask.steering, usage) })
+}

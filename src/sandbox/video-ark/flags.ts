@@ -1,0 +1,32 @@
+import type { Fields } from '../fields.ts'
+
+/** Fields of older times may stand at the end of the prompt: `--rs 720p --dur 5`. */
+const names: Readonly<Record<string, string>> = {
+  rs: 'resolution',
+  resolution: 'resolution',
+  rt: 'ratio',
+  ratio: 'ratio',
+  dur: 'duration',
+  duration: 'duration',
+  frames: 'frames',
+  seed: 'seed',
+  cf: 'camera_fixed',
+  camerafixed: 'camera_fixed',
+  wm: 'watermark',
+  watermark: 'watermark',
+}
+
+/** What the flags say, as if it stood in the body; the last of a kind wins, and unknown ones are text. */
+export function readFlags(text: string): Fields {
+  const found: Record<string, unknown> = {}
+  for (const [, flag = '', value = ''] of text.matchAll(/--([a-z]+)\s+(\S+)/g)) {
+    const name = names[flag]
+    if (name !== undefined) found[name] = readValue(value)
+  }
+  return found
+}
+
+function readValue(text: string): string | number | boolean {
+  if (/^-?\d+$/.test(text)) return Number(text)
+  return text === 'true' || text === 'false' ? text === 'true' : text
+}

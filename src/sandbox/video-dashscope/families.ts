@@ -1,0 +1,62 @@
+/** Wan's models differ by version and by what they start from; the id says both. */
+export type Family = {
+  readonly version: '2.5' | '2.6' | '2.7'
+  /** From text, from an image, from references. */
+  readonly kind: 't2v' | 'i2v' | 'r2v'
+  /** May be asked to stay silent, for less. */
+  readonly isFlash: boolean
+}
+
+// With a date, or as a preview, the rules are those of the plain id.
+const pattern = /^wan(2\.[567])-(t2v|i2v|r2v)(-flash)?(?:-preview|-\d{4}-\d{2}-\d{2})?$/
+
+export function familyOf(model: string): Family | undefined {
+  const [, version, kind, flash] = pattern.exec(model) ?? []
+  if (version !== '2.5' && version !== '2.6' && version !== '2.7') return undefined
+  if (kind !== 't2v' && kind !== 'i2v' && kind !== 'r2v') return undefined
+  return { version, kind, isFlash: flash !== undefined }
+}
+
+/** How the request says how large: width and height, or a resolution. The other field is ignored. */
+export function sizingOf({ version, kind }: Family): 'size' | 'resolution' {
+  return version === '2.7' || kind === 'i2v' ? 'resolution' : 'size'
+}
+
+export type Tier = 480 | 720 | 1080
+
+export function tiersOf({ version }: Family): readonly Tier[] {
+  return version === '2.5' ? [480, 720, 1080] : [720, 1080]
+}
+
+const common = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } as const
+const commonHigh = { '16:9': [1920, 1080], '9:16': [1080, 1920], '1:1': [1440, 1440] } as const
+
+type Sizes = Readonly<Record<string, readonly [width: number, height: number]>>
+
+const low: Sizes = { '16:9': [832, 480], '9:16': [480, 832], '1:1': [624, 624] }
+const until26: Readonly<Record<Tier, Sizes>> = {
+  480: low,
+  720: { ...common, '4:3': [1088, 832], '3:4': [832, 1088] },
+  1080: { ...commonHigh, '4:3': [1632, 1248], '3:4': [1248, 1632] },
+}
+const since27: Readonly<Record<Tier, Sizes>> = {
+  480: low,
+  720: { ...common, '4:3': [1104, 832], '3:4': [832, 1104] },
+  1080: { ...commonHigh, '4:3': [1648, 1248], '3:4': [1248, 1648] },
+}
+
+export type Frame = { readonly tier: Tier; readonly ratio: string; readonly width: number; readonly height: number }
+
+/** Everything the family can make, the largest of 16:9 first: what it makes unless told otherwise. */
+export function framesOf(family: Family): readonly [Frame, ...Frame[]] {
+  const table = family.version === '2.7' ? since27 : until26
+  const frames = tiersOf(family)
+    .toReversed()
+    .flatMap((tier) =>
+      Object.entries(table[tier]).map(([ratio, [width, height]]): Frame => ({ tier, ratio, width, height })),
+    )
+  const [first = usual, ...others] = frames
+  return [first, ...others]
+}
+
+const usual: Frame = { tier: 1080, ratio: '16:9', width: 1920, height: 1080 }

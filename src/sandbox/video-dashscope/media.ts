@@ -1,0 +1,100 @@
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import type { Family } from './families.ts'
+import { mismatch, required } from './rules.ts'
+
+/** What a request brings to start from. */
+export type Media = {
+  /** A picture that the video begins with, and whose shape it has. */
+  readonly hasFirstFrame: boolean
+  /** A reference that moves: its seconds are billed too. */
+  readonly hasVideo: boolean
+}
+
+const referencesMax = 5
+
+/** Each version has its own fields for the same things. */
+export function readMedia(input: Fields, family: Family, mayReadStore: boolean): Media {
+  const { version, kind } = family
+  for (const name of ['prompt', 'negative_prompt']) {
+    if (isGiven(input[name]) && typeof input[name] !== 'string')
+      throw mismatch(`Input should be a valid string: input.${name}`)
+  }
+  if (kind !== 'i2v' && textIn(input.prompt) === '') throw required('input.prompt')
+  const checkUrl = (value: unknown, path: string): string => readUrl(value, path, mayReadStore)
+  if (version === '2.7' && kind !== 't2v')
+    return kind === 'i2v' ? readFrames(input, checkUrl) : readReferences(input, checkUrl)
+  if (isGiven(input.audio_url)) checkUrl(input.audio_url, 'input.audio_url')
+  if (kind === 't2v') return { hasFirstFrame: false, hasVideo: false }
+  if (kind === 'i2v') {
+    if (!isGiven(input.img_url)) throw required('input.img_url')
+    checkUrl(input.img_url, 'input.img_url')
+    return { hasFirstFrame: true, hasVideo: false }
+  }
+  const given = input.reference_urls ?? input.reference_video_urls
+  if (!isGiven(given)) throw required('input.reference_urls')
+  const urls = itemsIn(given).map((url, index) => checkUrl(url, `input.reference_urls.${index}`))
+  checkCount(urls.length, 'input.reference_urls')
+  return { hasFirstFrame: false, hasVideo: urls.some((url) => isVideoUrl(url)) }
+}
+
+type CheckUrl = (value: unknown, path: string) => string
+
+/** The combinations of 2.7 from an image: no type comes twice. */
+const frameSets: ReadonlySet<string> = new Set([
+  'first_frame',
+  'first_frame last_frame',
+  'driving_audio first_frame',
+  'driving_audio first_frame last_frame',
+  'first_clip',
+  'first_clip last_frame',
+])
+
+function readFrames(input: Fields, checkUrl: CheckUrl): Media {
+  const types = readTypes(input, checkUrl)
+  if (!frameSets.has(types.toSorted().join(' '))) {
+    throw mismatch(`The combination of media types [${types.join(', ')}] is not supported: input.media`)
+  }
+  return { hasFirstFrame: true, hasVideo: false }
+}
+
+function readReferences(input: Fields, checkUrl: CheckUrl): Media {
+  const types = readTypes(input, checkUrl)
+  const foreign = types.find((type) => !['reference_image', 'reference_video', 'first_frame'].includes(type))
+  if (foreign !== undefined) throw mismatch(`The media type ${foreign} is not supported: input.media`)
+  const firstFrames = types.filter((type) => type === 'first_frame').length
+  if (firstFrames > 1) throw mismatch('At most 1 first_frame is allowed: input.media')
+  checkCount(types.length - firstFrames, 'input.media')
+  itemsIn(input.media).forEach((item, index) => {
+    const { reference_voice: voice } = fieldsIn(item)
+    if (isGiven(voice)) checkUrl(voice, `input.media.${index}.reference_voice`)
+  })
+  return { hasFirstFrame: firstFrames > 0, hasVideo: types.includes('reference_video') }
+}
+
+function readTypes(input: Fields, checkUrl: CheckUrl): string[] {
+  if (!isGiven(input.media)) throw required('input.media')
+  return itemsIn(input.media).map((item, index) => {
+    const { type, url } = fieldsIn(item)
+    if (!isGiven(type)) throw required(`input.media.${index}.type`)
+    if (!isGiven(url)) throw required(`input.media.${index}.url`)
+    checkUrl(url, `input.media.${index}.url`)
+    return textIn(type)
+  })
+}
+
+function checkCount(count: number, path: string): void {
+  if (count < 1) throw mismatch(`List should have at least 1 item: ${path}`)
+  if (count > referencesMax) throw mismatch(`List should have at most ${referencesMax} items: ${path}`)
+}
+
+/** The vendor's own store is read only where a header allows it. Nothing is fetched here. */
+function readUrl(value: unknown, path: string, mayReadStore: boolean): string {
+  const url = textIn(value)
+  const isKnown = /^(https?:\/\/[^/]|data:[a-z]+\/[\w.+-]+;base64,)/i.test(url)
+  if (isKnown || (mayReadStore && url.startsWith('oss://'))) return url
+  throw mismatch(`url error, please check url: ${path}`)
+}
+
+function isVideoUrl(url: string): boolean {
+  return /^data:video\/|\.(mp4|mov)([?#]|$)/i.test(url)
+}

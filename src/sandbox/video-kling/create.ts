@@ -1,0 +1,136 @@
+import { noUnits } from '../bill.ts'
+import { type Fields, isFields, isGiven, textIn } from '../fields.ts'
+import type { World } from '../protocol.ts'
+import { readSteering } from '../steering.ts'
+import type { Creation } from '../video/creation.ts'
+import { framesPerSecond } from '../video/mp4.ts'
+import type { TaskFamily, VideoTask } from '../video/tasks.ts'
+import { errorForCode, invalidField, type KlingError } from './errors.ts'
+import { klingManners, writeKling } from './manners.ts'
+import { writeData } from './record.ts'
+
+/** What a task is made from; it is found again only under the same address. */
+export type Kind = 'text2video' | 'image2video'
+
+export type KlingAsk = {
+  readonly kind: Kind
+  readonly externalId: string
+  readonly callbackUrl: string
+  readonly mode: 'std' | 'pro'
+  readonly seconds: number
+  readonly sound: boolean
+}
+
+export const klingTasks: TaskFamily<KlingAsk> = {
+  name: 'kling',
+  keptMs: 30 * 24 * 60 * 60 * 1_000,
+  // Digits beyond what a JSON number holds, as a text.
+  writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
+}
+
+const textCharactersMax = 2_500
+const modelUsual = 'kling-v1'
+const shapes = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } as const
+// A professional video has half as many pixels again on each side.
+const proScale = 1.5
+
+export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, KlingError> => ({
+  manners: klingManners,
+  family: klingTasks,
+  open({ text }) {
+    const body = readBody(text)
+    return { model: isGiven(body.model_name) ? textIn(body.model_name) : modelUsual, body }
+  },
+  read(body, _model, _call, world) {
+    const prompt = readText(body, 'prompt')
+    readText(body, 'negative_prompt')
+    if (kind === 'text2video' && prompt === '') throw invalidField('prompt is required')
+    if (kind === 'image2video') checkImages(body)
+    const mode = oneOf(body, 'mode', ['std', 'pro'])
+    const ratio = oneOf(body, 'aspect_ratio', ['16:9', '9:16', '1:1'])
+    const sound = oneOf(body, 'sound', ['off', 'on']) === 'on'
+    const asked = Number(oneOf(body, 'duration', ['5', '10']))
+    checkScale(body.cfg_scale)
+    const steering = readSteering(prompt)
+    const seconds = steering.number('seconds') ?? asked
+    const [width, height] = shapes[ratio].map((side) => (mode === 'pro' ? side * proScale : side))
+    const code = steering.text('fail')
+    const ask = { kind, externalId: readExternalId(body, world), callbackUrl: readCallback(body), mode, seconds, sound }
+    return {
+      steering,
+      ask,
+      clip: { width: width ?? 0, height: height ?? 0, frames: seconds * framesPerSecond, sound },
+      units: { ...noUnits, video: { seconds, resolution: mode, sound } },
+      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+      onChange: (task) => tellChange(task, world),
+    }
+  },
+  write: (task) => ({ text: writeKling({ path: task.id, text: '' }, writeData(task)) }),
+})
+
+function tellChange(task: VideoTask<KlingAsk>, { videos }: World): void {
+  const { ask, steering } = task
+  if (ask.callbackUrl === '' || steering.has('no-callback')) return
+  const copies = steering.has('double-callback') ? 2 : 1
+  videos.callbacks.post(task, ask.callbackUrl, writeData(task), { tries: 1, copies })
+}
+
+function readBody(text: string): Fields {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    body = undefined
+  }
+  if (!isFields(body)) throw errorForCode('1200')
+  return body
+}
+
+function readText(body: Fields, name: string): string {
+  const value = body[name] ?? ''
+  if (typeof value !== 'string') throw invalidField(`${name} must be a string`)
+  if (Array.from(value).length > textCharactersMax)
+    throw invalidField(`${name} length cannot exceed ${textCharactersMax}`)
+  return value
+}
+
+/** The first word where none is given. A duration is a word too: the number 5 is refused. */
+function oneOf<Word extends string>(body: Fields, name: string, words: readonly [Word, ...Word[]]): Word {
+  const value = body[name] ?? words[0]
+  const found = words.find((word) => word === value)
+  if (found !== undefined) return found
+  throw invalidField(`${name} value ${JSON.stringify(value)} is invalid`)
+}
+
+/** An address, or base64 without the prefix that it has elsewhere. */
+function checkImages(body: Fields): void {
+  const given = ['image', 'image_tail'].filter((name) => isGiven(body[name]) && body[name] !== '')
+  if (given.length === 0) throw invalidField('image and image_tail cannot be empty at the same time')
+  for (const name of given) {
+    if (!/^(https?:\/\/[^/]|[A-Za-z0-9+/]+=*$)/.test(textIn(body[name]))) throw invalidField(`${name} is invalid`)
+  }
+}
+
+function checkScale(value: unknown): void {
+  if (!isGiven(value)) return
+  if (typeof value !== 'number' || value < 0 || value > 1) throw invalidField('cfg_scale must be in [0, 1]')
+}
+
+/** The caller's own name for a task, which no other may have. */
+function readExternalId(body: Fields, { videos }: World): string {
+  const id = readText(body, 'external_task_id')
+  const isTaken =
+    id !== '' &&
+    videos
+      .of(klingTasks)
+      .list()
+      .some(({ ask }) => ask.externalId === id)
+  if (isTaken) throw invalidField(`external_task_id ${id} already exists`)
+  return id
+}
+
+function readCallback(body: Fields): string {
+  const url = readText(body, 'callback_url')
+  if (url !== '' && !URL.canParse(url)) throw invalidField('callback_url is invalid')
+  return url
+}

@@ -1,0 +1,35 @@
+import type { Manners } from '../media/serve.ts'
+import { htmlPage } from '../odd-answers.ts'
+import type { Call } from '../protocol.ts'
+import { hashText, seededId } from '../seeded.ts'
+import { errorForCode, errorForStatus, invalidField, KlingError } from './errors.ts'
+import { readToken } from './token.ts'
+
+const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
+
+export const klingManners: Manners<KlingError> = {
+  readKey: (request) => readToken(request.headers.get('authorization'), Date.now()),
+  isRefusal: (error) => error instanceof KlingError,
+  writeRefusal(call, { status, code, message }) {
+    if (edgeStatuses.has(status)) return htmlPage(status)
+    return Response.json({ code, message, request_id: requestIdOf(call) }, { status })
+  },
+  unknownModel: (model) => new KlingError(404, 1203, `model ${model} does not exist`),
+  wrongModel: (model) => invalidField(`model_name value '${model}' is invalid`),
+  refusalsFor: (key) => ({
+    forCode: errorForCode,
+    forStatus: errorForStatus,
+    leak: () => new KlingError(401, 1000, `access key not found: ${key}`),
+    body200: () => ({ code: 5000, message: 'Internal server error', request_id: 'sandbox' }),
+  }),
+}
+
+type Said = Pick<Call, 'path' | 'text'>
+
+export function requestIdOf({ path, text }: Said): string {
+  return seededId('', hashText(text, hashText(path)))
+}
+
+export function writeKling(call: Said, data: unknown): string {
+  return JSON.stringify({ code: 0, message: 'SUCCEED', request_id: requestIdOf(call), data })
+}

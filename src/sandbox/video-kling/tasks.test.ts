@@ -1,0 +1,141 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { until } from '../testing.ts'
+import { isLost, jsonOf, openListener, openVideos, readMp4 } from '../video/testing.ts'
+
+const { sandbox, send, bill, clearBill, lineOf } = openVideos()
+afterAll(() => sandbox.stop())
+beforeEach(() => clearBill())
+
+const root = `${sandbox.baseUrl('kling')}/v1/videos`
+const quick = 'sandbox:queued=0 sandbox:slow=0'
+
+type Claims = { iss?: string; exp?: number; nbf?: number }
+type Task = {
+  task_id: string
+  task_status: string
+  task_status_msg?: string
+  task_info: { external_task_id: string }
+  task_result?: { videos: { url: string; duration: string }[] }
+  final_unit_deduction?: string
+}
+type Answer<T> = { code: number; message: string; request_id: string; data: T }
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function bearer(claims: Claims = {}, secret = 'access-secret'): Record<string, string> {
+  const now = Math.floor(Date.now() / 1_000)
+  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ iss: 'access', exp: now + 1_800, nbf: now - 5, ...claims })}`
+  return { authorization: `Bearer ${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}` }
+}
+
+type Sent = { kind?: string; ref?: string; headers?: Record<string, string> }
+
+function post(body: object, { kind = 'text2video', ref, headers = bearer() }: Sent = {}): Promise<Response> {
+  const sent = { model_name: 'kling-v2-6', prompt: quick, ...body }
+  return send(`${root}/${kind}`, sent, { headers, ...(ref !== undefined && { ref }) })
+}
+const create = async (body: object, sent: Sent = {}): Promise<string> =>
+  (await jsonOf<Answer<Task>>(post(body, sent))).data.task_id
+const get = async (id: string, kind = 'text2video'): Promise<Answer<Task>> =>
+  jsonOf(send(`${root}/${kind}/${id}`, undefined, { headers: bearer() }))
+const end = (id: string, kind?: string): Promise<Task> =>
+  until(async () => {
+    const { data } = await get(id, kind)
+    return data.task_status === 'succeed' || data.task_status === 'failed' ? data : undefined
+  })
+
+describe('a token', () => {
+  const now = Math.floor(Date.now() / 1_000)
+  test.each([
+    ['none', { authorization: '' }, 1001],
+    ['no token', { authorization: 'Bearer key' }, 1002],
+    ['signed with another secret', bearer({}, 'access'), 1002],
+    ['not yet valid', bearer({ nbf: now + 600 }), 1003],
+    ['too old', bearer({ exp: now - 1 }), 1004],
+    ['of a bad key', bearer({ iss: 'bad-key' }), 1000],
+  ])('that is %s is refused', async (_, headers, code) => {
+    const response = await post({}, { headers })
+    expect(response.status).toBe(401)
+    expect(await jsonOf<object>(response)).toMatchObject({ code, request_id: expect.any(String) })
+  })
+})
+
+describe('a task', () => {
+  test('is submitted, processed, and succeeds', async () => {
+    const body = {
+      prompt: 'a fox sandbox:queued=400 sandbox:slow=400',
+      mode: 'pro',
+      sound: 'on',
+      aspect_ratio: '9:16',
+      duration: '10',
+    }
+    const created = await jsonOf<Answer<Task>>(post(body, { ref: 'one' }))
+    const id = created.data.task_id
+    expect(created).toMatchObject({ code: 0, data: { task_id: expect.any(String), task_status: 'submitted' } })
+    await until(async () => ((await get(id)).data.task_status === 'processing' ? true : undefined))
+    const task = await end(id)
+    expect(task).toMatchObject({ task_status: 'succeed', final_unit_deduction: '14' })
+    const [video] = task.task_result?.videos ?? []
+    expect(video?.duration).toBe('10.0')
+    const file = new Uint8Array(await (await fetch(video?.url ?? '')).arrayBuffer())
+    expect(readMp4(file)).toEqual({ width: 1080, height: 1920, ms: 10_000, tracks: 2 })
+    // 10 professional seconds with sound at 14 cents.
+    expect(await bill('one')).toMatchObject([{ model: 'kling-v2-6', cost: '1.4' }])
+  })
+
+  test('from an image is found at its own address alone', async () => {
+    const id = await create({ prompt: '', image: 'https://h/a.png' }, { kind: 'image2video', ref: 'image' })
+    expect((await get(id)).code).toBe(1203)
+    expect(await end(id, 'image2video')).toMatchObject({ task_status: 'succeed' })
+    expect(await bill('image')).toMatchObject([{ cost: '0.2' }])
+  })
+
+  test('is found by the name its caller gave it, which no other may have', async () => {
+    const id = await create({ external_task_id: 'ours-1' })
+    expect((await get('ours-1')).data).toMatchObject({ task_id: id, task_info: { external_task_id: 'ours-1' } })
+    expect(await jsonOf<object>(post({ external_task_id: 'ours-1' }))).toMatchObject({ code: 1201 })
+  })
+
+  test.each([
+    [{ prompt: '' }, 'text2video', 1201],
+    [{ duration: 5 }, 'text2video', 1201],
+    [{ duration: '7' }, 'text2video', 1201],
+    [{ mode: 'best' }, 'text2video', 1201],
+    [{ cfg_scale: 2 }, 'text2video', 1201],
+    [{ model_name: 'none' }, 'text2video', 1203],
+    [{}, 'image2video', 1201],
+    [{ image: 'data:image/png;base64,AAAA' }, 'image2video', 1201],
+  ])('is refused where a rule is broken: %j', async (body, kind, code) => {
+    expect(await jsonOf<object>(post(body, { kind, ref: 'refused' }))).toMatchObject({ code })
+    expect(await bill('refused')).toMatchObject([{ cost: '0' }])
+  })
+
+  test('is listed, newest first', async () => {
+    const ids = [await create({}), await create({})]
+    const { data } = await jsonOf<Answer<Task[]>>(
+      send(`${root}/text2video?pageNum=1&pageSize=2`, undefined, { headers: bearer() }),
+    )
+    expect(data.map((task) => task.task_id)).toEqual(ids.toReversed())
+  })
+
+  test('tells of every change', async () => {
+    const { url, heard, stop } = openListener()
+    const id = await create({ callback_url: url })
+    await end(id)
+    await until(async () => (await get(id), heard.length === 3 ? true : undefined))
+    expect(heard.map((task) => task.task_status)).toEqual(['submitted', 'processing', 'succeed'])
+    await stop()
+  })
+
+  test('fails with the words of its code, and may get lost', async () => {
+    const id = await create({ prompt: `${quick} sandbox:fail=1301` }, { ref: 'failed' })
+    expect(await end(id)).toMatchObject({
+      task_status: 'failed',
+      task_status_msg: 'Failure to pass the risk control system',
+    })
+    expect(await bill('failed')).toMatchObject([{ cost: '0' }])
+    expect(await isLost(post({ prompt: `${quick} sandbox:lost` }, { ref: 'lost' }))).toBe(true)
+    expect(await lineOf('lost')).toMatchObject({ cost: '0.2' })
+  })
+})

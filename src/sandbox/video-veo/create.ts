@@ -1,0 +1,95 @@
+import { noUnits } from '../bill.ts'
+import { type Fields, isFields } from '../fields.ts'
+import {
+  badKey,
+  errorBody,
+  errorForCode,
+  errorForStatus,
+  GoogleError,
+  invalid,
+  modelNotFound,
+  writeError,
+  writeJson,
+} from '../gemini/errors.ts'
+import { readKey } from '../gemini/key.ts'
+import type { Manners } from '../media/serve.ts'
+import { seededId } from '../seeded.ts'
+import { readSteering, type Steering } from '../steering.ts'
+import type { Creation } from '../video/creation.ts'
+import { framesPerSecond } from '../video/mp4.ts'
+import type { Failure, TaskFamily } from '../video/tasks.ts'
+import { readWish, type Wish } from './check.ts'
+
+export type VeoAsk = { readonly wish: Wish; readonly root: string }
+
+const method = 'predictLongRunning'
+
+export const veoManners: Manners<GoogleError> = {
+  readKey,
+  isRefusal: (error) => error instanceof GoogleError,
+  writeRefusal: (_, refusal) => writeError(refusal, false),
+  unknownModel: (model) => modelNotFound(model, method),
+  wrongModel: (model) => modelNotFound(model, method),
+  refusalsFor: (key) => ({
+    forCode: errorForCode,
+    forStatus: errorForStatus,
+    leak: () => badKey(`API key not valid: ${key}. Please pass a valid API key.`),
+    body200: () => errorBody(errorForStatus(500)),
+  }),
+}
+
+export const veoTasks: TaskFamily<VeoAsk> = {
+  name: 'veo',
+  keptMs: 2 * 24 * 60 * 60 * 1_000,
+  writeId: (seed) => seededId('', seed).toLowerCase().slice(0, 12),
+}
+
+const shapes: Readonly<Record<Wish['resolution'], readonly [width: number, height: number]>> = {
+  '720p': [1280, 720],
+  '1080p': [1920, 1080],
+  '4k': [3840, 2160],
+}
+
+/** The model stands in the address, so the creation is made for each. */
+export const veoCreation = (model: string, root: string): Creation<Fields, VeoAsk, GoogleError> => ({
+  manners: veoManners,
+  family: veoTasks,
+  open: ({ text }) => ({ model, body: readBody(text) }),
+  read(body) {
+    const asked = readWish(body, model)
+    const steering = readSteering(asked.prompt)
+    const wish = { ...asked, seconds: steering.number('seconds') ?? asked.seconds }
+    const [long, short] = shapes[wish.resolution]
+    const [width, height] = wish.aspectRatio === '16:9' ? [long, short] : [short, long]
+    const video = { seconds: wish.seconds * wish.samples, resolution: wish.resolution, sound: true }
+    return {
+      steering,
+      ask: { wish, root },
+      clip: { width, height, frames: wish.seconds * framesPerSecond, sound: true },
+      // What the filter takes away is not paid for.
+      units: steering.has('blocked') ? noUnits : { ...noUnits, video },
+      failure: readFailure(steering),
+    }
+  },
+  write: ({ id }) => ({ text: writeJson({ name: operationName(model, id) }) }),
+})
+
+export function operationName(model: string, id: string): string {
+  return `models/${model}/operations/${id}`
+}
+
+function readBody(text: string): Fields {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    body = undefined
+  }
+  if (!isFields(body)) throw invalid('Invalid JSON payload received.')
+  return body
+}
+
+function readFailure(steering: Steering): Failure | undefined {
+  const code = steering.text('fail')
+  return code === undefined ? undefined : { code, message: errorForCode(code).message }
+}

@@ -1,0 +1,128 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { until } from '../testing.ts'
+import { isLost, jsonOf, openVideos, readMp4 } from '../video/testing.ts'
+
+const { sandbox, send, bill, clearBill, lineOf } = openVideos()
+afterAll(() => sandbox.stop())
+beforeEach(() => clearBill())
+
+const root = `${sandbox.baseUrl('google')}/v1beta`
+const full = 'veo-3.1-generate-preview'
+const lite = 'veo-3.1-lite-generate-preview'
+const headers = { 'x-goog-api-key': 'key', authorization: '' }
+const quick = 'sandbox:queued=0 sandbox:slow=0'
+
+type Operation = {
+  name: string
+  done?: boolean
+  error?: { code: number; message: string }
+  response?: {
+    generateVideoResponse: { generatedSamples?: { video: { uri: string } }[]; raiMediaFilteredCount?: number }
+  }
+}
+type GoogleError = { error: { code: number; message: string; status: string } }
+
+type Wish = { words?: string; parameters?: object; instance?: object; model?: string; ref?: string }
+
+function post({ words = quick, parameters = {}, instance = {}, model = full, ref }: Wish): Promise<Response> {
+  const body = { instances: [{ prompt: `a fox runs ${words}`, ...instance }], parameters }
+  return send(`${root}/models/${model}:predictLongRunning`, body, { headers, ...(ref !== undefined && { ref }) })
+}
+const create = async (wish: Wish): Promise<string> => (await jsonOf<{ name: string }>(post(wish))).name
+const get = (name: string): Promise<Operation> => jsonOf(send(`${root}/${name}`, undefined, { headers }))
+const end = (name: string): Promise<Operation> =>
+  until(async () => {
+    const operation = await get(name)
+    return operation.done ? operation : undefined
+  })
+const uriOf = ({ response }: Operation): string =>
+  response?.generateVideoResponse.generatedSamples?.[0]?.video.uri ?? ''
+
+describe('an operation', () => {
+  test('is named, runs, and is done with a sample', async () => {
+    const name = await create({
+      words: 'sandbox:queued=400 sandbox:slow=400',
+      parameters: { durationSeconds: 6 },
+      ref: 'one',
+    })
+    expect(name).toMatch(new RegExp(`^models/${full}/operations/\\w+$`))
+    expect(await get(name)).toEqual({ name })
+    await until(async () => ((await get(name)).done === false ? true : undefined))
+    const done = await end(name)
+    expect(done).toMatchObject({ name, done: true })
+    expect(uriOf(done)).toStartWith(`${root}/files/`)
+    // 6 seconds at 40 cents.
+    expect(await bill('one')).toMatchObject([{ units: { video: { seconds: 6, resolution: '720p' } }, cost: '2.4' }])
+  })
+
+  test('has a file that needs the key, and then redirects to one that does not', async () => {
+    const uri = uriOf(await end(await create({ parameters: { resolution: '1080p', aspectRatio: '9:16' } })))
+    expect((await fetch(uri)).status).toBe(403)
+    const redirect = await fetch(uri, { headers, redirect: 'manual' })
+    expect(redirect.status).toBe(302)
+    const file = await fetch(redirect.headers.get('location') ?? '')
+    const facts = readMp4(new Uint8Array(await file.arrayBuffer()))
+    expect(facts).toEqual({ width: 1080, height: 1920, ms: 8_000, tracks: 2 })
+  })
+
+  test('in 4k costs more', async () => {
+    await end(await create({ parameters: { resolution: '4k' }, ref: 'large' }))
+    expect(await bill('large')).toMatchObject([{ cost: '4.8' }])
+  })
+
+  const image = { bytesBase64Encoded: 'AAAA', mimeType: 'image/png' }
+  test.each<[Wish, string]>([
+    [{ parameters: { durationSeconds: 5 } }, 'out of bound. Please provide a value between 4 and 8, inclusive.'],
+    [{ parameters: { durationSeconds: '8' } }, 'needs to be a number'],
+    [{ parameters: { durationSeconds: 4, resolution: '1080p' } }, 'must be 8'],
+    [
+      { parameters: { durationSeconds: 4 }, instance: { referenceImages: [{ image, referenceType: 'asset' }] } },
+      'must be 8',
+    ],
+    [{ model: lite, instance: { referenceImages: [{ image }] } }, "`referenceImages` isn't supported"],
+    [{ model: lite, parameters: { resolution: '4k' } }, '`resolution`'],
+    [{ parameters: { aspectRatio: '1:1' } }, '`aspectRatio`'],
+    [{ parameters: { generateAudio: true } }, "`generateAudio` isn't supported by this model."],
+    [{ parameters: { sampleCount: 2 } }, '`sampleCount`'],
+    [{ instance: { image: { inlineData: { data: 'AAAA' } } } }, "`inlineData` isn't supported"],
+    [{ instance: { prompt: '' } }, 'prompt'],
+  ])('is refused where a rule is broken: %j', async (wish, message) => {
+    const response = await post({ ...wish, ref: 'refused' })
+    expect(response.status).toBe(400)
+    const { error } = await jsonOf<GoogleError>(response)
+    expect(error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' })
+    expect(error.message).toContain(message)
+    expect(await bill('refused')).toMatchObject([{ status: 400, cost: '0' }])
+  })
+
+  test('takes images as bytes', async () => {
+    expect((await post({ instance: { image, lastFrame: image } })).status).toBe(200)
+  })
+
+  test('is not made by a model that chats, nor found when it never was', async () => {
+    expect((await post({ model: 'gemini-2.5-flash' })).status).toBe(404)
+    expect((await send(`${root}/models/${full}/operations/none`, undefined, { headers })).status).toBe(404)
+  })
+})
+
+describe('words in the prompt', () => {
+  test('end it with an error', async () => {
+    const name = await create({ words: `${quick} sandbox:fail=RESOURCE_EXHAUSTED`, ref: 'failed' })
+    expect(await end(name)).toMatchObject({ done: true, error: { code: 8, message: expect.any(String) } })
+    expect(await bill('failed')).toMatchObject([{ cost: '0' }])
+  })
+
+  test('filter it, for free', async () => {
+    const { response } = await end(await create({ words: `${quick} sandbox:blocked`, ref: 'blocked' }))
+    expect(response?.generateVideoResponse).toMatchObject({ raiMediaFilteredCount: 1 })
+    expect(response?.generateVideoResponse).not.toHaveProperty('generatedSamples')
+    expect(await bill('blocked')).toMatchObject([{ cost: '0' }])
+  })
+
+  test('lose it, and lose track of it', async () => {
+    expect(await isLost(post({ words: `${quick} sandbox:lost`, ref: 'lost' }))).toBe(true)
+    expect(await lineOf('lost')).toMatchObject({ cost: '3.2' })
+    const name = await create({ words: 'sandbox:vanish' })
+    expect((await send(`${root}/${name}`, undefined, { headers })).status).toBe(404)
+  })
+})

@@ -1,0 +1,46 @@
+import { GoogleError, jsonType, writeJson } from '../gemini/errors.ts'
+import type { Call, Protocol, World } from '../protocol.ts'
+import { answerFree, createTask, refusePoll } from '../video/creation.ts'
+import { resultRoute } from '../video/results.ts'
+import { veoCreation, veoManners, veoTasks } from './create.ts'
+import { redirectToFile, writeOperation } from './operation.ts'
+
+/** Veo's files. Its operations live among Google's models, at addresses that the models' own routes hand on. */
+export const veoProtocol: Protocol = (vendor, root, world) => [
+  { method: 'GET', path: `${root}/files/*`, answer: (call) => answerFile(call, world, `${root}/files/`) },
+  resultRoute(vendor, () => world.videos.clock.now()),
+]
+
+export function predictLongRunning(call: Call, world: World, model: string): Promise<Response> {
+  const root = call.path.slice(0, call.path.indexOf('/models/'))
+  return createTask(call, world, veoCreation(model, root))
+}
+
+/** The model and the id of an operation, where the tail of an address names one. */
+export function readOperation(tail: string): { readonly model: string; readonly id: string } | undefined {
+  const [, model, id] = /^([^/]+)\/operations\/([^/]+)$/.exec(tail) ?? []
+  return model === undefined || id === undefined ? undefined : { model, id }
+}
+
+type Operation = NonNullable<ReturnType<typeof readOperation>>
+
+export function getOperation(call: Call, world: World, { model, id }: Operation): Response {
+  return answerFree(call, veoManners, (refusals) => {
+    const task = world.videos.of(veoTasks).poll(id)
+    if (!task || task.model.model !== model) {
+      throw new GoogleError({ status: 404, message: 'Requested entity was not found.' })
+    }
+    refusePoll(task, refusals)
+    return new Response(writeJson(writeOperation(task)), { headers: { 'content-type': jsonType } })
+  })
+}
+
+function answerFile(call: Call, world: World, start: string): Response {
+  return answerFree(call, veoManners, () => {
+    const [, id = ''] = /^(\w+)-\d:download$/.exec(decodeURIComponent(call.path.slice(start.length))) ?? []
+    const task = world.videos.of(veoTasks).find(id)
+    if (task?.state === 'succeeded') return redirectToFile(task)
+    const message = `You do not have permission to access the File ${id} or it may not exist.`
+    throw new GoogleError({ status: 403, message })
+  })
+}

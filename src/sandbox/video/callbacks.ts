@@ -1,0 +1,44 @@
+/** Tells whoever asked for it. The posts of one task follow each other, so that they arrive in order. */
+export type Callbacks = {
+  post(task: object, url: string, body: unknown, options: PostOptions): void
+  stop(): void
+}
+
+/** `tries`: so often until the answer is a success. `copies`: how many times the same news is told. */
+type PostOptions = { readonly tries: number; readonly copies: number }
+
+const answerMsMax = 5_000
+
+export function createCallbacks(): Callbacks {
+  const stopping = new AbortController()
+  const queues = new WeakMap<object, Promise<void>>()
+
+  async function deliver(url: string, text: string, tries: number): Promise<void> {
+    for (let left = tries; left > 0 && !stopping.signal.aborted; left -= 1) if (await isTaken(url, text)) return
+  }
+  async function isTaken(url: string, body: string): Promise<boolean> {
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+        redirect: 'manual',
+        signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(answerMsMax)]),
+      })
+      await response.body?.cancel()
+      return response.ok
+    } catch {
+      return false // Nobody there, or too slow.
+    }
+  }
+  return {
+    post(task, url, body, { tries, copies }) {
+      // As it is now: the task changes while its posts wait.
+      const text = JSON.stringify(body)
+      let queue = queues.get(task) ?? Promise.resolve()
+      for (let copy = 0; copy < copies; copy += 1) queue = queue.then(() => deliver(url, text, tries))
+      queues.set(task, queue)
+    },
+    stop: () => stopping.abort(),
+  }
+}

@@ -1,0 +1,110 @@
+import { noUnits } from '../bill.ts'
+import { faultFor, type Refusals } from '../faults.ts'
+import type { Manners, Opened } from '../media/serve.ts'
+import { isSoldFor, type SandboxModel } from '../model.ts'
+import { oddHeaders } from '../odd-answers.ts'
+import { plainAnswer } from '../plain-answer.ts'
+import type { Call, World } from '../protocol.ts'
+import type { Steering } from '../steering.ts'
+import { pause } from '../wait.ts'
+import type { Order, TaskFamily, VideoTask } from './tasks.ts'
+
+type Refusal = Error & { readonly status: number }
+
+/** How a vendor takes orders for videos. */
+export type Creation<Body, Ask, R extends Refusal> = {
+  readonly manners: Manners<R>
+  readonly family: TaskFamily<Ask>
+  open(call: Call): Opened<Body>
+  /** Throws what the vendor refuses at once; what it finds out later is the order's failure. */
+  read(body: Body, model: SandboxModel, call: Call, world: World): NewOrder<Ask>
+  /** What the vendor says to a task that was made. */
+  write(task: VideoTask<Ask>): { readonly text: string; readonly headers?: Record<string, string> }
+}
+
+export type NewOrder<Ask> = Omit<Order<Ask>, 'ref' | 'model' | 'origin'>
+
+/** The way of every order: the faults asked for, then the task, then an answer that may get lost. */
+export async function createTask<Body, Ask, R extends Refusal>(
+  call: Call,
+  world: World,
+  creation: Creation<Body, Ask, R>,
+): Promise<Response> {
+  const { manners, family } = creation
+  let model = ''
+  let task: VideoTask<Ask> | undefined
+  const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
+  try {
+    const refusals = manners.refusalsFor(manners.readKey(call.request))
+    const opened = creation.open(call)
+    model = opened.model
+    const known = world.models.get(call.vendor)?.get(model)
+    if (!known) throw manners.unknownModel(model)
+    if (!isSoldFor(known, 'video')) throw manners.wrongModel(model)
+    const order = creation.read(opened.body, known, call, world)
+
+    const { steering } = order
+    // A caller who leaves meanwhile does not stop it: the request has arrived, so the task is made and will be billed.
+    await pause(steering.number('delay') ?? 0, call.request.signal)
+    const fault = await faultFor(onceAccepted(steering), refusals)
+    if (fault) {
+      billNothing(fault.status)
+      return fault
+    }
+    const { origin } = new URL(call.request.url)
+    task = world.videos.of(family).start({ ...order, ref: call.ref, model: known, origin })
+    const failStatus = steering.number('charge-then-fail')
+    if (failStatus !== undefined) throw refusals.forStatus(failStatus)
+    return answer(call, steering, creation.write(task))
+  } catch (error) {
+    if (!manners.isRefusal(error)) throw error
+    // A task writes its own line when it ends.
+    if (!task) billNothing(error.status)
+    return manners.writeRefusal(call, error)
+  }
+}
+
+type Written = ReturnType<Creation<unknown, unknown, Refusal>['write']>
+
+function answer({ request }: Call, steering: Steering, { text, headers: given }: Written): Response {
+  if (steering.has('lost')) return new Response(lostBody())
+  const headers = new Headers({ 'content-type': 'application/json', ...given })
+  if (steering.has('headers')) oddHeaders(headers)
+  // An endless answer goes on inside its last text.
+  return plainAnswer({ text, headers, steering, signal: request.signal, openAt: text.lastIndexOf('"'), settle: nobody })
+}
+
+/** The task writes its own line when it ends, whatever becomes of the answer. */
+function nobody(): void {}
+
+/** A code to fail with is the task's: its creation succeeds. */
+function onceAccepted(steering: Steering): Steering {
+  return { ...steering, text: (word) => (word === 'fail' ? undefined : steering.text(word)) }
+}
+
+/** A body that fails before its first byte: Bun then closes the connection without a head. Measured on Bun 1.4. */
+function lostBody(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.error() })
+}
+
+/** Answers a call about tasks, which costs nothing and stands on no bill. */
+export function answerFree<R extends Refusal>(
+  call: Call,
+  manners: Manners<R>,
+  find: (refusals: Refusals) => Response,
+): Response {
+  try {
+    return find(manners.refusalsFor(manners.readKey(call.request)))
+  } catch (error) {
+    if (manners.isRefusal(error)) return manners.writeRefusal(call, error)
+    throw error
+  }
+}
+
+const refusedPolls = 2
+
+/** `sandbox:poll-status=N`: the first polls are refused, whatever the task is doing. */
+export function refusePoll({ steering, polls }: VideoTask<unknown>, refusals: Refusals): void {
+  const status = steering.number('poll-status')
+  if (status !== undefined && polls <= refusedPolls) throw refusals.forStatus(status)
+}

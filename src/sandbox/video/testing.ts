@@ -1,0 +1,124 @@
+import { type SandboxModel, startSandbox } from '../sandbox.ts'
+import type { BillLine as PlainLine } from '../testing.ts'
+import { until } from '../testing.ts'
+
+type Prices = SandboxModel['prices']
+
+/** Dollars per second that are easy to reckon by hand. */
+export const cents = (count: number): bigint => BigInt(count) * 10_000_000_000n
+
+const free = { input: 0n, output: 0n }
+const bySize = { '480p': cents(5), '720p': cents(10), '1080p': cents(15) }
+const wan: Prices = { ...free, videoSecond: bySize }
+const wanFlash: Prices = { ...free, videoSecond: { '720p': { sound: cents(4), silent: cents(2) } } }
+// Pico-dollars a token.
+const seedance: Prices = {
+  ...free,
+  videoToken: { default: 6_000_000n, '1080p': 7_000_000n },
+  videoTokenWithInput: { default: 4_000_000n },
+}
+const seedance15: Prices = { ...free, videoToken: { default: { sound: 2_000_000n, silent: 1_000_001n } } }
+const veo: Prices = { ...free, videoSecond: { default: cents(40), '4k': cents(60) } }
+const kling: Prices = { ...free, videoSecond: { std: cents(4), pro: { sound: cents(14), silent: cents(7) } } }
+
+const size = { reasoning: false, efforts: [], contextTokens: 0, outputTokensMax: 0 }
+const video = (vendor: string, model: string, prices: Prices): SandboxModel => ({
+  vendor,
+  model,
+  capabilities: ['video'],
+  ...size,
+  prices,
+})
+
+const models: readonly SandboxModel[] = [
+  video('dashscope', 'wan2.5-t2v-preview', wan),
+  video('dashscope', 'wan2.5-i2v-preview', wan),
+  video('dashscope', 'wan2.6-t2v', wan),
+  video('dashscope', 'wan2.6-i2v', wan),
+  video('dashscope', 'wan2.6-i2v-flash', wanFlash),
+  video('dashscope', 'wan2.6-r2v', wan),
+  video('dashscope', 'wan2.7-t2v', wan),
+  video('dashscope', 'wan2.7-t2v-2026-04-25', wan),
+  video('dashscope', 'wan2.7-i2v', wan),
+  video('dashscope', 'wan2.7-r2v', wan),
+  { ...video('dashscope', 'qwen-plus', free), capabilities: ['chat'] },
+  video('ark', 'doubao-seedance-2-0-260128', seedance),
+  video('ark', 'doubao-seedance-2-0-fast-260128', seedance),
+  video('ark', 'doubao-seedance-2-5-260901', seedance),
+  video('ark', 'doubao-seedance-1-5-pro-251215', seedance15),
+  video('ark', 'doubao-seedance-1-0-pro-250528', seedance15),
+  video('google', 'veo-3.1-generate-preview', veo),
+  video('google', 'veo-3.1-lite-generate-preview', veo),
+  { ...video('google', 'gemini-2.5-flash', free), capabilities: ['chat'] },
+  video('kling', 'kling-v1', kling),
+  video('kling', 'kling-v2-6', kling),
+]
+
+export type BillLine = PlainLine & { units: { video?: Record<string, unknown> } }
+
+type Sent = { method?: string; headers?: Record<string, string>; ref?: string; signal?: AbortSignal }
+
+/** A sandbox on a free port, and the calls that every protocol's tests make. */
+export function openVideos() {
+  const sandbox = startSandbox({ port: 0, models })
+
+  async function bill(ref?: string): Promise<BillLine[]> {
+    const query = ref === undefined ? '' : `?ref=${ref}`
+    const { data }: { data: BillLine[] } = await (await fetch(`${sandbox.url}/__bill${query}`)).json()
+    return data
+  }
+  return {
+    sandbox,
+    bill,
+    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+    /** The line of a task, once it has one. */
+    lineOf: (ref: string): Promise<BillLine> => until(async () => (await bill(ref))[0]),
+    send: (url: string, body?: unknown, { method, headers, ref, signal }: Sent = {}): Promise<Response> =>
+      fetch(url, {
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
+        headers: { authorization: 'Bearer key', ...headers, ...(ref !== undefined && { 'x-client-request-id': ref }) },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...(signal && { signal }),
+      }),
+  }
+}
+
+export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
+  const body: T = await (await response).json()
+  return body
+}
+
+/** Somebody who wants to be told: keeps what was posted, and answers with the statuses given, then 200. */
+export function openListener(...statuses: number[]) {
+  const heard: Record<string, unknown>[] = []
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      heard.push((await request.json()) as Record<string, unknown>)
+      return new Response(null, { status: statuses.shift() ?? 200 })
+    },
+  })
+  return { url: `http://127.0.0.1:${server.port}/hook`, heard, stop: () => server.stop(true) }
+}
+
+/** Width, height and milliseconds as the boxes of an MP4 file say them, and how many tracks it has. */
+export function readMp4(file: Uint8Array): { width: number; height: number; ms: number; tracks: number } {
+  const bytes = Buffer.from(file)
+  const movie = bytes.indexOf('mvhd') + 4
+  const track = bytes.indexOf('tkhd') + 4
+  return {
+    width: bytes.readUInt32BE(track + 76) / 0x10000,
+    height: bytes.readUInt32BE(track + 80) / 0x10000,
+    ms: (bytes.readUInt32BE(movie + 16) * 1_000) / bytes.readUInt32BE(movie + 12),
+    tracks: bytes.toString('latin1').split('tkhd').length - 1,
+  }
+}
+
+/** Whether the answer never came, or not to its end. */
+export function isLost(answer: Promise<unknown>): Promise<boolean> {
+  return answer.then(
+    () => false,
+    () => true,
+  )
+}
