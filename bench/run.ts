@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pinned, startChild, type Child } from './control.ts'
 import { benchKey, plainBody, streamBody, streamEvents } from './fixtures.ts'
 import { closedLoop, openLoop, post, readStreams } from './load.ts'
+import { measureWays, printWays, type ChunkCpu } from './translation.ts'
 import { median, printTable, ratiosOf, systems, type All, type Figures, type System } from './table.ts'
 
 /**
@@ -135,9 +136,13 @@ async function run(): Promise<void> {
 
   const others = watchOthers(running)
   const rounds: Record<System, Round>[] = []
+  const translated: ChunkCpu[] = []
+  const streaming = { connections: streamConnections, chunks: plan.chunks, spreadMs }
+  await measureWays(measured.counting.child, streaming) // compiles what only translation runs
   while (rounds.length < plan.rounds) {
     process.stderr.write(`round ${rounds.length + 1} of ${plan.rounds}\n`)
     rounds.push(await each((system) => measure(measured[system].child)))
+    translated.push(await measureWays(measured.counting.child, streaming))
   }
 
   const figures: All = await each(async (system) =>
@@ -148,6 +153,7 @@ async function run(): Promise<void> {
   )
   const ratios = ratiosOf(figures, rounds)
   printTable(figures, ratios)
+  const translation = printWays(translated)
   const othersShare = await others()
   if (othersShare > othersShareMax) {
     console.log(`\nOther processes took ${Math.round(othersShare * 100)}% of the machine: every figure is too high.`)
@@ -157,7 +163,17 @@ async function run(): Promise<void> {
   const kept = rounds.map((round) =>
     Object.fromEntries(systems.map((system) => [system, withoutSamples(round[system])])),
   )
-  const written = { machine: machine(), plan, seconds, othersShare, figures, ratios, rounds: kept }
+  const written = {
+    machine: machine(),
+    plan,
+    seconds,
+    othersShare,
+    figures,
+    ratios,
+    translation,
+    rounds: kept,
+    translated,
+  }
   writeFileSync(join(results, name), `${JSON.stringify(written, undefined, 2)}\n`)
   console.log(`\n${plan.rounds} rounds in ${seconds} s, kept in bench/results/${name}`)
 }

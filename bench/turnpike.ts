@@ -10,7 +10,9 @@ import { benchKey, vendorKey } from './fixtures.ts'
 const [upstream = '', billing = 'counting', dataFolder = ''] = process.argv.slice(2)
 
 const settings = `
-channels: [{ id: bench, vendor: openai, keys: ["${vendorKey}"], baseUrl: "${upstream}/v1" }]
+channels:
+  - { id: bench, vendor: openai, keys: ["${vendorKey}"], baseUrl: "${upstream}/v1" }
+  - { id: bench-messages, vendor: anthropic, keys: ["${vendorKey}"], baseUrl: "${upstream}" }
 billing: { mode: ${billing === 'strict' ? 'strict' : 'leased'} }
 `
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'bun'
 import { reportTo } from './control.ts'
-import { plainAnswer, streamEvents } from './fixtures.ts'
+import { messagesEvents, plainAnswer, streamEvents } from './fixtures.ts'
 
 /**
  * A vendor that costs next to nothing: prebuilt bytes over a bare socket. A stream's events leave one by one, each as
@@ -24,9 +24,12 @@ const streamHead = Buffer.from(
 )
 const streamEnd = `0${crlf}${crlf}`
 // The usage event, [DONE] and the end of the body come together, as vendors send them.
-const events = streamEvents(Number(chunks))
-const paced = events.slice(0, -2).map((event) => Buffer.from(framed(event)))
-const last = Buffer.from(events.slice(-2).map(framed).join('') + streamEnd)
+const prepare = (events: readonly string[]) => ({
+  paced: events.slice(0, -2).map((event) => Buffer.from(framed(event))),
+  last: Buffer.from(events.slice(-2).map(framed).join('') + streamEnd),
+})
+const chat = prepare(streamEvents(Number(chunks)))
+const messages = prepare(messagesEvents(Number(chunks)))
 
 const headEnd = Buffer.from('\r\n\r\n')
 const streamMark = Buffer.from('"stream":true')
@@ -63,12 +66,12 @@ function answer(socket: Socket<Incoming>, request: Buffer): boolean {
   }
   const length = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0)
   if (request.length < bodyStart + length) return false
-  if (request.includes(streamMark, bodyStart)) stream(socket)
+  if (request.includes(streamMark, bodyStart)) stream(socket, head.startsWith('POST /v1/messages') ? messages : chat)
   else socket.write(plain)
   return true
 }
 
-function stream(socket: Socket<Incoming>): void {
+function stream(socket: Socket<Incoming>, { paced, last }: typeof chat): void {
   let next = 0
   socket.write(streamHead)
   socket.data.timer = setInterval(() => {
