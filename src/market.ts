@@ -219,8 +219,7 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
     vendor,
     model: upstreamModel,
     capabilities: model.capabilities,
-    reasoning: model.reasoning,
-    efforts: model.efforts,
+    ...thinkingOf(model, vendor),
     contextTokens: model.contextTokens,
     outputTokensMax: model.outputTokensMax,
     prices: {
@@ -233,6 +232,18 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
         return { aboveInputTokens, ...tokenPrices({ ...rates, ...raised }) }
       }),
     },
+  }
+}
+
+/** Models of the reasoning class think everywhere; Anthropic's do where the catalogue knows efforts of theirs. */
+function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
+  if (vendor !== 'anthropic') return { reasoning, efforts }
+  const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
+  const isAdaptive = efforts.includes('xhigh')
+  return {
+    reasoning: efforts.length > 0,
+    efforts: own,
+    ...(isAdaptive && { thinkingTypes: ['adaptive', 'disabled'], prefill: false }),
   }
 }
 

@@ -53,7 +53,10 @@ export function chatAsk(facts: Facts, { contextTokens, outputTokensMax }: ChatTr
 
 /** What a stream has shown so far; read at its end to settle, whichever way the end came. */
 export type StreamFacts = {
-  /** The vendor's own count, when it has come. */
+  /**
+   * The vendor's own count, when it has come. One without `output` counts the prompt alone, as a stream of the messages
+   * protocol begins: until the rest comes, the output is to be estimated.
+   */
   readonly usage: Usage | undefined
   /** Every choice gave its finish reason. */
   readonly finished: boolean

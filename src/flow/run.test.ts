@@ -30,6 +30,7 @@ const prices: PriceList = {
   tiers: [],
   perImage: {},
   perSecond: {},
+  perVideoToken: {},
 }
 const model: Model = {
   id: 'm',

@@ -14,7 +14,7 @@ import { openaiChat } from '../wire/openai/chat.ts'
 import { readAnswer as readCompletion } from '../wire/openai/read-answer.ts'
 import { openReader as readCompletionStream } from '../wire/openai/reply-reader.ts'
 import { vendors } from './index.ts'
-import type { CallContext, ChatAdapter } from './vendor.ts'
+import type { Call, CallContext, ChatAdapter } from './vendor.ts'
 
 type Sent = {
   readonly path: string
@@ -130,6 +130,24 @@ test('every vendor has a fixture, and every fixture a vendor', () => {
   expect(named.filter((id) => !vendors.has(id))).toEqual([])
 })
 
+/** The call, and what is known of it: the key stands in one header and nowhere else. */
+function expectCall(call: Call | undefined, sent: Sent): void {
+  expect(call?.url).toBe(secrets.baseUrl + sent.path)
+  expect(JSON.parse(textOfBody(call?.body))).toEqual(sent.body)
+  expect(call?.headers).toMatchObject({
+    'content-type': 'application/json',
+    'x-client-request-id': 'att_1',
+    ...sent.headers,
+  })
+  expect(Object.values(call?.headers ?? {}).filter((value) => value.includes(secrets.credential))).toHaveLength(1)
+  expect(`${call?.url}${textOfBody(call?.body)}`).not.toContain(secrets.credential)
+}
+
+function textOfBody(body: Call['body'] | undefined): string {
+  if (typeof body !== 'string') throw new Error('chat is asked for in text')
+  return body
+}
+
 describe.each(adapters)('%s', (id, vendor, chat) => {
   const fixture = fixtureOf(id)
   if (fixture === undefined) return
@@ -138,19 +156,6 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
   const others = clients.filter((client) => client !== own)
   const answer = Buffer.from(JSON.stringify(fixture.answer))
   const stream = fixture.stream.join('')
-
-  /** The call, and what is known of it: the key stands in one header and nowhere else. */
-  function expectCall(call: ReturnType<ChatAdapter['translate']> | undefined, sent: Sent): void {
-    expect(call?.url).toBe(secrets.baseUrl + sent.path)
-    expect(JSON.parse(String(call?.body))).toEqual(sent.body)
-    expect(call?.headers).toMatchObject({
-      'content-type': 'application/json',
-      'x-client-request-id': 'att_1',
-      ...sent.headers,
-    })
-    expect(Object.values(call?.headers ?? {}).filter((value) => value.includes(secrets.credential))).toHaveLength(1)
-    expect(`${call?.url}${String(call?.body)}`).not.toContain(secrets.credential)
-  }
 
   test.each(others.map(({ codec }) => [codec.protocol, codec] as const))(
     'is asked in its own words for a client of %s',

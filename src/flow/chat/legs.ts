@@ -18,9 +18,10 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
       const { usage, outputEvents, finished, ended } = facts
       if (outputEvents === 0 && !finished && !ended) return undefined
       // Some vendors send the usage so far with every chunk: of a stream that was cut, it is only what had been counted.
-      if (usage !== undefined) return { usage, basis: finished || ended ? 'vendor' : 'estimated' }
+      if (usage?.output !== undefined) return { usage, basis: finished || ended ? 'vendor' : 'estimated' }
       const output = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
-      return { usage: { input: inputTokens(), output }, basis: 'estimated' }
+      // Others count the input at the start and the output at the end, which may not have come.
+      return { usage: { ...(usage ?? { input: inputTokens() }), output }, basis: 'estimated' }
     },
   }
 }

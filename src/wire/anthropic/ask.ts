@@ -6,7 +6,7 @@ import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.
 import { fieldError } from '../issues.ts'
 import { inputTokensMax, opened, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
-import { kindOf, toolsIn, typeOf } from './tools.ts'
+import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
 export const versionUsual = '2023-06-01'
 
@@ -15,14 +15,15 @@ export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): Ch
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
   const request = check(messagesRequest, withDoubles(body))
-  checkPricedFields(body, traits)
+  checkPricedFields(body)
   const { max_tokens: cap } = request
   return chatAsk(
     {
       ...promptFacts(asked, model, traits),
       stream: request.stream ?? false,
       outputTokensMax: Math.min(cap, traits.outputTokensMax),
-      searchesMax: searchesMax(body),
+      // Where it has no price it is not searched: other vendors' models answer without, and a pass-through is refused.
+      searchesMax: traits.sells('webSearch') ? searchesMax(body) : 0,
     },
     traits,
   )
@@ -88,7 +89,7 @@ const plainValues = {
 } as const
 
 /** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
-function checkPricedFields(body: JsonObject, traits: ChatTraits): void {
+function checkPricedFields(body: JsonObject): void {
   for (const [field, plain] of Object.entries(plainValues)) {
     const value = body[field]
     if (typeof value !== 'string' || (plain as readonly string[]).includes(value)) continue
@@ -100,10 +101,6 @@ function checkPricedFields(body: JsonObject, traits: ChatTraits): void {
   }
   for (const { tool, at } of toolsIn(body)) {
     const type = typeOf(tool)
-    const kind = kindOf(type)
-    if (kind === 'unpriced' || (kind === 'search' && !traits.sells('webSearch'))) {
-      const message = `The tool '${type}' is not supported: it has no price on this model.`
-      throw badRequest(message, `${at}.type`, 'unsupported_value')
-    }
+    if (kindOf(type) === 'unpriced') throw unpriced(type, at)
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
-import { objectIn, objectsIn } from '../loose.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { familyOf, kindOf, toolsIn, typeOf } from './tools.ts'
 
 // The dearest published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail): these asks are
@@ -58,7 +58,7 @@ function mediaTokensMax(body: JsonObject, context: number): number {
 function blocksTokensMax(blocks: readonly JsonObject[], context: number): number {
   let tokens = 0
   for (const block of blocks) {
-    switch (block['type']) {
+    switch (textIn(block['type'])) {
       case 'image':
         tokens += imageTokensMax
         break

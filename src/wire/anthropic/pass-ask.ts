@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { anthropicSignature } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
+import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
 export type PassTarget = {
   readonly upstreamModel: string
@@ -10,7 +11,8 @@ export type PassTarget = {
 }
 
 /** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
-export function passAsk({ native }: ChatAsk, target: PassTarget): string {
+export function passAsk({ native, searchesMax }: ChatAsk, target: PassTarget): string {
+  refuseUnpricedSearch(native, searchesMax)
   const body: Record<string, Json | undefined> = { ...native, model: target.upstreamModel }
   const metadata = objectIn(native['metadata'])
   if (typeof metadata['user_id'] === 'string') {
@@ -38,4 +40,13 @@ function withoutForeignThoughts(messages: readonly Json[]): readonly Json[] {
 function isForeignThought(value: Json): boolean {
   const block: JsonObject = objectIn(value)
   return block['type'] === 'thinking' && anthropicSignature(textIn(block['signature'])) === undefined
+}
+
+/** The vendor would search, and charge for it: what has no price of ours is refused. */
+function refuseUnpricedSearch(body: JsonObject, searchesMax: number): void {
+  if (searchesMax > 0) return
+  for (const { tool, at } of toolsIn(body)) {
+    const type = typeOf(tool)
+    if (kindOf(type) === 'search' && tool['max_uses'] !== 0) throw unpriced(type, at)
+  }
 }

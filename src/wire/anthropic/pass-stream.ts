@@ -125,8 +125,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment
       const type = typeOf(event, json)
-      const shown = forward(hasName(event, json) ? event : withName(event, type), type)
-      return shown
+      return forward(hasName(event, json) ? event : withName(event, type), type)
     },
     closing: () => end ?? usualEnd,
   }

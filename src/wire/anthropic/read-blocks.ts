@@ -37,7 +37,7 @@ export function readText(block: JsonObject): TextBlock[] {
 
 /** Unknown blocks are dropped: the newest clients send some that no other vendor could use. */
 export function readUserBlock(block: JsonObject, at: string): UserBlock[] {
-  switch (block['type']) {
+  switch (textIn(block['type'])) {
     case 'tool_result':
       return [readResult(block)]
     case 'container_upload':
@@ -49,7 +49,7 @@ export function readUserBlock(block: JsonObject, at: string): UserBlock[] {
 
 /** What both a user and a tool can show. */
 function readShown(block: JsonObject): (TextBlock | ImageBlock | DocumentBlock)[] {
-  switch (block['type']) {
+  switch (textIn(block['type'])) {
     case 'text':
       return readText(block)
     case 'image':
@@ -133,7 +133,7 @@ function isCarrier(text: string, signature: string | undefined): boolean {
 }
 
 function readAssistantBlock(block: JsonObject): AssistantBlock | undefined {
-  switch (block['type']) {
+  switch (textIn(block['type'])) {
     case 'text': {
       const citations = readCitations(block['citations'])
       return readText(block).map((text) => ({ ...text, ...(citations.length > 0 && { citations }) }))[0]

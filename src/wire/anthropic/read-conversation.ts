@@ -16,7 +16,7 @@ import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from 
 import { readToolChoice, readTools } from './read-tools.ts'
 
 /** What a messages request means, for vendors that speak another protocol. What they cannot say is left out. */
-export function readConversation({ native, outputTokensMax }: ChatAsk): Conversation {
+export function readConversation({ native, outputTokensMax, searchesMax }: ChatAsk): Conversation {
   if (outputTokensMax === 0) {
     const message = "'max_tokens' must be at least 1: this model's vendor has no cache that a request could warm."
     throw badRequest(message, 'max_tokens')
@@ -25,10 +25,13 @@ export function readConversation({ native, outputTokensMax }: ChatAsk): Conversa
   const format = readFormat(native)
   const thinking = readThinking(native)
   const user = objectIn(native['metadata'])['user_id']
+  const { tools, hostedTools } = readTools(native)
   return {
     system,
     turns,
-    ...readTools(native),
+    tools,
+    // A model that cannot search answers without: the tools that ask for it take that for an answer.
+    hostedTools: searchesMax > 0 ? hostedTools : [],
     ...readToolChoice(native),
     outputTokensMax,
     stop: itemsIn(native['stop_sequences']).filter((stop) => typeof stop === 'string'),
@@ -70,7 +73,7 @@ function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> 
 
 function readTurn(message: JsonObject, at: string): Turn {
   const blocks = blocksOf(message['content'])
-  switch (message['role']) {
+  switch (textIn(message['role'])) {
     case 'assistant':
       return { role: 'assistant', blocks: readAssistantBlocks(message['content']) }
     case 'system':
@@ -99,12 +102,15 @@ function join(turns: Turn[], turn: Turn): void {
 }
 
 function hasResults({ role, blocks }: Turn): boolean {
-  return role === 'user' && blocks.some(({ kind }) => kind === 'tool-result')
+  return role === 'user' && blocks.some(isResult)
+}
+
+function isResult({ kind }: UserBlock): boolean {
+  return kind === 'tool-result'
 }
 
 function resultsFirst(turn: Turn): Turn {
   if (turn.role !== 'user') return turn
-  const isResult = ({ kind }: UserBlock) => kind === 'tool-result'
   return { role: 'user', blocks: [...turn.blocks.filter(isResult), ...turn.blocks.filter((block) => !isResult(block))] }
 }
 

@@ -78,10 +78,11 @@ export function readToolChoice(body: JsonObject): Pick<Conversation, 'toolChoice
 }
 
 function choiceOf({ type, name }: JsonObject, body: JsonObject): ToolChoice | undefined {
-  switch (type) {
+  switch (textIn(type)) {
     case 'auto':
+      return 'auto'
     case 'none':
-      return type
+      return 'none'
     case 'any':
       return 'required'
     case 'tool': {

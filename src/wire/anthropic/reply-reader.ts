@@ -58,7 +58,7 @@ export function openReader(): ReplyReader {
 
   function readDelta(index: Json | undefined, delta: JsonObject): ReplyEvent[] {
     const block = open.get(index)
-    switch (delta['type']) {
+    switch (textIn(delta['type'])) {
       case 'text_delta':
         return textDelta('text-delta', delta['text'])
       case 'thinking_delta':
@@ -108,7 +108,7 @@ export function openReader(): ReplyReader {
       if (data === '') return [{ kind: 'heartbeat' }]
       const json = parseExactly(data)
       if (!isObject(json)) return [{ kind: 'failure', error: unreadable() }]
-      switch (json['type']) {
+      switch (textIn(json['type'])) {
         case 'message_start':
           return readStart(objectIn(json['message']))
         case 'content_block_start':

@@ -50,17 +50,11 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return blocks.close()
   }
 
-  function writeThought(event: ReplyEvent): string {
-    switch (event.kind) {
-      case 'thinking-delta':
-        return thoughts === 'shown' ? blocks.think(event.text) : hide()
-      case 'thinking-sign':
-        return thoughts === 'none' ? '' : blocks.sign(event.signature)
-      case 'thinking-redact':
-        return thoughts === 'none' ? '' : blocks.whole({ type: 'redacted_thinking', data: event.data })
-      default:
-        return ''
-    }
+  function writeThought(event: Extract<ReplyEvent, { kind: `thinking-${string}` }>): string {
+    if (event.kind === 'thinking-delta') return thoughts === 'shown' ? blocks.think(event.text) : hide()
+    if (thoughts === 'none') return ''
+    if (event.kind === 'thinking-sign') return blocks.sign(event.signature)
+    return blocks.whole({ type: 'redacted_thinking', data: event.data })
   }
 
   function write(event: ReplyEvent): string {

@@ -36,7 +36,9 @@ const documentBlock = z.looseObject({
 /** The known blocks are checked, an unknown one only has to have a type. */
 function openUnion<const Known extends readonly [KnownBlock, ...KnownBlock[]]>(known: Known) {
   const types = new Set<string>(known.map((block) => block.shape.type.value))
-  const unknownBlock = z.looseObject({ type: z.string().refine((type) => !types.has(type), 'not as it should be') })
+  // `abort`: else a union takes this for the branch that came nearest, and its complaint hides the one that matters.
+  const isUnknown = z.string().refine((type) => !types.has(type), { error: 'not as it should be', abort: true })
+  const unknownBlock = z.looseObject({ type: isUnknown })
   return z.union([z.discriminatedUnion('type', known), unknownBlock])
 }
 type KnownBlock = z.ZodObject<{ type: z.ZodLiteral<string> }, z.core.$loose>
@@ -121,7 +123,3 @@ export const messagesRequest = z.looseObject({
   service_tier: z.string().nullish(),
   inference_geo: z.string().nullish(),
 })
-
-export type CountRequest = z.infer<typeof countRequest>
-export type MessagesRequest = z.infer<typeof messagesRequest>
-export type Block = z.infer<typeof block>

@@ -1,3 +1,4 @@
+import { badRequest, type GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 
@@ -56,4 +57,9 @@ export function toolsIn(body: JsonObject): readonly PlacedTool[] {
 
 export function typeOf(tool: JsonObject): string {
   return textIn(tool['type'])
+}
+
+export function unpriced(type: string, at: string): GatewayError {
+  const message = `The tool '${type}' is not supported: it has no price on this model.`
+  return badRequest(message, `${at}.type`, 'unsupported_value')
 }

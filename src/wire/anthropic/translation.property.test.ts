@@ -4,7 +4,7 @@ import { conversations, cut, eventsOf, replies, replyOf } from '../../../test/su
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
-import type { Conversation, ReplyEvent, ToolCallBlock } from '../../capabilities/conversation.ts'
+import type { AssistantBlock, Choice, Conversation, ReplyEvent } from '../../capabilities/conversation.ts'
 import { readAsk } from './ask.ts'
 import { readAnswer } from './read-answer.ts'
 import { readConversation } from './read-conversation.ts'
@@ -110,10 +110,11 @@ test('streamed, cut anywhere, its calls side by side, it is still the same reply
 })
 
 /** A stream’s reader cannot know that a thought carries the signature of the call behind it: only clients send it back. */
-function withCarriedSignatures(choice: ReturnType<typeof replyOf>['choices'][number]) {
-  const apart = (block: ToolCallBlock) => {
+function withCarriedSignatures(choice: Choice): Choice {
+  const blocks = choice.blocks.flatMap((block): AssistantBlock[] => {
+    if (block.kind !== 'tool-call' || block.signature === undefined) return [block]
     const { signature, ...call } = block
-    return signature === undefined ? [block] : [{ kind: 'thinking' as const, text: '', signature }, call]
-  }
-  return { ...choice, blocks: choice.blocks.flatMap((block) => (block.kind === 'tool-call' ? apart(block) : [block])) }
+    return [{ kind: 'thinking', text: '', signature }, call]
+  })
+  return { ...choice, blocks }
 }

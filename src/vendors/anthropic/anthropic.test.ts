@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'bun:test'
+import type { AttemptId } from '../../base/ids.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatTraits } from '../../capabilities/chat.ts'
+import { anthropicChat, anthropicCount } from '../../wire/anthropic/chat.ts'
+import { openaiChat } from '../../wire/openai/chat.ts'
+import type { CallContext } from '../vendor.ts'
+import { anthropic } from './anthropic.ts'
+import { explain } from './explain.ts'
+
+const traits: ChatTraits = {
+  id: 'ours',
+  contextTokens: 100_000,
+  outputTokensMax: 1_000,
+  choicesMax: 1,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+const context: CallContext = {
+  baseUrl: 'https://vendor.example',
+  credential: 'vk-0123456789abcdef',
+  upstreamModel: 'theirs',
+  reasoning: false,
+  efforts: ['low', 'xhigh'],
+  outputTokensMax: 1_000,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label) => `mine/${label}`,
+}
+const messages = [{ role: 'user', content: 'Hi' }]
+const asked = (body: JsonObject, headers: Record<string, string> = {}) => ({
+  body,
+  files: [],
+  bodyBytes: 100,
+  header: (name: string) => headers[name] ?? null,
+})
+const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'x-2026-01-01', 'x-api-key': 'the client’s' }
+const { chat } = anthropic
+
+describe('a client of the same protocol', () => {
+  test('is passed on with its version and betas, under our key', () => {
+    const body = { model: 'ours', max_tokens: 0, messages, metadata: { user_id: 'ann' } }
+    const call = chat?.pass?.(
+      anthropicChat.readAsk(asked(body, headers), () => traits),
+      context,
+    )
+    expect(call?.headers).toEqual({
+      'anthropic-version': '2026-10-21',
+      'anthropic-beta': 'x-2026-01-01',
+      'x-api-key': 'vk-0123456789abcdef',
+      'content-type': 'application/json',
+      'x-client-request-id': 'att_1',
+    })
+    expect(JSON.parse(call?.body as string)).toEqual({ ...body, model: 'theirs', metadata: { user_id: 'mine/ann' } })
+  })
+
+  test('has its prompt counted by the vendor', () => {
+    const call = chat?.count?.call(
+      anthropicCount.readAsk(asked({ model: 'ours', messages }), () => traits),
+      context,
+    )
+    expect(call?.url).toBe('https://vendor.example/v1/messages/count_tokens')
+    expect(JSON.parse(call?.body as string)).toEqual({ model: 'theirs', messages })
+    expect(chat?.count?.read(Buffer.from('{"input_tokens":12}'))).toBe(12)
+    expect(() => chat?.count?.read(Buffer.from('{}'))).toThrow('no count')
+  })
+})
+
+test('a client of another protocol is asked for in the version that takes its fields', () => {
+  const ask = openaiChat.readAsk(
+    asked({ model: 'ours', messages, user: 'ann', reasoning_effort: 'xhigh' }),
+    () => traits,
+  )
+  const call = chat?.translate(ask, openaiChat.readConversation(ask), context)
+  expect(call?.headers['anthropic-version']).toBe('2023-06-01')
+  expect(JSON.parse(call?.body as string)).toEqual({
+    model: 'theirs',
+    max_tokens: 1_000,
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+    thinking: { type: 'adaptive', display: 'summarized' },
+    output_config: { effort: 'xhigh' },
+    metadata: { user_id: 'mine/ann' },
+  })
+})
+
+const told = (status: number, error: object, retryAfterSeconds?: number) =>
+  explain({ status, retryAfterSeconds, body: JSON.stringify({ type: 'error', error }) }, context)
+
+describe('a refusal', () => {
+  test('for the wait asks for as long as the vendor said', () => {
+    const busy = told(529, { type: 'overloaded_error', message: 'Overloaded' }, 7)
+    expect(busy).toMatchObject({ error: { kind: 'overloaded', details: { retryAfterSeconds: 7 } }, retryable: true })
+    expect(told(429, { message: 'slow' })).toMatchObject({ error: { kind: 'too-many' }, restCredentialSeconds: 1 })
+  })
+
+  test('for the operator rests the key and says nothing of it', () => {
+    const { error, restCredentialSeconds } = told(400, { message: 'Your credit balance is too low to access' })
+    expect([error.kind, restCredentialSeconds]).toEqual(['upstream-failed', 60])
+    expect(error.message).not.toContain('credit')
+  })
+
+  test.each(['<html>bad gateway</html>', '', 'null', '[]', '{}'])('without words is ours to answer: %j', (body) => {
+    expect(explain({ status: 400, retryAfterSeconds: undefined, body }, context)).toMatchObject({
+      error: { kind: 'upstream-failed' },
+      retryable: true,
+    })
+  })
+})

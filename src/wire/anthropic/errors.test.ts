@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError, type Kind } from '../../base/errors.ts'
+import type { RequestId } from '../../base/ids.ts'
+import { writeError, writeStreamError } from './errors.ts'
+
+const requestId = 'req_1' as RequestId
+
+const table: readonly (readonly [Kind, number, string])[] = [
+  ['bad-request', 400, 'invalid_request_error'],
+  ['unauthenticated', 401, 'authentication_error'],
+  ['no-funds', 402, 'billing_error'],
+  ['unknown-model', 404, 'not_found_error'],
+  ['wrong-capability', 400, 'invalid_request_error'],
+  ['not-found', 404, 'not_found_error'],
+  ['wrong-method', 405, 'invalid_request_error'],
+  ['wrong-type', 415, 'invalid_request_error'],
+  ['conflict', 409, 'invalid_request_error'],
+  ['idempotency-mismatch', 422, 'invalid_request_error'],
+  ['too-many', 429, 'rate_limit_error'],
+  ['too-large', 413, 'request_too_large'],
+  ['upstream-failed', 502, 'api_error'],
+  ['upstream-timeout', 504, 'api_error'],
+  ['overloaded', 503, 'overloaded_error'],
+  ['bug', 500, 'api_error'],
+]
+
+const header = (kind: Kind) => writeError(new GatewayError(kind, 'why'), requestId).headers['x-should-retry']
+const refused = (protocol: string) =>
+  writeError(
+    new GatewayError('upstream-rejected', 'why', { refusal: { protocol, status: 413, body: '{"theirs":1}' } }),
+    requestId,
+  )
+
+describe('an error', () => {
+  test.each(table)('%s is %d %s', (kind, status, type) => {
+    const written = writeError(new GatewayError(kind, 'why'), requestId)
+    expect(written.status).toBe(status)
+    expect(written.headers).toMatchObject({ 'request-id': 'req_1', 'x-request-id': 'req_1' })
+    expect(JSON.parse(written.body)).toEqual({ type: 'error', error: { type, message: 'why' }, request_id: 'req_1' })
+  })
+
+  test('is not worth a retry where trying again cannot help', () => {
+    expect([header('unauthenticated'), header('no-funds'), header('overloaded')]).toEqual(['false', 'false', undefined])
+  })
+
+  test('of a vendor of this protocol passes as it came, of another in our words', () => {
+    expect(refused('anthropic')).toMatchObject({ status: 413, body: '{"theirs":1}' })
+    expect(JSON.parse(refused('openai').body)).toMatchObject({
+      error: { type: 'invalid_request_error', message: 'why' },
+    })
+    expect(refused('openai').status).toBe(413)
+  })
+
+  test('in a stream is an event', () => {
+    const text = Buffer.from(writeStreamError(new GatewayError('overloaded', 'why'))).toString()
+    expect(text).toBe('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"why"}}\n\n')
+  })
+})

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { cut } from '../../../test/support/conversations.ts'
+import fixture from '../../vendors/anthropic/fixtures/anthropic.json'
+import { EventSplitter } from '../../base/sse.ts'
+import { chatAsk, type ChatAsk } from '../../capabilities/chat.ts'
+import { passStream } from './pass-stream.ts'
+
+const traits = {
+  id: 'ours',
+  contextTokens: 1_000,
+  outputTokensMax: 100,
+  choicesMax: 1,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+const ask: ChatAsk = chatAsk(
+  {
+    protocol: 'anthropic',
+    model: 'ours',
+    stream: true,
+    usageShown: true,
+    choices: 1,
+    outputTokensMax: 100,
+    inputTokensMax: 100,
+    searchesMax: 0,
+    native: {},
+    headers: {},
+  },
+  traits,
+)
+
+/** What a client would get of these events, and what is known at the end. */
+function follow(events: readonly string[]) {
+  const stream = passStream(ask)
+  const text = events
+    .flatMap((event) => stream.take(Buffer.from(event)) ?? [])
+    .map((bytes) => Buffer.from(bytes).toString())
+  return { text, facts: stream.facts, closing: Buffer.from(stream.closing()).toString() }
+}
+
+const event = (data: { type: string } & Record<string, unknown>) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+const usage = {
+  input_tokens: 9,
+  cache_read_input_tokens: 4,
+  output_tokens: 1,
+  cache_creation: { ephemeral_1h_input_tokens: 2 },
+}
+const startOf = (model: string) =>
+  event({ type: 'message_start', message: { id: 'msg_1', type: 'message', model, content: [], usage } })
+const start = startOf('ours')
+const open = event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } })
+const say = (text: string) => event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })
+const close = event({ type: 'content_block_stop', index: 0 })
+const finish = event({
+  type: 'message_delta',
+  delta: { stop_reason: 'end_turn', stop_sequence: null },
+  usage: { output_tokens: 12, input_tokens: null, cache_creation_input_tokens: 3 },
+})
+const stop = event({ type: 'message_stop' })
+const ping = event({ type: 'ping' })
+const bare = (written: string) => written.replace(/^event: .*\n/, '')
+const crlf = (written: string) => written.replaceAll('\n', '\r\n')
+
+describe('what goes on', () => {
+  test('everything but the end, byte for byte', () => {
+    const events = [': hello\n\n', start, ping, open, say('Hi'), close, finish]
+    const { text, facts, closing } = follow([...events, stop])
+    expect(text).toEqual(events)
+    expect(closing).toBe(stop)
+    expect(facts).toMatchObject({ finished: true, ended: true, failure: undefined, outputEvents: 1 })
+  })
+
+  test('our id in the place of theirs, in the beginning and nowhere else', () => {
+    const quoting = say('"model":"theirs"')
+    expect(follow([startOf('theirs-2026'), quoting]).text).toEqual([start, quoting])
+  })
+
+  test('one beginning, though there be two', () => {
+    expect(follow([start, start, say('Hi')]).text).toEqual([start, say('Hi')])
+  })
+
+  test('events that nobody knows, and those broken in the middle', () => {
+    const odd = event({ type: 'made_up', usage: { output_tokens: 99 } })
+    const broken = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"te\n\n'
+    const { text, facts } = follow([start, odd, broken])
+    expect(text).toEqual([start, odd, broken])
+    expect(facts.failure).toBeUndefined()
+  })
+
+  test('a name for events that have none', () => {
+    expect(follow([bare(start), `: x\r\n${bare(say('Hi'))}`, bare(stop)])).toMatchObject({
+      text: [start, `event: content_block_delta\n: x\r\n${bare(say('Hi'))}`],
+      closing: stop,
+      facts: { ended: true },
+    })
+  })
+
+  test('words that look like an end, an error or a name', () => {
+    const tricky = [say('"type":"error"'), say('{"type":"message_stop"}'), say('\nevent: message_stop')]
+    const { text, facts } = follow(tricky)
+    expect(text).toEqual(tricky)
+    expect(facts).toMatchObject({ ended: false, finished: false, failure: undefined, outputEvents: 3 })
+  })
+
+  test('line ends as they came', () => {
+    const { text, closing, facts } = follow([crlf(start), crlf(say('Hi')), crlf(finish), crlf(stop)])
+    expect(text).toEqual([crlf(start), crlf(say('Hi')), crlf(finish)])
+    expect(closing).toBe(crlf(stop))
+    expect(facts).toMatchObject({ finished: true, ended: true })
+  })
+})
+
+describe('what was used', () => {
+  test('is the latest of each count', () => {
+    expect(follow([start, finish]).facts.usage).toEqual({
+      input: 9,
+      cachedInput: 4,
+      cacheWrite: 1,
+      cacheWriteHour: 2,
+      output: 12,
+      reasoning: 0,
+      webSearch: 0,
+    })
+  })
+
+  test('is the prompt alone while only the beginning said something', () => {
+    const bare = event({ type: 'message_delta', delta: { stop_reason: 'end_turn' } })
+    for (const events of [[start], [start, say('Hi')], [start, say('Hi'), bare, stop]]) {
+      const { usage } = follow(events).facts
+      expect(usage).toMatchObject({ input: 9, cachedInput: 4 })
+      expect(usage).not.toHaveProperty('output')
+    }
+  })
+
+  test('is nothing where nothing was said of it', () => {
+    const silent = event({ type: 'message_start', message: { model: 'ours' } })
+    expect(follow([silent, say('Hi'), stop]).facts.usage).toBeUndefined()
+  })
+})
+
+describe('the end', () => {
+  test('is made up where the vendor finished and left it out', () => {
+    const { facts, closing } = follow([start, finish])
+    expect(facts).toMatchObject({ finished: true, ended: false })
+    expect(closing).toBe(stop)
+  })
+
+  test.each([
+    ['overloaded_error', 'overloaded', 'Busy'],
+    ['rate_limit_error', 'too-many', 'Busy'],
+    ['timeout_error', 'upstream-timeout', 'Busy'],
+    ['api_error', 'upstream-failed', 'Busy'],
+    ['authentication_error', 'upstream-failed', "The model's vendor did not answer as it should."],
+  ] as const)('%s in the middle is a failure, and is not forwarded as it came', (type, kind, message) => {
+    const { text, facts } = follow([start, event({ type: 'error', error: { type, message: 'Busy' } })])
+    expect(text).toEqual([start])
+    expect(facts.failure).toMatchObject({ kind, message })
+  })
+
+  test.each(['message_delta', 'error'])('a %s that cannot be read is a failure', (type) => {
+    const { text, facts } = follow([start, `event: ${type}\ndata: {"type":"${type}","usage":{"outp\n\n`])
+    expect(text).toEqual([start])
+    expect(facts).toMatchObject({ failure: { kind: 'upstream-failed' }, finished: false })
+  })
+})
+
+const block = (content: Record<string, unknown>) =>
+  event({ type: 'content_block_start', index: 0, content_block: content })
+
+describe('output that was delivered', () => {
+  test.each([
+    ['a beginning', start, 0],
+    ['an empty block', open, 0],
+    ['an empty thought', block({ type: 'thinking', thinking: '', signature: '' }), 0],
+    ['what a search found', block({ type: 'web_search_tool_result', content: [] }), 0],
+    ['a sign of life', ping, 0],
+    ['a call', block({ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }), 1],
+    ['a hidden thought', block({ type: 'redacted_thinking', data: 'x' }), 1],
+    ['a word', say('x'), 1],
+  ])('%s', (_name, written, events) => {
+    expect(follow([written]).facts.outputEvents).toBe(events)
+  })
+
+  test('is measured without its frame', () => {
+    expect(follow([start, open, say('x'.repeat(400))]).facts.outputBytes).toBeWithin(380, 420)
+    expect(follow([start, open, say('x'), say('y'), say('z')]).facts.outputBytes).toBeWithin(0, 10)
+  })
+})
+
+test('where a stream is cut makes no difference', () => {
+  const bytes = Buffer.from(fixture.stream.join(''))
+  const whole = follow(fixture.stream)
+  fc.assert(
+    fc.property(fc.array(fc.nat(bytes.length)), (places) => {
+      const splitter = new EventSplitter(1_000_000)
+      const events = cut(bytes, places).flatMap((chunk) => splitter.push(chunk))
+      const { text, facts, closing } = follow(events.map((event) => Buffer.from(event).toString()))
+      expect(text.join('')).toBe(whole.text.join(''))
+      expect({ ...facts, closing }).toEqual({ ...whole.facts, closing: whole.closing })
+    }),
+  )
+})

@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { cut, replyOf } from '../../../test/support/conversations.ts'
+import { EventSplitter } from '../../base/sse.ts'
+import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import fixture from '../../vendors/anthropic/fixtures/anthropic.json'
+import { readAnswer } from './read-answer.ts'
+import { openReader } from './reply-reader.ts'
+
+type Data = { readonly type: string; readonly [field: string]: unknown }
+
+function read(...events: readonly Data[]): ReplyEvent[] {
+  const reader = openReader()
+  return events.flatMap((data) => [
+    ...reader.read(Buffer.from(`event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`)),
+  ])
+}
+
+const start = (index: number, content_block: unknown): Data => ({ type: 'content_block_start', index, content_block })
+const delta = (index: number, delta: unknown): Data => ({ type: 'content_block_delta', index, delta })
+const stop = (index: number): Data => ({ type: 'content_block_stop', index })
+const json = (index: number, text: string) => delta(index, { type: 'input_json_delta', partial_json: text })
+const call = (index: number, more = {}) =>
+  start(index, { type: 'tool_use', id: `toolu_${index}`, name: 'f', input: {}, ...more })
+const half = (signature: string) => delta(0, { type: 'signature_delta', signature })
+const end = (more: object, usage?: object): Data => ({ type: 'message_delta', delta: more, usage })
+
+describe('a stream', () => {
+  test('begins once, and knows the prompt before the answer', () => {
+    const usage = { input_tokens: 5, cache_read_input_tokens: 2, output_tokens: 1 }
+    const begin = { type: 'message_start', message: { id: 'msg_1', usage } }
+    const [first, counted, ...again] = read(begin, begin)
+    expect(first).toEqual({ kind: 'reply-start', id: 'msg_1' })
+    expect(counted).toMatchObject({ kind: 'usage-count', usage: { input: 5, cachedInput: 2 } })
+    expect(counted).not.toHaveProperty('usage.output')
+    expect(again.map(({ kind }) => kind)).toEqual(['usage-count'])
+    const last = read(begin, end({ stop_reason: 'end_turn' }, { output_tokens: 9 })).at(-1)
+    expect(last).toMatchObject({ usage: { input: 5, cachedInput: 2, output: 9 } })
+  })
+
+  test('counts calls, not blocks, and leaves out those of the vendor’s own', () => {
+    const events = read(
+      start(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
+      json(0, '{"query":"x"}'),
+      stop(0),
+      start(1, { type: 'web_search_tool_result', content: [] }),
+      stop(1),
+      call(2),
+      json(2, ''),
+      json(2, '{"a":'),
+      json(2, '1}'),
+      stop(2),
+      call(3, { id: 'tpk_Zjow' }),
+      json(3, ''),
+      stop(3),
+      call(4, { input: { whole: true } }),
+      stop(4),
+    )
+    const choice = 0
+    expect(events).toEqual([
+      { kind: 'tool-call-start', choice, call: 0, id: 'toolu_2', name: 'f' },
+      { kind: 'tool-call-delta', choice, call: 0, text: '{"a":' },
+      { kind: 'tool-call-delta', choice, call: 0, text: '1}' },
+      { kind: 'tool-call-start', choice, call: 1, id: 'f:0', name: 'f' },
+      { kind: 'tool-call-delta', choice, call: 1, text: '{}' },
+      { kind: 'tool-call-start', choice, call: 2, id: 'toolu_4', name: 'f' },
+      { kind: 'tool-call-delta', choice, call: 2, text: '{"whole":true}' },
+    ])
+  })
+
+  test('signs its thoughts, also those that are not shown', () => {
+    const thought = start(0, { type: 'thinking', thinking: '', signature: '' })
+    expect(read(thought, half('E'), half('q'), stop(0))).toEqual([
+      { kind: 'thinking-sign', choice: 0, signature: 'Eq' },
+    ])
+    expect(read(start(0, { type: 'redacted_thinking', data: 'x' }), stop(0))).toEqual([
+      { kind: 'thinking-redact', choice: 0, data: 'x' },
+    ])
+  })
+
+  test.each([
+    ['end_turn', 'stop'],
+    ['stop_sequence', 'stop-sequence'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['tool_use', 'tool-calls'],
+    ['pause_turn', 'pause'],
+    ['refusal', 'refusal'],
+    ['made_up', 'stop'],
+  ] as const)('that ends with %s', (stop_reason, finish) => {
+    expect(read(end({ stop_reason, stop_sequence: null }))).toEqual([{ kind: 'choice-finish', choice: 0, finish }])
+  })
+
+  test('says which sequence ended it, and why it refused', () => {
+    expect(read(end({ stop_reason: 'stop_sequence', stop_sequence: 'END' }))).toMatchObject([{ stopSequence: 'END' }])
+    const stop_details = { type: 'refusal', explanation: 'Not this.' }
+    expect(read(end({ stop_reason: 'refusal', stop_details }))).toMatchObject([
+      { kind: 'refusal-delta', text: 'Not this.' },
+      { kind: 'choice-finish', finish: 'refusal' },
+    ])
+  })
+
+  test('lives, fails and ends', () => {
+    expect(read({ type: 'ping' }, { type: 'made_up' }, { type: 'message_stop' })).toEqual([
+      { kind: 'heartbeat' },
+      { kind: 'reply-end' },
+    ])
+    expect(read({ type: 'error', error: { type: 'overloaded_error', message: 'Busy' } })).toMatchObject([
+      { kind: 'failure', error: { kind: 'overloaded', message: 'Busy' } },
+    ])
+    expect(openReader().read(Buffer.from(': hello\n\n'))).toEqual([{ kind: 'heartbeat' }])
+    expect(openReader().read(Buffer.from('data: {"type":"cont\n\n'))).toMatchObject([{ kind: 'failure' }])
+  })
+
+  test('is the same wherever it is cut', () => {
+    const bytes = Buffer.from(fixture.stream.join(''))
+    const { id: _, ...whole } = readAnswer(Buffer.from(JSON.stringify(fixture.answer)))
+    fc.assert(
+      fc.property(fc.array(fc.nat(bytes.length)), (places) => {
+        const splitter = new EventSplitter(1_000_000)
+        const reader = openReader()
+        const events = cut(bytes, places).flatMap((chunk) => splitter.push(chunk))
+        expect(replyOf(events.flatMap((event) => [...reader.read(event)]))).toEqual(whole)
+      }),
+    )
+  })
+})
+
+const answerOf = (fields: object) => readAnswer(Buffer.from(JSON.stringify({ content: [], ...fields })))
+
+describe('a whole answer', () => {
+  test('keeps the digits of its calls', () => {
+    const text =
+      '{"content":[{"type":"tool_use","id":"a","name":"f","input":{"n":9007199254740993}}],"stop_reason":"tool_use"}'
+    expect(readAnswer(Buffer.from(text)).choices[0]).toEqual({
+      finish: 'tool-calls',
+      blocks: [{ kind: 'tool-call', id: 'a', name: 'f', argumentsText: '{"n":9007199254740993}' }],
+    })
+  })
+
+  test('says why it refused', () => {
+    const stop_details = { type: 'refusal', explanation: 'Not this.' }
+    expect(answerOf({ stop_reason: 'refusal', stop_details }).choices[0]).toEqual({
+      finish: 'refusal',
+      blocks: [{ kind: 'refusal', text: 'Not this.' }],
+    })
+  })
+
+  test('that is an error, or none, is a failure', () => {
+    expect(() => answerOf({ error: { type: 'api_error', message: 'on fire' } })).toThrow('on fire')
+    expect(() => readAnswer(Buffer.from('<html>'))).toThrow('no answer')
+  })
+})

@@ -1,0 +1,306 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import type {
+  AssistantBlock,
+  Conversation,
+  Tool,
+  ToolResultBlock,
+  Turn,
+  UserBlock,
+} from '../../capabilities/conversation.ts'
+import { writeAsk, type AskTarget } from './write-ask.ts'
+
+const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
+const newLadder = [...oldLadder, 'xhigh', 'max']
+const target: AskTarget = {
+  upstreamModel: 'theirs',
+  stream: false,
+  efforts: oldLadder,
+  outputTokensMax: 64_000,
+  searchesMax: 5,
+  namespaced: (label) => `mine/${label}`,
+}
+const isNew = { efforts: newLadder }
+
+const said = (text: string) => ({ kind: 'text' as const, text })
+const user = (...blocks: UserBlock[]): Turn => ({ role: 'user', blocks })
+const assistant = (...blocks: AssistantBlock[]): Turn => ({ role: 'assistant', blocks })
+const system = (text: string): Turn => ({ role: 'system', blocks: [said(text)] })
+const call = (id: string): AssistantBlock => ({ kind: 'tool-call', id, name: 'f', argumentsText: '{"a":1}' })
+const result = (callId: string, text = 'done'): ToolResultBlock => ({
+  kind: 'tool-result',
+  callId,
+  blocks: [said(text)],
+  isError: false,
+})
+const tool: Tool = { name: 'f', schema: { type: 'object', properties: {} } }
+
+const plain: Conversation = { system: [], turns: [user(said('Hi'))], tools: [], hostedTools: [], stop: [] }
+
+function write(fields: Partial<Conversation> = {}, more: Partial<AskTarget> = {}): JsonObject {
+  return writeAsk({ ...plain, ...fields }, { ...target, ...more })
+}
+
+const messages = (turns: readonly Turn[], more: Partial<AskTarget> = {}) => write({ turns }, more)['messages']
+const text = (text: string) => ({ type: 'text', text })
+const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: { a: 1 } })
+const answer = (id: string, words = 'done') => ({ type: 'tool_result', tool_use_id: id, content: [text(words)] })
+const lost = (id: string) => ({
+  type: 'tool_result',
+  tool_use_id: id,
+  content: 'There is no result of this call.',
+  is_error: true,
+})
+
+test('a plain request', () => {
+  expect(write({}, { stream: true })).toEqual({
+    model: 'theirs',
+    max_tokens: 64_000,
+    stream: true,
+    messages: [{ role: 'user', content: [text('Hi')] }],
+  })
+})
+
+test('what the vendor has no word for is left out', () => {
+  expect(write({ seed: 1, logprobs: 2, presencePenalty: 1, frequencyPenalty: 1 })).toEqual(write())
+})
+
+test.each([
+  [undefined, 64_000],
+  [100, 100],
+  [100_000, 64_000],
+])('a cap of %p is %p', (outputTokensMax, written) => {
+  expect(write(outputTokensMax === undefined ? {} : { outputTokensMax })['max_tokens']).toBe(written)
+})
+
+test('stops that say nothing are none, and the user is the account’s own', () => {
+  expect(write({ stop: ['END', '', ' \n'], user: 'ann' })).toMatchObject({
+    stop_sequences: ['END'],
+    metadata: { user_id: 'mine/ann' },
+  })
+  expect(write({ stop: [' '] })).not.toHaveProperty('stop_sequences')
+})
+
+describe('the order that the vendor enforces', () => {
+  test('all results of a turn in one message, before any word, wherever they stood', () => {
+    const turns = [
+      user(said('Hi')),
+      assistant(said('Wait'), call('a'), call('b')),
+      user(said('And?'), result('b', 'B')),
+      system('Be brief.'),
+      user(result('a', 'A'), said('Now?')),
+    ]
+    expect(messages(turns, isNew)).toEqual([
+      { role: 'user', content: [text('Hi')] },
+      { role: 'assistant', content: [text('Wait'), use('a'), use('b')] },
+      { role: 'user', content: [answer('a', 'A'), answer('b', 'B'), text('And?')] },
+      { role: 'system', content: [text('Be brief.')] },
+      { role: 'user', content: [text('Now?')] },
+    ])
+  })
+
+  test('a call without a result gets one, a result without a call is only words', () => {
+    expect(
+      messages([user(said('Hi'), result('x', 'stray')), assistant(call('a'), call('b')), user(result('b'))]),
+    ).toEqual([
+      { role: 'user', content: [text('Hi'), text('stray')] },
+      { role: 'assistant', content: [use('a'), use('b')] },
+      { role: 'user', content: [lost('a'), answer('b')] },
+    ])
+    expect(messages([user(said('Hi')), assistant(call('a')), assistant(said('Well')), user(said('So?'))])).toEqual([
+      { role: 'user', content: [text('Hi')] },
+      { role: 'assistant', content: [use('a')] },
+      { role: 'user', content: [lost('a')] },
+      { role: 'assistant', content: [text('Well')] },
+      { role: 'user', content: [text('So?')] },
+    ])
+    expect(messages([user(said('Hi')), assistant(call('a'))])).toMatchObject([{}, {}, { content: [lost('a')] }])
+  })
+
+  test('ids are of the vendor’s alphabet, and no two alike', () => {
+    const turns = [
+      user(said('Hi')),
+      assistant(call('f:0'), call('f:0')),
+      user(result('f:0', 'A'), result('f:0', 'B')),
+      assistant(call('f:0')),
+      user(result('f:0', 'C')),
+    ]
+    expect(messages(turns)).toEqual([
+      { role: 'user', content: [text('Hi')] },
+      { role: 'assistant', content: [use('tpk_Zjow'), use('tpk_Zjow_2')] },
+      { role: 'user', content: [answer('tpk_Zjow', 'A'), answer('tpk_Zjow_2', 'B')] },
+      { role: 'assistant', content: [use('tpk_Zjow_3')] },
+      { role: 'user', content: [answer('tpk_Zjow_3', 'C')] },
+    ])
+  })
+
+  test('a user speaks first', () => {
+    expect(messages([assistant(said('Hello')), user(said('Hi'))])).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant' },
+      { role: 'user', content: [text('Hi')] },
+    ])
+    expect(messages([])).toMatchObject([{ role: 'user' }])
+  })
+
+  test('words to go on from end without a space, and newer models are told to go on', () => {
+    const turns = [user(said('Hi')), assistant(said('Once upon '))]
+    expect(messages(turns)).toMatchObject([{}, { role: 'assistant', content: [text('Once upon')] }])
+    expect(messages(turns, isNew)).toMatchObject([{}, {}, { role: 'user', content: [text('Go on.')] }])
+  })
+
+  test('text that says nothing is none, and neither is a turn of it', () => {
+    const empty = assistant(said(' '), { kind: 'refusal', text: '' })
+    expect(messages([user(said('Hi'), said('')), empty, user(said('So?'))])).toEqual([
+      { role: 'user', content: [text('Hi'), text('So?')] },
+    ])
+  })
+})
+
+describe('instructions', () => {
+  test('stand at the top, those before anybody spoke too', () => {
+    expect(write({ system: [said('a'), said('')], turns: [system('b'), user(said('Hi'))] })).toMatchObject({
+      system: [text('a'), text('b')],
+      messages: [{ role: 'user', content: [text('Hi')] }],
+    })
+  })
+
+  test('in the middle are marked for older models', () => {
+    expect(messages([user(said('Hi')), system('Be brief.')])).toEqual([
+      { role: 'user', content: [text('Hi'), text('<system>\nBe brief.\n</system>')] },
+    ])
+  })
+})
+
+const shown = (block: UserBlock) => messages([user(block)])
+const bytes = (mediaType: string) => ({ kind: 'bytes' as const, mediaType, base64: 'SGk=' })
+
+describe('what a user shows', () => {
+  test.each([
+    [bytes('image/jpg'), { type: 'base64', media_type: 'image/jpeg', data: 'SGk=' }],
+    [
+      { kind: 'url' as const, url: 'https://x' },
+      { type: 'url', url: 'https://x' },
+    ],
+  ])('an image %j', (media, source) => {
+    expect(shown({ kind: 'image', media })).toMatchObject([{ content: [{ type: 'image', source }] }])
+  })
+
+  test.each([
+    [bytes('application/pdf'), { type: 'base64', media_type: 'application/pdf', data: 'SGk=' }],
+    [bytes('text/markdown'), { type: 'text', media_type: 'text/plain', data: 'Hi' }],
+    [
+      { kind: 'text' as const, text: 'Hi' },
+      { type: 'text', media_type: 'text/plain', data: 'Hi' },
+    ],
+  ])('a document %j', (media, source) => {
+    const block = { kind: 'document' as const, media, title: 'T', context: 'C', isCited: true }
+    const facts = { title: 'T', context: 'C', citations: { enabled: true } }
+    expect(shown(block)).toMatchObject([{ content: [{ type: 'document', source, ...facts }] }])
+  })
+
+  test.each([
+    ['audio', { kind: 'audio', media: bytes('audio/wav') }],
+    ['video', { kind: 'video', media: bytes('video/mp4') }],
+    ['files', { kind: 'document', media: bytes('application/zip') }],
+    ['file', { kind: 'image', media: { kind: 'file', id: 'file-1' } }],
+  ] as const)('no %s', (word, block) => {
+    expect(() => shown(block)).toThrow(word)
+  })
+})
+
+describe('thoughts of earlier turns', () => {
+  test('go back with the vendor’s own signature, and not without', () => {
+    const turn = assistant(
+      { kind: 'thinking', text: 'Hm', signature: 'Eq' },
+      { kind: 'thinking', text: 'unsigned' },
+      { kind: 'thinking', text: 'other', signature: 'google:x' },
+      { kind: 'thinking-redacted', data: 'x' },
+      said('Hi'),
+    )
+    expect(messages([user(said('Hi')), turn, user(said('So?'))])).toMatchObject([
+      {},
+      {
+        content: [
+          { type: 'thinking', thinking: 'Hm', signature: 'Eq' },
+          { type: 'redacted_thinking', data: 'x' },
+          text('Hi'),
+        ],
+      },
+      {},
+    ])
+  })
+})
+
+const search = (usesMax?: number) =>
+  write({ hostedTools: [{ kind: 'web-search', ...(usesMax !== undefined && { usesMax }) }] })['tools']
+
+describe('tools', () => {
+  test('have an object for a schema, held to where that was asked', () => {
+    const loose: Tool = { name: 'g', description: 'd', schema: { anyOf: [], properties: { a: {} } } }
+    expect(write({ tools: [tool, loose, { ...tool, name: 'h', isStrict: true }] })['tools']).toEqual([
+      { name: 'f', input_schema: { type: 'object', properties: {} } },
+      { name: 'g', description: 'd', input_schema: { type: 'object', properties: { a: {} } } },
+      { name: 'h', strict: true, input_schema: { type: 'object', properties: {}, additionalProperties: false } },
+    ])
+  })
+
+  test('that the vendor runs are bounded by what is held for', () => {
+    expect(search()).toEqual([{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }])
+    expect(search(3)).toMatchObject([{ max_uses: 3 }])
+    expect(search(9)).toMatchObject([{ max_uses: 5 }])
+  })
+
+  test.each([
+    [{}, undefined],
+    [{ toolChoice: 'auto' }, { type: 'auto' }],
+    [{ toolChoice: 'required' }, { type: 'any' }],
+    [{ toolChoice: 'none', parallelTools: false }, { type: 'none' }],
+    [
+      { toolChoice: { name: 'f' }, parallelTools: false },
+      { type: 'tool', name: 'f', disable_parallel_tool_use: true },
+    ],
+    [{ parallelTools: false }, { type: 'auto', disable_parallel_tool_use: true }],
+    [{ parallelTools: true }, undefined],
+  ] as const)('the choice %j', (fields, choice) => {
+    expect(write({ ...fields, tools: [tool] })['tool_choice']).toEqual(choice)
+    expect(write(fields)).not.toHaveProperty('tool_choice')
+  })
+
+  test('that were called are offered still, and not to be called', () => {
+    expect(write({ turns: [user(said('Hi')), assistant(call('a')), user(result('a'))] })).toMatchObject({
+      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      tool_choice: { type: 'none' },
+    })
+  })
+})
+
+const hinted = (text: string, cache: '5m' | '1h') => ({ ...said(text), cache })
+const marksOf = (body: JsonObject) => JSON.stringify(body).match(/"cache_control":\{[^}]*\}/g) ?? []
+
+describe('hints for the cache', () => {
+  test('are written where they stand', () => {
+    const body = write({
+      tools: [{ ...tool, cache: '1h' }],
+      system: [hinted('a', '1h')],
+      turns: [user(hinted('b', '5m'))],
+    })
+    expect(marksOf(body)).toEqual([
+      '"cache_control":{"type":"ephemeral","ttl":"1h"}',
+      '"cache_control":{"type":"ephemeral"}',
+      '"cache_control":{"type":"ephemeral","ttl":"1h"}',
+    ])
+  })
+
+  test('are four at most, the last ones, and short ones after a short one', () => {
+    const blocks = [1, 2, 3, 4, 5].map((at) => hinted(String(at), at === 3 ? '5m' : '1h'))
+    const [turn] = write({ turns: [user(...blocks)] })['messages'] as readonly { content: JsonObject[] }[]
+    expect(turn?.content.map((block) => block['cache_control'])).toEqual([
+      undefined,
+      { type: 'ephemeral', ttl: '1h' },
+      { type: 'ephemeral' },
+      { type: 'ephemeral' },
+      { type: 'ephemeral' },
+    ])
+  })
+})

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import type { AssistantBlock, Conversation, Tool, Turn, UserBlock } from '../../capabilities/conversation.ts'
+import { writeAsk, type AskTarget } from './write-ask.ts'
+
+const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
+const target: AskTarget = {
+  upstreamModel: 'theirs',
+  stream: false,
+  efforts: oldLadder,
+  outputTokensMax: 64_000,
+  searchesMax: 5,
+  namespaced: (label) => label,
+}
+const isNew = { efforts: [...oldLadder, 'xhigh', 'max'] }
+
+const said = (text: string) => ({ kind: 'text' as const, text })
+const user = (...blocks: UserBlock[]): Turn => ({ role: 'user', blocks })
+const assistant = (...blocks: AssistantBlock[]): Turn => ({ role: 'assistant', blocks })
+const call: AssistantBlock = { kind: 'tool-call', id: 'a', name: 'f', argumentsText: '{}' }
+const result: UserBlock = { kind: 'tool-result', callId: 'a', blocks: [], isError: false }
+const tool: Tool = { name: 'f', schema: { type: 'object', properties: {} } }
+
+const plain: Conversation = { system: [], turns: [user(said('Hi'))], tools: [], hostedTools: [], stop: [] }
+
+function write(fields: Partial<Conversation> = {}, more: Partial<AskTarget> = {}): JsonObject {
+  return writeAsk({ ...plain, ...fields }, { ...target, ...more })
+}
+
+type Thinking = Conversation['thinking']
+
+function think(thinking: Thinking, more: Partial<Conversation> = {}, on: Partial<AskTarget> = {}): unknown {
+  const body = write({ ...more, ...(thinking !== undefined && { thinking }) }, on)
+  return { thinking: body['thinking'], output_config: body['output_config'] }
+}
+
+const budget = (tokens: number) => ({ thinking: { type: 'enabled', budget_tokens: tokens } })
+const adaptive = (effort?: string, display = 'summarized') => ({
+  thinking: { type: 'adaptive', display },
+  ...(effort !== undefined && { output_config: { effort } }),
+})
+
+function sampling(fields: Partial<Conversation>): unknown {
+  const { temperature, top_p, top_k } = write(fields)
+  return { temperature, top_p, top_k }
+}
+
+const loop = (...blocks: AssistantBlock[]) => [user(said('Hi')), assistant(...blocks, call), user(result)]
+
+describe('sampling', () => {
+  test.each([
+    [{ temperature: 1.7 }, { temperature: 1 }],
+    [{ temperature: 0.3, topP: 0.5 }, { temperature: 0.3 }],
+    [
+      { topP: 0.5, topK: 4 },
+      { top_p: 0.5, top_k: 4 },
+    ],
+  ])('%j', (fields, written) => {
+    expect(sampling(fields)).toEqual(written)
+    expect(write(fields, isNew)).toEqual(write({}, isNew))
+    expect(write({ ...fields, thinking: { effort: 'low', isShown: true } })).not.toContainAnyKeys([
+      'temperature',
+      'top_p',
+      'top_k',
+    ])
+  })
+})
+
+describe('thinking', () => {
+  test.each([
+    [undefined, {}],
+    [{ effort: 'none', isShown: true }, { thinking: { type: 'disabled' } }],
+    [{ effort: 'minimal', isShown: true }, budget(1_024)],
+    [{ effort: 'low', isShown: true }, budget(2_048)],
+    [{ effort: 'high', isShown: true }, budget(8_192)],
+    [{ isShown: true }, budget(8_192)],
+    [{ budget: 3_000, isShown: true }, budget(3_000)],
+    [{ budget: 10, isShown: true }, budget(1_024)],
+    [{ effort: 'low', isShown: false }, { thinking: { ...budget(2_048).thinking, display: 'omitted' } }],
+  ] as const)('by budget: %j', (thinking, written) => {
+    expect(think(thinking)).toEqual(written)
+  })
+
+  test.each([
+    [undefined, {}],
+    [{ effort: 'none', isShown: true }, { thinking: { type: 'disabled' } }],
+    [{ effort: 'minimal', isShown: true }, adaptive('low')],
+    [{ effort: 'xhigh', isShown: true }, adaptive('xhigh')],
+    [{ isShown: true }, adaptive()],
+    [{ isShown: false }, adaptive(undefined, 'omitted')],
+    [{ budget: 1_500, isShown: true }, adaptive('low')],
+    [{ budget: 5_000, isShown: true }, adaptive('medium')],
+    [{ budget: 9_000, isShown: true }, adaptive('high')],
+  ] as const)('by effort: %j', (thinking, written) => {
+    expect(think(thinking, {}, isNew)).toEqual(written)
+  })
+
+  test('is never given more than the client’s own cap, which the hold pays for', () => {
+    expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 2_000 })).toEqual(budget(1_600))
+    expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 1_025 })).toEqual(budget(1_024))
+    expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 1_024 })).toEqual({})
+  })
+
+  test('gives way to a call that is forced', () => {
+    const forced = { tools: [tool], toolChoice: 'required' as const }
+    expect(think({ effort: 'high', isShown: true }, forced)).toEqual({})
+    expect(think({ effort: 'high', isShown: true }, forced, isNew)).toEqual({
+      output_config: { effort: 'high' },
+    })
+  })
+
+  test('by budget goes on only from the thought that began it', () => {
+    const low = { effort: 'low', isShown: true } as const
+    expect(think(low, { tools: [tool], turns: loop() })).toEqual({})
+    expect(think(low, { tools: [tool], turns: loop({ kind: 'thinking', text: 'unsigned' }) })).toEqual({})
+    const signed = loop({ kind: 'thinking', text: 'Hm', signature: 'Eq' })
+    expect(think(low, { tools: [tool], turns: signed })).toEqual(budget(2_048))
+    expect(think(low, { tools: [tool], turns: [...loop(), assistant(said('Done')), user(said('Thanks'))] })).toEqual(
+      budget(2_048),
+    )
+    expect(think(low, { turns: [user(said('Hi')), assistant(said('Once'))] })).toEqual({})
+    expect(think(low, { tools: [tool], turns: loop() }, isNew)).toEqual(adaptive('low'))
+  })
+})
+
+describe('the form of the answer', () => {
+  test('is held to a schema, with the rules that cannot be enforced in words', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        a: { type: 'string', minLength: 3, description: 'A name.' },
+        b: { type: 'array', items: { type: 'object', properties: {} }, minItems: 1, maxItems: 5 },
+        c: {
+          oneOf: [
+            { type: 'string', format: 'email' },
+            { type: 'string', format: 'made-up' },
+          ],
+        },
+      },
+      required: ['a'],
+      additionalProperties: true,
+    }
+    expect(write({ format: { kind: 'schema', name: 'x', schema } })['output_config']).toEqual({
+      format: {
+        type: 'json_schema',
+        schema: {
+          type: 'object',
+          properties: {
+            a: { type: 'string', description: 'A name.\n\n{minLength: 3}' },
+            b: {
+              type: 'array',
+              items: { type: 'object', properties: {}, additionalProperties: false },
+              minItems: 1,
+              description: '{maxItems: 5}',
+            },
+            c: {
+              anyOf: [
+                { type: 'string', format: 'email' },
+                { type: 'string', description: '{format: "made-up"}' },
+              ],
+            },
+          },
+          required: ['a'],
+          additionalProperties: false,
+        },
+      },
+    })
+  })
+
+  test('is asked for in words where there is none', () => {
+    expect(JSON.stringify(write({ format: { kind: 'json' } })['system'])).toContain('one JSON object')
+  })
+})
