@@ -234,6 +234,33 @@ describe('tools', () => {
     expect(conversation.tools[2]?.schema).toMatchObject({ properties: { command: { type: 'string' } } })
   })
 
+  test('that wait to be searched for are offered once they were found', () => {
+    const tools = ['f', 'g', 'h', 'i', 'never'].map((name) => {
+      return { name, input_schema: schema, ...(name !== 'f' && { defer_loading: true }) }
+    })
+    expect(read({ tools }).tools.map(({ name }) => name)).toEqual(['f'])
+    const reference = { type: 'tool_reference', tool_name: 'g' }
+    const messages = [
+      { role: 'user', content: 'Find me a tool.' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool_use', id: 't1', name: 'f', input: {} },
+          { type: 'tool_use', id: 't2', name: 'h', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 't1', content: [reference] },
+          { type: 'tool_result', tool_use_id: 't2' },
+        ],
+      },
+    ]
+    const conversation = read({ tools, messages, tool_choice: { type: 'tool', name: 'i' } })
+    expect(conversation.tools.map(({ name }) => name)).toEqual(['f', 'g', 'h', 'i'])
+  })
+
   test.each(['computer_20251124', 'memory_20250818', 'web_fetch_20250910', 'mcp_toolset', 'made_up'])(
     '%s is refused: no other model knows it',
     (type) => {

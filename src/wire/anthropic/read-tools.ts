@@ -1,7 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
-import { objectIn, textIn } from '../loose.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { cacheOf } from './read-blocks.ts'
 import { familyOf, toolsIn, typeOf } from './tools.ts'
 
@@ -39,7 +39,9 @@ type Tools = { readonly tools: readonly Tool[]; readonly hostedTools: readonly H
 export function readTools(body: JsonObject): Tools {
   const tools: Tool[] = []
   const hostedTools: HostedTool[] = []
+  const isOffered = offering(body)
   for (const { tool, at } of toolsIn(body)) {
+    if (!isOffered(tool)) continue
     const type = typeOf(tool)
     const family = familyOf(type) ?? type
     const known = emulated[family]
@@ -54,6 +56,31 @@ export function readTools(body: JsonObject): Tools {
     }
   }
   return { tools, hostedTools }
+}
+
+/**
+ * A tool that waits to be searched for is not shown to the model before it was found: the vendor's command-line tool
+ * always sends one that is never to be called. Where the vendor was to search, nobody can, and all are offered.
+ */
+function offering(body: JsonObject): (tool: JsonObject) => boolean {
+  const placed = toolsIn(body)
+  if (placed.some(({ tool }) => typeOf(tool).startsWith('tool_search_tool_'))) return () => true
+  if (!placed.some(({ tool }) => tool['defer_loading'] === true)) return () => true
+  const found = foundTools(body)
+  return (tool) => tool['defer_loading'] !== true || found.has(textIn(tool['name']))
+}
+
+function foundTools(body: JsonObject): ReadonlySet<string> {
+  const names = new Set([textIn(objectIn(body['tool_choice'])['name'])])
+  for (const { content } of objectsIn(body['messages'])) {
+    for (const block of objectsIn(content)) {
+      if (block['type'] === 'tool_use') names.add(textIn(block['name']))
+      for (const part of [objectIn(block['tool']), ...objectsIn(block['content'])]) {
+        if (part['type'] === 'tool_reference') names.add(textIn(part['tool_name']) || textIn(part['name']))
+      }
+    }
+  }
+  return names
 }
 
 function readTool(tool: JsonObject): Tool {

@@ -38,8 +38,19 @@ export function writeStreamError(error: GatewayError): Uint8Array {
   return new TextEncoder().encode(`data: ${JSON.stringify(shape(error))}\n\n`)
 }
 
+/** On edits and speech the specification has an empty purse say its message and nothing else. */
+export function writeErrorWithPlain402(error: GatewayError, requestId: RequestId): WireError {
+  const written = writeError(error, requestId)
+  if (error.kind !== 'no-funds') return written
+  return { ...written, body: JSON.stringify({ error: { message: error.message } }) }
+}
+
 function shape(error: GatewayError) {
+  return { error: errorObject(error) }
+}
+
+export function errorObject(error: GatewayError) {
   const [, type, code] = rows[error.kind]
   const { param, code: finer } = error.details
-  return { error: { message: error.message, type, param: param ?? null, code: finer ?? code } }
+  return { message: error.message, type, param: param ?? null, code: finer ?? code }
 }

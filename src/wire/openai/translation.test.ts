@@ -1,47 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
-import { EventSplitter } from '../../base/sse.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { ChatTraits } from '../../capabilities/chat.ts'
-import { markGoogle, type Conversation, type Reply, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { markGoogle, type Conversation, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { openaiChat } from './chat.ts'
-import { readAnswer } from './read-answer.ts'
 import { openReader } from './reply-reader.ts'
+import { askOf, name, plainAsk, streamAsk, target, user } from './testing.ts'
 import { writeAsk, type TranslationTarget } from './write-ask.ts'
-
-const traits: ChatTraits = {
-  id: 'm',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 8,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
-const target: TranslationTarget = {
-  upstreamModel: 'theirs',
-  reasoning: false,
-  efforts: ['low', 'medium', 'high'],
-  takesThoughts: true,
-  thinkingSwitch: 'effort',
-  outputCap: 'max_tokens',
-  usageInStream: 'asked',
-  storesByDefault: false,
-  namespaced: (label) => label,
-}
-const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000 }
-
-function askOf(body: JsonObject) {
-  return openaiChat.readAsk({ body, files: [], bodyBytes: 1_000, header: () => null }, () => traits)
-}
 
 function conversationOf(body: JsonObject): Conversation {
   return openaiChat.readConversation(askOf({ model: 'm', ...body }))
 }
 
-const user = { role: 'user', content: 'Hi' }
-const plainAsk = askOf({ model: 'm', messages: [user] })
-const streamAsk = askOf({ model: 'm', messages: [user], stream: true, stream_options: { include_usage: true } })
 const plain: Conversation = {
   system: [],
   turns: [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }],
@@ -49,6 +17,20 @@ const plain: Conversation = {
   hostedTools: [],
   stop: [],
 }
+
+const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a":1}' } })
+const tool = (named: string) => ({ type: 'function', function: { name: named } })
+
+function written(conversation: Partial<Conversation>, to: Partial<TranslationTarget> = {}): Record<string, unknown> {
+  return JSON.parse(writeAsk(plainAsk, { ...plain, ...conversation }, { ...target, ...to })) as Record<string, unknown>
+}
+
+function read(...chunks: unknown[]): ReplyEvent[] {
+  const reader = openReader()
+  return chunks.flatMap((chunk) => reader.read(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`)))
+}
+
+const delta = (written: JsonObject) => ({ choices: [{ index: 0, delta: { tool_calls: [written] } }] })
 
 describe('what a request means', () => {
   test('leading instructions stand apart, later ones keep their place', () => {
@@ -66,7 +48,6 @@ describe('what a request means', () => {
   })
 
   test('results of parallel calls and the words after them are one turn', () => {
-    const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a":1}' } })
     const { turns } = conversationOf({
       messages: [
         user,
@@ -161,7 +142,6 @@ describe('what a request means', () => {
   })
 
   test('allowed tools leave the others out', () => {
-    const tool = (named: string) => ({ type: 'function', function: { name: named } })
     const { tools, toolChoice } = conversationOf({
       messages: [user],
       tools: [tool('a'), tool('b')],
@@ -173,9 +153,6 @@ describe('what a request means', () => {
 })
 
 describe('what a vendor is asked', () => {
-  const written = (conversation: Partial<Conversation>, to: Partial<TranslationTarget> = {}) =>
-    JSON.parse(writeAsk(plainAsk, { ...plain, ...conversation }, { ...target, ...to })) as Record<string, unknown>
-
   test('a model of the reasoning class gets no sampling, a developer and its own cap', () => {
     const body = written(
       { system: [{ kind: 'text', text: 's' }], temperature: 0.3, stop: ['x'], outputTokensMax: 9 },
@@ -230,155 +207,7 @@ describe('what a vendor is asked', () => {
   })
 })
 
-const text = fc.string({ minLength: 1, maxLength: 20 })
-const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/)
-const object = fc.dictionary(id, fc.oneof(fc.string(), fc.integer(), fc.boolean()), {
-  maxKeys: 3,
-  noNullPrototype: true,
-})
-const call = fc.record({
-  kind: fc.constant('tool-call' as const),
-  id,
-  name: id,
-  argumentsText: object.map((o) => JSON.stringify(o)),
-})
-const bytes = fc.record({
-  kind: fc.constant('bytes' as const),
-  mediaType: fc.constantFrom('image/png', 'image/jpeg'),
-  base64: fc.uint8Array({ minLength: 1, maxLength: 12 }).map((array) => Buffer.from(array).toString('base64')),
-})
-const image = fc.record({
-  kind: fc.constant('image' as const),
-  media: fc.oneof(bytes, fc.record({ kind: fc.constant('url' as const), url: fc.webUrl() })),
-})
-const said = text.map((value) => ({ kind: 'text' as const, text: value }))
-const result = fc.record({
-  kind: fc.constant('tool-result' as const),
-  callId: id,
-  blocks: fc.tuple(said),
-  isError: fc.constant(false),
-})
-const userTurn = fc
-  .tuple(fc.array(result, { maxLength: 2 }), fc.array(fc.oneof(said, image), { maxLength: 3 }))
-  .map(([results, others]) => ({ role: 'user' as const, blocks: [...results, ...others] }))
-  .filter(({ blocks }) => blocks.length > 0)
-const assistantTurn = fc
-  .tuple(fc.option(said, { nil: undefined }), fc.array(call, { maxLength: 2 }))
-  .map(([spoken, calls]) => ({
-    role: 'assistant' as const,
-    blocks: [...(spoken === undefined ? [] : [spoken]), ...calls],
-  }))
-  .filter(({ blocks }) => blocks.length > 0)
-const conversation = fc.record({
-  turns: fc.array(fc.tuple(userTurn, assistantTurn), { minLength: 1, maxLength: 3 }).map((pairs) => pairs.flat()),
-  tools: fc.array(fc.record({ name: id, description: text, schema: fc.constant({ type: 'object', properties: {} }) }), {
-    minLength: 1,
-    maxLength: 3,
-  }),
-  toolChoice: fc.oneof(fc.constantFrom('auto' as const, 'none' as const, 'required' as const), fc.record({ name: id })),
-  outputTokensMax: fc.integer({ min: 1, max: 1_000 }),
-  temperature: fc.integer({ min: 0, max: 20 }).map((tenths) => tenths / 10),
-  stop: fc.array(text, { maxLength: 4 }),
-  seed: fc.integer(),
-})
-
-test('translating there and back keeps all that the common protocol can say', () => {
-  fc.assert(
-    fc.property(conversation, (given) => {
-      const meant: Conversation = { ...given, system: [{ kind: 'text', text: 'Be brief.' }], hostedTools: [] }
-      const body = JSON.parse(writeAsk(plainAsk, meant, target)) as JsonObject
-      expect(openaiChat.readConversation(askOf({ ...body, model: 'm' }))).toEqual(meant)
-    }),
-  )
-})
-
-const usage = fc.record({
-  input: fc.nat(1_000),
-  cachedInput: fc.nat(1_000),
-  output: fc.nat(1_000),
-  reasoning: fc.constant(0),
-})
-const reply = fc.record({
-  choices: fc.array(
-    fc
-      .tuple(fc.option(text, { nil: undefined }), fc.option(text, { nil: undefined }), fc.array(call, { maxLength: 2 }))
-      .map(([thought, spoken, calls]): Reply['choices'][number] => ({
-        blocks: [
-          ...(thought === undefined ? [] : [{ kind: 'thinking' as const, text: thought }]),
-          ...(spoken === undefined ? [] : [{ kind: 'text' as const, text: spoken }]),
-          ...calls,
-        ],
-        finish: calls.length > 0 ? 'tool-calls' : 'stop',
-      })),
-    { minLength: 1, maxLength: 3 },
-  ),
-  usage,
-})
-
-test('a reply written and read again is the same', () => {
-  fc.assert(
-    fc.property(reply, (given) => {
-      const read = readAnswer(openaiChat.writeAnswer(plainAsk, given, name))
-      expect(read.choices).toEqual(given.choices)
-      expect(read.usage).toMatchObject(given.usage)
-    }),
-  )
-})
-
-/** A reply as the events of its making, in small pieces. */
-function eventsOf({ choices, usage: used }: Reply): ReplyEvent[] {
-  const events: ReplyEvent[] = [{ kind: 'reply-start' }]
-  for (const [choice, { blocks, finish }] of choices.entries()) {
-    let calls = 0
-    for (const block of blocks) {
-      if (block.kind === 'text')
-        events.push(...[...block.text].map((piece) => ({ kind: 'text-delta' as const, choice, text: piece })))
-      if (block.kind === 'thinking') events.push({ kind: 'thinking-delta', choice, text: block.text })
-      if (block.kind === 'tool-call') {
-        events.push({ kind: 'tool-call-start', choice, call: calls, id: block.id, name: block.name })
-        events.push({ kind: 'tool-call-delta', choice, call: calls, text: block.argumentsText })
-        calls++
-      }
-    }
-    events.push({ kind: 'choice-finish', choice, finish })
-  }
-  if (used !== undefined) events.push({ kind: 'usage-count', usage: used })
-  return events
-}
-
-test('a stream written and read again, cut anywhere on its way, says the same', () => {
-  fc.assert(
-    fc.property(reply, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 }), (given, cuts) => {
-      const writer = openaiChat.openWriter(streamAsk, name)
-      const events = eventsOf(given)
-      const written = [...events.map((event) => writer.write([event])), writer.closing(given.usage)]
-      const whole = Buffer.concat(written.filter((piece) => piece !== undefined))
-      const splitter = new EventSplitter(1_000_000)
-      const reader = openReader()
-      const read: ReplyEvent[] = []
-      for (let at = 0, turn = 0; at < whole.length; turn++) {
-        const end = at + (cuts[turn % cuts.length] ?? 1)
-        for (const event of splitter.push(whole.subarray(at, end))) read.push(...reader.read(event))
-        at = end
-      }
-      const kept = events.filter(({ kind }) => kind !== 'usage-count')
-      expect(read.filter(({ kind }) => kind !== 'usage-count' && kind !== 'reply-end')).toEqual(
-        kept.map((event) => (event.kind === 'reply-start' ? { ...event, id: 'chatcmpl-0123' } : event)),
-      )
-      expect(read.at(-1)).toEqual({ kind: 'reply-end' })
-      expect(read.findLast(({ kind }) => kind === 'usage-count')).toMatchObject({ usage: given.usage })
-    }),
-    { numRuns: 50 },
-  )
-})
-
 describe('a stream as vendors really send it', () => {
-  const read = (...chunks: unknown[]) => {
-    const reader = openReader()
-    return chunks.flatMap((chunk) => reader.read(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`)))
-  }
-  const delta = (tool: JsonObject) => ({ choices: [{ index: 0, delta: { tool_calls: [tool] } }] })
-
   test('later deltas of a call with an empty id do not begin another', () => {
     const events = read(
       delta({ index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '' } }),

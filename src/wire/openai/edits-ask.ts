@@ -1,0 +1,65 @@
+import { badRequest } from '../../base/errors.ts'
+import type { Asked } from '../../capabilities/ask.ts'
+import type { EditsAsk } from '../../capabilities/images.ts'
+import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { imageLimitsOf, pictureFacts, readQuality, unsupported } from '../image-facts.ts'
+import { fieldError } from '../issues.ts'
+import { requireModel } from '../require-model.ts'
+import { readEditFiles } from './edits-files.ts'
+import { checkTransparent } from './images-ask.ts'
+import { editsFields, type EditsFields } from './images-schema.ts'
+
+/** An edit: a form of files and text fields. */
+export function readAsk({ body, files }: Asked, lookUp: (model: string) => ModelTraits): EditsAsk {
+  const traits = lookUp(requireModel(body))
+  for (const field of ['image', 'image[]', 'mask']) {
+    if (body[field] !== undefined) throw badRequest(`Invalid '${field}': expected a file.`, field, 'invalid_type')
+  }
+  const parsed = editsFields.safeParse(body)
+  if (!parsed.success) throw fieldError(parsed.error)
+  const fields = parsed.data
+  const limits = imageLimitsOf(traits)
+  if (limits.edits === undefined) throw new Error(`${traits.id} does edits and has no limits for them`)
+  const { images, mask } = readEditFiles(files, limits.edits)
+  checkLooks(fields, limits)
+  const count = fields.n ?? 1
+  if (count > limits.countMax) throw badRequest(`Invalid 'n': this model makes at most ${limits.countMax}.`, 'n')
+  const size = readEditSize(fields.size, limits)
+  const quality = readQuality(fields.quality, limits)
+  const stream = fields.stream ?? false
+  const facts = pictureFacts(
+    {
+      prompt: fields.prompt,
+      count,
+      stream,
+      delivery: stream || limits.alwaysBytes || fields.response_format !== 'url' ? 'bytes' : 'url',
+      partialImages: stream ? (fields.partial_images ?? 0) : 0,
+      references: images.length + (mask === undefined ? 0 : 1),
+      ...(size !== undefined && { size }),
+      ...(quality !== undefined && { quality }),
+      ...(fields.background !== undefined && limits.alwaysBytes && { background: fields.background }),
+      ...(fields.output_format !== undefined && { outputFormat: fields.output_format }),
+    },
+    traits,
+    limits,
+  )
+  return { ...facts, capability: 'edits', written: body, images, ...(mask !== undefined && { mask }) }
+}
+
+function checkLooks({ background, output_format: format }: EditsFields, { alwaysBytes }: ImageLimits): void {
+  checkTransparent(background, format)
+  if (alwaysBytes) return
+  if (format !== undefined) {
+    const message = "'output_format' is not supported by this model."
+    throw badRequest(message, 'output_format', 'unsupported_value')
+  }
+  if (background === 'transparent') throw unsupported('background', background, ['auto', 'opaque'])
+}
+
+/** The sizes of the path itself: larger ones are made on the other. */
+function readEditSize(given: string | undefined, { edits, sizeDefault }: ImageLimits): string | undefined {
+  const sizes = edits?.sizes ?? []
+  if (given === undefined || given === 'auto') return sizes.includes('auto') ? 'auto' : sizeDefault
+  if (sizes.includes(given)) return given
+  throw unsupported('size', given, ['auto', ...sizes.filter((size) => size !== 'auto')])
+}

@@ -1,0 +1,64 @@
+import { badRequest } from '../../base/errors.ts'
+import { pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
+import type { AskedFile } from '../../capabilities/ask.ts'
+import type { ImageFile } from '../../capabilities/images.ts'
+import type { ImageLimits } from '../../capabilities/limits.ts'
+
+export type EditFiles = { readonly images: readonly ImageFile[]; readonly mask?: ImageFile }
+
+type EditLimits = NonNullable<ImageLimits['edits']>
+
+/** A small file can hold a picture that takes a gigabyte to decode; nobody edits one of more than this. */
+const pixelsMax = 4096 * 4096
+/** What the common protocol takes. */
+const maskBytesMax = 4 * 1024 * 1024
+
+/** The files of an edit, each known by its head and not by what the client says of it. Nothing is decoded. */
+export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): EditFiles {
+  const unknown = files.find(({ field }) => !['image', 'image[]', 'mask'].includes(field))
+  if (unknown !== undefined) {
+    throw badRequest(`Unknown parameter: '${unknown.field}'.`, unknown.field, 'unknown_parameter')
+  }
+  const images = files.filter(({ field }) => field !== 'mask').map(readImage)
+  const [first] = images
+  if (first === undefined) {
+    throw badRequest("Missing required parameter: 'image'.", 'image', 'missing_required_parameter')
+  }
+  if (images.length > limits.references.max) {
+    const message = `Invalid 'image': this model takes at most ${limits.references.max}, but ${images.length} were given.`
+    throw badRequest(message, 'image')
+  }
+  const [mask, second] = files.filter(({ field }) => field === 'mask')
+  if (second !== undefined) throw badRequest("Invalid 'mask': it was given twice.", 'mask')
+  return { images, ...(mask !== undefined && { mask: readMask(mask, first, limits) }) }
+}
+
+function readImage(file: AskedFile, index: number): ImageFile {
+  const head = readImageHead(file.bytes)
+  if (head === undefined) {
+    throw badRequest(`Invalid 'image': a picture is a PNG, JPEG or WebP file.`, 'image', 'invalid_image_format')
+  }
+  if (head === 'broken' || head.width * head.height > pixelsMax) {
+    const why = head === 'broken' ? 'the file is damaged' : `a picture has at most ${pixelsMax} pixels`
+    throw badRequest(`Invalid 'image': ${why}.`, 'image', 'invalid_image')
+  }
+  return imageFile(file, head, `image-${index + 1}`)
+}
+
+function readMask(file: AskedFile, image: ImageFile, { mask: isTaken }: EditLimits): ImageFile {
+  const refuse = (why: string) => badRequest(`Invalid 'mask': ${why}.`, 'mask', 'invalid_mask')
+  if (!isTaken) throw refuse('this model takes none')
+  const head = readImageHead(file.bytes)
+  if (head === undefined || head === 'broken' || head.mediaType !== 'image/png') throw refuse('it is not a PNG file')
+  if (file.bytes.length > maskBytesMax) throw refuse(`it is larger than ${maskBytesMax} bytes`)
+  if (head.width !== image.width || head.height !== image.height) {
+    const [given, wanted] = [head, image].map(({ width, height }) => `${width}x${height}`)
+    throw refuse(`its size of ${given} is not that of the image, ${wanted}`)
+  }
+  if (!pngHasAlpha(file.bytes)) throw refuse('it has no transparency')
+  return imageFile(file, head, 'mask')
+}
+
+function imageFile({ bytes }: AskedFile, { mediaType, width, height }: ImageHead, stem: string): ImageFile {
+  return { name: `${stem}.${mediaType.slice('image/'.length)}`, mediaType, width, height, bytes }
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+
+const text = z.string().min(1)
+const token = z.int().min(0)
+
+/** The embeddings request of the common protocol. A list of numbers is one input, as tokens of the model's tokenizer. */
+export const embeddingsRequest = z.looseObject({
+  model: z.string().min(1).meta({ description: 'A model id from `GET /v1/models`.' }),
+  input: z
+    .union([text, z.array(text).min(1), z.array(token).min(1), z.array(z.array(token).min(1)).min(1)])
+    .meta({ description: 'One text or several; where the vendor takes them, the same as tokens.' }),
+  encoding_format: z.enum(['float', 'base64']).nullish().meta({ description: 'Default `float`.' }),
+  dimensions: z.int().min(1).nullish().meta({ description: "How long the vectors are; the default is the model's." }),
+  user: z.string().nullish().meta({ description: 'A label of your own for the end user.' }),
+})
+
+export const embeddingsResult = z.looseObject({
+  object: z.literal('list'),
+  model: z.string().meta({ description: 'The id that was asked for.' }),
+  data: z
+    .array(
+      z.looseObject({
+        object: z.literal('embedding'),
+        index: z.int().min(0).meta({ description: 'Which of the inputs, from 0.' }),
+        embedding: z
+          .union([z.array(z.number()), z.string()])
+          .meta({ description: 'Numbers; with `base64`, the same as little-endian float32.' }),
+      }),
+    )
+    .meta({ description: 'One for each input, in their order.' }),
+  usage: z.looseObject({
+    prompt_tokens: z.int().min(0).meta({ description: 'Tokens of all inputs.' }),
+    total_tokens: z.int().min(0).meta({ description: 'The same.' }),
+  }),
+})

@@ -1,0 +1,93 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ImagesAnswer, ImageTokens, MadeImage, PictureAsk } from '../../capabilities/images.ts'
+import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { readFailure } from './chat-answer.ts'
+
+/** What a vendor of this protocol made. Throws for what is no answer, whatever its status said. */
+export function readAnswer(body: Uint8Array, mediaType: string): ImagesAnswer {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  if (isObject(json['error'])) throw readFailure(json['error'])
+  const { data, created: _, ...said } = json
+  const images = objectsIn(data).flatMap((member) => readImage(member, mediaType))
+  if (images.length === 0) throw new GatewayError('upstream-failed', "The model's vendor sent no picture.")
+  const tokens = readTokens(json['usage'])
+  return { images, ...(tokens !== undefined && { tokens }), said }
+}
+
+function readImage(member: JsonObject, mediaType: string): MadeImage[] {
+  const { url, b64_json: base64, revised_prompt: revised } = member
+  const revisedPrompt = textIn(revised)
+  const about = revisedPrompt === '' ? {} : { revisedPrompt }
+  if (typeof base64 === 'string' && base64 !== '') {
+    return [{ media: { kind: 'bytes', mediaType, base64 }, ...about }]
+  }
+  return typeof url === 'string' && url !== '' ? [{ media: { kind: 'url', url }, ...about }] : []
+}
+
+/** The vendor's overlapping numbers taken apart; undefined where it does not count in tokens. */
+export function readTokens(usage: Json | undefined): ImageTokens | undefined {
+  if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return undefined
+  const input = objectIn(usage['input_tokens_details'])
+  const output = objectIn(usage['output_tokens_details'])
+  const all = countIn(usage['input_tokens'])
+  const imageInput = Math.min(countIn(input['image_tokens']), all)
+  const cachedInput = Math.min(countIn(input['cached_tokens']), all - imageInput)
+  const text = Math.min(countIn(output['text_tokens']), countIn(usage['output_tokens']))
+  return {
+    input: all - imageInput - cachedInput,
+    cachedInput,
+    imageInput,
+    output: text,
+    imageOutput: countIn(usage['output_tokens']) - text,
+  }
+}
+
+/** As a client of this protocol reads it: the vendor's own bytes where there are any. */
+export function writeAnswer(answer: ImagesAnswer, createdAt: number): Uint8Array {
+  if (answer.passed !== undefined) return answer.passed
+  const data = answer.images.map(({ media, revisedPrompt }) => ({
+    ...(media.kind === 'url' && { url: media.url }),
+    ...(media.kind === 'bytes' && { b64_json: media.base64 }),
+    ...(revisedPrompt !== undefined && { revised_prompt: revisedPrompt }),
+  }))
+  const created = Math.floor(createdAt / 1000)
+  return Buffer.from(JSON.stringify({ created, data, usage: writeUsage(answer), ...answer.said }))
+}
+
+/** Beside the tokens, which are none where pictures are sold by the piece: how many there are, and how large. */
+function writeUsage({ tokens, images, width, height }: ImagesAnswer) {
+  const { input = 0, cachedInput = 0, imageInput = 0, output = 0, imageOutput = 0 } = tokens ?? {}
+  const text = input + cachedInput
+  return {
+    input_tokens: text + imageInput,
+    input_tokens_details: { text_tokens: text, image_tokens: imageInput },
+    output_tokens: output + imageOutput,
+    total_tokens: text + imageInput + output + imageOutput,
+    image_count: images.length,
+    ...(width !== undefined && { width }),
+    ...(height !== undefined && { height }),
+  }
+}
+
+/** The same as events, for a client that asked for a stream of a vendor that has none: every picture comes complete. */
+export function writeEvents(ask: PictureAsk, answer: ImagesAnswer, createdAt: number): Uint8Array {
+  const type = `${eventPrefix(ask)}.completed`
+  const { width, height } = answer
+  const about = {
+    created_at: Math.floor(createdAt / 1000),
+    ...(width !== undefined && height !== undefined && { size: `${width}x${height}` }),
+  }
+  const last = answer.images.length - 1
+  const events = answer.images.map(({ media }, index) => {
+    const usage = writeUsage(index === last ? answer : { images: [] })
+    const b64 = media.kind === 'bytes' ? media.base64 : ''
+    return `event: ${type}\ndata: ${JSON.stringify({ type, b64_json: b64, ...about, usage })}\n\n`
+  })
+  return Buffer.from(events.join(''))
+}
+
+export function eventPrefix({ capability }: PictureAsk): string {
+  return capability === 'edits' ? 'image_edit' : 'image_generation'
+}

@@ -1,0 +1,126 @@
+import { badRequest } from '../../base/errors.ts'
+import type { Asked } from '../../capabilities/ask.ts'
+import type { Media } from '../../capabilities/conversation.ts'
+import type { ImagesAsk } from '../../capabilities/images.ts'
+import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { checkReferences, imageLimitsOf, pictureFacts, readQuality, unsupported } from '../image-facts.ts'
+import { nearestSize, readSize, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
+import { fieldError } from '../issues.ts'
+import { nativeSizes } from '../native/schema.ts'
+import { isPublicLink } from '../public-link.ts'
+import { requireModel } from '../require-model.ts'
+import { imagesRequest, type ImagesRequest } from './images-schema.ts'
+
+/** The common form: a prompt, and how the pictures are to be. */
+export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): ImagesAsk {
+  const traits = lookUp(requireModel(body))
+  const parsed = imagesRequest.safeParse(body)
+  if (!parsed.success) throw fieldError(parsed.error)
+  const request = parsed.data
+  const limits = imageLimitsOf(traits)
+  const count = request.n ?? 1
+  if (count > limits.countMax) {
+    throw badRequest(`Invalid 'n': this model makes at most ${limits.countMax} at once.`, 'n', 'unsupported_value')
+  }
+  checkLooks(request, limits)
+  const references = readReferences(request.image)
+  checkReferences(references.length, limits, 'image')
+  const size = readWishedSize(request.size ?? undefined, limits)
+  const quality = readQuality(request.quality ?? undefined, limits)
+  const stream = request.stream ?? false
+  const facts = pictureFacts(
+    {
+      prompt: request.prompt,
+      count,
+      stream,
+      // The events of a stream carry bytes.
+      delivery: stream ? 'bytes' : deliveryOf(request.response_format, limits),
+      partialImages: stream ? (request.partial_images ?? 0) : 0,
+      references: references.length,
+      ...(size !== undefined && { size }),
+      ...(quality !== undefined && { quality }),
+      ...(typeof request.background === 'string' && { background: request.background }),
+      ...(typeof request.output_format === 'string' && { outputFormat: request.output_format }),
+    },
+    traits,
+    limits,
+  )
+  const { negative_prompt: negativePrompt, seed, prompt_extend: extendsPrompt, watermark } = request
+  return {
+    ...facts,
+    capability: 'images',
+    form: 'common',
+    written: body,
+    references,
+    ...(typeof negativePrompt === 'string' && negativePrompt !== '' && { negativePrompt }),
+    ...(typeof seed === 'number' && { seed }),
+    ...(typeof extendsPrompt === 'boolean' && { extendsPrompt }),
+    ...(typeof watermark === 'boolean' && { watermark }),
+  }
+}
+
+/** Where nothing is said, as the common protocol has it: a link, unless the model always gives bytes. */
+function deliveryOf(format: ImagesRequest['response_format'], { alwaysBytes }: ImageLimits): ImagesAsk['delivery'] {
+  if (format === 'url') return 'url'
+  return format === 'b64_json' || alwaysBytes ? 'bytes' : 'url'
+}
+
+function checkLooks({ background, output_format: format }: ImagesRequest, { alwaysBytes }: ImageLimits): void {
+  if (background !== 'transparent') return
+  if (!alwaysBytes) throw unsupported('background', background, ['auto', 'opaque'])
+  checkTransparent(background, format ?? undefined)
+}
+
+export function checkTransparent(background: string | undefined, format: string | undefined): void {
+  if (background !== 'transparent' || format !== 'jpeg') return
+  throw badRequest("Invalid 'background': 'transparent' needs an 'output_format' of png or webp.", 'background')
+}
+
+/** What every client of the common protocol may ask for, beside the sizes of the specification. */
+const usualSizes: ReadonlySet<string> = new Set([
+  '1024x1024',
+  '1536x1024',
+  '1024x1536',
+  ...nativeSizes.map((size) => size.replace('*', 'x')),
+])
+
+const tierSides: Readonly<Record<string, number>> = { '1K': 1024, '2K': 2048, '3K': 3072, '4K': 4096 }
+
+/** A size that the model has, or the nearest to a usual one that it lacks; any other is refused. */
+function readWishedSize(text: string | undefined, limits: ImageLimits): string | undefined {
+  const { sizes, sizeDefault, free } = limits
+  if (text === undefined) return sizeDefault
+  if (text === 'auto') return sizes.includes('auto') ? 'auto' : sizeDefault
+  const side = tierSides[text]
+  const size = side === undefined ? readSize(text) : { width: side, height: side }
+  if (size === undefined) throw refusedSize(text, limits)
+  const spelled = writeSize(size)
+  if (sizes.includes(spelled) || !takesSize(limits)) return spelled
+  const why = free === undefined ? undefined : whyNotFree(size, free)
+  if (free !== undefined && why === undefined) return spelled
+  // A model whose sides go in steps says so to its customers: a side beside them is a mistake, not another spelling.
+  const isStepped = free !== undefined && free.step > 1
+  if (usualSizes.has(spelled) && !isStepped) return nearestSize(size, limits)
+  throw refusedSize(text, limits, why)
+}
+
+function refusedSize(text: string, { sizes }: ImageLimits, why?: string) {
+  if (why !== undefined) return badRequest(`Invalid 'size': '${text}' is not possible: ${why}.`, 'size')
+  return sizes.length === 0
+    ? badRequest(`Invalid 'size': '${text}' is not WIDTHxHEIGHT.`, 'size')
+    : unsupported('size', text, sizes)
+}
+
+const dataUrl = /^data:(image\/[\w.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/
+
+function readReferences(image: ImagesRequest['image']): Media[] {
+  const images = typeof image === 'string' ? [image] : (image ?? [])
+  return images.map((source, index) => {
+    const found = dataUrl.exec(source)
+    if (found !== null) return { kind: 'bytes', mediaType: found[1] ?? '', base64: found[2] ?? '' }
+    if (isPublicLink(source, 'https-and-http')) return { kind: 'url', url: source }
+    const param = typeof image === 'string' ? 'image' : `image[${index}]`
+    const message = `Invalid '${param}': expected a publicly reachable URL, or a data URL of an image.`
+    throw badRequest(message, param, 'invalid_url')
+  })
+}

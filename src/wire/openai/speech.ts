@@ -1,0 +1,149 @@
+import { badRequest, GatewayError } from '../../base/errors.ts'
+import { asDouble, type JsonObject } from '../../base/json.ts'
+import type { Asked, Bound } from '../../capabilities/ask.ts'
+import type { ModelTraits, SpeechLimits } from '../../capabilities/limits.ts'
+import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
+import { splitText } from '../../capabilities/split-text.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { fieldError } from '../issues.ts'
+import { requireModel } from '../require-model.ts'
+import { isGiven } from './chat-ask.ts'
+import { writeStreamError } from './errors.ts'
+import { countText } from './estimate.ts'
+import { speechRequest } from './speech-schema.ts'
+
+/** Speech as the common protocol asks for it. */
+export const openaiSpeech: SpeechCodec = {
+  readAsk,
+  estimateTokens: (text) => Math.max(1, countText(text)),
+  contentTypeOf: ({ asEvents, format }) =>
+    asEvents ? 'text/event-stream; charset=utf-8' : (contentTypes[format] ?? 'application/octet-stream'),
+  writeDelta: (sound) => event({ type: 'speech.audio.delta', audio: Buffer.from(sound).toString('base64') }),
+  writeDone: (usage) => event({ type: 'speech.audio.done', usage: shownUsage(usage) }),
+  writeStreamError: ({ asEvents }, error) => (asEvents ? writeStreamError(error) : undefined),
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+  opus: 'audio/opus',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+}
+
+/** Voices of the common protocol: where a model lacks one, a client that merely has to name some means no other. */
+const commonVoices: ReadonlySet<string> = new Set(
+  'alloy ash ballad coral echo fable nova onyx sage shimmer verse marin cedar'.split(' '),
+)
+
+// More than an hour of speech. The sound of a wav is kept whole until its length is known: 200 MB at the most.
+const inputCharactersMax = 65_536
+
+function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): SpeechAsk {
+  const model = requireModel(body)
+  const traits = lookUp(model)
+  const { speech: limits } = traits
+  if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for speech`)
+  const parsed = speechRequest.safeParse({ ...body, speed: asDouble(body['speed']) })
+  if (!parsed.success) throw fieldError(parsed.error)
+  const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = parsed.data
+
+  // Half of a surrogate pair is no character; what a vendor would read in its place is what is sent, and paid for.
+  const text = input.toWellFormed()
+  checkInput(text)
+  if (isGiven(instructions) && instructions !== '' && !limits.instructions) {
+    throw badRequest("'instructions' are not supported with this model.", 'instructions', 'unsupported_parameter')
+  }
+  const format = readFormat(response_format ?? 'mp3', limits)
+  const chosen = readVoice(typeof voice === 'object' ? voice?.id : voice, limits)
+  const pieces = splitText(text, limits.charactersMax)
+  checkJoining(format, pieces, limits)
+  const said = { pieces, ...(isGiven(instructions) && instructions !== '' && { instructions }) }
+  const soldBy = traits.sells('character') ? 'character' : 'token'
+  const asEvents = stream_format === 'sse'
+  return {
+    capability: 'speech',
+    model,
+    // The head of a wav says how long it is, so it is sent when that is known; everything else as it is made.
+    stream: asEvents || format !== 'wav',
+    ...(soldBy === 'character'
+      ? { bound: { character: charactersOf(text), request: pieces.length } }
+      : tokenBounds(said, speed ?? 1)),
+    ...said,
+    format,
+    ...(chosen !== undefined && { voice: chosen }),
+    ...(isGiven(speed) && { speed }),
+    limits,
+    soldBy,
+    asEvents,
+    extras: extras as JsonObject,
+  }
+}
+
+function checkInput(text: string): void {
+  if (text.trim() === '') throw badRequest("Invalid 'input': there is nothing to say.", 'input', 'empty_string')
+  const characters = charactersOf(text)
+  if (characters <= inputCharactersMax) return
+  const message = `Invalid 'input': string too long. Expected at most ${inputCharactersMax} characters, but got ${characters}.`
+  throw badRequest(message, 'input', 'string_above_max_length')
+}
+
+/** What the vendor makes, and what we make of its samples: mp3 and wav, which every model has. */
+function readFormat(asked: string, { formats, onlyFormat }: SpeechLimits): string {
+  const offered = [...new Set(['mp3', 'wav', ...formats])]
+  if (!offered.includes(asked)) {
+    const message = `Unsupported value: 'response_format' does not support '${asked}' with this model. Supported values are: ${offered.join(', ')}.`
+    throw badRequest(message, 'response_format', 'unsupported_value')
+  }
+  return onlyFormat ?? asked
+}
+
+function readVoice(asked: string | null | undefined, { voices, voiceDefault }: SpeechLimits): string | undefined {
+  if (!isGiven(asked) || asked === '') return voiceDefault
+  // Where no voices are known here, the vendor judges.
+  if (voices.length === 0 || voices.includes(asked)) return asked
+  if (commonVoices.has(asked)) return voiceDefault
+  const shown = asked.slice(0, 100)
+  const message = `Unsupported value: 'voice' does not support '${shown}' with this model. Supported values are: ${voices.join(', ')}.`
+  throw badRequest(message, 'voice', 'unsupported_value')
+}
+
+/** Frames of mp3 and aac can stand behind each other, and whole files of opus; a second head inside a flac is noise. */
+function checkJoining(format: string, pieces: readonly string[], { charactersMax }: SpeechLimits): void {
+  if (pieces.length === 1 || format !== 'flac') return
+  const message = `Input of more than ${charactersMax} characters cannot be joined as flac with this model; mp3 and wav can.`
+  throw badRequest(message, 'response_format', 'unsupported_value')
+}
+
+// Vendors count 20 to 25 tokens a second of sound; slow speech takes half a second for a character of Chinese.
+const tokensPerCharacterMax = 16
+const tokensSpare = 500
+const speedMin = 0.25
+
+function tokenBounds(
+  { pieces, instructions = '' }: Pick<SpeechAsk, 'pieces' | 'instructions'>,
+  speed: number,
+): Required<Pick<SpeechAsk, 'bound' | 'believable'>> {
+  const characters = pieces.reduce((sum, piece) => sum + charactersOf(piece), 0)
+  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
+  const slowness = 1 / Math.min(1, Math.max(speedMin, speed))
+  const input = bytes + pieces.length * (Buffer.byteLength(instructions) + tokensSpare)
+  const output = Math.ceil(characters * tokensPerCharacterMax * slowness) + pieces.length * tokensSpare
+  const bound: Bound = { input, output, request: pieces.length }
+  return { bound, believable: { input, output } }
+}
+
+function shownUsage({ input = 0, output = 0, audioOutput = 0, character }: Usage = {}) {
+  const made = output + audioOutput
+  return {
+    input_tokens: input,
+    output_tokens: made,
+    total_tokens: input + made,
+    ...(character !== undefined && { characters: character }),
+  }
+}
+
+function event(data: unknown): Uint8Array {
+  return new TextEncoder().encode(`data: ${JSON.stringify(data)}\n\n`)
+}

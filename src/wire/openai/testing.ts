@@ -1,0 +1,35 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
+import { openaiChat } from './chat.ts'
+import type { TranslationTarget } from './write-ask.ts'
+
+/** What the tests of translation start from: a model that takes everything, and a vendor without quirks. */
+const traits: ChatTraits = {
+  id: 'm',
+  contextTokens: 100_000,
+  outputTokensMax: 1_000,
+  choicesMax: 8,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+export const target: TranslationTarget = {
+  upstreamModel: 'theirs',
+  reasoning: false,
+  efforts: ['low', 'medium', 'high'],
+  takesThoughts: true,
+  thinkingSwitch: 'effort',
+  outputCap: 'max_tokens',
+  usageInStream: 'asked',
+  storesByDefault: false,
+  namespaced: (label) => label,
+}
+export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000 }
+
+export function askOf(body: JsonObject): ChatAsk {
+  return openaiChat.readAsk({ body, files: [], bodyBytes: 1_000, header: () => null }, () => traits)
+}
+
+export const user = { role: 'user', content: 'Hi' }
+export const plainAsk = askOf({ model: 'm', messages: [user] })
+export const streamAsk = askOf({ model: 'm', messages: [user], stream: true, stream_options: { include_usage: true } })
