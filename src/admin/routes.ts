@@ -7,6 +7,7 @@ import type { SecretKeys } from '../keys/secret-keys.ts'
 import { storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
+import type { Webhooks } from '../tasks/webhooks/webhooks.ts'
 import type { Channels } from '../upstream/channels.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import { accountCalls } from './accounts.ts'
@@ -16,6 +17,7 @@ import { keyCalls } from './keys.ts'
 import { offeringCalls } from './offering.ts'
 import type { Operators } from './operators.ts'
 import { recordCalls } from './records.ts'
+import { webhookCalls } from './webhooks.ts'
 
 export type AdminParts = {
   readonly store: Store
@@ -29,6 +31,7 @@ export type AdminParts = {
   readonly models: () => ReadonlyMap<string, Model>
   readonly unsold: () => readonly Unsold[]
   readonly channels: () => Channels
+  readonly webhooks: Pick<Webhooks, 'secrets' | 'wake'>
 }
 
 /** Every path of the operator's port. */
@@ -37,6 +40,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
   const keys = keyCalls(parts)
   const records = recordCalls(parts)
   const offering = offeringCalls(parts)
+  const webhooks = webhookCalls(parts)
   const { operators } = parts
 
   return [
@@ -45,6 +49,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/accounts/{id}', accounts.read),
     guarded('PATCH', '/admin/accounts/{id}', accounts.change),
     guarded('POST', '/admin/accounts/{id}/credits', creditCalls(parts)),
+    guarded('POST', '/admin/accounts/{id}/webhook-secret', webhooks.newSecret),
     guarded('POST', '/admin/keys', keys.create),
     guarded('GET', '/admin/keys', keys.list),
     guarded('PATCH', '/admin/keys/{id}', keys.change),
@@ -52,6 +57,8 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/usage', records.usage),
     guarded('GET', '/admin/requests', records.requests),
     guarded('GET', '/admin/requests/{id}', records.request),
+    guarded('GET', '/admin/webhooks', webhooks.list),
+    guarded('POST', '/admin/webhooks/{id}/resend', webhooks.resend),
     guarded('GET', '/admin/audit', records.audit),
     guarded('GET', '/admin/models', offering.models),
     guarded('GET', '/admin/channels', offering.channels),

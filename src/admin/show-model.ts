@@ -41,7 +41,7 @@ export function showRate({ rates }: PriceList, unit: Unit): string {
   return amount === undefined ? '-' : dollars(amount, written[unit][1])
 }
 
-function showPrices({ rates, tiers, perImage, perSecond }: PriceList) {
+function showPrices({ rates, tiers, perImage, perSecond, perVideoToken }: PriceList) {
   return {
     ...showRates(rates),
     ...(tiers.length > 0 && {
@@ -49,11 +49,14 @@ function showPrices({ rates, tiers, perImage, perSecond }: PriceList) {
     }),
     ...(Object.keys(perImage).length > 0 && { perImage: showEach(perImage) }),
     ...(Object.keys(perSecond).length > 0 && { perSecond: showEach(perSecond) }),
+    ...(Object.keys(perVideoToken).length > 0 && {
+      perMillionVideoTokens: showEach(perVideoToken, written.videoToken[1]),
+    }),
   }
 }
 
-function showEach(amounts: Readonly<Record<string, Pico>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, dollars(amount, 1n)]))
+function showEach(amounts: Readonly<Record<string, Pico>>, per = 1n): Record<string, string> {
+  return Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, dollars(amount, per)]))
 }
 
 function showRates(rates: PriceList['rates']): Record<string, string> {

@@ -2,7 +2,7 @@
  * Where a process can be made to end as by kill -9: the moments between two steps of a request's money. Armed by
  * `TURNPIKE_CRASH=<name>:<n>`, which ends it at the n-th time it comes by; what a start then repairs is the test.
  */
-export const crashPoints = [
+export const requestCrashPoints = [
   /** Money is held, nothing has left. */
   'after-hold',
   /** The journal says that the call leaves; and again when the vendor's head has come. */
@@ -22,6 +22,23 @@ export const crashPoints = [
   /** The node stops, or reads on a stream whose client has left. */
   'drain',
 ] as const
+
+/** The same for the life of a video task. */
+export const taskCrashPoints = [
+  /** The task and its hold are in the database, nothing has left. */
+  'task-recorded',
+  /** The vendor has answered, and nobody but this process knows what. */
+  'task-sent',
+  /** The vendor's id is in the database, the client does not know. */
+  'task-created',
+  /** A poll was answered, nothing of it is recorded. */
+  'task-polled',
+  /** The end of the task, its money and its event are in the database. */
+  'task-terminal',
+] as const
+
+const crashPoints = [...requestCrashPoints, ...taskCrashPoints]
+export type RequestCrashPoint = (typeof requestCrashPoints)[number]
 export type CrashPoint = (typeof crashPoints)[number]
 
 const armed = readArmed(process.env['TURNPIKE_CRASH'])

@@ -257,6 +257,11 @@ describe('what is sent', () => {
     expect((await guard().post(at('/endless'), message, { bytesMax: 1024 })).body).toHaveLength(1024)
   })
 
+  test.each(['/cut', '/drip'])('a message arrived once its answer begins, however that goes on: %s', async (path) => {
+    const { status, body } = await guard().post(at(path), { headers: {}, body: '{}' }, { ...limits, totalMs: 100 })
+    expect({ status, body: body.toString() }).toEqual({ status: 200, body: 'a' })
+  })
+
   test.each(['Authorization', 'cookie', 'Proxy-Authorization'])('never a %s', async (name) => {
     const sent = guard().post(at('/'), { headers: { [name]: 'x' }, body: '' }, limits)
     expect(await sent.catch((thrown: unknown) => thrown)).toMatchObject({ kind: 'bug' })

@@ -38,7 +38,7 @@ export type GuardedFetch = {
   /** Refuses what a fetch would refuse before it connects: for the moment at which a client names a URL. */
   check(url: string, limits?: Pick<FetchLimits, 'connectMs' | 'signal'>): Promise<void>
   get(url: string, limits: FetchLimits): Promise<Fetched>
-  /** Follows no redirect, and reads the first `bytesMax` bytes of the answer alone. */
+  /** Follows no redirect, and reads the first `bytesMax` bytes of the answer alone; once its head is there, it counts. */
   post(url: string, message: Message, limits: Omit<FetchLimits, 'redirectsMax'>): Promise<Fetched>
 }
 
@@ -208,7 +208,8 @@ async function readResponse(response: IncomingMessage, ask: Ask, signal: AbortSi
       if (length > ask.bytesMax) break
     }
   } catch (thrown) {
-    throw signal.aborted ? signal.reason : new GuardRefusal('broken', thrown)
+    // Of a message the status says whether it arrived, however its answer goes on.
+    if (isWhole) throw signal.aborted ? signal.reason : new GuardRefusal('broken', thrown)
   }
   if (isWhole && length > ask.bytesMax) throw new GuardRefusal('too-large')
   const mediaType = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''

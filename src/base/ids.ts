@@ -50,8 +50,16 @@ export function newId(prefix: 'acc' | 'key' | 'txn' | 'hold' | 'node' | 'art'): 
 let lastOrdered = 0
 
 /** Ids that sort as they were made, also within one millisecond: for records that are read in order of their making. */
-export function newOrderedId(prefix: 'aud', now: number): string {
+export function newOrderedId(prefix: 'aud' | 'wha' | 'whs', now: number): string {
   // Sixteen times finer than milliseconds is finer than anybody makes them; a burst runs ahead of the clock for a while.
   lastOrdered = Math.max(lastOrdered + 1, now * 16)
   return `${prefix}_${lastOrdered.toString(16).padStart(14, '0')}${randomHex(9)}`
+}
+
+/**
+ * 128 random bits and nothing else: ids of tasks and events are shown to customers and handed on, and must tell neither
+ * when they were made nor how many there are.
+ */
+export function newOpaqueId(prefix: 'vid' | 'evt'): string {
+  return `${prefix}_${randomHex(16)}`
 }

@@ -1,12 +1,22 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 /** One installation secret, many uses: each derives its own key under its own label, so that none can stand for another. */
-export type SecretUse = 'key-digest' | 'key-checksum' | 'tenant-label' | 'idempotency' | 'artifact-link'
+export type SecretUse =
+  | 'key-digest'
+  | 'key-checksum'
+  | 'tenant-label'
+  | 'idempotency'
+  | 'artifact-link'
+  | 'webhook-secret'
 
 export type Mac = (text: string) => Buffer
 
+export function keyFor(secret: Uint8Array, use: SecretUse): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `turnpike/${use}`, 32))
+}
+
 export function macFor(secret: Uint8Array, use: SecretUse): Mac {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', `turnpike/${use}`, 32))
+  const key = keyFor(secret, use)
   return (text) => createHmac('sha256', key).update(text).digest()
 }
 

@@ -60,11 +60,16 @@ export async function hasRealAccount(environment: Environment): Promise<boolean>
 
 /** A key hashed under another secret than the gateway's would be no key at all, so none is made up here. */
 export function secretKeysOf(environment: Environment): SecretKeys {
+  return makeSecretKeys(secretOf(environment))
+}
+
+/** The installation's secret, as the gateway has it. */
+export function secretOf(environment: Environment): Uint8Array {
   const { secret, dataFolder } = environment
   if (secret === undefined && !existsSync(join(dataFolder, 'secret'))) {
     throw new Error(`${join(dataFolder, 'secret')} is missing: give TURNPIKE_SECRET as the gateway has it`)
   }
-  return makeSecretKeys(installationSecret(secret, dataFolder))
+  return installationSecret(secret, dataFolder)
 }
 
 /** Whether a gateway has ever been started here. Looking makes nothing. */

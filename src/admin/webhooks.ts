@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { exactText, pageFields, periodFields, readQuery } from '../reports/query.ts'
+import { eventStates, reportWebhook, reportWebhooks, storedState } from '../reports/webhooks.ts'
+import { findAccount } from '../store/accounts.ts'
+import { resendEvent } from '../store/webhooks.ts'
+import { absent, type Call } from './call.ts'
+import type { AdminParts } from './routes.ts'
+
+const listed = z.strictObject({
+  ...pageFields,
+  ...periodFields,
+  account: exactText.exactOptional(),
+  task: exactText.exactOptional(),
+  state: z.enum(eventStates).exactOptional(),
+})
+
+export function webhookCalls({ store, mode, webhooks }: AdminParts) {
+  return {
+    /** `POST /admin/accounts/{id}/webhook-secret`: the only answer that has the secret in it. The old one works a day more. */
+    newSecret: async ({ id, actor }: Call) => {
+      const secret = await webhooks.secrets.replace(id, actor)
+      if (secret === undefined) throw absent('account')
+      return { secret }
+    },
+
+    /** `GET /admin/webhooks`: newest first, each with every attempt to deliver it. */
+    list: async ({ visit }: Call) => {
+      const { account, task, state, from, to, ...page } = readQuery(visit.request, listed)
+      const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
+      const filter = {
+        scope: account === undefined ? ('every-account' as const) : { accountId: found?.id ?? account },
+        mode,
+        ...(task !== undefined && { taskId: task }),
+        ...(state !== undefined && { state: storedState(state) }),
+        ...(from !== undefined && { from }),
+        ...(to !== undefined && { to }),
+      }
+      return reportWebhooks(store.db, filter, page)
+    },
+
+    /** `POST /admin/webhooks/{id}/resend`: whatever became of it, under the same id. */
+    resend: async ({ id, actor }: Call) => {
+      const event = await resendEvent(store, { id, actor })
+      if (event === undefined) throw absent('webhook')
+      webhooks.wake()
+      return reportWebhook(store.db, event)
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import { badRequest } from '../base/errors.ts'
+import { unixSeconds } from '../base/moment.ts'
+import type { WebhookAttempt } from '../store/outbox.ts'
+import type { Queries } from '../store/schema.ts'
+import type { WebhookEventState } from '../store/task-schema.ts'
+import { attemptsAt, eventById, listEvents, type EventFilter, type WebhookEvent } from '../store/webhooks.ts'
+import { checkPeriod, type Page, pageOf } from './query.ts'
+
+/** As it is written outside. */
+export const eventStates = ['pending', 'delivered', 'gone', 'given_up'] as const
+export type ShownState = (typeof eventStates)[number]
+
+export function storedState(state: ShownState): WebhookEventState {
+  return state === 'given_up' ? 'given-up' : state
+}
+
+/** Events of tasks with every attempt to deliver them, newest first. `after` is the id of the last of the page before. */
+export async function reportWebhooks(
+  db: Queries,
+  filter: EventFilter,
+  page: { readonly limit: number; readonly after?: string },
+): Promise<Page<ShownEvent>> {
+  checkPeriod(filter)
+  const { limit, after } = page
+  const before = after === undefined ? undefined : await eventById(db, after)
+  if (after !== undefined && before === undefined) throw badRequest('There is no such event.', 'after')
+  const events = await listEvents(db, filter, { limit: limit + 1, ...(before !== undefined && { before }) })
+  const attempts = await attemptsAt(
+    db,
+    events.map(({ id }) => id),
+  )
+  return pageOf(
+    events,
+    limit,
+    (event) => showEvent(event, attempts.get(event.id) ?? []),
+    ({ id }) => id,
+  )
+}
+
+export async function reportWebhook(db: Queries, event: WebhookEvent): Promise<ShownEvent> {
+  return showEvent(event, (await attemptsAt(db, [event.id])).get(event.id) ?? [])
+}
+
+export type ShownEvent = ReturnType<typeof showEvent>
+
+function showEvent(event: WebhookEvent, attempts: readonly WebhookAttempt[]) {
+  return {
+    id: event.id,
+    type: typeOf(event.payload),
+    account: event.accountId,
+    task: event.taskId,
+    url: withoutQuery(event.url),
+    state: event.state === 'given-up' ? 'given_up' : event.state,
+    next_attempt_at: event.nextAt === null ? null : unixSeconds(event.nextAt),
+    created_at: unixSeconds(event.createdAt),
+    attempts: attempts.map(({ at, status, why, excerpt, durationMs }) => ({
+      created_at: unixSeconds(at),
+      status: status === 0 ? null : status,
+      error: why,
+      excerpt,
+      duration_ms: durationMs,
+    })),
+  }
+}
+
+function typeOf(payload: string): string {
+  const { type } = JSON.parse(payload) as { type?: unknown }
+  return typeof type === 'string' ? type : ''
+}
+
+/** Some receivers take a token as part of their address, which is their customer's and not the operator's. */
+function withoutQuery(url: string): string {
+  const { origin, pathname, search } = new URL(url)
+  return `${origin}${pathname}${search === '' ? '' : '?…'}`
+}

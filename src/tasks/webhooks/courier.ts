@@ -1,0 +1,161 @@
+import type { Clock, Timers } from '../../base/clock.ts'
+import type { GuardedFetch } from '../../base/guarded-fetch.ts'
+import type { Log } from '../../base/log.ts'
+import type { Store } from '../../store/open.ts'
+import {
+  claimEvents,
+  dueEvents,
+  endAttempt,
+  giveUpOverdue,
+  releaseClaim,
+  type ClaimedEvent,
+  type WaitingEvent,
+} from '../../store/outbox.ts'
+import type { Mode } from '../../store/schema.ts'
+import { attemptDelivery, attemptLimits, endingOf, nextAfter, type AttemptLimits } from './attempt.ts'
+import { Gate, gateLimits, type Ending, type GateLimits, type Place } from './gate.ts'
+import { giveUpAfterMs, turnMsMax } from './schedule.ts'
+import type { WebhookSecrets } from './secrets.ts'
+
+export type CourierParts = {
+  readonly store: Store
+  /** Whose events: each mode delivers its own accounts'. */
+  readonly mode: Mode
+  readonly node: string
+  readonly fetch: GuardedFetch
+  readonly secrets: WebhookSecrets
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+  readonly random?: () => number
+  readonly attemptLimits?: AttemptLimits
+  readonly gateLimits?: GateLimits
+}
+
+export type Courier = {
+  /** Looks at once: something may be due. */
+  wake(): void
+  /** Looks for nothing more, lets what is on its way arrive for so long, and gives the rest back to the outbox. */
+  close(options: { readonly withinMs: number }): Promise<void>
+}
+
+// Events of other nodes, retries and lanes that have rested are found by looking; one's own are told by `wake`.
+const lookEveryMs = 1_000
+// Twice what an attempt and its two queries take at the worst: nobody claims what is still on its way.
+const claimMs = 60_000
+const lookMax = 200
+// Each look finds a place for some or learns of a host that has none: this many fill a node, whatever is due.
+const looksMax = 20
+const overdueEveryMs = 15 * 60_000
+
+/** Delivers the outbox. Any number of nodes may do so at once; each event is claimed by one, and by another if that dies. */
+export function startCourier(parts: CourierParts): Courier {
+  const { store, mode, node, secrets, clock, timers, log, random = Math.random } = parts
+  const attempting = { fetch: parts.fetch, clock, limits: parts.attemptLimits ?? attemptLimits }
+  const gate = new Gate(clock, parts.gateLimits ?? gateLimits)
+  const underWay = new Set<Promise<void>>()
+  const stop = new AbortController()
+  let state: 'idle' | 'looking' | 'look-again' | 'closed' = 'idle'
+  let looked = Promise.resolve()
+  /** The database: said once, and not every second. */
+  let isAway = false
+  let overdueAt = clock.monotonic() + overdueEveryMs
+  let callOff = timers.after(0, wake)
+
+  function wake(): void {
+    if (state === 'looking') state = 'look-again'
+    if (state !== 'idle') return
+    callOff()
+    state = 'looking'
+    looked = lookAndWait()
+  }
+
+  async function lookAndWait(): Promise<void> {
+    try {
+      await look()
+      if (clock.monotonic() >= overdueAt) await tidyUp()
+      isAway = false
+    } catch (thrown) {
+      if (!isAway) log.warn({ cause: String(thrown) }, 'webhooks cannot be looked for now')
+      isAway = true
+    }
+    if (state === 'closed') return
+    const waitMs = state === 'look-again' ? 0 : lookEveryMs
+    state = 'idle'
+    callOff = timers.after(waitMs, wake)
+  }
+
+  async function look(): Promise<void> {
+    for (let looks = 0; looks < looksMax; looks++) {
+      const except = state === 'closed' ? undefined : gate.passOver()
+      if (except === undefined) return
+      const due = await dueEvents(store.db, { mode, now: clock.now(), limit: lookMax, except })
+      const admitted = await begin(due)
+      if (due.length < lookMax || admitted === 0) return
+    }
+  }
+
+  /** Starts what there is a place for; says for how many there was one. */
+  async function begin(due: readonly WaitingEvent[]): Promise<number> {
+    const places = new Map<string, Place>()
+    for (const event of due) {
+      const place = gate.enter(event)
+      if (place !== undefined) places.set(event.id, place)
+    }
+    const admitted = places.size
+    try {
+      const now = clock.now()
+      const claim = { ids: [...places.keys()], now, owner: node, until: now + claimMs }
+      for (const event of await claimEvents(store, claim)) {
+        const place = places.get(event.id)
+        if (place === undefined) continue
+        places.delete(event.id)
+        const delivered = deliver(event, place).finally(() => underWay.delete(delivered))
+        underWay.add(delivered)
+      }
+    } finally {
+      // Another node was quicker, or the database did not answer.
+      for (const place of places.values()) place.leave('abandoned')
+    }
+    return admitted
+  }
+
+  async function deliver(event: ClaimedEvent, place: Place): Promise<void> {
+    let ending: Ending = 'abandoned'
+    try {
+      const valid = await secrets.valid(event.accountId)
+      const attempt = await attemptDelivery(attempting, event, valid, stop.signal)
+      if (attempt === undefined) return await releaseClaim(store.db, event)
+      ending = endingOf(attempt)
+      const next = nextAfter(attempt, event.attempts + 1, clock.now(), random)
+      const { status, why, durationMs } = attempt
+      log.info({ event: event.id, status, why, durationMs, state: next.state }, 'a webhook was sent')
+      await endAttempt(store, event, attempt, next)
+    } catch (thrown) {
+      // Whatever became of it: when the claim has run out, it is sent again.
+      log.warn({ event: event.id, cause: String(thrown) }, 'what became of a webhook cannot be recorded')
+    } finally {
+      place.leave(ending)
+      wake()
+    }
+  }
+
+  async function tidyUp(): Promise<void> {
+    overdueAt = clock.monotonic() + overdueEveryMs
+    const now = clock.now()
+    const count = await giveUpOverdue(store.db, { madeBefore: now - giveUpAfterMs, dueBefore: now - turnMsMax })
+    if (count > 0) log.warn({ count }, 'webhooks to hosts that do not answer were given up')
+  }
+
+  return {
+    wake,
+    async close({ withinMs }) {
+      state = 'closed'
+      callOff()
+      await looked
+      const cutOff = setTimeout(() => stop.abort(), withinMs)
+      await Promise.all(underWay)
+      clearTimeout(cutOff)
+    },
+  }
+}

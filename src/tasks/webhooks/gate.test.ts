@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { movableClock } from '../../../test/support/movable-clock.ts'
+import { Gate, gateLimits, type Ending, type Lane, type Place } from './gate.ts'
+import { retryWaitsMs, waitAfter } from './schedule.ts'
+
+function makeGate() {
+  const clock = movableClock()
+  const gate = new Gate(clock)
+  const enter = (host: string, accountId = 'one') => gate.enter({ accountId, host })
+  /** As many as it lets in. */
+  const fill = (host: (n: number) => string, accountId = 'one') => {
+    const places: Place[] = []
+    for (let n = 0; n < 1_000; n++) {
+      const place = enter(host(n), accountId)
+      if (place !== undefined) places.push(place)
+    }
+    return places
+  }
+  const prove = (host: string, accountId = 'one') => enter(host, accountId)?.leave('answered')
+  return { clock, gate, enter, fill, prove }
+}
+
+describe('places', () => {
+  test('ten for a host, whoever sends', () => {
+    const { enter, fill, prove } = makeGate()
+    for (const account of ['one', 'two']) prove('a', account)
+    const places = fill(() => 'a')
+    expect(places).toHaveLength(10)
+    expect(enter('a', 'two')).toBeUndefined()
+    expect(enter('b', 'two')).toBeDefined()
+    places[0]?.leave('answered')
+    expect(enter('a', 'two')).toBeDefined()
+    expect(enter('a', 'two')).toBeUndefined()
+  })
+
+  test('a hundred in all, for those that answer', () => {
+    const { fill, prove, gate } = makeGate()
+    for (let n = 0; n < 200; n++) prove(`h${n}`)
+    expect(fill((n) => `h${n % 200}`)).toHaveLength(100)
+    expect(gate.passOver()).toBeUndefined()
+  })
+
+  test('a thousand strangers take a quarter for one account and half for all, and the rest is free', () => {
+    const { fill, prove, enter, gate } = makeGate()
+    prove('good')
+    expect(fill((n) => `tarpit${n}`)).toHaveLength(25)
+    expect(gate.passOver()).toMatchObject({ unproven: ['one'], proven: [{ accountId: 'one', host: 'good' }] })
+    expect(fill((n) => `tarpit${n}`, 'two')).toHaveLength(25)
+    expect(fill((n) => `tarpit${n}`, 'three')).toHaveLength(0)
+    expect(gate.passOver()?.unproven).toBe('all')
+    expect(enter('good')).toBeDefined()
+  })
+})
+
+describe('a lane', () => {
+  test('rests after five silences in a row, is probed by one, and rests for longer', () => {
+    const { clock, enter, fill, gate } = makeGate()
+    const first = fill(() => 'a')
+    expect(first).toHaveLength(10)
+    for (const place of first) place.leave('silent')
+    const waits = [30_000, 60_000, 120_000, 240_000, 300_000, 300_000]
+    for (const waitMs of waits) {
+      expect(enter('a')).toBeUndefined()
+      expect(gate.passOver()?.lanes).toEqual([{ accountId: 'one', host: 'a' }])
+      clock.advance(waitMs - 1_000)
+      expect(enter('a')).toBeUndefined()
+      clock.advance(1_001)
+      expect(gate.passOver()?.lanes).toEqual([])
+      const probe = enter('a')
+      expect(probe).toBeDefined()
+      expect(enter('a')).toBeUndefined()
+      probe?.leave('silent')
+    }
+    clock.advance(300_001)
+    enter('a')?.leave('answered')
+    expect(fill(() => 'a')).toHaveLength(10)
+  })
+
+  test('is one account’s: what one names does not close a host for another', () => {
+    const { enter } = makeGate()
+    for (let n = 0; n < 5; n++) enter('a')?.leave('silent')
+    expect(enter('a')).toBeUndefined()
+    expect(enter('a', 'two')).toBeDefined()
+  })
+
+  test('that answers in between does not rest', () => {
+    const { enter } = makeGate()
+    for (let n = 0; n < 50; n++) enter('a')?.leave(n % 5 === 4 ? 'answered' : 'silent')
+    expect(enter('a')).toBeDefined()
+  })
+
+  test('of which nothing is known is not remembered, and only so many are', () => {
+    const { enter, gate } = makeGate()
+    for (let n = 0; n < 5_000; n++) enter(`h${n}`)?.leave('abandoned')
+    expect(gate.size).toBe(0)
+    for (let n = 0; n < 5_000; n++) enter(`h${n}`)?.leave('silent')
+    expect(gate.size).toBe(2_000)
+  })
+})
+
+test('however deliveries come and go, no bound is passed, and at the end nothing is counted', () => {
+  const step = fc.record({
+    host: fc.integer({ min: 0, max: 30 }),
+    account: fc.integer({ min: 0, max: 3 }),
+    ending: fc.constantFrom<Ending>('answered', 'silent', 'abandoned'),
+    waitMs: fc.integer({ min: 0, max: 60_000 }),
+    leaves: fc.integer({ min: 0, max: 3 }),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
+      const clock = movableClock()
+      const gate = new Gate(clock)
+      const inside: { lane: Lane; place: Place; ending: Ending }[] = []
+      for (const { host, account, ending, waitMs, leaves } of steps) {
+        clock.advance(waitMs)
+        const lane = { host: `h${host}`, accountId: `a${account}` }
+        const place = gate.enter(lane)
+        if (place !== undefined) inside.push({ lane, place, ending })
+        for (const left of inside.splice(0, leaves === 3 ? 1 : 0)) left.place.leave(left.ending)
+        expect(inside.length).toBeLessThanOrEqual(gateLimits.inFlightMax)
+        expect(inside.filter((other) => other.lane.host === lane.host).length).toBeLessThanOrEqual(
+          gateLimits.perHostMax,
+        )
+      }
+      for (const { place } of inside) place.leave('abandoned')
+      // Whatever was learnt, a host that nobody has named before has all its places.
+      const places = Array.from({ length: 12 }, () => gate.enter({ host: 'new', accountId: 'new' }))
+      expect(places.filter((place) => place !== undefined)).toHaveLength(10)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+function scheduleHours(random: () => number): number {
+  return retryWaitsMs.reduce((sum, _, n) => sum + (waitAfter(n + 1, random) ?? 0), 0) / 3_600_000
+}
+
+test('the schedule: ten attempts in about a day, never further apart or closer than a fifth', () => {
+  expect(scheduleHours(() => 0.5)).toBeWithin(23, 24)
+  expect(scheduleHours(() => 0)).toBeWithin(18, 20)
+  expect(scheduleHours(() => 0.999_999)).toBeWithin(28, 29)
+  expect(waitAfter(retryWaitsMs.length + 1, Math.random)).toBeUndefined()
+  expect(retryWaitsMs.every((ms, n) => n === 0 || ms > (retryWaitsMs[n - 1] ?? 0))).toBe(true)
+})

@@ -1,0 +1,187 @@
+import type { Clock } from '../../base/clock.ts'
+
+/** One account's deliveries to one host: what a receiver does wrong falls back on whoever named it, and on nobody else. */
+export type Lane = { readonly accountId: string; readonly host: string }
+
+/** How a delivery went, as far as the next one to the same place is concerned. */
+export type Ending = 'answered' | 'silent' | 'abandoned'
+
+/** Leave to make one delivery; given back exactly once. */
+export type Place = { leave(ending: Ending): void }
+
+export type GateLimits = {
+  readonly inFlightMax: number
+  readonly perHostMax: number
+  /**
+   * Of all places, so many for lanes that have not answered lately, and so many of those for one account: a thousand
+   * tarpits, each at a host of its own, wait among themselves while everybody else is served.
+   */
+  readonly unprovenMax: number
+  readonly unprovenPerAccountMax: number
+  /** So many silent deliveries in a row, and a lane rests. */
+  readonly silentMax: number
+  readonly restMs: number
+  /** Each probe that stays silent doubles the rest, up to this. */
+  readonly restMsMax: number
+}
+
+export const gateLimits: GateLimits = {
+  inFlightMax: 100,
+  perHostMax: 10,
+  unprovenMax: 50,
+  unprovenPerAccountMax: 25,
+  silentMax: 5,
+  restMs: 30_000,
+  restMsMax: 5 * 60_000,
+}
+
+/** What is not worth looking for in the outbox now. */
+export type PassOver = {
+  readonly hosts: readonly string[]
+  readonly lanes: readonly Lane[]
+  /** Accounts of which only these proven lanes may be served; `all`: of every account. */
+  readonly unproven: 'all' | readonly string[]
+  readonly proven: readonly Lane[]
+}
+
+type State = {
+  readonly lane: Lane
+  inFlight: number
+  /** The last delivery was answered. */
+  proven: boolean
+  silent: number
+  /** Open, until a probe is answered. */
+  rest: { ms: number; until: number } | undefined
+}
+
+// Both bound a query. What is left out is found, not admitted, and looked past: slower, and never wrong.
+const lanesPerQuery = 500
+// A lane is a few hundred bytes; one that is forgotten only has to prove itself again.
+const lanesKept = 2_000
+
+/** Who may be delivered to now. In the memory of this node alone, so every bound is the node's own. */
+export class Gate {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #limits: GateLimits
+  /** In order of their last ending. */
+  readonly #lanes = new Map<string, State>()
+  readonly #inFlight = new Counts()
+
+  constructor(clock: Pick<Clock, 'monotonic'>, limits: GateLimits = gateLimits) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  /** A place, or undefined where there is none now. */
+  enter(lane: Lane): Place | undefined {
+    const known = this.#lanes.get(nameOf(lane))
+    const state = known ?? { lane, inFlight: 0, proven: false, silent: 0, rest: undefined }
+    const counted = ['node', `host ${lane.host}`, ...(state.proven ? [] : ['unproven', `unproven ${lane.accountId}`])]
+    if (this.#isFull() || this.#isHostFull(lane.host) || this.#isResting(state)) return undefined
+    if (!state.proven && (this.#isUnprovenFull() || this.#isAccountFull(lane.accountId))) return undefined
+    const isProbe = state.rest !== undefined
+    if (known === undefined) this.#lanes.set(nameOf(lane), state)
+    state.inFlight++
+    for (const name of counted) this.#inFlight.add(name, 1)
+    return {
+      leave: (ending) => {
+        state.inFlight--
+        for (const name of counted) this.#inFlight.add(name, -1)
+        this.#learn(state, ending, isProbe)
+      },
+    }
+  }
+
+  /** What to leave aside when looking for the next deliveries; undefined where there is no place at all. */
+  passOver(): PassOver | undefined {
+    if (this.#isFull()) return undefined
+    const states = [...this.#lanes.values()]
+    const hosts = [...new Set(states.filter(({ inFlight }) => inFlight > 0).map(({ lane }) => lane.host))]
+    const accounts = [...new Set(states.map(({ lane }) => lane.accountId))]
+    const unproven = this.#isUnprovenFull() ? 'all' : accounts.filter((account) => this.#isAccountFull(account))
+    const lanesWhere = (holds: (state: State) => boolean) =>
+      states
+        .filter(holds)
+        .slice(-lanesPerQuery)
+        .map(({ lane }) => lane)
+    return {
+      hosts: hosts.filter((host) => this.#isHostFull(host)),
+      lanes: lanesWhere((state) => this.#isResting(state)),
+      unproven,
+      proven: unproven.length === 0 ? [] : lanesWhere(({ proven }) => proven),
+    }
+  }
+
+  /** Lanes that are remembered, for tests of what a flood of hosts costs. */
+  get size(): number {
+    return this.#lanes.size
+  }
+
+  #learn(state: State, ending: Ending, isProbe: boolean): void {
+    const { restMs, restMsMax, silentMax } = this.#limits
+    const now = this.#clock.monotonic()
+    if (ending === 'answered') Object.assign(state, { proven: true, silent: 0, rest: undefined })
+    if (ending === 'silent') {
+      state.proven = false
+      state.silent++
+      // Those that left before the lane rested say nothing new.
+      if (state.rest === undefined && state.silent >= silentMax) state.rest = { ms: restMs, until: now + restMs }
+      else if (state.rest !== undefined && isProbe) {
+        const ms = Math.min(state.rest.ms * 2, restMsMax)
+        state.rest = { ms, until: now + ms }
+      }
+    }
+    this.#remember(state)
+  }
+
+  #remember(state: State): void {
+    const name = nameOf(state.lane)
+    this.#lanes.delete(name)
+    const isPlain = !state.proven && state.silent === 0 && state.inFlight === 0
+    if (!isPlain) this.#lanes.set(name, state)
+    for (const [oldest, { inFlight }] of this.#lanes) {
+      if (this.#lanes.size <= lanesKept) return
+      if (inFlight === 0) this.#lanes.delete(oldest)
+    }
+  }
+
+  #isFull(): boolean {
+    return this.#inFlight.of('node') >= this.#limits.inFlightMax
+  }
+
+  #isHostFull(host: string): boolean {
+    return this.#inFlight.of(`host ${host}`) >= this.#limits.perHostMax
+  }
+
+  #isUnprovenFull(): boolean {
+    return this.#inFlight.of('unproven') >= this.#limits.unprovenMax
+  }
+
+  #isAccountFull(accountId: string): boolean {
+    return this.#inFlight.of(`unproven ${accountId}`) >= this.#limits.unprovenPerAccountMax
+  }
+
+  /** Once the rest is over, one probe at a time. */
+  #isResting({ rest, inFlight }: State): boolean {
+    return rest !== undefined && (this.#clock.monotonic() < rest.until || inFlight > 0)
+  }
+}
+
+/** Counts that forget what is back at nothing. */
+class Counts {
+  readonly #counts = new Map<string, number>()
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  add(name: string, more: number): void {
+    const count = this.of(name) + more
+    if (count === 0) this.#counts.delete(name)
+    else this.#counts.set(name, count)
+  }
+}
+
+function nameOf({ accountId, host }: Lane): string {
+  return `${accountId} ${host}`
+}

@@ -1,0 +1,35 @@
+const secondMs = 1_000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+
+/**
+ * How long after each failed attempt the next one is made: ten attempts within 23 h 43 min, give or take the jitter. The
+ * first ones catch a receiver that is being deployed, the last ones a receiver whose people were asleep.
+ */
+export const retryWaitsMs = [
+  5 * secondMs,
+  30 * secondMs,
+  2 * minuteMs,
+  10 * minuteMs,
+  30 * minuteMs,
+  hourMs,
+  3 * hourMs,
+  7 * hourMs,
+  12 * hourMs,
+] as const
+
+// So that whatever failed together does not come back together.
+const jitterShare = 0.2
+
+/**
+ * Behind a host that is dead ten thousand events may wait for their turn, and each has but one chance in minutes. One that
+ * is older than the whole schedule and has waited for so long is given up, whatever attempts it has left.
+ */
+export const giveUpAfterMs = 24 * hourMs
+export const turnMsMax = hourMs
+
+/** When to try again after so many attempts, as milliseconds from now; undefined where that was the last. */
+export function waitAfter(attempts: number, random: () => number): number | undefined {
+  const ms = retryWaitsMs[attempts - 1]
+  return ms === undefined ? undefined : Math.round(ms * (1 - jitterShare + 2 * jitterShare * random()))
+}

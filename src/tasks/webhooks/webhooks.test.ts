@@ -1,0 +1,349 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { eachEngine } from '../../../test/support/engines.ts'
+import { until } from '../../../test/support/gateway.ts'
+import { movableClock } from '../../../test/support/movable-clock.ts'
+import { putAccount, putEvent, putEvents } from '../../../test/support/outbox.ts'
+import { startReceiver, type Received, type Receiver } from '../../../test/support/receiver.ts'
+import { silentLog } from '../../base/log.ts'
+import { listAudit } from '../../store/audit.ts'
+import type { Store } from '../../store/open.ts'
+import { attemptsAt, eventById, resendEvent } from '../../store/webhooks.ts'
+import { gateLimits } from './gate.ts'
+import { retryWaitsMs } from './schedule.ts'
+import { openWebhooks, type WebhookParts, type Webhooks } from './webhooks.ts'
+
+setDefaultTimeout(20_000)
+
+const secret = Buffer.from('an installation secret of enough bytes')
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+
+function resolveSome(name: string): Promise<string[]> {
+  return name === 'unknown.test' ? Promise.reject(new Error('ENOTFOUND')) : Promise.resolve(['127.0.0.1'])
+}
+
+eachEngine('webhooks', (open) => {
+  let clock: ReturnType<typeof movableClock>
+  let store: Store
+  let receiver: Receiver
+  let accountId: string
+  let opened: Webhooks[]
+
+  beforeEach(async () => {
+    clock = movableClock()
+    store = await open({ clock })
+    receiver = await startReceiver()
+    accountId = await putAccount(store)
+    opened = []
+  })
+  afterEach(async () => {
+    receiver.close()
+    for (const each of opened) await each.close({ withinMs: 0 })
+  })
+
+  function start(more: Partial<WebhookParts> = {}): Webhooks {
+    const outside = { resolve: () => Promise.resolve(['127.0.0.1']) }
+    const settings = { allowPrivate: false }
+    // The middle of the jitter: waits are as the schedule says.
+    const made = openWebhooks({
+      store,
+      mode: 'sandbox',
+      node: `node${opened.length}`,
+      secret,
+      settings,
+      clock,
+      log: silentLog,
+      outside,
+      random: () => 0.5,
+      ...more,
+    })
+    opened.push(made)
+    return made
+  }
+
+  const put = (url = receiver.url()) => putEvent(store, accountId, { url })
+  const stateOf = async (id: string) => (await eventById(store.db, id))?.state
+  const attempts = async (id: string) => (await attemptsAt(store.db, [id])).get(id) ?? []
+  const recorded = (id: string, count: number) => until(async () => (await attempts(id)).length === count)
+  const last = () => receiver.received.at(-1) as Received
+  const verify = (with_: string, { headers, body } = last()) =>
+    new Webhook(with_).verify(body, headers as Record<string, string>)
+
+  test('an event arrives as it was written, once, signed', async () => {
+    const webhooks = start()
+    const key = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
+    const id = await put()
+    webhooks.wake()
+    await until(async () => (await stateOf(id)) === 'delivered')
+    const event = await eventById(store.db, id)
+    expect(receiver.received).toHaveLength(1)
+    expect(last()).toMatchObject({ path: '/hook', body: event?.payload ?? '' })
+    expect(last().headers).toMatchObject({ 'webhook-id': id, 'content-type': 'application/json' })
+    expect(last().headers['webhook-signature']).toMatch(/^v1,[\w+/]{43}=$/)
+    expect(verify(key)).toEqual(JSON.parse(event?.payload ?? ''))
+    expect(await attempts(id)).toEqual([
+      { at: expect.any(Number), durationMs: expect.any(Number), status: 204, why: null, excerpt: null },
+    ])
+    expect(event).toMatchObject({ attempts: 1, nextAt: null })
+  })
+
+  test('a failure is tried again on schedule under the same id with the same bytes, and then given up', async () => {
+    receiver.reply({ status: 500, body: 'no\u0000 such\ttable whsec_abcdefgh0123' })
+    const id = await put()
+    start().wake()
+    for (const [at, waitMs] of retryWaitsMs.entries()) {
+      await recorded(id, at + 1)
+      const event = await eventById(store.db, id)
+      expect(event).toMatchObject({ state: 'pending', attempts: at + 1 })
+      const leftMs = (event?.nextAt ?? 0) - clock.now()
+      expect(leftMs).toBeWithin(waitMs - 5_000, waitMs + 1)
+      clock.advance(leftMs - 1_000)
+      expect(receiver.received).toHaveLength(at + 1)
+      clock.advance(1_001)
+      opened[0]?.wake()
+    }
+    await until(async () => (await stateOf(id)) === 'given-up')
+    expect(receiver.received).toHaveLength(10)
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([id]))
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+    // Each attempt is signed for its own time.
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10)
+    const kept = await attempts(id)
+    expect(kept).toHaveLength(10)
+    expect(kept[0]).toMatchObject({ status: 500, why: null, excerpt: 'no such table [redacted]' })
+    clock.advance(48 * hourMs)
+    opened[0]?.wake()
+    expect(await stateOf(id)).toBe('given-up')
+  })
+
+  test.each([
+    { reply: 200, state: 'delivered' },
+    { reply: 299, state: 'delivered' },
+    { reply: 410, state: 'gone' },
+    { reply: 302, state: 'pending' },
+    { reply: 400, state: 'pending' },
+    { reply: 429, state: 'pending' },
+    { reply: 503, state: 'pending' },
+  ])('$reply: $state', async ({ reply, state }) => {
+    // A redirect is an answer like any other, and leads nowhere.
+    receiver.reply({ status: reply, location: receiver.url('elsewhere.test', '/elsewhere') })
+    const id = await put()
+    start().wake()
+    await recorded(id, 1)
+    expect(await stateOf(id)).toBe(state as never)
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook'])
+  })
+
+  test('what cannot be reached, or takes too long, says why', async () => {
+    const attemptLimits = { bytesMax: 1024, connectMs: 50, totalMs: 100 }
+    receiver.reply('silence')
+    const slow = await put()
+    const closed = await put('http://127.0.0.1:1/')
+    const unknown = await put('http://unknown.test/')
+    start({ attemptLimits, outside: { resolve: resolveSome } }).wake()
+    for (const id of [slow, closed, unknown]) await recorded(id, 1)
+    expect(await attempts(slow)).toMatchObject([{ status: 0, why: 'too-slow' }])
+    expect(await attempts(closed)).toMatchObject([{ status: 0, why: 'unreachable' }])
+    expect(await attempts(unknown)).toMatchObject([{ status: 0, why: 'unresolved' }])
+  })
+
+  describe('a secret', () => {
+    test('that is replaced signs beside the new one for a day, and no longer', async () => {
+      const webhooks = start()
+      const first = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
+      const second = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
+      expect(first).toMatch(/^whsec_[\w+/]{43}=$/)
+      await put()
+      webhooks.wake()
+      await until(() => receiver.received.length === 1)
+      for (const each of [first, second]) expect(verify(each)).toBeDefined()
+      clock.advance(24 * hourMs + 1_000)
+      expect(await webhooks.secrets.valid(accountId)).toEqual([second])
+      // The receiver's clock is not ours to move: what was signed a day ahead is too new for it.
+      const id = await put()
+      webhooks.wake()
+      await recorded(id, 1)
+      expect(String(last().headers['webhook-signature']).split(' ')).toHaveLength(1)
+    })
+
+    test('is kept sealed, for its own account alone, and made where there is none', async () => {
+      const webhooks = start()
+      const shown = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
+      const { sealed } = await store.db.selectFrom('webhook_secret').select('sealed').executeTakeFirstOrThrow()
+      const raw = shown.slice('whsec_'.length)
+      for (const text of [raw, Buffer.from(raw, 'base64').toString('hex')]) {
+        expect(sealed).not.toContain(text)
+        expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain(text)
+      }
+      const other = await putAccount(store)
+      const made = await Promise.all([webhooks.secrets.valid(other), webhooks.secrets.valid(other)])
+      expect(made[0]).toHaveLength(1)
+      expect(made[1]).toEqual(made[0] ?? [])
+      await store.db.updateTable('webhook_secret').set({ sealed }).where('account_id', '=', other).execute()
+      expect(await webhooks.secrets.valid(other)).toEqual([])
+      expect(await webhooks.secrets.replace('acc_none', 'test')).toBeUndefined()
+      const audited = (await listAudit(store.db, { limit: 10 })).map(({ action, subject }) => `${action} ${subject}`)
+      expect(audited).toContain(`webhook-secret.replace ${accountId}`)
+      expect(audited).toContain(`webhook-secret.create ${other}`)
+    })
+
+    test('that cannot be read any more sends nothing, and says so', async () => {
+      await start().secrets.replace(accountId, 'test')
+      await opened.pop()?.close({ withinMs: 0 })
+      const id = await put()
+      start({ secret: Buffer.from('another secret of enough bytes, later') }).wake()
+      await recorded(id, 1)
+      expect((await attempts(id))[0]).toMatchObject({ status: 0, why: 'unsigned' })
+      expect(receiver.received).toEqual([])
+    })
+
+    test('of which many are made in a day signs with the last five', async () => {
+      const { secrets } = start()
+      const made: string[] = []
+      for (let i = 0; i < 7; i++) made.unshift((await secrets.replace(accountId, 'test')) ?? '')
+      expect(await secrets.valid(accountId)).toEqual(made.slice(0, 5))
+    })
+  })
+
+  describe('sent by hand', () => {
+    test.each([
+      { was: 'delivered', reply: 204 },
+      { was: 'gone', reply: 410 },
+    ])('one that was $was arrives again under its id, and its history stays', async ({ was, reply }) => {
+      receiver.reply(reply)
+      const id = await put()
+      const webhooks = start()
+      webhooks.wake()
+      await until(async () => (await stateOf(id)) === was)
+      receiver.reply(200)
+      expect(await resendEvent(store, { id, actor: 'test' })).toMatchObject({ id, state: 'pending', attempts: 0 })
+      webhooks.wake()
+      await until(async () => (await stateOf(id)) === 'delivered')
+      await recorded(id, 2)
+      const [one, two] = receiver.received
+      expect(two?.headers['webhook-id']).toBe(id)
+      expect(two?.body).toBe(one?.body ?? '')
+      expect(await listAudit(store.db, { limit: 1 })).toMatchObject([
+        { action: 'webhook.resend', subject: id, detail: { account: accountId, was } },
+      ])
+    })
+
+    test('what is on its way then can end it, and its failure does not count', async () => {
+      receiver.reply('silence')
+      const id = await put()
+      const webhooks = start()
+      webhooks.wake()
+      await until(() => receiver.received.length === 1)
+      receiver.reply(200)
+      await resendEvent(store, { id, actor: 'test' })
+      webhooks.wake()
+      await until(async () => (await stateOf(id)) === 'delivered')
+      receiver.release(500)
+      await recorded(id, 2)
+      expect(await eventById(store.db, id)).toMatchObject({ state: 'delivered', nextAt: null })
+    })
+
+    test('what is nobody’s is not there', async () => {
+      expect(await resendEvent(store, { id: 'evt_none', actor: 'test' })).toBeUndefined()
+    })
+  })
+
+  describe('several nodes', () => {
+    test('claim each event once', async () => {
+      const nodes = [start(), start(), start()]
+      const ids = await putEvents(
+        store,
+        accountId,
+        Array.from({ length: 60 }, (_, n) => ({ url: receiver.url(`h${n % 6}.test`) })),
+      )
+      for (const node of nodes) node.wake()
+      await until(async () => {
+        const left = await store.db.selectFrom('webhook_event').select('id').where('state', '=', 'pending').execute()
+        return left.length === 0
+      })
+      const seen = receiver.received.map(({ headers }) => String(headers['webhook-id']))
+      expect(seen.toSorted()).toEqual(ids.toSorted())
+    })
+
+    test('a claim of one that died runs out, and another delivers the same', async () => {
+      receiver.reply('silence')
+      const id = await put()
+      // It sends, and nothing that it learns is ever recorded: as when it dies in between.
+      let isDead = false
+      const dying: Store = {
+        ...store,
+        transaction: (work) => (isDead ? new Promise<never>(() => {}) : store.transaction(work)),
+      }
+      start({ store: dying }).wake()
+      await until(() => receiver.received.length === 1)
+      isDead = true
+      opened = []
+      receiver.reply(204)
+      const second = start()
+      const later = await put(receiver.url('later.test'))
+      second.wake()
+      await until(async () => (await stateOf(later)) === 'delivered')
+      expect(receiver.received.filter(({ headers }) => headers['webhook-id'] === id)).toHaveLength(1)
+      clock.advance(61_000)
+      second.wake()
+      await until(async () => (await stateOf(id)) === 'delivered')
+      const seen = receiver.received.filter(({ headers }) => headers['webhook-id'] === id)
+      expect(seen).toHaveLength(2)
+      expect(seen[1]?.body).toBe(seen[0]?.body ?? '')
+      receiver.release()
+    })
+
+    test('one that is closed lets what is on its way arrive, or gives it back at once', async () => {
+      receiver.reply('silence')
+      const id = await put()
+      const first = start()
+      first.wake()
+      await until(() => receiver.received.length === 1)
+      await first.close({ withinMs: 10 })
+      expect(await attempts(id)).toEqual([])
+      const second = start()
+      await until(() => receiver.received.length === 2)
+      const closed = second.close({ withinMs: 10_000 })
+      receiver.release()
+      await closed
+      expect(await stateOf(id)).toBe('delivered')
+    })
+
+    test('of another mode leave these alone', async () => {
+      const id = await put()
+      const real = start({ mode: 'real', settings: { allowPrivate: true } })
+      const own = await putEvent(store, await putAccount(store, 'real'), { url: receiver.url() })
+      real.wake()
+      await until(async () => (await stateOf(own)) === 'delivered')
+      expect(await stateOf(id)).toBe('pending')
+      expect(await attempts(id)).toEqual([])
+    })
+  })
+
+  test('a node that is busy with strangers serves others once it has a place again', async () => {
+    receiver.reply('silence')
+    const webhooks = start({ gateLimits: { ...gateLimits, unprovenMax: 1 } })
+    const ids = [await put(receiver.url('one.test')), await put(receiver.url('two.test'))]
+    webhooks.wake()
+    await until(() => receiver.received.length === 1)
+    webhooks.wake()
+    receiver.reply(204)
+    receiver.release()
+    for (const id of ids) await until(async () => (await stateOf(id)) === 'delivered')
+  })
+
+  test('what has waited behind a dead host for longer than its schedule is given up without an attempt', async () => {
+    const events = Array.from({ length: 30 }, () => ({ url: 'http://127.0.0.1:1/' }))
+    const ids = await putEvents(store, accountId, events)
+    const webhooks = start()
+    webhooks.wake()
+    await until(async () => (await attemptsAt(store.db, ids)).values().some((some) => some.length > 0))
+    clock.advance(25 * hourMs)
+    const alive = await put()
+    webhooks.wake()
+    await until(async () => (await stateOf(alive)) === 'delivered')
+    await until(async () => (await stateOf(ids[29] ?? '')) === 'given-up')
+    expect(await attempts(ids[29] ?? '')).toEqual([])
+  })
+})

@@ -1,0 +1,59 @@
+import { systemTimers, type Clock, type Timers } from '../../base/clock.ts'
+import { GatewayError } from '../../base/errors.ts'
+import { makeGuardedFetch, type Outside } from '../../base/guarded-fetch.ts'
+import type { Log } from '../../base/log.ts'
+import { GuardRefusal, strictPolicy, type GuardPolicy } from '../../base/untrusted-url.ts'
+import type { Store } from '../../store/open.ts'
+import type { Mode } from '../../store/schema.ts'
+import { startCourier, type CourierParts } from './courier.ts'
+import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
+
+/** Events of tasks, from the outbox to whoever asked to be told. */
+export type Webhooks = {
+  readonly secrets: WebhookSecrets
+  /** For the moment at which a client names a URL: throws a 400 where it would not be delivered to. */
+  checkUrl(url: string, param: string, signal?: AbortSignal): Promise<void>
+  /** An event was committed on this node: it need not wait until somebody looks. */
+  wake(): void
+  close(options: { readonly withinMs: number }): Promise<void>
+}
+
+export type WebhookParts = Pick<CourierParts, 'attemptLimits' | 'gateLimits' | 'random'> & {
+  readonly store: Store
+  readonly mode: Mode
+  readonly node: string
+  /** The installation's. */
+  readonly secret: Uint8Array
+  readonly settings: { readonly allowPrivate: boolean }
+  readonly clock: Clock
+  readonly timers?: Timers
+  readonly log: Log
+  /** Tests declare a part of the loopback to be the open internet. */
+  readonly outside?: Partial<Outside>
+}
+
+export function openWebhooks(parts: WebhookParts): Webhooks {
+  const { timers = systemTimers } = parts
+  const secrets = makeWebhookSecrets(parts)
+  const fetch = makeGuardedFetch(webhookPolicy(parts.mode, parts.settings), parts.outside)
+  const courier = startCourier({ ...parts, timers, secrets, fetch })
+  return {
+    secrets,
+    async checkUrl(url, param, signal) {
+      try {
+        await fetch.check(url, signal === undefined ? {} : { signal })
+      } catch (thrown) {
+        if (!(thrown instanceof GuardRefusal)) throw thrown
+        throw new GatewayError(thrown.kind, thrown.message, { ...thrown.details, param })
+      }
+    },
+    wake: () => courier.wake(),
+    close: (options) => courier.close(options),
+  }
+}
+
+/** Where events may go, as far as a URL's own text shows. In the sandbox a receiver usually runs beside the gateway. */
+export function webhookPolicy(mode: Mode, settings: WebhookParts['settings']): GuardPolicy {
+  const isOpen = mode === 'sandbox' || settings.allowPrivate
+  return isOpen ? { schemes: 'https-and-http', addresses: 'any', ports: 'any' } : strictPolicy
+}

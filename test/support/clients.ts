@@ -1,0 +1,49 @@
+import { expect } from 'bun:test'
+import Anthropic from '@anthropic-ai/sdk'
+import type { TestGateway } from './gateway.ts'
+
+/** The error that a call rejects with, of the class the client's library gives it. */
+export async function thrownBy<T extends Error>(
+  call: Promise<unknown>,
+  kind: abstract new (...given: never[]) => T,
+): Promise<T> {
+  const thrown: unknown = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  expect(thrown).toBeInstanceOf(kind)
+  return thrown as T
+}
+
+/** The vendor's own client, pointed at the gateway; `seen` gets every request it makes, tries again included. */
+export function anthropicClient(
+  gateway: TestGateway,
+  options: ConstructorParameters<typeof Anthropic>[0] & { seen?: Request[] } = {},
+): Anthropic {
+  const { seen, ...given } = options
+  return new Anthropic({
+    apiKey: gateway.key,
+    baseURL: gateway.url,
+    async fetch(url, init) {
+      const request = new Request(url, init)
+      seen?.push(request.clone())
+      return fetch(request)
+    },
+    ...given,
+  })
+}
+
+/** What the simulated vendor was sent last. */
+export async function lastCall(gateway: TestGateway) {
+  const call = (await gateway.calls()).at(-1)
+  if (call === undefined) throw new Error('no vendor was called')
+  return call
+}
+
+/** One red point. */
+export const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+
+/** The least that passes for a PDF. */
+export const pdf = Buffer.from('%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n').toString(
+  'base64',
+)

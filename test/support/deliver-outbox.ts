@@ -1,0 +1,22 @@
+import { makeLog } from '../../src/base/log.ts'
+import { openStore } from '../../src/store/open.ts'
+import { openWebhooks } from '../../src/tasks/webhooks/webhooks.ts'
+import type { Place } from './engines.ts'
+import { movableClock } from './movable-clock.ts'
+
+/** A node that does nothing but deliver, until it is killed: `place aheadMs secret`. */
+const [place = '{}', aheadMs = '0', secret = ''] = process.argv.slice(2)
+const clock = movableClock()
+clock.advance(Number(aheadMs))
+const store = await openStore({ ...(JSON.parse(place) as Place), clock })
+openWebhooks({
+  store,
+  mode: 'sandbox',
+  node: `node-${process.pid}`,
+  secret: Buffer.from(secret),
+  settings: { allowPrivate: false },
+  clock,
+  log: makeLog({ level: 'silent' }),
+})
+// Timers of ours keep nothing alive.
+setInterval(() => {}, 1_000)

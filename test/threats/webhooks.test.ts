@@ -1,0 +1,304 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { silentLog } from '../../src/base/log.ts'
+import type { Store } from '../../src/store/open.ts'
+import { attemptsAt, eventById } from '../../src/store/webhooks.ts'
+import { openWebhooks, type WebhookParts, type Webhooks } from '../../src/tasks/webhooks/webhooks.ts'
+import { eachEngine } from '../support/engines.ts'
+import { until } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { putAccount, putEvent, putEvents } from '../support/outbox.ts'
+import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
+
+setDefaultTimeout(60_000)
+
+const secret = 'an installation secret of enough bytes'
+const headersOf = ({ headers }: Received) => headers as Record<string, string>
+// This machine's .2 is the open internet here, and .1 the inside that must stay unseen.
+const isPublic = (address: string) => address === '127.0.0.2'
+
+eachEngine('webhooks', (open, place) => {
+  let clock: ReturnType<typeof movableClock>
+  let store: Store
+  let receiver: Receiver
+  let accountId: string
+  let opened: Webhooks[]
+
+  beforeEach(async () => {
+    clock = movableClock()
+    receiver = await startReceiver()
+    opened = []
+  })
+  afterEach(async () => {
+    receiver.close()
+    for (const each of opened) await each.close({ withinMs: 0 })
+  })
+
+  async function openHere(at?: Awaited<ReturnType<typeof place>>) {
+    store = await open({ clock, ...(at !== undefined && { at }) })
+    accountId = await putAccount(store)
+  }
+
+  function start(more: Partial<WebhookParts> = {}): Webhooks {
+    const settings = { allowPrivate: false }
+    const outside = { resolve: () => Promise.resolve(['127.0.0.1']) }
+    const installation = { store, secret: Buffer.from(secret), node: 'here', settings, clock, log: silentLog }
+    const made = openWebhooks({ ...installation, mode: 'sandbox', outside, ...more })
+    opened.push(made)
+    return made
+  }
+
+  const attempts = async (id: string) => (await attemptsAt(store.db, [id])).get(id) ?? []
+  const stateOf = async (id: string) => (await eventById(store.db, id))?.state
+
+  async function deliver(webhooks: Webhooks): Promise<Received> {
+    const before = receiver.received.length
+    await putEvent(store, accountId, { url: receiver.url() })
+    webhooks.wake()
+    await until(() => receiver.received.length > before)
+    return receiver.received.at(-1) as Received
+  }
+
+  // T-08
+  test('killed in the middle of a delivery, again and again: it arrives, under one id, with the same bytes', async () => {
+    const where = await place()
+    await openHere(where)
+    const id = await putEvent(store, accountId, { url: receiver.url() })
+    const program = join(import.meta.dir, '../support/deliver-outbox.ts')
+    const run = (aheadMs: number) =>
+      Bun.spawn([process.execPath, program, JSON.stringify(where), String(aheadMs), secret], {
+        stdout: 'ignore',
+        stderr: 'inherit',
+      })
+    let aheadMs = 0
+    for (let kills = 0; kills < 6; kills++) {
+      // Half of them die before they hear the answer, half at the very moment.
+      receiver.reply(kills % 2 === 0 ? 'silence' : 500)
+      const child = run(aheadMs)
+      await until(() => receiver.received.length > kills)
+      child.kill('SIGKILL')
+      await child.exited
+      expect(await stateOf(id)).toBe('pending')
+      // Beyond its claim, and beyond the wait after a failure that it may have recorded.
+      aheadMs += 60 * 60_000
+    }
+    receiver.reply(204)
+    const last = run(aheadMs)
+    await until(async () => (await stateOf(id)) === 'delivered')
+    last.kill('SIGKILL')
+    await last.exited
+    expect(receiver.received).toHaveLength(7)
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([id]))
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+  })
+
+  // T-09, S-02 to S-06
+  describe('an address inside', () => {
+    test('is refused when the task is made, by number, name and disguise', async () => {
+      await openHere()
+      const { port } = receiver
+      const names: Record<string, string[]> = {
+        localhost: ['127.0.0.1'],
+        'inside.test': ['127.0.0.1'],
+        'both.test': ['127.0.0.2', '127.0.0.1'],
+        'none.test': [],
+      }
+      const resolve = (name: string) => Promise.resolve(names[name] ?? ['127.0.0.2'])
+      const webhooks = start({ mode: 'real', outside: { isPublic, resolve } })
+      const refused = [
+        `http://127.0.0.1:${port}/`,
+        `https://127.0.0.1:${port}/`,
+        'http://outside.test/',
+        'https://127.0.0.1/',
+        'https://2130706433/',
+        'https://[::ffff:7f00:1]/',
+        'https://169.254.169.254/',
+        'https://user:pass@outside.test/',
+        'https://outside.test:6379/',
+        'https://localhost/',
+        'https://inside.test/',
+        'https://both.test/',
+        'https://none.test/',
+        'ftp://outside.test/',
+        'not a url',
+      ]
+      for (const url of refused) {
+        const thrown: unknown = await webhooks.checkUrl(url, 'webhook_url').catch((error: unknown) => error)
+        expect({ url, thrown }).toMatchObject({
+          url,
+          thrown: { kind: 'bad-request', details: { code: 'invalid_url', param: 'webhook_url' } },
+        })
+        expect(String(thrown)).not.toMatch(/\d/)
+      }
+      await webhooks.checkUrl('https://outside.test/hook?a=b', 'webhook_url')
+      await start({ mode: 'real', settings: { allowPrivate: true } }).checkUrl(receiver.url(), 'webhook_url')
+      await start({ mode: 'sandbox' }).checkUrl(receiver.url('localhost'), 'webhook_url')
+      expect(receiver.connections()).toBe(0)
+    })
+
+    test('to which a good name leads by the time of the delivery is not dialled, and the task is unharmed', async () => {
+      await openHere()
+      const account = await putAccount(store, 'real')
+      let leadsTo = '127.0.0.2'
+      const webhooks = start({ mode: 'real', outside: { isPublic, resolve: () => Promise.resolve([leadsTo]) } })
+      const url = 'https://rebinding.test/'
+      await webhooks.checkUrl(url, 'webhook_url')
+      leadsTo = '127.0.0.1'
+      const ids = await putEvents(store, account, [{ url }, { url: `http://127.0.0.1:${receiver.port}/` }])
+      webhooks.wake()
+      for (const id of ids) await until(async () => (await attempts(id)).length === 1)
+      expect((await attempts(ids[0] ?? ''))[0]).toMatchObject({ status: 0, why: 'not-public' })
+      expect((await attempts(ids[1] ?? ''))[0]).toMatchObject({ status: 0, why: 'scheme' })
+      const tasks = await store.db.selectFrom('task').select('state').where('account_id', '=', account).execute()
+      expect(tasks).toEqual([{ state: 'succeeded' }, { state: 'succeeded' }])
+      expect(receiver.connections()).toBe(0)
+    })
+
+    test('to which a receiver redirects is not visited', async () => {
+      await openHere()
+      const inside = await startReceiver()
+      try {
+        for (const status of [301, 302, 303, 307, 308]) {
+          receiver.reply({ status, location: inside.url() })
+          const id = await putEvent(store, accountId, { url: receiver.url() })
+          start().wake()
+          await until(async () => (await attempts(id)).length === 1)
+          expect((await attempts(id))[0]).toMatchObject({ status })
+          expect(await stateOf(id)).toBe('pending')
+        }
+        expect(inside.connections()).toBe(0)
+      } finally {
+        inside.close()
+      }
+    })
+  })
+
+  // T-10
+  test('a thousand tarpits delay nobody else', async () => {
+    await openHere()
+    const tarpit = await startReceiver('silence')
+    try {
+      const webhooks = start()
+      await putEvent(store, accountId, { url: receiver.url('good.test') })
+      webhooks.wake()
+      await until(() => receiver.received.length === 1)
+      const bad = Array.from({ length: 1_000 }, (_, n) => ({ url: tarpit.url(n < 500 ? 'one.test' : `h${n}.test`) }))
+      await putEvents(store, accountId, bad)
+      webhooks.wake()
+      await until(() => tarpit.received.length === 25)
+      // To a host that answered before; and, of another account, to some that nobody has heard of.
+      const other = await putAccount(store)
+      const putAt = performance.now()
+      const good = Array.from({ length: 5 }, () => ({ url: receiver.url('good.test') }))
+      const young = Array.from({ length: 5 }, (_, n) => ({ url: receiver.url(`new${n}.test`) }))
+      await putEvents(store, accountId, good)
+      await putEvents(store, other, young)
+      // Nobody tells: they are found by looking.
+      await until(() => receiver.received.length === 11)
+      expect(performance.now() - putAt).toBeLessThan(2_000)
+      expect(tarpit.received).toHaveLength(25)
+      const atOne = tarpit.received.filter(({ headers }) => headers.host?.startsWith('one.test'))
+      expect(atOne.length).toBeLessThanOrEqual(10)
+    } finally {
+      tarpit.close()
+    }
+  })
+
+  test('an endless answer is read to 64 KiB, and a flood to one host is ten at a time', async () => {
+    await openHere()
+    receiver.reply({ status: 200, body: 'x'.repeat(1_000_000) })
+    await putEvents(
+      store,
+      accountId,
+      Array.from({ length: 40 }, () => ({ url: receiver.url() })),
+    )
+    start().wake()
+    await until(async () => {
+      const left = await store.db.selectFrom('webhook_event').select('id').where('state', '=', 'pending').execute()
+      return left.length === 0
+    })
+    expect(receiver.received).toHaveLength(40)
+    expect(receiver.atOnceMax()).toBeLessThanOrEqual(10)
+  })
+
+  // T-11
+  describe('a receiver with the official library', () => {
+    test('takes what we sent, and nothing that was altered, repeated later or signed by another', async () => {
+      await openHere()
+      const webhooks = start()
+      const key = new Webhook((await webhooks.secrets.replace(accountId, 'test')) ?? '')
+      const one = await deliver(webhooks)
+      expect(key.verify(one.body, headersOf(one))).toEqual(JSON.parse(one.body))
+      const stranger = new Webhook((await webhooks.secrets.replace(await putAccount(store), 'test')) ?? '')
+      expect(() => stranger.verify(one.body, headersOf(one))).toThrow('No matching signature')
+      expect(() => key.verify(one.body.replace('succeeded', 'suceeeded'), headersOf(one))).toThrow()
+      for (const name of ['webhook-id', 'webhook-timestamp']) {
+        const altered = {
+          ...headersOf(one),
+          [name]: String(headersOf(one)[name]).replace(/.$/, (end) => (end === '1' ? '2' : '1')),
+        }
+        expect(() => key.verify(one.body, altered)).toThrow('No matching signature')
+      }
+      clock.advance(-6 * 60_000)
+      const old = await deliver(webhooks)
+      expect(() => key.verify(old.body, headersOf(old))).toThrow('too old')
+    })
+
+    test('takes it by the old secret and by the new one while the secret is replaced', async () => {
+      await openHere()
+      const webhooks = start()
+      const [old, young] = [
+        (await webhooks.secrets.replace(accountId, 'test')) ?? '',
+        (await webhooks.secrets.replace(accountId, 'test')) ?? '',
+      ]
+      const one = await deliver(webhooks)
+      expect(one.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/)
+      for (const each of [old, young]) expect(new Webhook(each).verify(one.body, headersOf(one))).toBeDefined()
+    })
+  })
+
+  // T-12
+  test('thousands of tasks to one dead host are a handful of connections a minute', async () => {
+    await openHere()
+    receiver.reply('hang-up')
+    await putEvents(
+      store,
+      accountId,
+      Array.from({ length: 2_000 }, () => ({ url: receiver.url() })),
+    )
+    const webhooks = start()
+    const minutes: number[] = []
+    for (let minute = 0; minute < 4; minute++) {
+      const before = receiver.connections()
+      for (let second = 0; second < 60; second += 5) {
+        clock.advance(5_000)
+        webhooks.wake()
+        await settled()
+      }
+      minutes.push(receiver.connections() - before)
+    }
+    expect(minutes[0]).toBeWithin(5, 20)
+    expect(Math.max(...minutes)).toBeLessThanOrEqual(100)
+    // It is alive again: within one more rest, everything goes.
+    receiver.reply(204)
+    clock.advance(5 * 60_000)
+    const good = await putEvent(store, accountId, { url: receiver.url() })
+    webhooks.wake()
+    await until(() => receiver.received.length > 100)
+    expect(await stateOf(good)).not.toBe('given-up')
+  })
+
+  /** Until whatever it found has been sent and recorded. */
+  async function settled(): Promise<void> {
+    await until(async () => {
+      const claimed = await store.db
+        .selectFrom('webhook_event')
+        .select('id')
+        .where('claim_until', '>', clock.now())
+        .limit(1)
+        .execute()
+      return claimed.length === 0
+    })
+  }
+})
