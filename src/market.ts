@@ -4,7 +4,7 @@ import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
 import type { Catalogue, Model, Offer, Unsold } from './catalogue/model.ts'
 import type { Capability } from './capabilities/capability.ts'
-import type { Rates } from './capabilities/usage.ts'
+import type { PriceList, Rates } from './capabilities/usage.ts'
 import { readOverrides } from './catalogue/schema.ts'
 import type { ConfigFile } from './config/file.ts'
 import { startSandbox, type Sandbox, type SandboxModel } from './sandbox/sandbox.ts'
@@ -173,15 +173,17 @@ function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]):
   return `no channel: ${places.join(', ')} is not configured`
 }
 
-// What the simulators take for a key; they refuse nothing but `bad-key`.
-const sandboxCredential = 'sandbox'
+/** What the simulators take for a key; they refuse nothing but `bad-key`. Kling's is signed with a secret. */
+function sandboxCredential({ id }: Vendor): string {
+  return id === 'kling' ? 'sandbox:sandbox-secret' : 'sandbox'
+}
 
 /** Every vendor has a channel that leads to its simulator; so have the operator's own channels, under their own ids. */
 export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandbox['baseUrl']): Channel[] {
   const own = configured.map((channel) => ({
     ...channel,
     baseUrl: baseUrl(channel.vendor.id),
-    credentials: [sandboxCredential],
+    credentials: [sandboxCredential(channel.vendor)],
     tireless: true as const,
   }))
   const named = new Set(own.map(({ vendor }) => vendor.id))
@@ -192,7 +194,7 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
       id: vendor.id,
       vendor,
       baseUrl: baseUrl(vendor.id),
-      credentials: [sandboxCredential],
+      credentials: [sandboxCredential(vendor)],
       tireless: true as const,
       weight: 1,
       priority: 0,
@@ -228,6 +230,7 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
       ...(webSearch !== undefined && { webSearch }),
       ...(character !== undefined && { character }),
       perImage,
+      ...videoPrices(model.costs, vendor),
       tiers: tiers.map(({ aboveInputTokens, rates: raised }) => {
         return { aboveInputTokens, ...tokenPrices({ ...rates, ...raised }) }
       }),
@@ -245,6 +248,43 @@ function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
     efforts: own,
     ...(isAdaptive && { thinkingTypes: ['adaptive', 'disabled'], prefill: false }),
   }
+}
+
+/** What vendors call a resolution, where they call it something else. */
+const ownResolutions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  kling: { '720p': 'std', '1080p': 'pro' },
+}
+
+/** A price that does not exist is left out: the simulator then takes another, and does not give it away. */
+function videoPrices({ perSecond, perVideoToken }: PriceList, vendor: string): Partial<SandboxModel['prices']> {
+  const tokens = Object.entries(perVideoToken)
+  const plain = tokens.filter(([key]) => !key.endsWith(inputSuffix))
+  const special = tokens.filter(([key]) => key.endsWith(inputSuffix))
+  return {
+    ...(Object.keys(perSecond).length > 0 && { videoSecond: videoRates(Object.entries(perSecond), vendor) }),
+    ...(plain.length > 0 && { videoToken: videoRates(plain, vendor) }),
+    ...(special.length > 0 && {
+      videoTokenWithInput: videoRates(
+        special.map(([key, rate]) => [key.slice(0, -inputSuffix.length), rate]),
+        vendor,
+      ),
+    }),
+  }
+}
+
+const inputSuffix = '/input'
+
+/** `720p/sound` and `720p/silent` back into one entry. */
+function videoRates(table: readonly (readonly [key: string, rate: bigint])[], vendor: string) {
+  const rates: Record<string, bigint | { sound: bigint; silent: bigint }> = {}
+  for (const [key, rate] of table) {
+    const [resolution = '', heard] = key.split('/')
+    const own = ownResolutions[vendor]?.[resolution] ?? resolution
+    const before = rates[own]
+    const pair = typeof before === 'object' ? before : { sound: rate, silent: rate }
+    rates[own] = heard === undefined ? rate : { ...pair, [heard]: rate }
+  }
+  return rates
 }
 
 function tokenPrices(rates: Rates) {

@@ -27,10 +27,13 @@ function order(amount: bigint): Order {
 
 const sale = (price: bigint): Sale => ({ ...ending, basis: 'vendor', usage: {}, price: nano(price) })
 
-function capped(booked: () => bigint = () => 0n) {
+const nothing = () => Promise.resolve(nano(0n))
+
+function capped(booked: () => bigint = () => 0n, held: () => bigint = () => 0n) {
   const clock = movableClock()
   const spentSince = () => Promise.resolve(nano(booked()))
-  return { clock, billing: capSpending(makeCountingBilling(), { clock, spentSince }) }
+  const heldByTasks = () => Promise.resolve(nano(held()))
+  return { clock, billing: capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks }) }
 }
 
 test('a hold that would pass the cap is refused, and what is not charged can be spent again', async () => {
@@ -74,9 +77,29 @@ test('a settlement that fails gives its place in the cap back', async () => {
       }),
   }
   const clock = movableClock()
-  const billing = capSpending(broken, { clock, spentSince: () => Promise.resolve(nano(0n)) })
+  const billing = capSpending(broken, { clock, spentSince: nothing, heldByTasks: nothing })
   const taken = await billing.take(order(90n))
   if (taken.kind !== 'hold') throw new Error('refused')
   expect(await taken.hold.settle(sale(1n)).catch(() => 'failed')).toBe('failed')
   expect(await billing.take(order(90n))).toMatchObject({ kind: 'hold' })
+})
+
+test('what tasks hold counts too: from here at once, from elsewhere once the books are read again', async () => {
+  let held = 0n
+  const { billing, clock } = capped(
+    () => 0n,
+    () => held,
+  )
+  const reserved = await billing.reserve(order(60n))
+  if (reserved.kind !== 'reserved') throw new Error('refused')
+  expect(await billing.take(order(50n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
+  reserved.heldByTask()
+  reserved.giveBack()
+  expect(await billing.reserve(order(50n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
+  held = 90n
+  clock.advance(5_000)
+  expect(await billing.take(order(20n))).toMatchObject({ kind: 'no-funds', available: nano(10n) })
+  held = 0n
+  clock.advance(5_000)
+  expect(await billing.take(order(100n))).toMatchObject({ kind: 'hold' })
 })

@@ -3,10 +3,12 @@ import { GatewayError } from '../base/errors.ts'
 import { nano, type Nano } from '../base/money.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { CapPeriod } from '../store/schema.ts'
-import type { Billing, Hold, Taken } from './funds.ts'
+import type { Billing, Hold, Order, Taken } from './funds.ts'
 
 /** What the books say that an account, or one of its keys, has spent since a moment. */
 export type SpentSince = (by: { accountId: string; keyId?: string; since: number }) => Promise<Nano>
+/** What is set aside for its tasks, which may run for days and on any node. */
+export type HeldByTasks = (by: { accountId: string; keyId?: string }) => Promise<Nano>
 
 /** One for each cap, over all its periods: holds that are open at midnight belong to the new day too. */
 type Spending = {
@@ -15,6 +17,8 @@ type Spending = {
   spent: bigint
   /** Held by requests under way. */
   open: bigint
+  /** Held by tasks, as far as this node knows. */
+  tasks: bigint
   readAt: number
 }
 
@@ -22,8 +26,21 @@ type Spending = {
 const readEveryMs = 5_000
 const spendingsMax = 10_000
 
+type NoFunds = Exclude<Taken, { kind: 'hold' }>
+
+/** An amount that counts against its caps until it is given back, or is known to the books as a task's. */
+export type Reserved = { readonly kind: 'reserved'; giveBack(): void; heldByTask(): void }
+
+export type CappedBilling = Billing & {
+  /** For holds that are taken elsewhere: a task's is in the database alone. */
+  reserve(order: Pick<Order, 'amount' | 'caps'>): Promise<Reserved | NoFunds>
+}
+
 /** Billing that also keeps to spending caps: a request whose hold would pass one is refused like an empty balance. */
-export function capSpending(billing: Billing, parts: { clock: Clock; spentSince: SpentSince }): Billing {
+export function capSpending(
+  billing: Billing,
+  parts: { clock: Clock; spentSince: SpentSince; heldByTasks: HeldByTasks },
+): CappedBilling {
   const { clock } = parts
   const spendings = new Map<string, Spending>()
 
@@ -32,17 +49,19 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
     const name = `${of.accountId}/${of.keyId ?? ''}/${period}`
     const known = spendings.get(name)
     if (known !== undefined && known.since === since && clock.monotonic() - known.readAt < readEveryMs) return known
-    const booked = await parts.spentSince({ ...of, since }).catch((thrown: unknown) => {
+    const read = Promise.all([parts.spentSince({ ...of, since }), parts.heldByTasks(of)])
+    const [booked, tasks] = await read.catch((thrown: unknown): [Nano, Nano] => {
       // Without the books, what this node knows has to do; without that, nobody may spend.
-      if (known !== undefined && known.since === since) return nano(known.spent)
+      if (known !== undefined && known.since === since) return [nano(known.spent), nano(known.tasks)]
       throw new GatewayError('overloaded', 'Spending caps cannot be checked at the moment.', {
         retryAfterSeconds: 1,
         cause: thrown,
       })
     })
-    const current = spendings.get(name) ?? { since, spent: 0n, open: 0n, readAt: 0 }
+    const current = spendings.get(name) ?? { since, spent: 0n, open: 0n, tasks: 0n, readAt: 0 }
     // What is charged and not yet booked is in our own sum alone; a new period begins with what the books say.
     if (current.since !== since || booked > current.spent) current.spent = booked
+    current.tasks = tasks
     current.since = since
     current.readAt = clock.monotonic()
     if (spendings.size >= spendingsMax) dropIdle(spendings)
@@ -50,26 +69,39 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
     return current
   }
 
+  async function reserve({ caps, amount }: Pick<Order, 'amount' | 'caps'>): Promise<ReservedAmong | NoFunds> {
+    const capped = await Promise.all(caps.map(async (cap) => ({ cap, spending: await spendingOf(cap) })))
+    // Judged and counted without a pause in between: of two that come at once, the second sees the first.
+    for (const { cap, spending } of capped) {
+      const left = cap.amount - spending.spent - spending.open - spending.tasks
+      if (amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
+    }
+    const among = capped.map(({ spending }) => spending)
+    for (const spending of among) spending.open += amount
+    let isOpen = true
+    const giveBack = () => {
+      if (isOpen) for (const spending of among) spending.open -= amount
+      isOpen = false
+    }
+    const heldByTask = () => {
+      // The books are read again in a moment, and then say so themselves.
+      if (isOpen) for (const spending of among) spending.tasks += amount
+      giveBack()
+    }
+    return { kind: 'reserved', among, giveBack, heldByTask }
+  }
+
   return {
+    reserve,
     async take(order): Promise<Taken> {
       if (order.caps.length === 0) return billing.take(order)
-      const capped = await Promise.all(order.caps.map(async (cap) => ({ cap, spending: await spendingOf(cap) })))
-      // Judged and counted without a pause in between: of two that come at once, the second sees the first.
-      for (const { cap, spending } of capped) {
-        const left = cap.amount - spending.spent - spending.open
-        if (order.amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
-      }
-      const touched = capped.map(({ spending }) => spending)
-      for (const spending of touched) spending.open += order.amount
-      let isOpen = true
-      const giveBack = () => {
-        if (isOpen) for (const spending of touched) spending.open -= order.amount
-        isOpen = false
-      }
+      const reserved = await reserve(order)
+      if (reserved.kind === 'no-funds') return reserved
+      const { among, giveBack } = reserved
       try {
         // Caps end here: the journal has no words for them, and a replay must not judge by them again.
         const taken = await billing.take({ ...order, caps: [] })
-        if (taken.kind === 'hold') return { kind: 'hold', hold: counting(taken.hold, touched, giveBack) }
+        if (taken.kind === 'hold') return { kind: 'hold', hold: counting(taken.hold, among, giveBack) }
         giveBack()
         return taken
       } catch (error) {
@@ -79,6 +111,8 @@ export function capSpending(billing: Billing, parts: { clock: Clock; spentSince:
     },
   }
 }
+
+type ReservedAmong = Reserved & { readonly among: readonly Spending[] }
 
 function counting(hold: Hold, spendings: readonly Spending[], giveBack: () => void): Hold {
   return {

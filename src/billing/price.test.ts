@@ -10,6 +10,7 @@ const list = (rates: Rates, tiers: PriceList['tiers'] = []): PriceList => ({
   tiers,
   perImage: {},
   perSecond: {},
+  perVideoToken: {},
 })
 
 /**
@@ -170,6 +171,56 @@ describe('a hold', () => {
         },
       ),
     )
+  })
+})
+
+describe('a film', () => {
+  const second = {
+    '720p': pico(1_000n),
+    '1080p/sound': pico(5_000n),
+    '1080p/silent': pico(4_000n),
+    default: pico(9_000n),
+  }
+  const bySecond = { ...list({}), perSecond: second }
+  const byToken = {
+    ...list({}),
+    perVideoToken: {
+      '720p': pico(1_000n),
+      '720p/input': pico(400n),
+      'default/sound': pico(8_000n),
+      'default/silent': pico(7_000n),
+    },
+  }
+
+  test.each([
+    [{ seconds: 5, resolution: '720p', sound: true }, 5n],
+    [{ seconds: 5, resolution: '1080p', sound: true }, 25n],
+    [{ seconds: 5, resolution: '1080p' }, 20n],
+    [{ seconds: 5, resolution: '4k' }, 45n],
+    // What was brought changes the price of a token, not that of a second.
+    [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 5n],
+  ])('costs its seconds by resolution and sound: %j', (video, cost) => {
+    expect(priceOf({ video }, bySecond)).toBe(nano(cost))
+    // A vendor may count tokens where none has a price.
+    expect(priceOf({ video, videoToken: 1_000 }, bySecond)).toBe(nano(cost))
+    expect(holdFor({ video, videoToken: 1_000 }, bySecond)).toBe(nano(cost))
+  })
+
+  test.each([
+    [{ seconds: 5, resolution: '720p', sound: true }, 10n],
+    [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 4n],
+    [{ seconds: 5, resolution: '1080p', sound: true }, 80n],
+    [{ seconds: 5, resolution: '1080p' }, 70n],
+    [{ seconds: 5, resolution: '1080p', hasInputVideo: true }, 70n],
+  ])('costs its tokens by resolution, sound and what was brought, and not its seconds: %j', (video, cost) => {
+    expect(priceOf({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
+    expect(holdFor({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
+  })
+
+  test('that cost no tokens costs nothing, and one without a price is a mistake of ours', () => {
+    expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: 0 }, byToken)).toBe(nano(0n))
+    expect(priceOf({ videoToken: 10 }, byToken)).toBe(nano(70n))
+    expect(() => priceOf({ video: { seconds: 5, resolution: '720p' } }, list({}))).toThrow('has no price')
   })
 })
 

@@ -43,8 +43,22 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
     if (quantity !== undefined && quantity > 0) sum += BigInt(quantity) * rateOf(unit, rates)
   }
   if (usage.images !== undefined) sum += BigInt(usage.images.count) * imageRate(usage.images, prices)
-  if (usage.video !== undefined) sum += BigInt(usage.video.seconds) * secondRate(usage.video, prices)
+  const { videoToken, video = videoToken === undefined ? undefined : unseen } = usage
+  if (video !== undefined) sum += videoPico(video, videoToken, prices)
   return sum
+}
+
+/** By its tokens where the list has a price for those, else by its seconds; never by both. */
+function videoPico(video: VideoUsed, tokens: number | undefined, prices: PriceList): bigint {
+  if (tokens !== undefined && isByToken(prices)) return BigInt(Math.max(0, tokens)) * videoTokenRate(video, prices)
+  return BigInt(video.seconds) * secondRate(video, prices)
+}
+
+/** Tokens of a film of which nothing else is known have the price for all. */
+const unseen: VideoUsed = { seconds: 0, resolution: 'default' }
+
+function isByToken({ perVideoToken }: PriceList): boolean {
+  return Object.keys(perVideoToken).length > 0
 }
 
 /** By size and quality, by size, or one price for all; what has none is not for sale and must not have got here. */
@@ -54,16 +68,30 @@ function imageRate({ size = '', quality = '' }: ImagesUsed, { perImage }: PriceL
   return rate
 }
 
-/** By resolution and sound, by resolution, or one price for all. */
-function secondRate({ resolution, sound = false }: VideoUsed, { perSecond }: PriceList): bigint {
-  const rate = perSecond[`${resolution}/${sound ? 'sound' : 'silent'}`] ?? perSecond[resolution] ?? perSecond['default']
-  if (rate === undefined) throw new Error(`a second of ${resolution} has no price`)
+function secondRate(video: VideoUsed, { perSecond }: PriceList): bigint {
+  const rate = videoRate(perSecond, video, '')
+  if (rate === undefined) throw new Error(`a second of ${video.resolution} has no price`)
   return rate
+}
+
+/** Films that were brought have a price of their own, or none that differs. */
+function videoTokenRate(video: VideoUsed, { perVideoToken }: PriceList): bigint {
+  const special = video.hasInputVideo === true ? videoRate(perVideoToken, video, '/input') : undefined
+  const rate = special ?? videoRate(perVideoToken, video, '')
+  if (rate === undefined) throw new Error(`a token of ${video.resolution} has no price`)
+  return rate
+}
+
+/** By resolution and sound, by resolution, or for all. */
+function videoRate(table: Readonly<Record<string, Pico>>, { resolution, sound = false }: VideoUsed, end: string) {
+  const heard = sound ? 'sound' : 'silent'
+  const keys = [`${resolution}/${heard}`, resolution, `default/${heard}`, 'default']
+  return keys.map((key) => table[key + end]).find((rate) => rate !== undefined)
 }
 
 /** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */
 export function holdFor(bound: Bound, prices: PriceList): Nano {
-  const { input = 0, output = 0, request = 1, webSearch = 0, character = 0, images } = bound
+  const { input = 0, output = 0, request = 1, webSearch = 0, character = 0, images, video, videoToken } = bound
   const reachable = prices.tiers.filter((tier) => input > tier.aboveInputTokens)
   let most = 0n
   for (const rates of [prices.rates, ...reachable.map((tier) => ({ ...prices.rates, ...tier.rates }))]) {
@@ -76,6 +104,7 @@ export function holdFor(bound: Bound, prices: PriceList): Nano {
     if (cost > most) most = cost
   }
   if (images !== undefined) most += BigInt(images.count) * imageRate(images, prices)
+  if (video !== undefined) most += videoPico(video, videoToken, prices)
   return toNano(pico(most))
 }
 

@@ -1,3 +1,4 @@
+import type { GatewayError, Kind } from '../base/errors.ts'
 import type { RequestRecord } from '../store/requests.ts'
 import type { Ending, Order } from './funds.ts'
 
@@ -13,4 +14,18 @@ export function recordOf(order: Order, ending: Ending): RequestRecord {
     durationMs: ending.durationMs,
     createdAt: order.startedAt,
   }
+}
+
+const recordedStatuses: { readonly [K in Kind]?: number } = {
+  'client-gone': 499,
+  'too-many': 429,
+  'upstream-rejected': 400,
+  'upstream-timeout': 504,
+  overloaded: 503,
+  bug: 500,
+}
+
+/** What the record of a request says that delivered nothing. The client's protocol may show another number. */
+export function recordedStatus({ kind, details }: GatewayError): number {
+  return details.refusal?.status ?? recordedStatuses[kind] ?? 502
 }

@@ -26,3 +26,37 @@ export type EmbeddingsAnswer = {
   /** As the client is shown them. */
   readonly inputTokens: number
 }
+
+/** What tokenizers put around every input: the `[CLS]` and `[SEP]` of the older ones. */
+const tokensAround = 2
+
+/** The most tokens an input can be: no tokenizer makes more of them than there are bytes. */
+export function tokensMaxOf(input: EmbeddingInput): number {
+  return (typeof input === 'string' ? Buffer.byteLength(input) : input.length) + tokensAround
+}
+
+/**
+ * The inputs in as many batches as the vendor's limits ask for, in their order. Tokens are reckoned by their upper bound:
+ * one refused batch would fail the whole request, while a batch more costs nothing.
+ */
+export function batchesOf(
+  inputs: readonly EmbeddingInput[],
+  { batchMax, batchTokensMax = Number.POSITIVE_INFINITY, inputTokensMax }: EmbeddingLimits,
+): EmbeddingInput[][] {
+  const batches: EmbeddingInput[][] = []
+  let batch: EmbeddingInput[] = []
+  let tokens = 0
+  for (const input of inputs) {
+    // An input beyond the model's length is cut or refused by the vendor, and counts for no more than that length.
+    const added = Math.min(tokensMaxOf(input), inputTokensMax)
+    if (batch.length > 0 && (batch.length === batchMax || tokens + added > batchTokensMax)) {
+      batches.push(batch)
+      batch = []
+      tokens = 0
+    }
+    batch.push(input)
+    tokens += added
+  }
+  if (batch.length > 0) batches.push(batch)
+  return batches
+}

@@ -1,6 +1,6 @@
 import type { Bound } from './ask.ts'
-import type { ImageTokens, PictureAsk } from './images.ts'
-import type { Counted, ImagesUsed } from './usage.ts'
+import type { PictureAsk } from './images.ts'
+import type { Counted, ImagesUsed, Usage } from './usage.ts'
 
 /** Tokens of a square of 1024 by OpenAI's list, where other sizes cost by their pixels; the last two are guesses. */
 const squareTokens: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160, xhigh: 8320, max: 16_640 }
@@ -49,7 +49,7 @@ function piecesOf({ size, quality }: Pick<Wish, 'size' | 'quality'>, count: numb
 /** What was used, counted as the model is sold; estimated where the vendor counts tokens and did not say them. */
 export function countPictures(
   ask: PictureAsk,
-  { made, tokens, references }: { made: number; tokens?: ImageTokens | undefined; references: number },
+  { made, tokens, references }: { made: number; tokens?: Usage | undefined; references: number },
 ): Counted {
   if (ask.sold === 'pieces') return { usage: { images: piecesOf(ask, made) }, basis: 'vendor' }
   if (tokens !== undefined) return { usage: tokens, basis: 'vendor' }

@@ -16,8 +16,8 @@ export type PictureAsk = AskFacts & {
   readonly quality?: string
   readonly background?: string
   readonly outputFormat?: string
-  /** How the client wants to have them; `as-made`: however the vendor gives them. */
-  readonly delivery: 'url' | 'bytes' | 'as-made'
+  /** How the client wants to have them. */
+  readonly delivery: 'url' | 'bytes'
   /** Parts of a picture shown while it is made, in a stream; 0 for none. */
   readonly partialImages: number
   readonly limits: ImageLimits

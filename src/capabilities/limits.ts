@@ -52,6 +52,8 @@ export type SpeechLimits = {
   readonly voiceDefault?: string
   /** What the vendor itself can make. The gateway makes mp3 from wav. */
   readonly formats: readonly string[]
+  /** What comes whatever was asked for. */
+  readonly onlyFormat?: string
   readonly instructions: boolean
   /** Characters of one upstream call; longer texts are split. */
   readonly charactersMax: number
@@ -59,7 +61,15 @@ export type SpeechLimits = {
 
 export type VideoKind = 't2v' | 'i2v' | 'r2v'
 
+/**
+ * The fields that a model's requests are written in: `wan2.5` and `wan2.6` have a field for each thing they take, `wan2.7`
+ * and later have a list of media, Seedance has a list of contents; the rest take a prompt and a list of media from us.
+ */
+export const videoForms = ['wan2.5', 'wan2.6', 'wan2.7', 'wan3.0', 'seedance', 'veo', 'kling', 'media'] as const
+export type VideoForm = (typeof videoForms)[number]
+
 export type VideoLimits = {
+  readonly form: VideoForm
   /** Some models do several: text, a first image, references. */
   readonly kinds: readonly VideoKind[]
   /** Those that have a price. */
@@ -75,8 +85,14 @@ export type VideoLimits = {
   readonly referencesMax: number
   /** Reference videos at most; 0 also where their price is unknown. */
   readonly referenceVideosMax: number
+  /** Pieces of reference sound at most. */
+  readonly referenceAudiosMax: number
   /** Seconds of reference videos are charged beside those made, so a hold has to cover both. */
   readonly inputSecondsBilled: boolean
+  /** Of all reference videos of a request together, as they are charged. */
+  readonly inputSecondsMax: number
+  /** It makes cheap drafts, and finals of them. */
+  readonly drafts: boolean
   /** `optional` where sound can be asked for or not and both have a price. */
   readonly sound: 'always' | 'never' | 'optional'
   /** After so many seconds the task is failed with `timeout`. */

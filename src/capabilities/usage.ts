@@ -47,7 +47,12 @@ export type Usage = Counts & {
 export type Basis = 'vendor' | 'estimated'
 
 /** What one call used, and who counted it. */
-export type Counted = { readonly usage: Usage; readonly basis: Basis }
+export type Counted = {
+  readonly usage: Usage
+  readonly basis: Basis
+  /** Where the vendor counts otherwise than customers are charged: a Han character as two, say. */
+  readonly vendorUsage?: Usage
+}
 
 /** What several calls for one request used together; pictures and films are never made by several. */
 export function sumOf(parts: readonly Usage[]): Usage {

@@ -102,7 +102,6 @@ describe('prices as the lists have them', () => {
     ['tts-1', { character: 15 }],
     ['qwen3-tts-flash', { character: 10 }],
     ['gpt-4o-mini-tts', { input: 2.5, output: 10, audioOutput: 12 }],
-    ['doubao-seedance-2-0-260128', { videoToken: 6.44 }], // 46 yuan
   ])('%s', (id, expected) => {
     const { rates } = model(id).costs
     for (const [unit, dollars] of Object.entries(expected)) {
@@ -159,6 +158,28 @@ describe('prices as the lists have them', () => {
   ])('%s a second', (id, expected) => {
     const wanted = Object.entries(expected).map(([key, dollars]) => [key, each(dollars)])
     expect(model(id).costs.perSecond).toEqual(Object.fromEntries(wanted))
+  })
+
+  test.each([
+    [
+      'doubao-seedance-2-0-260128',
+      {
+        '480p': 6.44, // 46 yuan
+        '720p': 6.44,
+        '1080p': 7.14,
+        '4k': 3.64,
+        '480p/input': 3.92,
+        '720p/input': 3.92,
+        '1080p/input': 4.34,
+        '4k/input': 2.24,
+      },
+    ],
+    ['doubao-seedance-2-0-fast-260128', { '480p': 5.18, '720p': 5.18, '480p/input': 3.08, '720p/input': 3.08 }],
+    ['doubao-seedance-1-5-pro-251215', { 'default/sound': 2.24, 'default/silent': 1.12 }],
+    ['doubao-seedance-1-0-pro-fast-251015', { default: 0.588 }],
+  ])('%s a million tokens of video', (id, expected) => {
+    const wanted = Object.entries(expected).map(([key, dollars]) => [key, mega(dollars)])
+    expect(model(id, real).costs.perVideoToken).toEqual(Object.fromEntries(wanted))
   })
 
   test('yuan a second and yuan an image, at the built-in rate', () => {

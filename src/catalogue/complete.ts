@@ -22,7 +22,10 @@ const checks = {
       : undefined,
   images,
   edits: images,
-  video: (list, limits) => (list.rates.videoToken === undefined ? unpricedSecond(list, limits.video) : undefined),
+  video: ({ perSecond, perVideoToken }, limits) =>
+    Object.keys(perVideoToken).length > 0
+      ? unpricedVideo(perVideoToken, 'perMillionVideoTokens', limits.video)
+      : unpricedVideo(perSecond, 'perSecond', limits.video),
 } as const satisfies Record<Capability, Check>
 
 /** What is lacking in a price list for this capability to be sold; nothing when every answer could be charged. */
@@ -43,14 +46,14 @@ function unpricedImage({ perImage }: PriceList, limits: ImageLimits | undefined)
   return undefined
 }
 
-function unpricedSecond({ perSecond }: PriceList, limits: VideoLimits | undefined): string | undefined {
-  if (perSecond['default'] !== undefined) return undefined
+type Amounts = PriceList['perSecond']
+
+function unpricedVideo(amounts: Amounts, name: string, limits: VideoLimits | undefined): string | undefined {
   const sounds = { always: ['sound'], never: ['silent'], optional: ['sound', 'silent'] }[limits?.sound ?? 'never']
-  const missing = (limits?.resolutions ?? ['720p']).find(
-    (resolution) =>
-      perSecond[resolution] === undefined && !sounds.every((sound) => `${resolution}/${sound}` in perSecond),
-  )
-  return missing === undefined ? undefined : `perSecond for ${missing}`
+  const isPriced = (key: string) => key in amounts || sounds.every((sound) => `${key}/${sound}` in amounts)
+  if (isPriced('default')) return undefined
+  const missing = (limits?.resolutions ?? ['720p']).find((resolution) => !isPriced(resolution))
+  return missing === undefined ? undefined : `${name} for ${missing}`
 }
 
 /**

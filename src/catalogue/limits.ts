@@ -10,9 +10,13 @@ const batchMax = 32
 /** A task with no word for a day is lost: vendors forget theirs after 24 hours. */
 const deadlineSeconds = 86_400
 
+/** The longest reference video that any vendor takes; those with several say what they come to together. */
+const inputSecondsMax = 30
+
 export function imageLimits(written: Written<'images'>): ImageLimits {
   const { sizes = [], qualities = [], countMax = imagesMax, references = { min: 0, max: 0 } } = written
-  return { ...written, sizes, qualities, countMax, references }
+  const { alwaysBytes = false } = written
+  return { ...written, sizes, qualities, countMax, references, alwaysBytes }
 }
 
 /** The pinned dimensions of an alias are the only ones it has. */
@@ -44,6 +48,7 @@ export function videoLimits(written: Written<'video'>): VideoLimits {
   const durations = readDurations(written.durations ?? [5])
   const resolutions = written.resolutions ?? ['720p']
   return {
+    form: written.form ?? 'media',
     kinds: written.kinds ?? ['t2v'],
     resolutions,
     resolutionDefault: written.resolutionDefault ?? preferred(resolutions, '720p'),
@@ -53,7 +58,10 @@ export function videoLimits(written: Written<'video'>): VideoLimits {
     ratios: written.ratios ?? ['16:9'],
     referencesMax: written.referencesMax ?? 0,
     referenceVideosMax: written.referenceVideosMax ?? 0,
+    referenceAudiosMax: written.referenceAudiosMax ?? 0,
     inputSecondsBilled: written.inputSecondsBilled ?? false,
+    inputSecondsMax: written.inputSecondsMax ?? inputSecondsMax,
+    drafts: written.drafts ?? false,
     sound: written.sound ?? 'never',
     deadlineSeconds: written.deadlineSeconds ?? deadlineSeconds,
   }

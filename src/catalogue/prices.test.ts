@@ -110,6 +110,44 @@ describe('faults', () => {
   })
 })
 
+const tokens = (...written: WrittenPrices[]) => compile(...written).costs.perVideoToken
+
+describe('tokens of video', () => {
+  test('have one price, prices by resolution, by sound, and with films that are brought', () => {
+    expect(tokens({ perMillionVideoTokens: '15', currency: 'CNY' })).toEqual({ default: pico(2_100_000n) })
+    expect(tokens({ perMillionVideoTokens: { sound: '2', silent: '1' } })).toEqual({
+      'default/sound': pico(2_000_000n),
+      'default/silent': pico(1_000_000n),
+    })
+    const written = {
+      perMillionVideoTokens: { '720p': '3', '1080p': { sound: '5', silent: '4' } },
+      perMillionVideoTokensWithInput: { '720p': '2', default: '1' },
+    }
+    expect(tokens(written)).toEqual({
+      '720p': pico(3_000_000n),
+      '1080p/sound': pico(5_000_000n),
+      '1080p/silent': pico(4_000_000n),
+      '720p/input': pico(2_000_000n),
+      'default/input': pico(1_000_000n),
+    })
+  })
+
+  test('an operator’s one price is the price for all of it', () => {
+    const base = { perMillionVideoTokens: { '720p': '3' }, perMillionVideoTokensWithInput: '2' }
+    expect(tokens(base, { perMillionVideoTokens: '9' })).toEqual({ default: pico(9_000_000n) })
+    expect(tokens(base, { perMillionVideoTokensWithInput: '1' })).toEqual({
+      '720p': pico(3_000_000n),
+      'default/input': pico(1_000_000n),
+    })
+  })
+
+  test('are part of what a list is called by', () => {
+    const named = (price: string) => compile({ perMillionVideoTokens: price }).prices.version
+    expect(named('1')).not.toBe(named('2'))
+    expect(named('1')).not.toBe(compile({ perSecond: '0.000001' }).prices.version)
+  })
+})
+
 test('equal lists have equal versions, whatever the order they were written in', () => {
   const there = compile({ inputPerMillion: '1', outputPerMillion: '2' }).prices.version
   expect(compile({ outputPerMillion: '2' }, { inputPerMillion: '1.0' }).prices.version).toBe(there)

@@ -27,7 +27,6 @@ const unitOf = {
   audioInputPerMillion: ['audioInput', million],
   audioOutputPerMillion: ['audioOutput', million],
   perMillionCharacters: ['character', million],
-  perMillionVideoTokens: ['videoToken', million],
   perRequest: ['request', 1n],
   webSearchPerThousand: ['webSearch', 1_000n],
 } as const satisfies Record<UnitKey, readonly [Unit, bigint]>
@@ -59,6 +58,8 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
   let tiers: readonly Tier[] = []
   let perImage: Record<string, Pico> = {}
   let perSecond: Record<string, Pico> = {}
+  let tokens: Record<string, Pico> = {}
+  let tokensWithInput: Record<string, Pico> = {}
   for (const { written, path } of layers) {
     const factor = multiply(rateOf(written.currency ?? 'USD', exchange, path), markup)
     const price = (text: string, at: Path) => picoPerUnit(multiply(decimal(text, at), factor), 1n)
@@ -66,16 +67,29 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
     if (written.tiers !== undefined) tiers = compileTiers(written.tiers, factor, [...path, 'tiers'])
     if (written.perImage !== undefined) perImage = flatten(written.perImage, [...path, 'perImage'], price)
     if (written.perSecond !== undefined) perSecond = flatten(written.perSecond, [...path, 'perSecond'], price)
+    const { perMillionVideoTokens: plain, perMillionVideoTokensWithInput: special } = written
+    const perToken = (text: string, at: Path) => picoPerUnit(multiply(decimal(text, at), factor), million)
+    if (plain !== undefined) {
+      tokens = flatten(plain, [...path, 'perMillionVideoTokens'], perToken)
+      // A price that says nothing of films that are brought is the price with them too.
+      tokensWithInput = {}
+    }
+    if (special !== undefined) {
+      tokensWithInput = flatten(special, [...path, 'perMillionVideoTokensWithInput'], perToken)
+    }
   }
   const base = fill(rates)
   const whole = tiers.map((tier) => ({ ...tier, rates: fill({ ...rates, ...tier.rates }) }))
-  return name({ rates: base, tiers: whole, perImage, perSecond })
+  const withInput = Object.entries(tokensWithInput).map(([key, rate]) => [`${key}/input`, rate])
+  const perVideoToken = { ...tokens, ...Object.fromEntries(withInput) }
+  return name({ rates: base, tiers: whole, perImage, perSecond, perVideoToken })
 }
 
 /** The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. */
 function name(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
-  const parts = [writeRates(list.rates), tiers, writeRecord(list.perImage), writeRecord(list.perSecond)]
+  const records = [list.perImage, list.perSecond, list.perVideoToken].map(writeRecord)
+  const parts = [writeRates(list.rates), tiers, ...records]
   return { version: fingerprint(parts.join('\n')), ...list }
 }
 
@@ -118,13 +132,14 @@ function fill(rates: Rates): Rates {
   return input === undefined ? rates : { cachedInput: input, imageInput: input, ...rates }
 }
 
-type Written = string | Readonly<Record<string, string | { readonly sound: string; readonly silent: string }>>
+type Heard = { readonly sound: string; readonly silent: string }
+type Written = string | Heard | Readonly<Record<string, string | Heard>>
 
-/** One amount is the `default`; a pair becomes `720p/sound` and `720p/silent`. */
+/** One amount is the `default`; a pair becomes `720p/sound` and `720p/silent`, and alone `default/sound` and so on. */
 function flatten(written: Written, path: Path, price: (text: string, at: Path) => Pico): Record<string, Pico> {
   if (typeof written === 'string') return { default: price(written, path) }
   const flat: Record<string, Pico> = {}
-  for (const [key, value] of Object.entries(written)) {
+  for (const [key, value] of Object.entries<string | Heard>(isHeard(written) ? { default: written } : written)) {
     const at = [...path, key]
     if (typeof value === 'string') {
       flat[key] = price(value, at)
@@ -134,6 +149,10 @@ function flatten(written: Written, path: Path, price: (text: string, at: Path) =
     flat[`${key}/silent`] = price(value.silent, [...at, 'silent'])
   }
   return flat
+}
+
+function isHeard(written: Exclude<Written, string>): written is Heard {
+  return typeof written['sound'] === 'string'
 }
 
 function rateOf(currency: string, exchange: Exchange, path: Path): Decimal {

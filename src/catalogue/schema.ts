@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseDecimal } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
+import { videoForms } from '../capabilities/limits.ts'
 import { CatalogueError, type Path } from './error.ts'
 import { confidences } from './model.ts'
 
@@ -35,7 +36,6 @@ const unitAmounts = z.strictObject({
   audioInputPerMillion: amount.exactOptional(),
   audioOutputPerMillion: amount.exactOptional(),
   perMillionCharacters: amount.exactOptional(),
-  perMillionVideoTokens: amount.exactOptional(),
   perRequest: amount.exactOptional(),
   webSearchPerThousand: amount.exactOptional(),
 })
@@ -46,12 +46,16 @@ const secondKey = z
   .string()
   .regex(/^(default|\d{3,4}p|\d{1,2}k|\d{2,5}x\d{2,5})$/, 'a resolution such as 720p, 4k, or default')
 
+const heard = z.strictObject({ sound: amount, silent: amount })
+const perVideo = z.union([amount, z.record(secondKey, z.union([amount, heard]))])
+
 const pricesSchema = z.strictObject({
   ...unitAmounts.shape,
   perImage: z.union([amount, z.record(imageKey, amount)]).exactOptional(),
-  perSecond: z
-    .union([amount, z.record(secondKey, z.union([amount, z.strictObject({ sound: amount, silent: amount })]))])
-    .exactOptional(),
+  perSecond: perVideo.exactOptional(),
+  perMillionVideoTokens: z.union([perVideo, heard]).exactOptional(),
+  /** Where the client brings films of its own; absent, these cost no other price. */
+  perMillionVideoTokensWithInput: z.union([perVideo, heard]).exactOptional(),
   tiers: z
     .array(z.strictObject({ aboveInputTokens: count, ...unitAmounts.shape }))
     .max(16)
@@ -93,6 +97,7 @@ const facts = {
         .exactOptional(),
       qualities: words.exactOptional(),
       countMax: count.exactOptional(),
+      alwaysBytes: z.boolean().exactOptional(),
       references: span.exactOptional(),
       edits: z.strictObject({ sizes: words, references: span, mask: z.boolean() }).exactOptional(),
     })
@@ -112,12 +117,14 @@ const facts = {
       voices: words.exactOptional(),
       voiceDefault: z.string().exactOptional(),
       formats: words.exactOptional(),
+      onlyFormat: z.string().exactOptional(),
       instructions: z.boolean().exactOptional(),
       charactersMax: count.exactOptional(),
     })
     .exactOptional(),
   video: z
     .strictObject({
+      form: z.enum(videoForms).exactOptional(),
       kinds: z
         .array(z.enum(['t2v', 'i2v', 'r2v']))
         .min(1)
@@ -130,7 +137,10 @@ const facts = {
       ratios: words.exactOptional(),
       referencesMax: z.int().min(0).exactOptional(),
       referenceVideosMax: z.int().min(0).exactOptional(),
+      referenceAudiosMax: z.int().min(0).exactOptional(),
       inputSecondsBilled: z.boolean().exactOptional(),
+      inputSecondsMax: count.exactOptional(),
+      drafts: z.boolean().exactOptional(),
       sound: z.enum(['always', 'never', 'optional']).exactOptional(),
       deadlineSeconds: count.exactOptional(),
     })

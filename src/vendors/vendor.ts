@@ -5,7 +5,8 @@ import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings
 import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
 import type { VideoKind } from '../capabilities/limits.ts'
 import type { Conversation, Reply } from '../capabilities/conversation.ts'
-import type { Counted } from '../capabilities/usage.ts'
+import type { SoundForm, SpeechAsk } from '../capabilities/speech.ts'
+import type { Counted, Usage } from '../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoNews } from '../capabilities/video.ts'
 
 /** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. A POST where nothing else is said. */
@@ -19,9 +20,17 @@ export type Call = {
 /** What an adapter wants done next, or what came of it. Adapters are pure: whoever drives them makes the calls. */
 export type Step<Answer> =
   /** To be made side by side; `next` gets their responses in the same order, all of them good. */
-  | { readonly kind: 'calls'; readonly calls: readonly StepCall[]; next(responses: readonly Responded[]): Step<Answer> }
+  | {
+      readonly kind: 'calls'
+      readonly calls: readonly StepCall[]
+      next(responses: readonly Responded[]): Step<Answer>
+      /** What one good response used, for when its neighbours fail: the vendor charges for it all the same. */
+      count?(response: Responded, index: number): Counted
+    }
   /** `used` has one entry for each call to the vendor that was made, in order: each is on the vendor's bill. */
   | { readonly kind: 'answered'; readonly answer: Answer; readonly used: readonly Counted[] }
+  /** The calls were answered, and with nothing to deliver: what they used is our loss. */
+  | { readonly kind: 'failed'; readonly error: GatewayError; readonly used: readonly Counted[] }
 
 /**
  * `vendor`: an attempt, billed by the vendor, with our reference. `linked`: a link in the vendor's own answer, fetched
@@ -36,6 +45,29 @@ export type Responded = { header(name: string): string | null; readonly body: Ui
 /** How a vendor does one thing that it answers as a whole. */
 export type Adapter<Ask, Answer> = {
   start(ask: Ask, context: CallContext): Step<Answer>
+  /** The client wants a stream, and this vendor's events are those of its protocol; undefined where it cannot. */
+  stream?(ask: Ask, context: CallContext): Call | undefined
+}
+
+/** How a vendor says a text: one call for each piece of it, whose sound is taken as it comes. */
+export type SpeechAdapter = {
+  say(ask: SpeechAsk, piece: string, context: CallContext): Saying
+}
+
+export type Saying = { readonly call: Call; openReader(): SoundReader }
+
+/** Takes the sound out of a vendor's response. */
+export type SoundReader = {
+  /** Of the sound; what comes before the first of it may still decide. */
+  readonly form: SoundForm
+  /** The vendor's own count, when it has come. */
+  readonly usage: Usage | undefined
+  /** The vendor's own end was seen, where it has one. */
+  readonly ended: boolean
+  /** A refusal under a good status, to be explained like any other. */
+  readonly refusal: { readonly status: number; readonly body: string } | undefined
+  /** The sound in these bytes, none where they hold none. Throws where the vendor says that it failed. */
+  read(bytes: Uint8Array): Uint8Array
 }
 
 /** What an adapter may know beside the ask. No clock, no network, no store: adapters are pure. */
@@ -105,6 +137,8 @@ export type VideoAdapter = {
   readTask(response: Responded & { readonly status: number }, facts: VideoFacts): VideoNews
   /** Absent where the vendor cannot stop a task. */
   cancel?: {
+    /** The same call deletes the record of a task that is over: it is asked about before, and believed only after. */
+    readonly deletes?: true
     call(upstreamId: string, context: CallContext): Call
     /** Whether the vendor has stopped it; false where it says that it is too late. */
     read(response: Responded & { readonly status: number }): boolean
@@ -153,6 +187,7 @@ export type Vendor = {
   readonly embeddings?: Adapter<EmbeddingsAsk, EmbeddingsAnswer>
   readonly images?: Adapter<ImagesAsk, ImagesAnswer>
   readonly edits?: Adapter<EditsAsk, ImagesAnswer>
+  readonly speech?: SpeechAdapter
   readonly video?: VideoAdapter
   explain(response: BadResponse, context: Pick<CallContext, 'baseUrl' | 'credential'>): Verdict
 }

@@ -61,6 +61,8 @@ function creditFor(line: BillLine, { status, request }: RecordedAttempt, now: nu
   // An attempt that failed, and was followed by another, was never charged: there is nothing to compare with.
   if (!request.delivered || (status !== 200 && status !== 0) || now - request.createdAt > creditWithinMs)
     return zeroNano
+  // Seconds of video and pictures are no counts of ours on a bill: what was charged for them is not judged anew.
+  if (line.cost > 0n && Object.keys(line.units).length === 0) return zeroNano
   const prices = request.priceVersion === null ? undefined : priceList(request.model, request.priceVersion)
   if (prices === undefined) return zeroNano
   const isBilled = line.cost > 0n || Object.keys(line.units).length > 0
@@ -103,6 +105,12 @@ export function vendorOnly(line: BillLine, open: OpenSince): Finding {
   }
   const why = 'never recorded: its gateway ended before it could, or its journal was lost'
   return { ...shared, ref: line.ref, why, repair: { kind: 'adopt', line } }
+}
+
+/** A task's cost is recorded at its end, however long ago the vendor made it. */
+export function ofRunningTask(line: BillLine, ref: string): Finding {
+  const why = 'not recorded yet: its video task is not over'
+  return { kind: 'vendor-only', ref, billed: line.cost, recorded: zeroNano, credit: zeroNano, why, repair: undefined }
 }
 
 /** Whether a call that is not on record may be recorded later, by a journal that is not read yet. */

@@ -28,6 +28,7 @@ const prices: PriceList = {
   tiers: [],
   perImage: {},
   perSecond: {},
+  perVideoToken: {},
 }
 const priceList = (_model: string, version: string) => (version === 'v1' ? prices : undefined)
 const now = requestOf('').createdAt + 1_000

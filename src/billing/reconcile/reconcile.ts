@@ -3,8 +3,17 @@ import { checkLedger, type Breach } from '../../store/check.ts'
 import { adoptAttempt, correctAttempt, type Corrected } from '../../store/corrections.ts'
 import type { Store } from '../../store/open.ts'
 import { attemptsByIds, costlyAttempts, openClaims, vendorOfModel, type Claims } from '../../store/reconcile.ts'
+import { openTaskRefs } from '../../store/task-claims.ts'
 import { byRef, type BillLine } from './bill.ts'
-import { compare, ledgerOnly, vendorOnly, type Finding, type OpenSince, type PriceListOf } from './compare.ts'
+import {
+  compare,
+  ledgerOnly,
+  ofRunningTask,
+  vendorOnly,
+  type Finding,
+  type OpenSince,
+  type PriceListOf,
+} from './compare.ts'
 
 export type ReconcileOptions = {
   readonly store: Store
@@ -89,9 +98,10 @@ async function compareAll(
     amount += line.cost
     if (attempt.request?.basis === 'estimated') matchedEstimated++
   }
+  const running = await openTaskRefs(store.db, [...unknown])
   for (const ref of unknown) {
     const line = lines.get(ref)
-    if (line !== undefined) findings.push(vendorOnly(line, open))
+    if (line !== undefined) findings.push(running.has(ref) ? ofRunningTask(line, ref) : vendorOnly(line, open))
   }
   // A bill speaks for the vendors whose calls it names.
   const vendors = vendor === undefined ? [...new Set(attempts.map((attempt) => attempt.vendor))] : [vendor]

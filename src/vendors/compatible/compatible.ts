@@ -5,6 +5,9 @@ import { writeAsk, type TranslationTarget } from '../../wire/openai/write-ask.ts
 import type { ThinkingSwitch } from '../../wire/openai/write-thinking.ts'
 import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
+import { embeddingsAt, type EmbeddingsDialect } from './embeddings.ts'
+import { editsAt, imagesAt } from './images.ts'
+import { speechAt } from './speech.ts'
 
 /** A vendor that speaks the common protocol is only this: its address and where it differs. */
 export type Dialect = {
@@ -24,6 +27,18 @@ export type Dialect = {
   readonly choicesMax?: number
   /** How it is told to think, where not by an effort. */
   readonly thinkingSwitch?: ThinkingSwitch
+  /** Embeds as the common protocol has it, with what it takes of that. */
+  readonly embeddings?: EmbeddingsDialect
+  /** Speaks as the common protocol has it, or in a way of its own. */
+  readonly speech?: 'common' | Vendor['speech']
+  /** Makes pictures as the common protocol has it, or in a way of its own. */
+  readonly images?: 'common' | Vendor['images']
+  /** Edits pictures as the common protocol has it. */
+  readonly edits?: true
+  /** Makes videos, in a way of its own. */
+  readonly video?: Vendor['video']
+  /** Where its refusals need other eyes than the common protocol's. */
+  readonly explain?: Vendor['explain']
   readonly hangup?: 'stop' | 'drain'
   readonly local?: boolean
 }
@@ -38,19 +53,19 @@ export function compatible(dialect: Dialect): Vendor {
     return { ...manner, upstreamModel, reasoning, efforts, namespaced: (label) => context.namespaced(label) }
   }
 
-  function callWith(body: string, { baseUrl, credential, ref }: CallContext): Call {
-    return {
-      url: `${baseUrl}${root}/chat/completions`,
-      headers: {
-        ...(dialect.keyHeader === undefined
-          ? { authorization: `Bearer ${credential}` }
-          : { [dialect.keyHeader]: credential }),
-        'content-type': 'application/json',
-        'x-client-request-id': ref,
-      },
-      body,
-    }
+  function reach(path: string, { baseUrl, credential, ref }: CallContext) {
+    const { keyHeader } = dialect
+    const key = keyHeader === undefined ? { authorization: `Bearer ${credential}` } : { [keyHeader]: credential }
+    return { url: `${baseUrl}${root}${path}`, headers: { ...key, 'x-client-request-id': ref } }
   }
+
+  function callWith(body: string, context: CallContext): Call {
+    const { url, headers } = reach('/chat/completions', context)
+    return { url, headers: { ...headers, 'content-type': 'application/json' }, body }
+  }
+
+  const images = dialect.images === 'common' ? imagesAt(reach) : dialect.images
+  const speech = dialect.speech === 'common' ? speechAt(reach) : dialect.speech
 
   return {
     id: dialect.id,
@@ -58,7 +73,12 @@ export function compatible(dialect: Dialect): Vendor {
     environment: dialect.environment ?? [],
     hangup: dialect.hangup ?? 'stop',
     local: dialect.local ?? false,
-    explain,
+    explain: dialect.explain ?? explain,
+    ...(dialect.embeddings !== undefined && { embeddings: embeddingsAt(reach, dialect.embeddings) }),
+    ...(speech !== undefined && { speech }),
+    ...(images !== undefined && { images }),
+    ...(dialect.edits === true && { edits: editsAt(reach) }),
+    ...(dialect.video !== undefined && { video: dialect.video }),
     chat: {
       protocol: 'openai',
       choicesMax,

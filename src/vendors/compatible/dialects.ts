@@ -1,3 +1,9 @@
+import { images as arkImages } from '../ark/images.ts'
+import { video as arkVideo } from '../ark/video.ts'
+import { explain as explainDashscope } from '../dashscope/explain.ts'
+import { images as dashscopeImages } from '../dashscope/images.ts'
+import { speech as dashscopeSpeech } from '../dashscope/speech.ts'
+import { video as dashscopeVideo } from '../dashscope/video.ts'
 import type { Dialect } from './compatible.ts'
 
 /**
@@ -12,6 +18,10 @@ export const dialects: readonly Dialect[] = [
     environment: ['OPENAI_API_KEY'],
     outputCap: 'either',
     storesByDefault: true,
+    images: 'common',
+    edits: true,
+    embeddings: { tokens: true, base64: true },
+    speech: 'common',
   },
   // Its v1 API, at a resource of the operator's own: `https://{resource}.openai.azure.com/openai/v1`, which a channel of
   // this vendor gives as its `baseUrl`. A model is called by the name of its deployment.
@@ -21,6 +31,10 @@ export const dialects: readonly Dialect[] = [
     environment: ['AZURE_OPENAI_API_KEY'],
     keyHeader: 'api-key',
     outputCap: 'either',
+    images: 'common',
+    edits: true,
+    embeddings: { tokens: true, base64: true },
+    speech: 'common',
   },
   {
     id: 'deepseek',
@@ -40,6 +54,7 @@ export const dialects: readonly Dialect[] = [
     choicesMax: 1,
     baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
     environment: ['ZHIPU_API_KEY', 'ZHIPUAI_API_KEY', 'ZAI_API_KEY'],
+    embeddings: {},
   },
   // Mistral always sends usage with the last chunk and refuses fields it does not know.
   {
@@ -47,6 +62,7 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://api.mistral.ai/v1',
     environment: ['MISTRAL_API_KEY'],
     usageInStream: 'always',
+    embeddings: {},
   },
   {
     id: 'groq',
@@ -54,12 +70,36 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://api.groq.com/openai/v1',
     environment: ['GROQ_API_KEY'],
     outputCap: 'max_completion_tokens',
+    speech: 'common',
   },
-  { id: 'xai', baseUrl: 'https://api.x.ai/v1', environment: ['XAI_API_KEY'], outputCap: 'max_completion_tokens' },
-  { id: 'openrouter', choicesMax: 1, baseUrl: 'https://openrouter.ai/api/v1', environment: ['OPENROUTER_API_KEY'] },
-  { id: 'together', baseUrl: 'https://api.together.xyz/v1', environment: ['TOGETHER_API_KEY'] },
-  { id: 'fireworks', baseUrl: 'https://api.fireworks.ai/inference/v1', environment: ['FIREWORKS_API_KEY'] },
-  { id: 'siliconflow', baseUrl: 'https://api.siliconflow.cn/v1', environment: ['SILICONFLOW_API_KEY'] },
+  {
+    id: 'xai',
+    baseUrl: 'https://api.x.ai/v1',
+    environment: ['XAI_API_KEY'],
+    outputCap: 'max_completion_tokens',
+    images: 'common',
+  },
+  {
+    id: 'openrouter',
+    choicesMax: 1,
+    baseUrl: 'https://openrouter.ai/api/v1',
+    environment: ['OPENROUTER_API_KEY'],
+    embeddings: {},
+  },
+  { id: 'together', baseUrl: 'https://api.together.xyz/v1', environment: ['TOGETHER_API_KEY'], embeddings: {} },
+  {
+    id: 'fireworks',
+    baseUrl: 'https://api.fireworks.ai/inference/v1',
+    environment: ['FIREWORKS_API_KEY'],
+    embeddings: {},
+  },
+  {
+    id: 'siliconflow',
+    baseUrl: 'https://api.siliconflow.cn/v1',
+    environment: ['SILICONFLOW_API_KEY'],
+    embeddings: {},
+    speech: 'common',
+  },
   // The international address: the catalogue's dollar prices are its prices.
   {
     id: 'dashscope',
@@ -68,6 +108,11 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://dashscope-intl.aliyuncs.com',
     root: '/compatible-mode/v1',
     environment: ['DASHSCOPE_API_KEY'],
+    images: dashscopeImages,
+    video: dashscopeVideo,
+    explain: explainDashscope,
+    embeddings: {},
+    speech: dashscopeSpeech,
   },
   {
     id: 'ark',
@@ -76,6 +121,9 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
     environment: ['ARK_API_KEY'],
     outputCap: 'max_completion_tokens',
+    images: arkImages,
+    video: arkVideo,
+    embeddings: { base64: true },
   },
   {
     id: 'cerebras',
@@ -96,11 +144,19 @@ export const dialects: readonly Dialect[] = [
   { id: 'minimax', choicesMax: 1, baseUrl: 'https://api.minimax.io/v1', environment: ['MINIMAX_API_KEY'] },
 
   // Servers on the operator's own machine, at their usual ports.
-  { id: 'ollama', choicesMax: 1, baseUrl: 'http://127.0.0.1:11434/v1', local: true },
-  { id: 'lmstudio', choicesMax: 1, baseUrl: 'http://127.0.0.1:1234/v1', local: true },
-  { id: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1', local: true },
-  { id: 'llamacpp', baseUrl: 'http://127.0.0.1:8080/v1', local: true },
+  { id: 'ollama', choicesMax: 1, baseUrl: 'http://127.0.0.1:11434/v1', local: true, embeddings: {} },
+  { id: 'lmstudio', choicesMax: 1, baseUrl: 'http://127.0.0.1:1234/v1', local: true, embeddings: {} },
+  { id: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1', local: true, embeddings: {} },
+  { id: 'llamacpp', baseUrl: 'http://127.0.0.1:8080/v1', local: true, embeddings: {} },
 ]
 
 /** Anything else that speaks the common protocol: a channel of this vendor gives its own `baseUrl`. */
-export const anyDialect: Dialect = { id: 'compatible', baseUrl: '', outputCap: 'either' }
+export const anyDialect: Dialect = {
+  id: 'compatible',
+  baseUrl: '',
+  outputCap: 'either',
+  embeddings: {},
+  speech: 'common',
+  images: 'common',
+  edits: true,
+}

@@ -2,7 +2,11 @@ import type { ChatAsk } from '../../capabilities/chat.ts'
 import { openReader, readAnswer } from '../../wire/gemini/read-answer.ts'
 import { writeAsk } from '../../wire/gemini/write-ask.ts'
 import type { CallContext, Vendor } from '../vendor.ts'
+import { embeddings } from './embeddings.ts'
 import { explain } from './explain.ts'
+import { images } from './images.ts'
+import { speech } from './speech.ts'
+import { video } from './video.ts'
 
 /** Google's Gemini API. No client speaks its protocol to us: every chat is a translation. */
 export const google: Vendor = {
@@ -12,6 +16,10 @@ export const google: Vendor = {
   hangup: 'stop',
   local: false,
   explain,
+  embeddings,
+  speech,
+  images,
+  video,
   chat: {
     protocol: 'gemini',
     // It takes more in some models, and in no stream.

@@ -1,0 +1,34 @@
+import { pico, type Pico } from '../base/money.ts'
+import type { PriceList, Rates } from '../capabilities/usage.ts'
+import type { StoredPriceList, StoredRates } from '../store/task-schema.ts'
+
+/** A price list to be kept with what it will settle: years later the list itself may be long gone. */
+export function writePriceList(list: PriceList): StoredPriceList {
+  return {
+    version: list.version,
+    rates: write(list.rates),
+    tiers: list.tiers.map(({ aboveInputTokens, rates }) => ({ aboveInputTokens, rates: write(rates) })),
+    perImage: write(list.perImage),
+    perSecond: write(list.perSecond),
+    perVideoToken: write(list.perVideoToken),
+  }
+}
+
+export function readPriceList(stored: StoredPriceList): PriceList {
+  return {
+    version: stored.version,
+    rates: read(stored.rates) satisfies Rates,
+    tiers: stored.tiers.map(({ aboveInputTokens, rates }) => ({ aboveInputTokens, rates: read(rates) })),
+    perImage: read(stored.perImage),
+    perSecond: read(stored.perSecond),
+    perVideoToken: read(stored.perVideoToken),
+  }
+}
+
+function write(rates: Readonly<Record<string, Pico>> | Rates): StoredRates {
+  return Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, String(rate)]))
+}
+
+function read(rates: StoredRates): Record<string, Pico> {
+  return Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, pico(BigInt(rate))]))
+}

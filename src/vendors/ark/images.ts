@@ -1,0 +1,67 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { countPictures } from '../../capabilities/image-tokens.ts'
+import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/images.ts'
+import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { readFailure } from '../../wire/openai/chat-answer.ts'
+import { readSize } from '../../wire/image-sizes.ts'
+import { linkOrData, measure, pictureOf, pictureStep, promptWithAvoided, type ReadPictures } from '../pictures.ts'
+import type { Adapter } from '../vendor.ts'
+
+/** Seedream: the path is the common protocol's, the form is ByteDance's own. */
+export const images: Adapter<ImagesAsk, ImagesAnswer> = {
+  start(ask, { baseUrl, credential, ref, upstreamModel }) {
+    const call = {
+      url: `${baseUrl}/images/generations`,
+      headers: {
+        authorization: `Bearer ${credential}`,
+        'content-type': 'application/json',
+        'x-client-request-id': ref,
+      },
+      body: JSON.stringify(writeAsk(ask, upstreamModel)),
+    }
+    return pictureStep(ask, call, (body) => readAnswer(ask, body))
+  },
+}
+
+function writeAsk(ask: ImagesAsk, model: string): JsonObject {
+  const { references, size, delivery, watermark = false, seed, outputFormat } = ask
+  const [first, ...others] = references.map(linkOrData)
+  return {
+    model,
+    prompt: promptWithAvoided(ask),
+    response_format: delivery === 'bytes' ? 'b64_json' : 'url',
+    // One picture a call: a story of several is made by the model's own choice, and has no bound that could be held.
+    sequential_image_generation: 'disabled',
+    // The older ones put a mark on every picture unless they are told not to.
+    watermark,
+    ...(size !== undefined && { size }),
+    ...(first !== undefined && { image: others.length === 0 ? first : [first, ...others] }),
+    ...(seed !== undefined && /seedream-3/.test(model) && { seed }),
+    ...(/seedream-5/.test(model) && /^(?:png|jpeg)$/.test(outputFormat ?? '') && { output_format: outputFormat }),
+  }
+}
+
+function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  if (isObject(json['error'])) throw readFailure(json['error'])
+  const members = objectsIn(json['data'])
+  const images = members.flatMap(readMember)
+  // A member that failed stands among the others, and is not charged.
+  const told = objectIn(json['usage'])['generated_images']
+  const made = typeof told === 'number' ? countIn(told) : images.length
+  const reason = members.map(({ error }) => textIn(objectIn(error)['message'])).find((text) => text !== '')
+  const size = members.map((member) => readSize(textIn(member['size']))).find((found) => found !== undefined)
+  return {
+    answer: { images, ...(size ?? measure(images, ask.size)) },
+    used: countPictures(ask, { made, references: ask.references.length }),
+    ...(reason !== undefined && { reason }),
+  }
+}
+
+function readMember(member: JsonObject): MadeImage[] {
+  const { url, b64_json: base64 } = member
+  if (typeof base64 === 'string' && base64 !== '') return [pictureOf(base64, 'image/jpeg')]
+  return typeof url === 'string' && url !== '' ? [{ media: { kind: 'url', url } }] : []
+}

@@ -1,0 +1,207 @@
+import { badRequest } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import type { VideoAsk, VideoFacts, VideoResult, VideoRole } from '../../capabilities/video.ts'
+import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { readFailure } from '../../wire/openai/chat-answer.ts'
+import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
+import {
+  goodObjectOf,
+  idIn,
+  jsonCall,
+  newsOf,
+  objectOf,
+  secondsIn,
+  soughtAmong,
+  type StateWords,
+  timeIn,
+  unexpected,
+} from '../video-news.ts'
+
+const words: StateWords = {
+  queued: 'submitted',
+  running: 'running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  expired: 'expired',
+}
+
+const path = '/contents/generations/tasks'
+
+/** Seedance. */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    return jsonCall(`${context.baseUrl}${path}`, writeBody(ask, context), context, keyed(context))
+  },
+
+  readCreated(response) {
+    const { id, error } = objectOf(response)
+    if (isObject(error)) throw readFailure(error)
+    return idIn(id)
+  },
+
+  poll: (id, context) => taskCall('GET', id, context),
+
+  readTask(response, facts) {
+    // Its history ends after a week, and a deleted task is gone at once.
+    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    const record = goodObjectOf(response)
+    const { status: word, error } = record
+    if (typeof word !== 'string') throw unexpected()
+    const { code, message } = objectIn(error)
+    return newsOf(words, {
+      word,
+      record,
+      error: { code: textIn(code) || 'upstream_failed', message: textIn(message) },
+      result: readResult(record),
+      used: readUsage(record, facts),
+    })
+  },
+
+  cancel: {
+    deletes: true,
+    call: (id, context) => taskCall('DELETE', id, context),
+    read({ status }) {
+      if (status === 200 || status === 204) return true
+      // It runs already, or has been cancelled before; or it is unknown.
+      if (status === 400 || status === 403 || status === 404 || status === 409) return false
+      throw unexpected()
+    },
+  },
+
+  find: {
+    call: (_, context) => ({
+      method: 'GET',
+      url: `${context.baseUrl}${path}?page_num=1&page_size=${pageSize}`,
+      headers: keyed(context),
+    }),
+    read(response, sought) {
+      const { items, total } = goodObjectOf(response)
+      const tasks = objectsIn(items).map((item) => ({
+        id: textIn(item['id']),
+        // A second is named by its beginning.
+        createdAt: timeIn(item['created_at']) * 1_000 + 999,
+      }))
+      const reachesBack = countIn(total) <= tasks.length || tasks.some(({ createdAt }) => createdAt < sought.sentAt)
+      return Array.isArray(items) && reachesBack ? soughtAmong(tasks, sought) : 'unsure'
+    },
+  },
+}
+
+// The most the vendor gives.
+const pageSize = 500
+
+function keyed({ credential }: CallContext): { authorization: string } {
+  return { authorization: `Bearer ${credential}` }
+}
+
+function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): Call {
+  return { method, url: `${context.baseUrl}${path}/${encodeURIComponent(id)}`, headers: keyed(context) }
+}
+
+/** Words of other families, ours, and what is written below. */
+const foreign: ReadonlySet<string> = new Set([
+  'model',
+  'content',
+  'negative_prompt',
+  'prompt_extend',
+  'shot_type',
+  'audio',
+  'sound',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'mode',
+])
+
+function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
+  const { limits, parameters, resolution, ratio, seconds, isFreeLength, sound, draftOf } = ask
+  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
+  const label = textIn(parameters['safety_identifier'])
+  return {
+    execution_expires_after: expiryOf(limits.deadlineSeconds),
+    ...Object.fromEntries(passed),
+    ...(label !== '' && { safety_identifier: context.namespaced(label) }),
+    model: context.upstreamModel,
+    content: draftOf === undefined ? writeContent(ask) : [writeDraft(context)],
+    resolution,
+    // A final is as long and as wide as its draft, and sounds as it does.
+    ...(draftOf === undefined && { ratio, duration: isFreeLength ? -1 : seconds }),
+    ...(draftOf === undefined && limits.sound === 'optional' && { generate_audio: sound }),
+    ...(context.callbackUrl !== undefined && { callback_url: context.callbackUrl }),
+  }
+}
+
+/** The vendor gives up when we do, within what it takes. */
+function expiryOf(deadlineSeconds: number): number {
+  return Math.min(Math.max(deadlineSeconds, 3_600), 259_200)
+}
+
+const items: Readonly<Partial<Record<VideoRole, readonly [type: string, role: string]>>> = {
+  'first-frame': ['image_url', 'first_frame'],
+  'last-frame': ['image_url', 'last_frame'],
+  'reference-image': ['image_url', 'reference_image'],
+  'reference-video': ['video_url', 'reference_video'],
+  'reference-audio': ['audio_url', 'reference_audio'],
+}
+
+function writeContent({ prompt, media }: VideoAsk): Json[] {
+  const written = media.flatMap(({ role, url }): Json[] => {
+    const item = items[role]
+    return item === undefined ? [] : [{ type: item[0], [item[0]]: { url }, role: item[1] }]
+  })
+  return prompt === '' ? written : [{ type: 'text', text: prompt }, ...written]
+}
+
+/** Drafts are found by their id alone, whoever made them: only who knows whose it is may name it. */
+function writeDraft({ draftUpstreamId }: CreateContext): Json {
+  if (draftUpstreamId !== undefined) return { type: 'draft_task', draft_task: { id: draftUpstreamId } }
+  throw badRequest('There is no such draft.', 'input.content[0].draft_task.id')
+}
+
+/** Tokens as the vendor counts them; whether it was given a film is nowhere in its record. */
+function readUsage(record: JsonObject, facts: VideoFacts): Usage | undefined {
+  const { total_tokens: total, completion_tokens: made } = objectIn(record['usage'])
+  const tokens = typeof total === 'number' ? total : made
+  if (typeof tokens !== 'number') return undefined
+  const { generate_audio: sound } = record
+  return {
+    videoToken: countIn(tokens),
+    video: {
+      seconds: readSeconds(record) ?? facts.seconds,
+      resolution: readResolution(record) ?? facts.resolution,
+      sound: typeof sound === 'boolean' ? sound : facts.sound,
+      ...(facts.hasInputVideo && { hasInputVideo: true }),
+    },
+  }
+}
+
+const framesPerSecond = 24
+
+/** Seconds or frames, never both. */
+function readSeconds({ duration, frames }: JsonObject): number | undefined {
+  return secondsIn(duration) ?? (typeof frames === 'number' ? Math.floor(countIn(frames) / framesPerSecond) : undefined)
+}
+
+function readResolution({ resolution }: JsonObject): string | undefined {
+  const word = textIn(resolution).toLowerCase()
+  return /^(?:\d{3,4}p|\d{1,2}k)$/.test(word) ? word : undefined
+}
+
+function readResult(record: JsonObject): VideoResult | undefined {
+  const { video_url: videoUrl, last_frame_url: lastFrameUrl } = objectIn(record['content'])
+  if (textIn(videoUrl) === '') return undefined
+  const { seed, ratio } = record
+  const [seconds, resolution] = [readSeconds(record), readResolution(record)]
+  return {
+    videoUrl: textIn(videoUrl),
+    needsKey: false,
+    ...(textIn(lastFrameUrl) !== '' && { lastFrameUrl: textIn(lastFrameUrl) }),
+    ...(seconds !== undefined && { seconds }),
+    ...(resolution !== undefined && { resolution }),
+    ...(textIn(ratio) !== '' && { ratio: textIn(ratio) }),
+    ...(typeof seed === 'number' && { seed }),
+  }
+}

@@ -1,0 +1,44 @@
+import { itemsIn, objectIn, textIn } from '../../wire/loose.ts'
+import { explain } from '../compatible/explain.ts'
+import { embedInBatches, vectorIn } from '../embed-in-batches.ts'
+import type { Vendor } from '../vendor.ts'
+
+const inputTypes = new Set(['search_document', 'search_query', 'classification', 'clustering'])
+
+/** Cohere, by the second version of its own protocol: embeddings. */
+export const cohere: Vendor = {
+  id: 'cohere',
+  baseUrl: 'https://api.cohere.com',
+  environment: ['COHERE_API_KEY', 'CO_API_KEY'],
+  hangup: 'stop',
+  local: false,
+  explain,
+  embeddings: embedInBatches({
+    takesTokens: false,
+    call(ask, batch, { baseUrl, credential, upstreamModel, ref }) {
+      const type = textIn(ask.extras['input_type'])
+      const body = {
+        model: upstreamModel,
+        texts: batch,
+        // It has to be told what the vectors are for; what the common protocol has no word for is mostly documents.
+        input_type: inputTypes.has(type) ? type : 'search_document',
+        embedding_types: [ask.encoding],
+        output_dimension: ask.dimensions,
+      }
+      return {
+        url: `${baseUrl}/v2/embed`,
+        headers: {
+          authorization: `Bearer ${credential}`,
+          'content-type': 'application/json',
+          'x-client-request-id': ref,
+        },
+        body: JSON.stringify(body),
+      }
+    },
+    read(answer, { encoding }) {
+      const { embeddings, meta } = objectIn(answer)
+      const billed = objectIn(objectIn(meta)['billed_units'])
+      return { vectors: itemsIn(objectIn(embeddings)[encoding]).map(vectorIn), tokens: billed['input_tokens'] }
+    },
+  }),
+}

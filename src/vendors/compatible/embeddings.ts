@@ -1,0 +1,42 @@
+import type { EmbeddingsAnswer, EmbeddingsAsk } from '../../capabilities/embeddings.ts'
+import { objectIn, objectsIn } from '../../wire/loose.ts'
+import { embedInBatches, vectorIn, type EmbeddingsForm } from '../embed-in-batches.ts'
+import type { Adapter } from '../vendor.ts'
+import type { Reach } from './images.ts'
+
+/** What a vendor of the common protocol takes on its path for embeddings, beside texts and numbers back. */
+export type EmbeddingsDialect = {
+  /** Inputs as tokens. */
+  readonly tokens?: true
+  /** `encoding_format: base64`; without it we ask for numbers and pack them ourselves. */
+  readonly base64?: true
+}
+
+/** Embeddings in the common protocol, which the client speaks too: what we do not know goes on. */
+export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
+  const form: EmbeddingsForm = {
+    takesTokens: dialect.tokens ?? false,
+    call(ask, batch, context) {
+      const body = {
+        ...ask.extras,
+        model: context.upstreamModel,
+        input: batch,
+        encoding_format: dialect.base64 ? ask.encoding : 'float',
+        dimensions: ask.dimensions,
+        user: ask.user === undefined ? undefined : context.namespaced(ask.user),
+      }
+      const { url, headers } = reach('/embeddings', context)
+      return { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    },
+    read(answer) {
+      const { data, usage } = objectIn(answer)
+      const items = objectsIn(data)
+      // Vendors number them, in order or not; one that does not has them in order.
+      const isNumbered = items.every(({ index }) => typeof index === 'number')
+      const ordered = isNumbered ? items.toSorted((a, b) => Number(a['index']) - Number(b['index'])) : items
+      const { prompt_tokens: prompt, total_tokens: total } = objectIn(usage)
+      return { vectors: ordered.map(({ embedding }) => vectorIn(embedding)), tokens: prompt ?? total }
+    },
+  }
+  return embedInBatches(form)
+}

@@ -1,0 +1,119 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import { countPictures } from '../../capabilities/image-tokens.ts'
+import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabilities/images.ts'
+import { readAnswer } from '../../wire/openai/images-answer.ts'
+import { readSize } from '../../wire/image-sizes.ts'
+import { textIn } from '../../wire/loose.ts'
+import { linkOrData, measure, pictureOf, pictureStep, promptWithAvoided } from '../pictures.ts'
+import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
+
+/** Where a vendor's paths are, and the headers that every call of it has. */
+export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
+
+/** Pictures of vendors that speak the common protocol. */
+export function imagesAt(reach: Reach): Adapter<ImagesAsk, ImagesAnswer> {
+  const callWith = (body: JsonObject, context: CallContext): Call => {
+    const { url, headers } = reach('/images/generations', context)
+    return { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  }
+  return {
+    start: (ask, context) => step(ask, callWith(writeAsk(ask, context), context), ask.references.length),
+    stream(ask, context) {
+      if (!ask.limits.alwaysBytes) return undefined
+      return callWith({ ...writeAsk(ask, context), stream: true, partial_images: ask.partialImages }, context)
+    },
+  }
+}
+
+/** Edits are a form of files. What the client called them and said of them stays behind: heads were read, names are ours. */
+export function editsAt(reach: Reach): Adapter<EditsAsk, ImagesAnswer> {
+  const callWith = (ask: EditsAsk, context: CallContext, stream: JsonObject): Call => {
+    const { url, headers } = reach('/images/edits', context)
+    return { url, headers, body: writeForm(ask, { ...writeEdit(ask, context), ...stream }) }
+  }
+  return {
+    start: (ask, context) => step(ask, callWith(ask, context, {}), ask.images.length),
+    stream(ask, context) {
+      if (!ask.limits.alwaysBytes) return undefined
+      return callWith(ask, context, { stream: true, partial_images: ask.partialImages })
+    },
+  }
+}
+
+function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswer> {
+  return pictureStep(ask, call, (body) => {
+    const answer = readAnswer(body, `image/${ask.outputFormat ?? 'png'}`)
+    const images = answer.images.map((image) =>
+      image.media.kind === 'bytes' ? { ...image, ...pictureOf(image.media.base64, image.media.mediaType) } : image,
+    )
+    const size = readSize(textIn(answer.said?.['size'])) ?? measure(images, ask.size)
+    const used = countPictures(ask, { made: images.length, tokens: answer.tokens, references })
+    return { answer: { ...answer, images, ...size, passed: body }, used }
+  })
+}
+
+/** The client's own body, but for the values that are the gateway's; of the native form, only what this one has. */
+function writeAsk(ask: ImagesAsk, context: CallContext): JsonObject {
+  const shared = settingsOf(ask, context)
+  if (ask.form === 'native') return { ...shared, prompt: promptWithAvoided(ask) }
+  const { stream: _, partial_images: __, response_format: ___, quality: ____, ...written } = ask.written
+  const image = ask.references.map(linkOrData)
+  return {
+    ...written,
+    ...shared,
+    ...(image.length > 0 && { image: typeof written['image'] === 'string' ? (image[0] ?? '') : image }),
+  }
+}
+
+function writeEdit(ask: EditsAsk, context: CallContext): JsonObject {
+  const {
+    stream: _,
+    partial_images: __,
+    response_format: ___,
+    background: ____,
+    quality: _____,
+    ...written
+  } = ask.written
+  return {
+    ...written,
+    ...settingsOf(ask, context),
+    ...(ask.background !== undefined && { background: ask.background }),
+  }
+}
+
+const labels = ['user', 'safety_identifier'] as const
+
+function settingsOf(ask: PictureAsk, context: CallContext): JsonObject {
+  const { written, size, quality, limits, sold } = ask
+  const named: Record<string, Json> = {}
+  for (const label of labels) {
+    const value = written[label]
+    if (typeof value === 'string') named[label] = context.namespaced(value)
+  }
+  // Where the price depends on the size, the vendor's own idea of a default must not count.
+  const isAsked = written['prompt'] === undefined || typeof written['size'] === 'string'
+  const saysSize = size !== undefined && (isAsked || sold === 'pieces')
+  return {
+    model: context.upstreamModel,
+    ...named,
+    ...(saysSize && { size }),
+    ...(quality !== undefined && { quality }),
+    // A link of these vendors works for an hour; ours, to the same bytes, for the day that is promised.
+    ...(!limits.alwaysBytes && { response_format: 'b64_json' }),
+  }
+}
+
+function writeForm({ images, mask }: EditsAsk, fields: JsonObject): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
+  }
+  const field = images.length === 1 ? 'image' : 'image[]'
+  for (const { name, mediaType, bytes } of images) form.append(field, fileOf(bytes, name, mediaType))
+  if (mask !== undefined) form.append('mask', fileOf(mask.bytes, mask.name, mask.mediaType))
+  return form
+}
+
+function fileOf(bytes: Uint8Array, name: string, type: string): File {
+  return new File([bytes as Uint8Array<ArrayBuffer>], name, { type })
+}

@@ -1,0 +1,44 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { withoutSecrets } from '../../base/log.ts'
+import { nativeProtocol } from '../../wire/native/errors.ts'
+import { parseLoosely, textIn } from '../../wire/loose.ts'
+import { explain as explainCommon } from '../compatible/explain.ts'
+import type { BadResponse, Verdict } from '../vendor.ts'
+
+/** Codes by which the operator's key or account is at fault, under several statuses. */
+const operators =
+  /^(?:InvalidApiKey|Arrearage|\w*BillOverdue|CommodityNotPurchased|(?:\w+\.)?AccessDenied|AllocationQuota\.Free)/
+const unknownModel = /^(?:ModelNotFound|WorkSpaceNotFound)/
+
+/**
+ * Alibaba speaks two protocols, and refuses in the one that it was asked in: its own has a code at the top, and no error
+ * object. What its code says is looked at as if it were the common protocol's.
+ */
+export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+  const json = parseLoosely(response.body)
+  if (!isObject(json) || typeof json['code'] !== 'string' || isObject(json['error'])) {
+    return explainCommon(response, secrets)
+  }
+  const status = operators.test(json['code']) ? 401 : unknownModel.test(json['code']) ? 404 : response.status
+  const verdict = explainCommon({ ...response, status, body: commonBody(json) }, secrets)
+  const { refusal } = verdict.error.details
+  if (refusal === undefined) return verdict
+  const body = withoutSecrets(response.body, secrets)
+  const details = { refusal: { protocol: nativeProtocol, status: response.status, body } }
+  return { ...verdict, error: new GatewayError('upstream-rejected', verdict.error.message, details) }
+}
+
+function commonBody(json: JsonObject): string {
+  return JSON.stringify({ error: { message: textIn(json['message']), code: json['code'] } })
+}
+
+/** A refusal under a good status: of the request where the code says so, else a failure. */
+export function refusedInside(json: JsonObject): GatewayError {
+  const [code, message] = [textIn(json['code']), textIn(json['message'])]
+  if (!/^(?:Invalid(?!ApiKey)|DataInspection)/.test(code)) {
+    return new GatewayError('upstream-failed', "The model's vendor did not answer as it should.")
+  }
+  const refusal = { protocol: nativeProtocol, status: 400, body: JSON.stringify(json) }
+  return new GatewayError('upstream-rejected', message, { refusal })
+}

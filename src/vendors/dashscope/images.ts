@@ -1,0 +1,68 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { countPictures } from '../../capabilities/image-tokens.ts'
+import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
+import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
+import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { linkOrData, pictureStep, type ReadPictures } from '../pictures.ts'
+import type { Adapter } from '../vendor.ts'
+import { refusedInside } from './explain.ts'
+
+/** Alibaba's pictures, in its own protocol: the one after which the native form of the specification was made. */
+export const images: Adapter<ImagesAsk, ImagesAnswer> = {
+  start(ask, { baseUrl, credential, ref, upstreamModel }) {
+    const call = {
+      url: `${baseUrl}/api/v1/services/aigc/multimodal-generation/generation`,
+      headers: {
+        authorization: `Bearer ${credential}`,
+        'content-type': 'application/json',
+        'x-client-request-id': ref,
+      },
+      body: JSON.stringify(writeAsk(ask, upstreamModel)),
+    }
+    return pictureStep(ask, call, (body) => readAnswer(ask, body))
+  },
+}
+
+function writeAsk(ask: ImagesAsk, model: string): JsonObject {
+  const { prompt, references, count, negativePrompt, extendsPrompt, watermark, seed } = ask
+  // The one model that takes no size has no way to have its prompt rewritten either.
+  const isPlain = !takesSize(ask.limits)
+  const size = ask.size === undefined || isPlain ? undefined : readSize(ask.size)
+  return {
+    model,
+    input: {
+      messages: [
+        { role: 'user', content: [...references.map((media) => ({ image: linkOrData(media) })), { text: prompt }] },
+      ],
+    },
+    parameters: {
+      n: count,
+      ...(size !== undefined && { size: writeSize(size, '*') }),
+      ...(negativePrompt !== undefined && { negative_prompt: negativePrompt }),
+      ...(extendsPrompt !== undefined && !isPlain && { prompt_extend: extendsPrompt }),
+      ...(watermark !== undefined && { watermark }),
+      ...(seed !== undefined && { seed }),
+    },
+  }
+}
+
+function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  // Some of its services say no under a good status.
+  if (textIn(json['code']) !== '') throw refusedInside(json)
+  const choices = objectsIn(objectIn(json['output'])['choices'])
+  const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
+  const links = content.map(({ image }) => textIn(image)).filter((link) => link !== '')
+  const usage = objectIn(json['usage'])
+  const made = typeof usage['image_count'] === 'number' ? countIn(usage['image_count']) : links.length
+  const [width, height] = [countIn(usage['width']), countIn(usage['height'])]
+  return {
+    answer: {
+      images: links.map((url) => ({ media: { kind: 'url', url } })),
+      ...(width > 0 && height > 0 && { width, height }),
+    },
+    used: countPictures(ask, { made, references: ask.references.length }),
+  }
+}

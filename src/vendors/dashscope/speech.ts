@@ -1,0 +1,79 @@
+import { dataOf, EventSplitter } from '../../base/sse.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { commonRate, soundEventBytesMax } from '../compatible/speech.ts'
+import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+
+/**
+ * Alibaba's speech, in its own protocol and as events: samples as they are made. Asked for as a whole it would be a link
+ * to a file, which has to be fetched, and of which nothing can be heard before it is finished.
+ */
+export const speech: SpeechAdapter = {
+  say(ask, piece, { baseUrl, credential, upstreamModel, ref }) {
+    const input = {
+      text: piece,
+      voice: ask.voice,
+      instructions: ask.instructions,
+      language_type: ask.extras['language_type'],
+    }
+    return {
+      call: {
+        url: `${baseUrl}/api/v1/services/aigc/multimodal-generation/generation`,
+        headers: {
+          authorization: `Bearer ${credential}`,
+          'content-type': 'application/json',
+          'x-dashscope-sse': 'enable',
+          'x-client-request-id': ref,
+        },
+        body: JSON.stringify({ model: upstreamModel, input }),
+      },
+      openReader: () => new EventReader(ask.soldBy),
+    }
+  },
+}
+
+class EventReader implements SoundReader {
+  readonly form: SoundForm = { kind: 'pcm', rate: commonRate }
+  usage: Usage | undefined
+  ended = false
+  refusal: SoundReader['refusal']
+  readonly #splitter = new EventSplitter(soundEventBytesMax)
+  readonly #soldBy: SpeechAsk['soldBy']
+
+  constructor(soldBy: SpeechAsk['soldBy']) {
+    this.#soldBy = soldBy
+  }
+
+  read(bytes: Uint8Array): Uint8Array {
+    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
+  }
+
+  #take(event: Uint8Array): Uint8Array {
+    const data = dataOf(event)
+    const { code, output, usage } = objectIn(parseLoosely(data))
+    // A request that it refuses has a good status all the same; the true one stands in a comment of the event.
+    if (textIn(code) !== '') {
+      this.refusal ??= { status: statusIn(event), body: data }
+      return new Uint8Array()
+    }
+    const { audio, finish_reason: reason } = objectIn(output)
+    this.usage = this.#readUsage(objectIn(usage)) ?? this.usage
+    // Until the last event the reason is the word "null".
+    if (reason === 'stop') this.ended = true
+    return Buffer.from(textIn(objectIn(audio)['data']), 'base64')
+  }
+
+  #readUsage({ characters, input_tokens: input, output_tokens: output }: JsonObject): Usage | undefined {
+    if (this.#soldBy === 'character') {
+      return typeof characters === 'number' ? { character: countIn(characters) } : undefined
+    }
+    return typeof output === 'number' ? { input: countIn(input), audioOutput: countIn(output) } : undefined
+  }
+}
+
+function statusIn(event: Uint8Array): number {
+  const status = /^:HTTP_STATUS\/(\d{3})/m.exec(new TextDecoder().decode(event))?.[1]
+  return status === undefined ? 500 : Number(status)
+}

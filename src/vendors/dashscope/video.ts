@@ -1,0 +1,159 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import type { VideoFacts, VideoResult } from '../../capabilities/video.ts'
+import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { wanFrame } from '../../wire/native/wan-sizes.ts'
+import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
+import {
+  clockSkewMs,
+  goodObjectOf,
+  idIn,
+  jsonCall,
+  newsOf,
+  objectOf,
+  secondsIn,
+  soughtAmong,
+  type StateWords,
+  timeIn,
+  unexpected,
+} from '../video-news.ts'
+import { refusedInside } from './explain.ts'
+import { writeInput, writeParameters } from './write-video.ts'
+
+/** It does not know a task that never was, or was too long ago, and says so under a good status. */
+const words: StateWords = {
+  PENDING: 'submitted',
+  SUSPENDED: 'submitted',
+  RUNNING: 'running',
+  SUCCEEDED: 'succeeded',
+  FAILED: 'failed',
+  CANCELED: 'cancelled',
+  UNKNOWN: 'lost',
+}
+
+/** Wan. Nearly all fields are checked by the running task alone, so what they may hold was checked before. */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    const body = { model: context.upstreamModel, input: writeInput(ask), parameters: writeParameters(ask) }
+    const url = `${context.baseUrl}/api/v1/services/aigc/video-generation/video-synthesis`
+    return jsonCall(url, body, context, { ...keyed(context), 'x-dashscope-async': 'enable' })
+  },
+
+  readCreated(response) {
+    const json = objectOf(response)
+    if (textIn(json['code']) !== '') throw refusedInside(json)
+    return idIn(objectIn(json['output'])['task_id'])
+  },
+
+  poll: (id, context) => get(`/tasks/${encodeURIComponent(id)}`, context),
+
+  readTask(response, facts) {
+    const record = goodObjectOf(response)
+    const output = objectIn(record['output'])
+    const { task_status: word, code, message } = output
+    if (typeof word !== 'string') throw unexpected()
+    const usage = objectIn(record['usage'])
+    return newsOf(words, {
+      word,
+      record,
+      error: { code: textIn(code) || 'upstream_failed', message: textIn(message) },
+      result: readResult(output, usage, facts),
+      used: readUsage(usage, facts),
+    })
+  },
+
+  cancel: {
+    call: (id, context) => ({ ...get(`/tasks/${encodeURIComponent(id)}/cancel`, context), method: 'POST' }),
+    read(response) {
+      if (response.status === 200) return true
+      // Only what still waits can be stopped.
+      if (response.status === 400 && textIn(objectOf(response)['code']) === 'UnsupportedOperation') return false
+      throw unexpected()
+    },
+  },
+
+  find: {
+    call({ sentAt, upstreamModel }, context) {
+      const query = new URLSearchParams({
+        start_time: writeTime(sentAt - clockSkewMs),
+        end_time: writeTime(sentAt + listedMs),
+        model_name: upstreamModel,
+        page_size: '100',
+      })
+      return get(`/tasks/?${query.toString()}`, context)
+    },
+    read(response, sought) {
+      const { data, total } = goodObjectOf(response)
+      const rows = objectsIn(data)
+      if (!Array.isArray(data) || countIn(total) > rows.length) return 'unsure'
+      return soughtAmong(
+        rows.map((row) => ({ id: textIn(row['task_id']), createdAt: timeIn(row['gmt_create']) })),
+        sought,
+      )
+    },
+  },
+}
+
+function keyed({ credential }: CallContext): { authorization: string } {
+  return { authorization: `Bearer ${credential}` }
+}
+
+function get(path: string, context: CallContext): Call {
+  return { method: 'GET', url: `${context.baseUrl}/api/v1${path}`, headers: keyed(context) }
+}
+
+// Longer than any creation takes to arrive.
+const listedMs = 15 * 60_000
+const zoneMs = 8 * 60 * 60_000
+
+/** `YYYYMMDDhhmmss`, eight hours ahead. */
+function writeTime(ms: number): string {
+  return new Date(ms + zoneMs).toISOString().replaceAll(/\D/g, '').slice(0, 14)
+}
+
+const tiers: ReadonlySet<string> = new Set(['480', '720', '1080'])
+
+/** A tier, which is a number here and a text there; before 2.6 only the size tells it. */
+function readResolution(usage: JsonObject): string | undefined {
+  const tier = usage['SR']
+  const told = typeof tier === 'number' ? String(tier) : textIn(tier)
+  if (tiers.has(told)) return `${told}p`
+  return wanFrame('wan2.5', textIn(usage['video_ratio']) || textIn(usage['size']))?.resolution
+}
+
+/** The first number above zero: where a version has no use for a field, it may be there as zero. */
+function readSeconds(usage: JsonObject): number | undefined {
+  const parts = [usage['input_video_duration'], usage['output_video_duration']].map(secondsIn)
+  const sum = parts.some((part) => part !== undefined)
+    ? parts.reduce<number>((all, part) => all + (part ?? 0), 0)
+    : undefined
+  const told = [secondsIn(usage['duration']), secondsIn(usage['video_duration']), sum]
+  return told.find((seconds) => seconds !== undefined && seconds > 0) ?? told.find((seconds) => seconds !== undefined)
+}
+
+/** Seconds as billed: with those of reference videos, which the vendor adds by itself. */
+function readUsage(usage: JsonObject, facts: VideoFacts): Usage | undefined {
+  const seconds = readSeconds(usage)
+  if (seconds === undefined) return undefined
+  const sound: Json | undefined = usage['audio']
+  return {
+    video: {
+      seconds,
+      resolution: readResolution(usage) ?? facts.resolution,
+      sound: typeof sound === 'boolean' ? sound : facts.sound,
+    },
+  }
+}
+
+function readResult(output: JsonObject, usage: JsonObject, facts: VideoFacts): VideoResult | undefined {
+  const videoUrl = textIn(output['video_url'])
+  if (videoUrl === '') return undefined
+  const seconds = secondsIn(usage['output_video_duration']) || readSeconds(usage)
+  return {
+    videoUrl,
+    needsKey: false,
+    resolution: readResolution(usage) ?? facts.resolution,
+    ratio: textIn(usage['ratio']) || facts.ratio,
+    ...(seconds !== undefined && { seconds }),
+  }
+}

@@ -1,0 +1,63 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { VideoForm } from '../../capabilities/limits.ts'
+import type { VideoAsk } from '../../capabilities/video.ts'
+import { writesSize } from '../../wire/native/video-sizing.ts'
+import { wanSize } from '../../wire/native/wan-sizes.ts'
+
+/** Versions whose `input` the client writes as the vendor reads it. */
+const nativeForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6', 'wan2.7'])
+
+/** What the client wrote passes on; for the models after 2.7 it is written from what was understood. */
+export function writeInput({ input, parameters, prompt, media, limits }: VideoAsk): JsonObject {
+  const negative = input['negative_prompt'] ?? parameters['negative_prompt'] ?? undefined
+  const said = { ...(prompt !== '' && { prompt }), ...(negative !== undefined && { negative_prompt: negative }) }
+  if (nativeForms.has(limits.form)) return { ...withoutNull(input), ...said }
+  const items = media.map(({ role, url }) => ({ type: role.replace('-', '_'), url }))
+  return { ...said, ...(items.length > 0 && { media: items }) }
+}
+
+/** Words of other families, ours, and what stands in `input` here. */
+const foreign: ReadonlySet<string> = new Set([
+  'negative_prompt',
+  'generate_audio',
+  'sound',
+  'camera_fixed',
+  'draft',
+  'return_last_frame',
+  'safety_identifier',
+  'priority',
+  'execution_expires_after',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'mode',
+])
+
+/** 2.7 always makes sound, and cuts its shots itself. */
+const gone27: ReadonlySet<string> = new Set(['audio', 'shot_type'])
+
+/** Each version has its own way to say how large: width and height, or a tier and perhaps a ratio. */
+export function writeParameters(ask: VideoAsk): JsonObject {
+  const { parameters, limits, seconds, isFreeLength, sound } = ask
+  const isGone = (name: string) => foreign.has(name) || (limits.form === 'wan2.7' && gone27.has(name))
+  const passed = Object.entries(parameters).filter(([name]) => !isGone(name))
+  return {
+    ...Object.fromEntries(passed),
+    ...writeFrame(ask),
+    duration: isFreeLength ? -1 : seconds,
+    ...(limits.sound === 'optional' && { audio: sound }),
+  }
+}
+
+function writeFrame({ limits, kind, resolution, ratio }: VideoAsk): JsonObject {
+  if (writesSize(limits)) return { size: wanSize(limits.form, { resolution, ratio }) }
+  const takesRatio = limits.ratios.length > 0 && kind !== 'i2v'
+  return { resolution: resolution.toUpperCase(), ...(takesRatio && { ratio }) }
+}
+
+function withoutNull(fields: JsonObject): Record<string, Json> {
+  const kept: Record<string, Json> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== null && value !== undefined) kept[name] = value
+  return kept
+}

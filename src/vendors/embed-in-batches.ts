@@ -1,0 +1,69 @@
+import { badRequest, GatewayError } from '../base/errors.ts'
+import type { Json } from '../base/json.ts'
+import {
+  batchesOf,
+  type EmbeddingInput,
+  type EmbeddingsAnswer,
+  type EmbeddingsAsk,
+  type Vector,
+} from '../capabilities/embeddings.ts'
+import type { Counted } from '../capabilities/usage.ts'
+import { countIn, parseLoosely } from '../wire/loose.ts'
+import { tokensIn } from '../wire/openai/embeddings.ts'
+import { fitted } from '../wire/vectors.ts'
+import type { Adapter, Call, CallContext, Responded } from './vendor.ts'
+
+/** How one vendor embeds a batch that it takes at once. */
+export type EmbeddingsForm = {
+  readonly takesTokens: boolean
+  call(ask: EmbeddingsAsk, batch: readonly EmbeddingInput[], context: CallContext): Call
+  /** The vectors in the order of the batch, and the tokens it says it read. */
+  read(answer: Json | undefined, ask: EmbeddingsAsk): Embedded
+}
+
+export type Embedded = { readonly vectors: readonly (Vector | undefined)[]; readonly tokens: Json | undefined }
+
+/** As many calls as the vendor's limits ask for, side by side, and their vectors in the order of the inputs. */
+export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
+  return {
+    start(ask, context) {
+      if (!form.takesTokens && ask.inputs.some((input) => typeof input !== 'string')) {
+        throw badRequest('This model takes text, not tokens.', 'input', 'invalid_type')
+      }
+      const batches = batchesOf(ask.inputs, ask.limits)
+      const read = (response: Responded) => form.read(parseLoosely(Buffer.from(response.body).toString('utf8')), ask)
+      return {
+        kind: 'calls',
+        calls: batches.map((batch) => ({ transport: 'vendor', ...form.call(ask, batch, context) })),
+        count: (response, index) => countedOf(read(response), batches[index] ?? []),
+        next(responses) {
+          const embedded = responses.map(read)
+          const used = embedded.map((each, index) => countedOf(each, batches[index] ?? []))
+          const vectors = embedded.flatMap((each, index) => vectorsOf(each, batches[index]?.length ?? 0, ask))
+          const inputTokens = used.reduce((sum, { usage }) => sum + (usage.input ?? 0), 0)
+          return { kind: 'answered', answer: { vectors, inputTokens }, used }
+        },
+      }
+    },
+  }
+}
+
+function countedOf({ tokens }: Embedded, batch: readonly EmbeddingInput[]): Counted {
+  if (typeof tokens === 'number') return { usage: { input: countIn(tokens) }, basis: 'vendor' }
+  return { usage: { input: tokensIn(batch) }, basis: 'estimated' }
+}
+
+/** One vector for each input, of the length that was asked for; anything else is no answer. */
+function vectorsOf({ vectors }: Embedded, count: number, { dimensions }: EmbeddingsAsk): Vector[] {
+  const whole = vectors.map((vector) => (vector === undefined ? undefined : fitted(vector, dimensions)))
+  const found = whole.filter((vector) => vector !== undefined)
+  if (found.length === count && whole.length === count) return found
+  throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+}
+
+/** A list of numbers, or a text where that can be one; whatever else a vendor sends is no vector. */
+export function vectorIn(value: Json | undefined): Vector | undefined {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return undefined
+  return value.every((item) => typeof item === 'number') ? value : undefined
+}

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AttemptId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { EmbeddingInput, EmbeddingsAsk } from '../capabilities/embeddings.ts'
+import { toNumbers } from '../wire/vectors.ts'
+import { vendors } from './index.ts'
+import type { CallContext, Responded, Step } from './vendor.ts'
+
+/** What a vendor was sent for two texts, and answered. */
+type Fixture = {
+  readonly upstreamModel: string
+  readonly sent: { readonly path: string; readonly headers: Record<string, string>; readonly body: JsonObject }
+  readonly answer: JsonObject
+  readonly vectors: (readonly number[])[]
+  readonly tokens: number
+  readonly refusals: readonly { readonly status: number; readonly body: JsonObject; readonly message: string }[]
+}
+
+const folder = import.meta.dir
+
+/** Beside its adapter; one that speaks the common protocol and has none of its own has that of any other. */
+function fixtureOf(vendor: string): Fixture | undefined {
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const paths = [vendor, 'compatible'].flatMap((id) =>
+    folders.map(({ name }) => join(folder, name, 'fixtures/embeddings', `${id}.json`)),
+  )
+  const file = paths.find((path) => existsSync(path))
+  return file === undefined ? undefined : (JSON.parse(readFileSync(file, 'utf8')) as Fixture)
+}
+
+const secrets = { baseUrl: 'https://vendor.example/base', credential: 'vk-0123456789abcdef' }
+const limits = { dimensions: [2, 4], dimensionsDefault: 4, inputTokensMax: 100, batchMax: 2 }
+
+function askFor(inputs: readonly EmbeddingInput[]): EmbeddingsAsk {
+  const facts = { capability: 'embeddings', model: 'ours', stream: false, bound: {}, limits, extras: {} } as const
+  return { ...facts, inputs, encoding: 'base64', dimensions: 2, user: 'u' }
+}
+
+const respond = (body: unknown): Responded => ({ header: () => null, body: Buffer.from(JSON.stringify(body)) })
+
+function calling<Answer>(step: Step<Answer> | undefined) {
+  if (step?.kind !== 'calls') throw new Error('nothing was asked for')
+  return step
+}
+
+const embedding = [...vendors].flatMap(([id, vendor]) =>
+  vendor.embeddings === undefined ? [] : [[id, vendor, vendor.embeddings] as const],
+)
+
+test('the vendors that embed', () => {
+  const ids = embedding.map(([id]) => id)
+  expect(ids).toEqual(expect.arrayContaining(['openai', 'dashscope', 'google', 'voyage', 'cohere', 'ark', 'mistral']))
+})
+
+describe.each(embedding)('%s', (id, vendor, adapter) => {
+  const fixture = fixtureOf(id)
+  if (fixture === undefined) throw new Error(`${id} has no fixture`)
+  const context: CallContext = {
+    ...secrets,
+    upstreamModel: fixture.upstreamModel,
+    reasoning: false,
+    efforts: [],
+    outputTokensMax: 0,
+    ref: 'att_1' as AttemptId,
+    namespaced: (label) => `mine/${label}`,
+  }
+  const start = (...inputs: EmbeddingInput[]) => calling(adapter.start(askFor(inputs), context))
+
+  test('is asked in its own words, with its key in one header', () => {
+    const { calls } = start('Hello', 'again')
+    expect(calls).toHaveLength(1)
+    const [call] = calls
+    if (call?.transport !== 'vendor') throw new Error('not a call to the vendor')
+    expect(call.url).toBe(secrets.baseUrl + fixture.sent.path)
+    expect(JSON.parse(call.body as string)).toEqual(fixture.sent.body)
+    expect(call.headers).toEqual({
+      ...fixture.sent.headers,
+      'content-type': 'application/json',
+      'x-client-request-id': 'att_1',
+    })
+  })
+
+  test('its vectors come in the order of the inputs, and are counted', () => {
+    const answered = start('Hello', 'again').next([respond(fixture.answer)])
+    if (answered.kind !== 'answered') throw new Error('no answer')
+    expect(answered.answer.vectors.map(toNumbers)).toEqual(fixture.vectors)
+    expect(answered.answer.inputTokens).toBe(fixture.tokens)
+    expect(answered.used).toEqual([{ usage: { input: fixture.tokens }, basis: 'vendor' }])
+  })
+
+  test('more inputs than it takes are split, and joined again', () => {
+    const step = start('Hello', 'again', 'Hello', 'again')
+    expect(step.calls).toHaveLength(2)
+    const answered = step.next([respond(fixture.answer), respond(fixture.answer)])
+    if (answered.kind !== 'answered') throw new Error('no answer')
+    expect(answered.answer.vectors.map(toNumbers)).toEqual([...fixture.vectors, ...fixture.vectors])
+    expect(answered.answer.inputTokens).toBe(2 * fixture.tokens)
+    expect(answered.used).toHaveLength(2)
+  })
+
+  test('usage that it does not tell is estimated, and said to be', () => {
+    const { usage: _, usageMetadata: __, meta: ___, ...silent } = fixture.answer
+    const step = start('Hello', 'again')
+    expect(step.next([respond(silent)])).toMatchObject({ used: [{ usage: { input: 2 }, basis: 'estimated' }] })
+    expect(step.count?.(respond(silent), 0)).toMatchObject({ basis: 'estimated' })
+  })
+
+  test.each([[{}], [null], ['<html>'], [{ error: { message: 'x' } }]])('%j is no answer', (body) => {
+    expect(() => start('Hello', 'again').next([respond(body)])).toThrow("The model's vendor sent no answer")
+  })
+
+  test('too few vectors are no answer', () => {
+    expect(() => start('Hello').next([respond({})])).toThrow("The model's vendor sent no answer")
+    const step = start('Hello', 'again', 'and again')
+    expect(() => step.next([respond(fixture.answer), respond(fixture.answer)])).toThrow('sent no answer')
+  })
+
+  test('tokens go to those who take them, and to nobody else', () => {
+    if (id === 'openai' || id === 'azure') expect(start([1, 2, 3]).calls).toHaveLength(1)
+    else expect(() => start([1, 2, 3])).toThrow('This model takes text, not tokens.')
+  })
+
+  test.each(fixture.refusals)('its $status is explained in its own words', ({ status, body, message }) => {
+    const verdict = vendor.explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
+    expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected', message }, retryable: false })
+    expect(verdict.error.details.refusal?.status).toBe(status)
+  })
+
+  test('a refused key is the operator’s affair, and no word of it reaches a client', () => {
+    const said = `key ${secrets.credential} at ${secrets.baseUrl} is bad`
+    for (const body of [{ error: { message: said } }, { message: said }, { detail: said }]) {
+      for (const status of [400, 401, 403, 404, 429, 500]) {
+        const { error } = vendor.explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
+        expect(JSON.stringify([error.message, error.details.refusal])).not.toMatch(/vk-0123|vendor\.example/)
+      }
+    }
+  })
+})
+
+test('one text alone has a call of its own at Google', () => {
+  const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
+  const step = calling(vendors.get('google')?.embeddings?.start(askFor(['Hello']), context))
+  expect(step.calls).toMatchObject([{ url: `${secrets.baseUrl}/v1beta/models/m:embedContent` }])
+  expect(step.next([respond({ embedding: { values: [0, 2] } })])).toMatchObject({ answer: { vectors: [[0, 1]] } })
+})

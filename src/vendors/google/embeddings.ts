@@ -1,0 +1,35 @@
+import type { EmbeddingsAnswer, EmbeddingsAsk } from '../../capabilities/embeddings.ts'
+import { objectIn, objectsIn } from '../../wire/loose.ts'
+import { normalised } from '../../wire/vectors.ts'
+import { embedInBatches, vectorIn } from '../embed-in-batches.ts'
+import type { Adapter } from '../vendor.ts'
+import { callTo } from './call.ts'
+
+/** Google's own form: one text or up to a hundred, which then each name the model again. */
+export const embeddings: Adapter<EmbeddingsAsk, EmbeddingsAnswer> = embedInBatches({
+  takesTokens: false,
+  call(ask, batch, context) {
+    const { upstreamModel } = context
+    const requests = batch.map((input) => ({
+      model: upstreamModel.includes('/') ? upstreamModel : `models/${upstreamModel}`,
+      content: { parts: [{ text: input }] },
+      outputDimensionality: ask.dimensions,
+    }))
+    const [first] = requests
+    return requests.length === 1 && first !== undefined
+      ? callTo('embedContent', first, context)
+      : callTo('batchEmbedContents', { requests }, context)
+  },
+  read(answer, { dimensions }) {
+    const { embedding, embeddings: several, usageMetadata } = objectIn(answer)
+    const items = embedding === undefined ? objectsIn(several) : [objectIn(embedding)]
+    const vectors = items.map(({ values }) => {
+      const vector = vectorIn(values)
+      // Vectors below full length are cut off and not made unit again; callers who take the cosine for the dot rely on it.
+      return dimensions === undefined || vector === undefined || typeof vector === 'string'
+        ? vector
+        : normalised(vector)
+    })
+    return { vectors, tokens: objectIn(usageMetadata)['promptTokenCount'] }
+  },
+})

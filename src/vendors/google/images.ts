@@ -1,0 +1,170 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { countPictures } from '../../capabilities/image-tokens.ts'
+import type { ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
+import type { Media } from '../../capabilities/conversation.ts'
+import { readUsage } from '../../wire/gemini/read-usage.ts'
+import { readSize, shape } from '../../wire/image-sizes.ts'
+import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import {
+  bytesOf,
+  measure,
+  pictureBytesMax,
+  pictureOf,
+  pictureStep,
+  promptWithAvoided,
+  type ReadPictures,
+} from '../pictures.ts'
+import type { Adapter, CallContext, Step } from '../vendor.ts'
+import { callTo } from './call.ts'
+
+/** Two ways to pictures: Imagen predicts them, and the Gemini models answer a chat with one. */
+export const images: Adapter<ImagesAsk, ImagesAnswer> = {
+  start(ask, context) {
+    if (context.upstreamModel.startsWith('imagen')) {
+      const call = callTo('predict', writePrediction(ask), context)
+      return pictureStep(ask, call, (body) => readPredictions(ask, readJson(body)))
+    }
+    return withBytes(ask.references, (inline) => {
+      const call = callTo('generateContent', writeContent(ask, inline, context), context)
+      return pictureStep(ask, call, (body) => readContent(ask, readJson(body)))
+    })
+  },
+}
+
+type Bytes = Extract<Media, { kind: 'bytes' }>
+
+/** The vendor does not fetch links: what the client only linked to is fetched by the rules for strangers. */
+function withBytes(
+  references: readonly Media[],
+  go: (inline: readonly Bytes[]) => Step<ImagesAnswer>,
+): Step<ImagesAnswer> {
+  const links = references.flatMap((media) => (media.kind === 'url' ? [media.url] : []))
+  const inline = (fetched: Iterator<Bytes>) =>
+    references.flatMap((media): Bytes[] => {
+      if (media.kind === 'bytes') return [media]
+      const next = media.kind === 'url' ? fetched.next() : undefined
+      return next === undefined || next.done === true ? [] : [next.value]
+    })
+  if (links.length === 0) return go(inline([].values()))
+  return {
+    kind: 'calls',
+    calls: links.map((url) => ({ transport: 'guarded', url, bytesMax: pictureBytesMax })),
+    next: (responses) => go(inline(responses.map(readReference).values())),
+  }
+}
+
+function readReference(response: Parameters<typeof bytesOf>[0]): Bytes {
+  try {
+    return bytesOf(response)
+  } catch {
+    throw new GatewayError('bad-request', 'A reference image is no PNG, JPEG or WebP file.', { code: 'invalid_image' })
+  }
+}
+
+function readJson(body: Uint8Array): JsonObject {
+  const json = parseLoosely(new TextDecoder().decode(body))
+  if (isObject(json)) return json
+  throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+}
+
+const imagenRatios = ['1:1', '3:4', '4:3', '9:16', '16:9']
+const geminiRatios = [...imagenRatios, '2:3', '3:2', '4:5', '5:4', '21:9']
+
+/** The vendor takes a shape in place of a size: the one of its own that is nearest. */
+function ratioOf(size: string | undefined, ratios: readonly string[]): string | undefined {
+  const wished = size === undefined ? undefined : readSize(size)
+  if (wished === undefined) return undefined
+  const distance = (ratio: string) => {
+    const [width = 1, height = 1] = ratio.split(':').map(Number)
+    return Math.abs(Math.log(shape({ width, height }) / shape(wished)))
+  }
+  return ratios.toSorted((a, b) => distance(a) - distance(b))[0]
+}
+
+function writePrediction(ask: ImagesAsk): JsonObject {
+  const aspectRatio = ratioOf(ask.size, imagenRatios)
+  const format = ask.outputFormat
+  return {
+    instances: [{ prompt: promptWithAvoided(ask) }],
+    parameters: {
+      sampleCount: ask.count,
+      includeRaiReason: true,
+      ...(aspectRatio !== undefined && { aspectRatio }),
+      ...((format === 'png' || format === 'jpeg') && { outputOptions: { mimeType: `image/${format}` } }),
+    },
+  }
+}
+
+function readPredictions(ask: ImagesAsk, json: JsonObject): ReadPictures {
+  const predictions = objectsIn(json['predictions'])
+  const images = predictions.flatMap(({ bytesBase64Encoded: base64, mimeType }) =>
+    typeof base64 === 'string' && base64 !== '' ? [pictureOf(base64, textIn(mimeType))] : [],
+  )
+  const reason = predictions.map(({ raiFilteredReason }) => textIn(raiFilteredReason)).find((text) => text !== '')
+  return {
+    answer: { images, ...measure(images, ask.size) },
+    used: countPictures(ask, { made: images.length, references: 0 }),
+    ...(reason !== undefined && { reason }),
+  }
+}
+
+/** From where on a wish is for a larger picture than the usual 1K. */
+const sides2K = 1536
+const sides4K = 3072
+
+function writeContent(ask: ImagesAsk, inline: readonly Bytes[], { upstreamModel }: CallContext): JsonObject {
+  const aspectRatio = ratioOf(ask.size, geminiRatios)
+  const wished = ask.size === undefined ? undefined : readSize(ask.size)
+  const side = wished === undefined ? 0 : Math.max(wished.width, wished.height)
+  // The second generation makes one size.
+  const imageSize = upstreamModel.startsWith('gemini-2') || side <= sides2K ? undefined : side > sides4K ? '4K' : '2K'
+  return {
+    contents: [
+      {
+        role: 'user',
+        parts: [
+          ...inline.map(({ mediaType, base64 }) => ({ inlineData: { mimeType: mediaType, data: base64 } })),
+          { text: promptWithAvoided(ask) },
+        ],
+      },
+    ],
+    generationConfig: {
+      responseModalities: ['TEXT', 'IMAGE'],
+      ...((aspectRatio !== undefined || imageSize !== undefined) && {
+        imageConfig: {
+          ...(aspectRatio !== undefined && { aspectRatio }),
+          ...(imageSize !== undefined && { imageSize }),
+        },
+      }),
+      ...(ask.seed !== undefined && { seed: ask.seed }),
+    },
+  }
+}
+
+function readContent(ask: ImagesAsk, json: JsonObject): ReadPictures {
+  const [candidate] = objectsIn(json['candidates'])
+  const parts = objectsIn(objectIn(candidate?.['content'])['parts'])
+  const images = parts
+    .filter(({ thought }) => thought !== true)
+    .flatMap(({ inlineData }) => {
+      const { data, mimeType } = objectIn(inlineData)
+      return typeof data === 'string' && data !== '' ? [pictureOf(data, textIn(mimeType))] : []
+    })
+  const tokens = readTokens(json)
+  const block = textIn(objectIn(json['promptFeedback'])['blockReason']) || textIn(candidate?.['finishReason'])
+  const said = parts.map(({ text }) => textIn(text)).join('')
+  return {
+    answer: { images, ...measure(images, ask.size), ...(tokens !== undefined && { tokens }) },
+    used: countPictures(ask, { made: images.length, tokens, references: ask.references.length }),
+    reason: said || (block === '' ? '' : `The model's vendor made no picture: ${block}.`),
+  }
+}
+
+/** Pictures in a prompt have the price of its words; thoughts have the price of words that are said. */
+function readTokens(json: JsonObject): ImageTokens | undefined {
+  const usage = readUsage(json['usageMetadata'])
+  if (usage === undefined) return undefined
+  const { input = 0, cachedInput = 0, audioInput = 0, output = 0, audioOutput = 0, imageOutput = 0 } = usage
+  return { input: input + audioInput, cachedInput, imageInput: 0, output: output + audioOutput, imageOutput }
+}

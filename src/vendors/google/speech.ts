@@ -1,0 +1,85 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { dataOf, EventSplitter } from '../../base/sse.ts'
+import type { SoundForm } from '../../capabilities/speech.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { isRate } from '../../media/wav.ts'
+import { readUsage } from '../../wire/gemini/read-usage.ts'
+import { isObject } from '../../base/json.ts'
+import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { soundEventBytesMax } from '../compatible/speech.ts'
+import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+import { callTo } from './call.ts'
+
+/** Google's speech: content like any other, but of sound. */
+export const speech: SpeechAdapter = {
+  say(ask, piece, context) {
+    const voiceConfig = { prebuiltVoiceConfig: { voiceName: ask.voice } }
+    const text = ask.instructions === undefined ? piece : `${ask.instructions}: ${piece}`
+    const body = {
+      contents: [{ role: 'user', parts: [{ text }] }],
+      generationConfig: {
+        responseModalities: ['AUDIO'],
+        ...(ask.voice !== undefined && { speechConfig: { voiceConfig } }),
+      },
+    }
+    return { call: callTo('streamGenerateContent?alt=sse', body, context), openReader: () => new EventReader() }
+  },
+}
+
+const defaultRate = 24_000
+
+/** Events that are each a whole answer with what is new in it; the usage in each is all so far. */
+class EventReader implements SoundReader {
+  form: SoundForm = { kind: 'pcm', rate: defaultRate }
+  usage: Usage | undefined
+  ended = false
+  refusal: SoundReader['refusal']
+  readonly #splitter = new EventSplitter(soundEventBytesMax)
+  #hasSound = false
+
+  read(bytes: Uint8Array): Uint8Array {
+    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
+  }
+
+  #take(event: Uint8Array): Uint8Array {
+    const data = dataOf(event)
+    const answer = objectIn(parseLoosely(data))
+    if (isObject(answer['error'])) {
+      const { code } = answer['error']
+      this.refusal ??= { status: typeof code === 'number' ? code : 500, body: data }
+      return new Uint8Array()
+    }
+    this.usage = readUsage(answer['usageMetadata']) ?? this.usage
+    const [candidate = {}] = objectsIn(answer['candidates'])
+    const sound = this.#soundOf(candidate)
+    this.#hasSound ||= sound.length > 0
+    if (isObject(answer['promptFeedback']) || typeof candidate['finishReason'] === 'string') {
+      this.ended = true
+      if (!this.#hasSound) throw withheld(answer, candidate)
+    }
+    return sound
+  }
+
+  #soundOf({ content }: JsonObject): Uint8Array {
+    const parts = objectsIn(objectIn(content)['parts']).map(({ inlineData }) => objectIn(inlineData))
+    return Buffer.concat(
+      parts.map(({ mimeType, data }) => {
+        // Bare samples without a head: their rate is in the name of their type, `audio/L16;codec=pcm;rate=24000`.
+        const rate = Number(/\brate=(\d+)/.exec(textIn(mimeType))?.[1] ?? defaultRate)
+        if (isRate(rate) && !this.#hasSound) this.form = { kind: 'pcm', rate }
+        return Buffer.from(textIn(data), 'base64')
+      }),
+    )
+  }
+}
+
+/** Nothing was said. Where a filter is the reason that is an answer to this request; else it is a failure. */
+function withheld({ promptFeedback }: JsonObject, { finishReason }: JsonObject): GatewayError {
+  const reason = textIn(objectIn(promptFeedback)['blockReason']) || textIn(finishReason)
+  if (reason === 'STOP' || reason === 'MAX_TOKENS' || reason === 'OTHER') {
+    return new GatewayError('upstream-failed', "The model's vendor sent no sound.")
+  }
+  const message = `The model's vendor would not say this: ${reason}.`
+  return new GatewayError('upstream-rejected', message, { code: 'content_policy_violation' })
+}

@@ -1,0 +1,145 @@
+import { badRequest, GatewayError } from '../../base/errors.ts'
+import { readImageHead } from '../../base/image-head.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
+import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import type { CreateContext, VideoAdapter } from '../vendor.ts'
+import { goodObjectOf, idIn, newsOf, objectOf, type StateWords } from '../video-news.ts'
+import { callTo } from './call.ts'
+
+/** Operations have no word for their state: these are ours for what the fields say together. */
+const words: StateWords = { waiting: 'running', made: 'succeeded', filtered: 'failed', failed: 'failed' }
+
+const operation = /^models\/[\w.-]{1,128}\/operations\/[\w-]{1,128}$/
+
+/** Veo: a film is an operation, its record says nothing of what was asked, and its file needs our key. */
+export const video: VideoAdapter = {
+  fetches: ({ media }) => media.flatMap(({ url }) => (url.startsWith('data:') ? [] : [url])),
+
+  create(ask, context) {
+    const body = { instances: [writeInstance(ask, context)], parameters: writeParameters(ask) }
+    return callTo('predictLongRunning', body, context)
+  },
+
+  readCreated(response) {
+    const json = objectOf(response)
+    if (json['error'] !== undefined) throw refusedInside(objectIn(json['error']))
+    return idIn(json['name'], operation)
+  },
+
+  poll(id, { baseUrl, credential }) {
+    return { method: 'GET', url: `${baseUrl}/v1beta/${id}`, headers: { 'x-goog-api-key': credential } }
+  },
+
+  readTask(response, facts) {
+    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    const record = goodObjectOf(response)
+    const { seconds, resolution, ratio, sound } = facts
+    const { word, error, videoUrl } = readOperation(record)
+    return newsOf(words, {
+      word,
+      record,
+      ...(error !== undefined && { error }),
+      ...(videoUrl !== '' && { result: { videoUrl, needsKey: true, seconds, resolution, ratio } }),
+      // It is billed as it was asked for.
+      used: { video: { seconds, resolution, sound } },
+    })
+  },
+}
+
+type Operation = {
+  readonly word: keyof typeof words
+  readonly videoUrl: string
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+/** A field that is false may be left out: one that waits is perhaps a name and nothing more. */
+function readOperation({ done, error, response }: JsonObject): Operation {
+  if (done !== true) return { word: 'waiting', videoUrl: '' }
+  if (error !== undefined && error !== null) {
+    const { code, message } = objectIn(error)
+    const shown = typeof code === 'number' ? (codes[code] ?? String(code)) : textIn(code)
+    return { word: 'failed', videoUrl: '', error: { code: shown || 'upstream_failed', message: textIn(message) } }
+  }
+  const made = objectIn(objectIn(response)['generateVideoResponse'])
+  const [sample] = objectsIn(made['generatedSamples'])
+  const videoUrl = textIn(objectIn(sample?.['video'])['uri'])
+  if (videoUrl !== '') return { word: 'made', videoUrl }
+  // Done without a film is a film that its filters held back, for which it charges nothing.
+  const reasons = itemsIn(made['raiMediaFilteredReasons']).map(textIn).filter(Boolean).join(' ')
+  const message = reasons || 'The vendor gave no video.'
+  return {
+    word: 'filtered',
+    videoUrl: '',
+    error: { code: reasons === '' ? 'upstream_no_output' : 'content_filtered', message },
+  }
+}
+
+/** Numbers of gRPC, by the names that the vendor's errors have elsewhere. */
+const codes: Readonly<Record<number, string>> = {
+  1: 'CANCELLED',
+  3: 'INVALID_ARGUMENT',
+  4: 'DEADLINE_EXCEEDED',
+  5: 'NOT_FOUND',
+  7: 'PERMISSION_DENIED',
+  8: 'RESOURCE_EXHAUSTED',
+  9: 'FAILED_PRECONDITION',
+  13: 'INTERNAL',
+  14: 'UNAVAILABLE',
+}
+
+function refusedInside({ code, message }: JsonObject): GatewayError {
+  const isRequest = code === 400 && textIn(message) !== ''
+  return isRequest
+    ? new GatewayError('upstream-rejected', textIn(message))
+    : new GatewayError('upstream-failed', "The model's vendor did not answer as it should.")
+}
+
+function writeInstance(ask: VideoAsk, context: CreateContext): JsonObject {
+  const image = imageOf(ask, 'first-frame', context)
+  const lastFrame = imageOf(ask, 'last-frame', context)
+  const references = ask.media
+    .filter(({ role }) => role === 'reference-image')
+    .map(({ url }) => ({ image: writeImage(url, context), referenceType: 'asset' }))
+  return {
+    ...(ask.prompt !== '' && { prompt: ask.prompt }),
+    ...(image !== undefined && { image }),
+    ...(lastFrame !== undefined && { lastFrame }),
+    ...(references.length > 0 && { referenceImages: references }),
+  }
+}
+
+function imageOf({ media }: VideoAsk, role: VideoRole, context: CreateContext): JsonObject | undefined {
+  const found = media.find((one) => one.role === role)
+  return found === undefined ? undefined : writeImage(found.url, context)
+}
+
+/** Bytes, since the vendor follows no links. What they are, their own head says. */
+function writeImage(url: string, { fetched }: CreateContext): JsonObject {
+  const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []
+  const bytes = base64 === undefined ? fetched?.get(url)?.body : Buffer.from(base64, 'base64')
+  const head = bytes === undefined ? undefined : readImageHead(bytes)
+  if (bytes === undefined || head === undefined || head === 'broken') {
+    throw badRequest('What was given as an image is none, or of a kind that is not known.', 'input.media')
+  }
+  return { bytesBase64Encoded: Buffer.from(bytes).toString('base64'), mimeType: head.mediaType }
+}
+
+/** The fields of its own that clients may set; it refuses any that it does not know. */
+const passedFields = ['seed', 'personGeneration', 'enhancePrompt', 'negativePrompt'] as const
+
+function writeParameters({ input, parameters, ratio, resolution, seconds, limits }: VideoAsk): JsonObject {
+  const passed = passedFields.flatMap((name) =>
+    parameters[name] === undefined ? [] : [[name, parameters[name]] as const],
+  )
+  const negative = textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
+  return {
+    ...(negative !== '' && { negativePrompt: negative }),
+    ...Object.fromEntries(passed),
+    aspectRatio: ratio,
+    // Models with one size know no field for it.
+    ...(limits.resolutions.length > 1 && { resolution }),
+    durationSeconds: seconds,
+    sampleCount: 1,
+  }
+}

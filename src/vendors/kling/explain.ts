@@ -1,0 +1,77 @@
+import { GatewayError } from '../../base/errors.ts'
+import { withoutSecrets } from '../../base/log.ts'
+import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import type { BadResponse, Verdict } from '../vendor.ts'
+
+// A refused key stays refused until an operator acts; a minute keeps the log readable and recovery quick.
+const refusedKeySeconds = 60
+const rateLimitedSecondsDefault = 1
+
+type Fault = 'operator' | 'request' | 'rate' | 'vendor' | 'timeout'
+
+/** Its numbers say more than its statuses: an empty account is a 429 as well. */
+const faults: Readonly<Record<number, Fault>> = {
+  1000: 'operator',
+  1001: 'operator',
+  1002: 'operator',
+  1003: 'operator',
+  1004: 'operator',
+  1100: 'operator',
+  1101: 'operator',
+  1102: 'operator',
+  1103: 'operator',
+  1200: 'request',
+  1201: 'request',
+  1300: 'request',
+  1301: 'request',
+  1302: 'rate',
+  1303: 'rate',
+  1304: 'operator',
+  5002: 'timeout',
+}
+
+export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+  const { code, message } = objectIn(parseLoosely(response.body))
+  const fault = (typeof code === 'number' ? faults[code] : undefined) ?? faultByStatus(response.status)
+  // Both halves of the credential are secrets by themselves.
+  const said = secrets.credential
+    .split(':')
+    .reduce((text, credential) => withoutSecrets(text, { ...secrets, credential }), textIn(message))
+  switch (fault) {
+    case 'operator':
+      return { ...failure(), restCredentialSeconds: refusedKeySeconds }
+    case 'rate': {
+      const retryAfterSeconds = response.retryAfterSeconds ?? rateLimitedSecondsDefault
+      const words = 'The model is receiving too many requests now. Please try again shortly.'
+      const error = new GatewayError('too-many', words, { retryAfterSeconds })
+      return { error, retryable: true, restCredentialSeconds: retryAfterSeconds }
+    }
+    case 'request': {
+      const status = response.status >= 400 && response.status < 500 ? response.status : 400
+      const refusal = { protocol: 'none', status, body: '' }
+      const error = new GatewayError('upstream-rejected', said || 'The request was refused.', { refusal })
+      return { error, retryable: false }
+    }
+    case 'timeout':
+      return {
+        error: new GatewayError('upstream-timeout', "The model's vendor did not answer in time."),
+        retryable: true,
+      }
+    case 'vendor':
+      return failure()
+  }
+}
+
+function faultByStatus(status: number): Fault {
+  if (status === 401 || status === 402 || status === 403) return 'operator'
+  if (status === 429) return 'rate'
+  if (status === 408 || status === 504) return 'timeout'
+  return status === 400 || status === 422 ? 'request' : 'vendor'
+}
+
+function failure(): Verdict {
+  return {
+    error: new GatewayError('upstream-failed', "The model's vendor did not answer as it should."),
+    retryable: true,
+  }
+}

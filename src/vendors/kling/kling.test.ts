@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { explain } from './explain.ts'
+import { authorizationFor } from './token.ts'
+
+describe('the token', () => {
+  test('is signed with the secret half, and valid from just before now for half an hour', () => {
+    const [scheme, token = ''] = authorizationFor({ credential: 'AK:SK:x', now: 1_794_700_000_999 }).split(' ')
+    const [head = '', body = '', signature] = token.split('.')
+    expect(scheme).toBe('Bearer')
+    expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toEqual({ alg: 'HS256', typ: 'JWT' })
+    expect(JSON.parse(Buffer.from(body, 'base64url').toString())).toEqual({
+      iss: 'AK',
+      exp: 1_794_701_800,
+      nbf: 1_794_699_995,
+    })
+    expect(signature).toBe(createHmac('sha256', 'SK:x').update(`${head}.${body}`).digest('base64url'))
+  })
+
+  test('needs the time, unless the credential is a token itself', () => {
+    expect(() => authorizationFor({ credential: 'AK:SK' })).toThrow('needs the time')
+    expect(authorizationFor({ credential: 'token' })).toBe('Bearer token')
+  })
+})
+
+describe('a refusal', () => {
+  const secrets = { baseUrl: 'https://api.vendor.example', credential: 'access-key-1:secret-key-1' }
+  const told = (status: number, code: number, message = 'so it is') =>
+    explain({ status, retryAfterSeconds: undefined, body: JSON.stringify({ code, message }) }, secrets)
+
+  test.each([
+    [401, 1002, 'upstream-failed', true],
+    [429, 1102, 'upstream-failed', true], // An empty account, not a rate.
+    [429, 1302, 'too-many', true],
+    [400, 1201, 'upstream-rejected', false],
+    [400, 1301, 'upstream-rejected', false],
+    [404, 1203, 'upstream-failed', true],
+    [200, 1201, 'upstream-rejected', false],
+    [200, 5000, 'upstream-failed', true],
+    [503, 5001, 'upstream-failed', true],
+    [504, 5002, 'upstream-timeout', true],
+  ] as const)('%d with %d is %s', (status, code, kind, retryable) => {
+    const verdict = told(status, code)
+    expect({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
+  })
+
+  test('lets a refused key rest, and not one whose request was bad', () => {
+    expect(told(401, 1000).restCredentialSeconds).toBe(60)
+    expect(told(429, 1101).restCredentialSeconds).toBe(60)
+    expect(told(429, 1303).restCredentialSeconds).toBe(1)
+    expect(told(400, 1200).restCredentialSeconds).toBeUndefined()
+  })
+
+  test('names neither half of the credential, nor the address', () => {
+    const { error } = told(400, 1201, 'access-key-1 and secret-key-1 at api.vendor.example')
+    expect(error.message).toBe('[redacted] and [redacted] at [redacted]')
+  })
+
+  test('that is a page is the vendor’s fault', () => {
+    const { error } = explain({ status: 502, retryAfterSeconds: undefined, body: '<html>' }, secrets)
+    expect(error.kind).toBe('upstream-failed')
+  })
+})

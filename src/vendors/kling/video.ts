@@ -1,0 +1,153 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { VideoKind } from '../../capabilities/limits.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
+import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
+import {
+  type Answered,
+  goodObjectOf,
+  idIn,
+  jsonCall,
+  newsOf,
+  objectOf,
+  secondsIn,
+  type StateWords,
+  unexpected,
+  urlOf,
+} from '../video-news.ts'
+import { explain } from './explain.ts'
+import { authorizationFor } from './token.ts'
+
+const words: StateWords = {
+  submitted: 'submitted',
+  processing: 'running',
+  succeed: 'succeeded',
+  failed: 'failed',
+}
+
+const notFound = 1203
+
+/** Kling. A task takes our reference for a name of its own, under which it can be found again; it cannot be stopped. */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    return jsonCall(`${context.baseUrl}${pathOf(ask.kind)}`, writeBody(ask, context), context, keyed(context))
+  },
+
+  readCreated(response) {
+    const json = objectOf(response)
+    // Its errors may come under a good status.
+    if (json['code'] !== 0)
+      throw explain({ status: 200, retryAfterSeconds: undefined, body: JSON.stringify(json) }, noSecrets).error
+    return idIn(objectIn(json['data'])['task_id'])
+  },
+
+  poll: (id, context, facts) => taskCall(id, facts.kind, context),
+
+  readTask(response, facts) {
+    if (isUnknown(response)) return { state: 'lost', word: '404', record: {} }
+    const record = goodObjectOf(response)
+    const data = objectIn(record['data'])
+    const { task_status: word, task_status_msg: message } = data
+    if (record['code'] !== 0 || typeof word !== 'string') throw unexpected()
+    const [film] = objectsIn(objectIn(data['task_result'])['videos'])
+    return newsOf(words, {
+      word,
+      record,
+      error: { code: 'upstream_failed', message: textIn(message) },
+      result: film === undefined ? undefined : readResult(film, facts),
+      used: readUsage(data, film, facts),
+    })
+  },
+
+  find: {
+    call: ({ ref, kind }, context) => taskCall(ref, kind, context),
+    read(response) {
+      if (isUnknown(response)) return 'absent'
+      const { code, data } = goodObjectOf(response)
+      return code === 0 ? { upstreamId: idIn(objectIn(data)['task_id']) } : 'unsure'
+    },
+  },
+}
+
+// What the vendor says about a request is without them; what it says about a key does not pass on.
+const noSecrets = { baseUrl: 'https://api.klingai.com', credential: '' }
+
+/** Each kind has an address of its own, under which alone its tasks are found. */
+function pathOf(kind: VideoKind): string {
+  return `/v1/videos/${kind === 't2v' ? 'text2video' : 'image2video'}`
+}
+
+function keyed(context: CallContext): { authorization: string } {
+  return { authorization: authorizationFor(context) }
+}
+
+function taskCall(id: string, kind: VideoKind, context: CallContext): Call {
+  return { method: 'GET', url: `${context.baseUrl}${pathOf(kind)}/${encodeURIComponent(id)}`, headers: keyed(context) }
+}
+
+function isUnknown(response: Answered): boolean {
+  if (response.status === 404) return true
+  return response.status === 200 && objectOf(response)['code'] === notFound
+}
+
+/** Words of other families, ours, and what is written below. */
+const foreign: ReadonlySet<string> = new Set([
+  'prompt_extend',
+  'shot_type',
+  'watermark',
+  'audio',
+  'generate_audio',
+  'camera_fixed',
+  'draft',
+  'return_last_frame',
+  'safety_identifier',
+  'priority',
+  'execution_expires_after',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'seed',
+])
+
+function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
+  const { parameters, input, prompt, media, kind, seconds, ratio, resolution, sound, limits } = ask
+  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
+  const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
+  const negative = textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
+  return {
+    ...Object.fromEntries(passed),
+    model_name: context.upstreamModel,
+    ...(prompt !== '' && { prompt }),
+    ...(negative !== '' && { negative_prompt: negative }),
+    ...(first !== undefined && { image: bare(first) }),
+    ...(last !== undefined && { image_tail: bare(last) }),
+    mode: resolution === '1080p' ? 'pro' : 'std',
+    duration: String(seconds),
+    // A picture has a shape of its own.
+    ...(kind === 't2v' && { aspect_ratio: ratio }),
+    ...(limits.sound === 'optional' && { sound: sound ? 'on' : 'off' }),
+    external_task_id: context.ref,
+    ...(context.callbackUrl !== undefined && { callback_url: context.callbackUrl }),
+  }
+}
+
+/** An address, or base64 without what stands before it elsewhere. */
+function bare(url: string): string {
+  return url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : url
+}
+
+/** Seconds of the film; the vendor's own units say whether it was charged at all. */
+function readUsage(data: JsonObject, film: JsonObject | undefined, facts: VideoFacts): Usage | undefined {
+  const seconds = secondsIn(film?.['duration']) ?? facts.seconds
+  const isFree = Number(textIn(data['final_unit_deduction']) || Number.NaN) === 0
+  return { video: { seconds: isFree ? 0 : seconds, resolution: facts.resolution, sound: facts.sound } }
+}
+
+function readResult(film: JsonObject, { resolution, ratio }: VideoFacts): VideoResult | undefined {
+  const videoUrl = textIn(film['url'])
+  if (videoUrl === '') return undefined
+  const seconds = secondsIn(film['duration'])
+  return { videoUrl, needsKey: false, resolution, ratio, ...(seconds !== undefined && { seconds }) }
+}

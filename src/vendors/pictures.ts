@@ -1,0 +1,88 @@
+import { GatewayError } from '../base/errors.ts'
+import { readBase64Head, readImageHead } from '../base/image-head.ts'
+import type { ImagesAnswer, ImagesAsk, MadeImage, PictureAsk } from '../capabilities/images.ts'
+import type { Media } from '../capabilities/conversation.ts'
+import type { Counted } from '../capabilities/usage.ts'
+import { readSize } from '../wire/image-sizes.ts'
+import type { Call, Responded, Step } from './vendor.ts'
+
+/** What one picture may have, made or given. */
+export const pictureBytesMax = 48 * 1024 * 1024
+
+/** For vendors without a place for what is to be avoided. */
+export function promptWithAvoided({ prompt, negativePrompt }: ImagesAsk): string {
+  return negativePrompt === undefined ? prompt : `${prompt}\n\nAvoid: ${negativePrompt}`
+}
+
+/** As vendors take a picture that may be a link or bytes. */
+export function linkOrData(media: Media): string {
+  if (media.kind === 'url') return media.url
+  return media.kind === 'bytes' ? `data:${media.mediaType};base64,${media.base64}` : media.id
+}
+
+/** A picture that came as base64, with the type that its own head says. */
+export function pictureOf(base64: string, mediaType = 'image/png'): MadeImage {
+  const head = readBase64Head(base64)
+  const known = head === undefined || head === 'broken' ? mediaType : head.mediaType
+  return { media: { kind: 'bytes', mediaType: known, base64 } }
+}
+
+/** The real size, as the first picture's own head tells it; else the one that was asked for. */
+export function measure(
+  [first]: readonly MadeImage[],
+  asked: string | undefined,
+): Pick<ImagesAnswer, 'width' | 'height'> {
+  const head = first?.media.kind === 'bytes' ? readBase64Head(first.media.base64) : undefined
+  if (head !== undefined && head !== 'broken') return { width: head.width, height: head.height }
+  return asked === undefined ? {} : (readSize(asked) ?? {})
+}
+
+/** What was made, and what it used; where it is nothing, the vendor's reason. */
+export type ReadPictures = { readonly answer: ImagesAnswer; readonly used: Counted; readonly reason?: string }
+
+/** One call for pictures. Where its answer is lost later on, it is read once more for what it cost. */
+export function pictureStep(ask: PictureAsk, call: Call, read: (body: Uint8Array) => ReadPictures): Step<ImagesAnswer> {
+  return {
+    kind: 'calls',
+    calls: [{ transport: 'vendor', ...call }],
+    count: ({ body }) => read(body).used,
+    next([response]) {
+      const { answer, used, reason } = read(response?.body ?? new Uint8Array())
+      return answer.images.length === 0 ? withheld(reason, used) : answered(ask, answer, used)
+    },
+  }
+}
+
+/** Every picture was withheld: the vendor's reason for it passes on, and nothing is charged. */
+function withheld(reason = '', used: Counted): Step<ImagesAnswer> {
+  const message = reason === '' ? "The model's vendor made no picture: its filters held it back." : reason
+  const error = new GatewayError('upstream-rejected', message, { code: 'content_policy_violation' })
+  return { kind: 'failed', error, used: [used] }
+}
+
+/** Ends with the answer; where the client wants bytes of what are links, they are fetched first. */
+function answered(ask: PictureAsk, answer: ImagesAnswer, used: Counted): Step<ImagesAnswer> {
+  const links = answer.images.flatMap(({ media }) => (media.kind === 'url' ? [media.url] : []))
+  if (ask.delivery !== 'bytes' || links.length === 0) return { kind: 'answered', answer, used: [used] }
+  const { passed: _, ...rest } = answer
+  return {
+    kind: 'calls',
+    calls: links.map((url) => ({ transport: 'linked', url, bytesMax: pictureBytesMax })),
+    next(responses) {
+      const fetched = responses.values()
+      const images = answer.images.map((image) =>
+        image.media.kind === 'url' ? { ...image, media: bytesOf(fetched.next().value) } : image,
+      )
+      return { kind: 'answered', answer: { ...rest, images }, used: [used] }
+    },
+  }
+}
+
+/** What a link led to. Its own head says what it is: a server may call anything a picture. */
+export function bytesOf(response: Responded | undefined): Extract<Media, { kind: 'bytes' }> {
+  const head = response === undefined ? undefined : readImageHead(response.body)
+  if (response === undefined || head === undefined || head === 'broken') {
+    throw new GatewayError('upstream-failed', "What the model's vendor made is no picture.")
+  }
+  return { kind: 'bytes', mediaType: head.mediaType, base64: Buffer.from(response.body).toString('base64') }
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AttemptId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { SpeechLimits } from '../capabilities/limits.ts'
+import type { SpeechAsk } from '../capabilities/speech.ts'
+import { vendors } from './index.ts'
+import type { CallContext, SoundReader, SpeechAdapter } from './vendor.ts'
+
+type Fixture = {
+  readonly upstreamModel: string
+  readonly soldBy: SpeechAsk['soldBy']
+  readonly sent: { readonly path: string; readonly headers: Record<string, string>; readonly body: JsonObject }
+  readonly stream: readonly string[]
+  readonly sound: readonly number[]
+  readonly form: JsonObject
+  readonly usage: JsonObject
+  readonly refusal?: { readonly stream: string; readonly status: number; readonly message: string }
+}
+
+const folder = import.meta.dir
+const fixtures = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((file) => /fixtures.speech.\w+\.json$/.test(file))
+  .map((file): [string, Fixture] => {
+    const id = file.replace(/^.*[/\\]|\.json$/g, '')
+    return [id, JSON.parse(readFileSync(join(folder, file), 'utf8')) as Fixture]
+  })
+
+const secrets = { baseUrl: 'https://vendor.example/base', credential: 'vk-0123456789abcdef' }
+const context: CallContext = {
+  ...secrets,
+  upstreamModel: 'theirs',
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 0,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label) => `mine/${label}`,
+}
+const limits: SpeechLimits = { voices: [], formats: ['mp3', 'wav'], instructions: false, charactersMax: 600 }
+
+function askFor(varied: Partial<SpeechAsk> = {}): SpeechAsk {
+  const facts = { capability: 'speech', model: 'ours', stream: true, bound: {}, extras: {}, asEvents: false } as const
+  const said = { pieces: ['Hello'], voice: 'v', format: 'mp3', limits, soldBy: 'character' } as const
+  return { ...facts, ...said, ...varied }
+}
+
+function speechOf(id: string): SpeechAdapter {
+  const adapter = vendors.get(id)?.speech
+  if (adapter === undefined) throw new Error(`${id} does not speak`)
+  return adapter
+}
+
+/** Byte by byte: where a vendor's packets end is chance. */
+function readAll(reader: SoundReader, stream: string): number[] {
+  return [...Buffer.from(stream)].flatMap((byte) => [...reader.read(Uint8Array.of(byte))])
+}
+
+describe.each(fixtures)('%s', (id, fixture) => {
+  const saying = speechOf(id).say(askFor({ soldBy: fixture.soldBy, speed: 1.5 }), 'Hello', context)
+
+  test('is asked in its own words, with its key in one header', () => {
+    const { call } = saying
+    expect(call.url).toBe(secrets.baseUrl + fixture.sent.path)
+    expect(JSON.parse(call.body as string)).toEqual(fixture.sent.body)
+    expect(call.headers).toEqual({
+      ...fixture.sent.headers,
+      'content-type': 'application/json',
+      'x-client-request-id': 'att_1',
+    })
+  })
+
+  test('its sound is taken out as it comes, to its end, and counted', () => {
+    const reader = saying.openReader()
+    const [first = '', ...rest] = fixture.stream
+    const heard = readAll(reader, first)
+    expect(heard.length).toBeGreaterThan(0)
+    expect(reader.ended).toBe(false)
+    expect([...heard, ...readAll(reader, rest.join(''))]).toEqual([...fixture.sound])
+    expect(reader.form).toEqual(fixture.form as SoundReader['form'])
+    expect(reader.ended).toBe(true)
+    expect(reader.usage).toMatchObject(fixture.usage)
+    expect(reader.refusal).toBeUndefined()
+  })
+
+  test('a refusal under a good status is told apart, and explained', () => {
+    if (fixture.refusal === undefined) return
+    const reader = saying.openReader()
+    expect(readAll(reader, fixture.refusal.stream)).toEqual([])
+    expect(reader.refusal?.status).toBe(fixture.refusal.status)
+    const body = reader.refusal?.body ?? ''
+    const verdict = vendors.get(id)?.explain({ status: 400, retryAfterSeconds: undefined, body }, secrets)
+    expect(verdict).toMatchObject({
+      error: { kind: 'upstream-rejected', message: fixture.refusal.message },
+      retryable: false,
+    })
+  })
+})
+
+function sayCommon(varied: Partial<SpeechAsk>) {
+  const saying = speechOf('openai').say(askFor(varied), 'Héllo', context)
+  return { body: JSON.parse(saying.call.body as string) as JsonObject, reader: saying.openReader() }
+}
+
+function readGoogle(event: JsonObject): number[] {
+  const reader = speechOf('google').say(askFor(), 'Hello', context).openReader()
+  return readAll(reader, `data: ${JSON.stringify(event)}\n\n`)
+}
+
+describe('the common protocol', () => {
+  test('sold by the character it is bare sound, charged by what was sent', () => {
+    const { body, reader } = sayCommon({})
+    expect(body['stream_format']).toBeUndefined()
+    expect([...reader.read(Uint8Array.of(1, 2))]).toEqual([1, 2])
+    expect(reader).toMatchObject({ form: { kind: 'ready' }, ended: true, usage: { character: 5 } })
+  })
+
+  test.each([
+    ['mp3', ['mp3', 'wav'], 'mp3', { kind: 'ready' }],
+    ['opus', ['mp3', 'opus'], 'opus', { kind: 'ready' }],
+    ['wav', ['mp3', 'wav'], 'wav', { kind: 'wav' }],
+    ['mp3', ['wav'], 'wav', { kind: 'wav' }],
+    ['mp3', ['pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
+    ['wav', ['mp3', 'pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
+  ] as const)('%s of a vendor that has %j is made of its %s', (format, formats, asked, form) => {
+    const { body, reader } = sayCommon({ format, limits: { ...limits, formats } })
+    expect(body['response_format']).toBe(asked)
+    expect(reader.form).toEqual(form)
+  })
+
+  test('an error in the middle of events is one', () => {
+    const { reader } = sayCommon({ soldBy: 'token' })
+    expect(() => readAll(reader, 'data: {"error":{"message":"x"}}\n\n')).toThrow('broke off')
+  })
+})
+
+describe('google', () => {
+  test('what a filter holds back is refused, and what is merely missing has failed', () => {
+    expect(() => readGoogle({ promptFeedback: { blockReason: 'SAFETY' } })).toThrow('would not say this: SAFETY')
+    expect(() => readGoogle({ candidates: [{ finishReason: 'PROHIBITED_CONTENT' }] })).toThrow('PROHIBITED_CONTENT')
+    expect(() => readGoogle({ candidates: [{ finishReason: 'OTHER' }] })).toThrow('sent no sound')
+  })
+
+  test('without a rate it is 24 kHz', () => {
+    const reader = speechOf('google').say(askFor(), 'Hello', context).openReader()
+    const parts = [{ inlineData: { mimeType: 'audio/L16', data: 'AQI=' } }]
+    readAll(reader, `data: ${JSON.stringify({ candidates: [{ content: { parts } }] })}\n\n`)
+    expect(reader.form).toEqual({ kind: 'pcm', rate: 24_000 })
+  })
+})

@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import type { VideoFacts } from '../capabilities/video.ts'
+import { vendors } from './index.ts'
+import type { VideoAdapter } from './vendor.ts'
+
+function videoOf(vendor: string): VideoAdapter {
+  const video = vendors.get(vendor)?.video
+  if (video === undefined) throw new Error(`${vendor} makes no videos`)
+  return video
+}
+
+const facts: VideoFacts = {
+  kind: 't2v',
+  seconds: 5,
+  resolution: '720p',
+  ratio: '16:9',
+  sound: true,
+  hasInputVideo: false,
+}
+
+const answer = (body: unknown, status = 200) => ({
+  status,
+  header: () => null,
+  body: new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)),
+})
+
+// As recorded, with what `../wire/*.md` says of them.
+describe('records', () => {
+  const wan = (output: object, usage?: object) =>
+    answer({ request_id: 'r', output: { task_id: 't', ...output }, ...(usage && { usage }) })
+  const link = 'https://result.example/x.mp4?Expires=1'
+  const made = { task_status: 'SUCCEEDED', video_url: link }
+  const ark = (record: object) =>
+    answer({ id: 'cgt-1', model: 'm', created_at: 1, updated_at: 2, error: null, ...record })
+
+  test.each([
+    [
+      'dashscope',
+      wan({ task_status: 'PENDING', submit_time: '2026-04-02 22:53:19.537' }),
+      { state: 'submitted', word: 'PENDING' },
+    ],
+    ['dashscope', wan({ task_status: 'SUSPENDED' }), { state: 'submitted' }],
+    ['dashscope', wan({ task_status: 'RUNNING' }), { state: 'running' }],
+    ['dashscope', wan({ task_status: 'CANCELED' }), { state: 'cancelled' }],
+    ['dashscope', wan({ task_status: 'UNKNOWN' }), { state: 'lost' }],
+    ['dashscope', wan({ task_status: 'toString' }), { state: 'unknown-word', word: 'toString' }],
+    [
+      'dashscope',
+      wan({ task_status: 'FAILED', code: 'InvalidParameter', message: 'The size does not match xxxxxx' }),
+      { state: 'failed', error: { code: 'InvalidParameter', message: 'The size does not match xxxxxx' } },
+    ],
+    [
+      'dashscope',
+      wan(made, {
+        duration: 15,
+        input_video_duration: 5,
+        output_video_duration: 10,
+        video_count: 1,
+        SR: 720,
+        ratio: '9:16',
+      }),
+      {
+        state: 'succeeded',
+        used: { video: { seconds: 15, resolution: '720p', sound: true } },
+        result: { videoUrl: link, needsKey: false, seconds: 10, resolution: '720p', ratio: '9:16' },
+      },
+    ],
+    // 2.5: no tier, only a size; 2.6 out of an SDK: texts, and zeros of other versions; 3.0: fractions.
+    [
+      'dashscope',
+      wan(made, { video_duration: 10, video_ratio: '832*480', video_count: 1 }),
+      { used: { video: { seconds: 10, resolution: '480p', sound: true } } },
+    ],
+    [
+      'dashscope',
+      wan(made, { video_duration: 0, video_ratio: '', duration: 5, SR: '1080', audio: false }),
+      { used: { video: { seconds: 5, resolution: '1080p', sound: false } } },
+    ],
+    [
+      'dashscope',
+      wan(made, { duration: 5.0, SR: 720, fps: 30, input_video_duration: 0.0, output_video_duration: 5.0 }),
+      { used: { video: { seconds: 5, resolution: '720p', sound: true } } },
+    ],
+    [
+      'dashscope',
+      wan(made, { duration: 4.2, SR: 9000 }),
+      { used: { video: { seconds: 5, resolution: '720p', sound: true } } },
+    ],
+    ['ark', ark({ status: 'queued' }), { state: 'submitted' }],
+    ['ark', ark({ status: 'running' }), { state: 'running' }],
+    ['ark', ark({ status: 'cancelled' }), { state: 'cancelled' }],
+    ['ark', ark({ status: 'expired' }), { state: 'expired' }],
+    ['ark', ark({ status: 'preparing' }), { state: 'unknown-word' }],
+    ['ark', answer({ error: { code: 'NotFound.Task' } }, 404), { state: 'lost' }],
+    [
+      'ark',
+      ark({ status: 'failed', error: { code: 'OutputVideoSensitiveContentDetected', message: 'no' } }),
+      { state: 'failed', error: { code: 'OutputVideoSensitiveContentDetected', message: 'no' } },
+    ],
+    [
+      'ark',
+      ark({
+        status: 'succeeded',
+        content: { video_url: link, last_frame_url: 'https://result.example/x.png' },
+        usage: { completion_tokens: 108_900, total_tokens: 108_900 },
+        seed: 10,
+        resolution: '1080p',
+        ratio: '16:9',
+        duration: 6,
+        framespersecond: 24,
+        generate_audio: false,
+      }),
+      {
+        state: 'succeeded',
+        used: { videoToken: 108_900, video: { seconds: 6, resolution: '1080p', sound: false } },
+        result: {
+          videoUrl: link,
+          lastFrameUrl: 'https://result.example/x.png',
+          needsKey: false,
+          seconds: 6,
+          resolution: '1080p',
+          ratio: '16:9',
+          seed: 10,
+        },
+      },
+    ],
+    // 1.0 with frames instead of seconds, and fields left out.
+    [
+      'ark',
+      ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9 }, frames: 121 }),
+      { used: { videoToken: 9, video: { seconds: 5, resolution: '720p', sound: true } } },
+    ],
+    ['google', answer({ name: 'models/m/operations/o' }), { state: 'running' }],
+    ['google', answer({ name: 'models/m/operations/o', done: false, metadata: {} }), { state: 'running' }],
+    [
+      'google',
+      answer({ done: true, error: { code: 3, message: 'bad' } }),
+      { state: 'failed', error: { code: 'INVALID_ARGUMENT', message: 'bad' } },
+    ],
+    [
+      'google',
+      answer({
+        done: true,
+        response: { generateVideoResponse: { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['No.'] } },
+      }),
+      { state: 'failed', error: { code: 'content_filtered', message: 'No.' } },
+    ],
+    [
+      'google',
+      answer({ done: true }),
+      { state: 'failed', error: { code: 'upstream_no_output', message: 'The vendor gave no video.' } },
+    ],
+    ['google', answer({ error: { code: 404 } }, 404), { state: 'lost' }],
+    [
+      'google',
+      answer({ done: true, response: { generateVideoResponse: { generatedSamples: [{ video: { uri: link } }] } } }),
+      {
+        state: 'succeeded',
+        used: { video: { seconds: 5, resolution: '720p', sound: true } },
+        result: { videoUrl: link, needsKey: true },
+      },
+    ],
+    ['kling', answer({ code: 0, data: { task_id: '1', task_status: 'submitted' } }), { state: 'submitted' }],
+    ['kling', answer({ code: 0, data: { task_status: 'processing' } }), { state: 'running' }],
+    [
+      'kling',
+      answer({ code: 0, data: { task_status: 'failed', task_status_msg: 'risk' } }),
+      { state: 'failed', error: { code: 'upstream_failed', message: 'risk' } },
+    ],
+    ['kling', answer({ code: 1203, message: 'not found' }, 404), { state: 'lost' }],
+    ['kling', answer({ code: 1203, message: 'not found' }), { state: 'lost' }],
+    [
+      'kling',
+      answer({
+        code: 0,
+        data: {
+          task_status: 'succeed',
+          task_result: { videos: [{ id: 'v', url: link, duration: '5.1' }] },
+          final_unit_deduction: '3.5',
+        },
+      }),
+      {
+        state: 'succeeded',
+        used: { video: { seconds: 6, resolution: '720p', sound: true } },
+        result: { videoUrl: link, seconds: 6 },
+      },
+    ],
+  ])('%s: %#', (vendor, response, news) => {
+    expect(videoOf(vendor).readTask(response, facts)).toMatchObject(news)
+  })
+
+  test('brought films are on the bill of Seedance, though not in its record', () => {
+    const record = ark({ status: 'succeeded', content: { video_url: link }, usage: { total_tokens: 7 } })
+    expect(videoOf('ark').readTask(record, { ...facts, hasInputVideo: true }).used).toMatchObject({
+      videoToken: 7,
+      video: { hasInputVideo: true },
+    })
+  })
+
+  test('without a count of the vendor there is none', () => {
+    expect(videoOf('dashscope').readTask(wan(made), facts)).not.toHaveProperty('used')
+    expect(
+      videoOf('ark').readTask(ark({ status: 'succeeded', content: { video_url: link } }), facts),
+    ).not.toHaveProperty('used')
+  })
+
+  test.each([...vendors.values()].flatMap(({ id, video }) => (video === undefined ? [] : [[id, video] as const])))(
+    '%s: what is no record says nothing of a task, and what is no creation is none',
+    (_id, video) => {
+      for (const status of [400, 401, 429, 500, 502, 503]) {
+        expect(() => video.readTask(answer({ code: 5000 }, status), facts)).toThrow(GatewayError)
+      }
+      for (const body of ['', '<html>', '[]', 'null', '"x"']) {
+        expect(() => video.readTask(answer(body), facts)).toThrow(GatewayError)
+        expect(() => video.readCreated(answer(body))).toThrow(GatewayError)
+      }
+      for (const id of ['', '..', '../x', 'a/b', 7, null, {}, 'x'.repeat(500)]) {
+        const body = { id, name: id, code: 0, output: { task_id: id }, data: { task_id: id } }
+        expect(() => video.readCreated(answer(body))).toThrow(GatewayError)
+      }
+    },
+  )
+})

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'bun:test'
+import type { AttemptId } from '../base/ids.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { VideoFacts } from '../capabilities/video.ts'
+import { askFor, clip, image, media, prompt, tune } from '../../test/support/video-asks.ts'
+import { vendors } from './index.ts'
+import type { Call, CreateContext, VideoAdapter } from './vendor.ts'
+
+function videoOf(vendor: string): VideoAdapter {
+  const video = vendors.get(vendor)?.video
+  if (video === undefined) throw new Error(`${vendor} makes no videos`)
+  return video
+}
+
+const context: CreateContext = {
+  baseUrl: 'https://vendor.example',
+  credential: 'vk-0123456789abcdef',
+  upstreamModel: 'theirs',
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 0,
+  now: 1_794_700_000_000,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label) => `mine-${label}`,
+}
+const facts: VideoFacts = {
+  kind: 't2v',
+  seconds: 5,
+  resolution: '720p',
+  ratio: '16:9',
+  sound: true,
+  hasInputVideo: false,
+}
+
+function bodyOf({ body }: Call) {
+  return JSON.parse(typeof body === 'string' ? body : '')
+}
+
+function sent(vendor: string, model: string, body: object, more: Partial<CreateContext> = {}) {
+  const call = videoOf(vendor).create(askFor(model, body), { ...context, ...more })
+  return { call, body: bodyOf(call) }
+}
+
+describe('Wan is told how large in its version’s way', () => {
+  test.each<[string, object, object]>([
+    ['wan2.5-t2v-preview', { input: prompt, resolution: '480p' }, { size: '832*480' }],
+    ['wan2.6-t2v', { input: prompt }, { size: '1280*720' }],
+    ['wan2.6-t2v', { input: prompt, parameters: { resolution: '1080P', ratio: '3:4' } }, { size: '1248*1632' }],
+    ['wan2.6-r2v', { input: { ...prompt, reference_urls: [image] }, aspect_ratio: '4:3' }, { size: '1088*832' }],
+    ['wan2.5-i2v-preview', { input: { img_url: image }, resolution: '480p' }, { resolution: '480P' }],
+    ['wan2.6-i2v', { input: { img_url: image }, parameters: { size: '1920*1080' } }, { resolution: '1080P' }],
+    ['wan2.7-t2v', { input: prompt, parameters: { size: '832*1104' } }, { resolution: '720P', ratio: '3:4' }],
+    ['wan2.7-i2v', { input: media(['first_frame']), aspect_ratio: '16:9' }, { resolution: '720P' }],
+    ['wan2.7-r2v', { input: media(['reference_image']) }, { resolution: '720P', ratio: '16:9' }],
+    [
+      'wan3.0-video',
+      { input: prompt, parameters: { ratio: '21:9' } },
+      { resolution: '720P', ratio: '21:9', audio: true },
+    ],
+  ])('%s %j', (model, body, frame) => {
+    expect(sent('dashscope', model, body).body.parameters).toEqual({ ...frame, duration: 5 })
+  })
+
+  test('and everything else passes on as it was written', () => {
+    const input = { ...prompt, img_url: image, audio_url: tune, negative_prompt: null, template: 'x' }
+    const parameters = {
+      prompt_extend: false,
+      watermark: true,
+      seed: 7,
+      shot_type: 'single',
+      duration: 9,
+      size: null,
+      brand: [1],
+    }
+    const { call, body } = sent('dashscope', 'wan2.6-i2v-flash', { input, parameters })
+    expect(body).toEqual({
+      model: 'theirs',
+      input: { ...prompt, img_url: image, audio_url: tune, template: 'x' },
+      parameters: {
+        prompt_extend: false,
+        watermark: true,
+        seed: 7,
+        shot_type: 'single',
+        brand: [1],
+        resolution: '720P',
+        duration: 9,
+        audio: true,
+      },
+    })
+    expect(call).toMatchObject({
+      url: 'https://vendor.example/api/v1/services/aigc/video-generation/video-synthesis',
+      headers: {
+        authorization: 'Bearer vk-0123456789abcdef',
+        'x-dashscope-async': 'enable',
+        'x-client-request-id': 'att_1',
+      },
+    })
+  })
+
+  test('2.7 is not told of sound and shots; 3.0 gets a list of media whatever was written', () => {
+    const { body } = sent('dashscope', 'wan2.7-t2v', { input: prompt, parameters: { audio: true, shot_type: 'multi' } })
+    expect(body.parameters).toEqual({ resolution: '720P', ratio: '16:9', duration: 5 })
+    const later = sent('dashscope', 'wan3.0-video', { input: { ...prompt, img_url: image }, duration: -1 }).body
+    expect(later.input).toEqual({ ...prompt, media: [{ type: 'first_frame', url: image }] })
+    expect(later.parameters).toEqual({ resolution: '720P', duration: -1, audio: true })
+  })
+})
+
+describe('Seedance', () => {
+  test('is told everything in its own fields', () => {
+    const { call, body } = sent(
+      'ark',
+      'doubao-seedance-2-0-260128',
+      {
+        input: media(['reference_image'], ['reference_video', clip], ['reference_audio', tune]),
+        parameters: { seed: -1, watermark: false, safety_identifier: 'u1', model: 'other', content: [], priority: 3 },
+        duration: -1,
+      },
+      { callbackUrl: 'https://g.example/cb' },
+    )
+    expect(call.url).toBe('https://vendor.example/contents/generations/tasks')
+    expect(body).toEqual({
+      model: 'theirs',
+      content: [
+        { type: 'text', text: 'a fox runs' },
+        { type: 'image_url', image_url: { url: image }, role: 'reference_image' },
+        { type: 'video_url', video_url: { url: clip }, role: 'reference_video' },
+        { type: 'audio_url', audio_url: { url: tune }, role: 'reference_audio' },
+      ],
+      resolution: '720p',
+      ratio: '16:9',
+      duration: -1,
+      generate_audio: true,
+      seed: -1,
+      watermark: false,
+      priority: 3,
+      safety_identifier: 'mine-u1',
+      execution_expires_after: 172_800,
+      callback_url: 'https://g.example/cb',
+    })
+  })
+
+  test('a draft of someone unknown is not asked for', () => {
+    const input = { content: [{ type: 'draft_task', draft_task: { id: 'cgt-1' } }] }
+    const model = 'doubao-seedance-1-5-pro-251215'
+    expect(() => sent('ark', model, { input })).toThrow('no such draft')
+    const { body } = sent('ark', model, { input, resolution: '1080p' }, { draftUpstreamId: 'cgt-9' })
+    expect(body).toEqual({
+      model: 'theirs',
+      content: [{ type: 'draft_task', draft_task: { id: 'cgt-9' } }],
+      resolution: '1080p',
+      execution_expires_after: 172_800,
+    })
+  })
+})
+
+test('Veo gets bytes, which somebody else has fetched', () => {
+  const ask = askFor('veo-3.1-generate-preview', { input: media(['first_frame'], ['last_frame']) })
+  const video = videoOf('google')
+  expect(video.fetches?.(ask)).toEqual([image, image])
+  expect(() => video.create(ask, context)).toThrow(GatewayError)
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  )
+  const fetched = new Map([[image, { header: () => null, body: png }]])
+  const { instances, parameters } = bodyOf(video.create(ask, { ...context, fetched }))
+  const bytes = { bytesBase64Encoded: png.toString('base64'), mimeType: 'image/png' }
+  expect(instances).toEqual([{ ...prompt, image: bytes, lastFrame: bytes }])
+  expect(parameters).toEqual({ aspectRatio: '16:9', resolution: '720p', durationSeconds: 8, sampleCount: 1 })
+  const page = new Map([[image, { header: () => 'image/png', body: Buffer.from('<html>') }]])
+  expect(() => video.create(ask, { ...context, fetched: page })).toThrow('none')
+})
+
+test('Kling gets its own fields, and our reference for a name', () => {
+  const input = { ...prompt, img_url: 'data:image/png;base64,AAAA', negative_prompt: 'dark' }
+  const { call, body } = sent(
+    'kling',
+    'kling-v2-6',
+    { input, parameters: { cfg_scale: 0.5 } },
+    { callbackUrl: 'https://g/cb' },
+  )
+  expect(call.url).toBe('https://vendor.example/v1/videos/image2video')
+  expect(body).toEqual({
+    model_name: 'theirs',
+    ...prompt,
+    negative_prompt: 'dark',
+    image: 'AAAA',
+    mode: 'pro',
+    duration: '5',
+    sound: 'off',
+    cfg_scale: 0.5,
+    external_task_id: 'att_1',
+    callback_url: 'https://g/cb',
+  })
+  expect(sent('kling', 'kling-v2-5-turbo', { input: prompt }).body).toMatchObject({ aspect_ratio: '16:9' })
+  expect(videoOf('kling').poll('7', context, { ...facts, kind: 'i2v' }).url).toBe(
+    'https://vendor.example/v1/videos/image2video/7',
+  )
+})

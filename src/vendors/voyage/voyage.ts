@@ -1,0 +1,44 @@
+import { objectIn, objectsIn } from '../../wire/loose.ts'
+import { embedInBatches, vectorIn } from '../embed-in-batches.ts'
+import type { Vendor } from '../vendor.ts'
+import { explain } from './explain.ts'
+
+/** What of a client's other fields this vendor knows; it refuses any it does not. */
+const known = ['input_type', 'truncation'] as const
+
+/** Voyage: embeddings alone, in words of its own. */
+export const voyage: Vendor = {
+  id: 'voyage',
+  baseUrl: 'https://api.voyageai.com/v1',
+  environment: ['VOYAGE_API_KEY'],
+  hangup: 'stop',
+  local: false,
+  explain,
+  embeddings: embedInBatches({
+    takesTokens: false,
+    call(ask, batch, { baseUrl, credential, upstreamModel, ref }) {
+      const body = {
+        ...Object.fromEntries(known.map((field) => [field, ask.extras[field]])),
+        model: upstreamModel,
+        input: batch,
+        output_dimension: ask.dimensions,
+        // Numbers have no name here: they come where nothing is said.
+        ...(ask.encoding === 'base64' && { encoding_format: 'base64' }),
+      }
+      return {
+        url: `${baseUrl}/embeddings`,
+        headers: {
+          authorization: `Bearer ${credential}`,
+          'content-type': 'application/json',
+          'x-client-request-id': ref,
+        },
+        body: JSON.stringify(body),
+      }
+    },
+    read(answer) {
+      const { data, usage } = objectIn(answer)
+      const items = objectsIn(data).toSorted((a, b) => Number(a['index']) - Number(b['index']))
+      return { vectors: items.map(({ embedding }) => vectorIn(embedding)), tokens: objectIn(usage)['total_tokens'] }
+    },
+  }),
+}

@@ -1,0 +1,88 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Asked } from '../../capabilities/ask.ts'
+import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
+import type { ModelTraits } from '../../capabilities/limits.ts'
+import { checkReferences, imageLimitsOf, pictureFacts } from '../image-facts.ts'
+import { nearestSize, readSize } from '../image-sizes.ts'
+import { fieldError } from '../issues.ts'
+import { isPublicLink } from '../public-link.ts'
+import { requireModel } from '../require-model.ts'
+import { nativeImagesRequest, type NativeImagesRequest } from './schema.ts'
+
+const contentPath = 'input.messages[0].content'
+/** Where the client names none: the specification's default. */
+const sizeDefault = '1024*1024'
+
+/** The multimodal form: one message of text and pictures, answered with one picture. */
+export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): ImagesAsk {
+  const traits = lookUp(requireModel(body))
+  const parsed = nativeImagesRequest.safeParse(body)
+  if (!parsed.success) throw fieldError(parsed.error)
+  const { input, parameters } = parsed.data
+  const { texts, images } = readBlocks(input)
+  const limits = imageLimitsOf(traits)
+  checkReferences(images.length, limits, contentPath)
+  const wished = readSize(parameters?.size ?? sizeDefault, '*')
+  const [onlyQuality] = limits.qualities.length === 1 ? limits.qualities : []
+  const facts = pictureFacts(
+    {
+      prompt: texts.join('\n'),
+      count: 1,
+      delivery: 'url',
+      partialImages: 0,
+      stream: false,
+      references: images.length,
+      ...(wished !== undefined && { size: nearestSize(wished, limits) }),
+      ...(onlyQuality !== undefined && { quality: onlyQuality }),
+    },
+    traits,
+    limits,
+  )
+  const { seed, watermark, negative_prompt: negativePrompt, prompt_extend: extendsPrompt } = parameters ?? {}
+  return {
+    ...facts,
+    capability: 'images',
+    form: 'native',
+    written: {},
+    references: images.map((url) => ({ kind: 'url', url })),
+    ...(typeof seed === 'number' && { seed }),
+    ...(typeof watermark === 'boolean' && { watermark }),
+    ...(typeof negativePrompt === 'string' && negativePrompt !== '' && { negativePrompt }),
+    ...(typeof extendsPrompt === 'boolean' && { extendsPrompt }),
+  }
+}
+
+function readBlocks({ messages }: NativeImagesRequest['input']): { texts: string[]; images: string[] } {
+  const texts: string[] = []
+  const images: string[] = []
+  for (const [index, { text, image }] of (messages[0]?.content ?? []).entries()) {
+    const path = `${contentPath}[${index}]`
+    if ((text === undefined) === (image === undefined)) {
+      throw badRequest(`Invalid '${path}': a block has either 'text' or 'image'.`, path)
+    }
+    if (text !== undefined) texts.push(text)
+    if (image !== undefined) images.push(checkLink(image, `${path}.image`))
+  }
+  if (texts.length === 0) throw badRequest(`Invalid '${contentPath}': at least one text block is needed.`, contentPath)
+  return { texts, images }
+}
+
+function checkLink(link: string, path: string): string {
+  if (isPublicLink(link, 'https')) return link
+  throw badRequest(`Invalid '${path}': an image is a publicly reachable https URL.`, path, 'invalid_url')
+}
+
+export function writeAnswer(answer: ImagesAnswer, requestId: string): JsonObject {
+  const { images, width, height } = answer
+  const content = images.flatMap(({ media }) => (media.kind === 'url' ? [{ image: media.url }] : []))
+  return {
+    request_id: requestId,
+    output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] },
+    usage: {
+      image_count: images.length,
+      ...(height !== undefined && { height }),
+      ...(width !== undefined && { width }),
+    },
+  }
+}

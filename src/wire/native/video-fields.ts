@@ -1,0 +1,67 @@
+import { badRequest, type GatewayError } from '../../base/errors.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import { isPublicLink } from '../public-link.ts'
+
+/** A value, and where the client wrote it. */
+export type Given<T> = { readonly value: T; readonly at: string }
+
+export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
+  return value !== undefined && value !== null
+}
+
+export function missing(at: string): GatewayError {
+  return badRequest(`Missing required parameter: '${at}'.`, at, 'missing_required_parameter')
+}
+
+export function wrongType(at: string, expected: string): GatewayError {
+  return badRequest(`Invalid '${at}': expected ${expected}.`, at, 'invalid_type')
+}
+
+export function unsupported(at: string, why: string): GatewayError {
+  return badRequest(`Unsupported value: '${at}' ${why}`, at, 'unsupported_value')
+}
+
+export function notOneOf(at: string, value: string | number, choices: readonly (string | number)[]): GatewayError {
+  const shown = String(value).slice(0, 40)
+  return unsupported(at, `does not support '${shown}' with this model. Supported values are: ${choices.join(', ')}.`)
+}
+
+/** The one value that all places agree on: billing follows it, so two that differ are a mistake to be told. */
+export function agreed<T>(places: readonly Given<T>[]): Given<T> | undefined {
+  const [first] = places
+  if (first === undefined) return undefined
+  const other = places.find(({ value }) => value !== first.value)
+  if (other === undefined) return first
+  const message = `'${other.at}' says ${String(other.value)}, but '${first.at}' says ${String(first.value)}.`
+  throw badRequest(message, other.at)
+}
+
+export function optionalText(fields: JsonObject, name: string, at: string): string {
+  const value = fields[name]
+  if (!isGiven(value)) return ''
+  if (typeof value !== 'string') throw wrongType(`${at}.${name}`, 'a string')
+  return value
+}
+
+export function requiredText(fields: JsonObject, name: string, at: string): string {
+  const text = optionalText(fields, name, at)
+  if (text.trim() === '') throw missing(`${at}.${name}`)
+  return text
+}
+
+export function listOf(value: Json | undefined, at: string): readonly Json[] {
+  if (!isGiven(value)) return []
+  if (!Array.isArray(value)) throw wrongType(at, 'an array')
+  // `isArray` forgets what the elements are.
+  return value as readonly Json[]
+}
+
+/** Vendors fetch links themselves. `inline`: which kinds of `data:` the vendor takes instead, if any. */
+export function readUrl(value: Json | undefined, at: string, inline: readonly ('image' | 'audio')[] = []): string {
+  if (!isGiven(value)) throw missing(at)
+  if (typeof value !== 'string') throw wrongType(at, 'a string')
+  const isInline = inline.some((kind) => value.startsWith(`data:${kind}/`))
+  if (isInline ? /^data:[\w.+/-]{1,64};base64,/.test(value) : isPublicLink(value, 'https-and-http')) return value
+  const choices = inline.map((kind) => `, or data:${kind}/… in base64`).join('')
+  throw badRequest(`Invalid '${at}': expected a public https URL${choices}.`, at)
+}

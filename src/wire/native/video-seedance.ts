@@ -1,0 +1,124 @@
+import { badRequest } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { VideoLimits } from '../../capabilities/limits.ts'
+import { isGiven, listOf, missing, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
+import { readMediaScene } from './video-media.ts'
+import { isRoleName, kindOf, type Placed, roleNames, type RoleName, type Scene, unknownRole } from './video-scene.ts'
+
+/** What each type of content can be to the film; the first is what a single one is that does not say. */
+const roles = {
+  image_url: ['first_frame', 'last_frame', 'reference_image'],
+  video_url: ['reference_video'],
+  audio_url: ['reference_audio'],
+} as const satisfies Record<string, readonly RoleName[]>
+
+type MediaType = keyof typeof roles
+
+const inline = { image_url: ['image'], video_url: [], audio_url: ['audio'] } as const
+
+/**
+ * Seedance: the vendor's own list of contents, in `input` or beside it, or a prompt with media as of version 2.7. Its modes
+ * exclude each other: text, first frame, first and last frame, references, the final of a draft.
+ */
+export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: VideoLimits): Scene {
+  const [given, at] = isGiven(input['content']) ? [input['content'], 'input.content'] : [body['content'], 'content']
+  if (!isGiven(given)) return withoutFlags(readMediaScene(input, limits), 'input.prompt')
+  const items = listOf(given, at).map((item, index) => readItem(item, `${at}[${index}]`))
+  if (items.length === 0) throw missing(at)
+  const draftOf = readDraft(items, limits)
+  if (draftOf !== undefined) return { kind: 't2v', prompt: '', media: [], draftOf, flags: {}, flagsAt: at }
+
+  const text = items.filter(({ type }) => type === 'text')
+  const prompt = text.map(({ fields, at: place }) => optionalText(fields, 'text', place)).join('\n')
+  const placed = readPlaced(items)
+  const kind = kindOf(placed, limits, at)
+  const media = placed.map(({ role, url }) => ({ role, url }))
+  const flagsAt = `${text[0]?.at ?? `${at}[0]`}.text`
+  return withoutFlags({ kind, prompt, media, flags: {}, flagsAt }, flagsAt)
+}
+
+type Item = { readonly type: MediaType | 'text' | 'draft_task'; readonly fields: JsonObject; readonly at: string }
+
+const types: readonly string[] = ['text', ...Object.keys(roles), 'draft_task']
+
+function readItem(item: Json, at: string): Item {
+  if (!isObject(item)) throw wrongType(at, 'an object')
+  const type = optionalText(item, 'type', at)
+  if (type === '') throw missing(`${at}.type`)
+  if (type === 'text' || type === 'draft_task' || isMediaType(type)) return { type, fields: item, at }
+  throw unknownRole(`${at}.type`, type, types)
+}
+
+function isMediaType(type: string): type is MediaType {
+  return Object.hasOwn(roles, type)
+}
+
+/** One picture need not say what it is; of several, each has to. */
+function readPlaced(items: readonly Item[]): Placed[] {
+  const images = items.filter(({ type }) => type === 'image_url').length
+  return items.flatMap(({ type, fields, at }): Placed[] => {
+    if (type === 'text' || type === 'draft_task') return []
+    const own = fields[type]
+    if (!isObject(own)) throw missing(`${at}.${type}`)
+    const url = readUrl(own['url'], `${at}.${type}.url`, inline[type])
+    const allowed: readonly string[] = roles[type]
+    const role = optionalText(fields, 'role', at) || (type === 'image_url' && images > 1 ? '' : roles[type][0])
+    if (role === '') throw missing(`${at}.role`)
+    if (!isRoleName(role) || !allowed.includes(role)) throw unknownRole(`${at}.role`, role, allowed)
+    return [{ role: roleNames[role], url, at: `${at}.role` }]
+  })
+}
+
+function readDraft(items: readonly Item[], limits: VideoLimits): string | undefined {
+  const draft = items.find(({ type }) => type === 'draft_task')
+  if (draft === undefined) return undefined
+  if (!limits.drafts) throw unsupported(`${draft.at}.type`, 'is not for this model: it makes no drafts.')
+  if (items.length > 1) throw badRequest('A draft_task has to be the only content.', draft.at)
+  const task = draft.fields['draft_task']
+  const id = isObject(task) ? optionalText(task, 'id', `${draft.at}.draft_task`) : ''
+  if (id === '') throw missing(`${draft.at}.draft_task.id`)
+  return id
+}
+
+/** The vendor reads these out of the prompt wherever the body is silent, so nothing of them may get there unseen. */
+const flagNames: Readonly<Record<string, string>> = {
+  rs: 'resolution',
+  resolution: 'resolution',
+  rt: 'ratio',
+  ratio: 'ratio',
+  dur: 'duration',
+  duration: 'duration',
+  seed: 'seed',
+  cf: 'camera_fixed',
+  camerafixed: 'camera_fixed',
+  wm: 'watermark',
+  watermark: 'watermark',
+  frames: 'frames',
+  fps: 'fps',
+  framespersecond: 'fps',
+}
+
+const flagPattern = /--([a-z]+)[\s=]+(\S+)/gi
+
+/** Flags become fields, and the prompt is what remains. */
+function withoutFlags(found: Scene, flagsAt: string): Scene {
+  const flags: Record<string, Json> = {}
+  const prompt = found.prompt.replace(flagPattern, (whole, name: string, value: string) => {
+    const field = flagNames[name.toLowerCase()]
+    if (field === undefined) return whole
+    const read = readFlag(value)
+    if (isGiven(flags[field]) && flags[field] !== read) {
+      throw badRequest(`The prompt says --${name} twice, and differently.`, flagsAt)
+    }
+    flags[field] = read
+    return ''
+  })
+  if (found.kind === 't2v' && prompt.trim() === '') throw missing(flagsAt)
+  const isChanged = Object.keys(flags).length > 0
+  return { ...found, prompt: isChanged ? prompt.replaceAll(/[ \t]{2,}/g, ' ').trim() : prompt, flags, flagsAt }
+}
+
+function readFlag(text: string): Json {
+  if (/^-?\d{1,15}$/.test(text)) return Number(text)
+  return text === 'true' || text === 'false' ? text === 'true' : text
+}

@@ -1,0 +1,134 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
+import { isGiven, listOf, missing, optionalText, readUrl, requiredText, unsupported } from './video-fields.ts'
+import { readMediaList } from './video-media.ts'
+import { countOf, type Placed, type RoleName, scene, type Scene, tooMany } from './video-scene.ts'
+
+type Version = Extract<VideoForm, 'wan2.5' | 'wan2.6' | 'wan2.7'>
+
+/** The fields for what the client brings. A version ignores those of the others, and would make something else. */
+const mediaFields = ['img_url', 'audio_url', 'reference_urls', 'reference_video_urls', 'media'] as const
+type MediaField = (typeof mediaFields)[number]
+
+/** The specification's `input` by model version; sound for a text is the vendor's own addition. */
+const taken = {
+  'wan2.5': { t2v: ['audio_url'], i2v: ['img_url', 'audio_url'], r2v: [] },
+  'wan2.6': { t2v: ['audio_url'], i2v: ['img_url', 'audio_url'], r2v: ['reference_urls', 'reference_video_urls'] },
+  'wan2.7': { t2v: ['audio_url'], i2v: ['media'], r2v: ['media'] },
+} as const satisfies Record<Version, Record<VideoKind, readonly MediaField[]>>
+
+export function isWanVersion(form: VideoForm): form is Version {
+  return form in taken
+}
+
+/** Wan up to 2.7: the suffix of the model picks the fields, its version the protocol. */
+export function readWanScene(input: JsonObject, limits: VideoLimits, version: Version): Scene {
+  const [kind = 't2v'] = limits.kinds
+  refuseForeign(input, taken[version][kind], kind)
+  // A picture says enough; a text or a reference does not.
+  const prompt = kind === 'i2v' ? optionalText(input, 'prompt', 'input') : requiredText(input, 'prompt', 'input')
+  optionalText(input, 'negative_prompt', 'input')
+  return scene(kind, prompt, readPlaced(input, limits, version, kind))
+}
+
+function readPlaced(input: JsonObject, limits: VideoLimits, version: Version, kind: VideoKind): Placed[] {
+  const isLater = version === 'wan2.7'
+  switch (kind) {
+    case 't2v':
+      return readAudio(input)
+    case 'i2v': {
+      if (isLater) return readFrames(input)
+      const url = readUrl(input['img_url'], 'input.img_url', ['image'])
+      return [{ role: 'first-frame', url, at: 'input.img_url' }, ...readAudio(input)]
+    }
+    case 'r2v':
+      return isLater ? readReferences(input, limits) : readReferenceUrls(input, limits)
+  }
+}
+
+function refuseForeign(input: JsonObject, own: readonly string[], kind: VideoKind): void {
+  const foreign = mediaFields.find((field) => !own.includes(field) && isContent(input, field))
+  if (foreign === undefined) return
+  const wanted = kind === 't2v' ? "a prompt only ('input.prompt')" : `'input.${own[0]}'`
+  throw unsupported(`input.${foreign}`, `is not for this model, which takes ${wanted}.`)
+}
+
+/** An empty list brings nothing. */
+function isContent(input: JsonObject, field: MediaField): boolean {
+  const value = input[field]
+  return isGiven(value) && !(Array.isArray(value) && value.length === 0)
+}
+
+function readAudio(input: JsonObject): Placed[] {
+  if (!isGiven(input['audio_url'])) return []
+  return [{ role: 'driving-audio', url: readUrl(input['audio_url'], 'input.audio_url'), at: 'input.audio_url' }]
+}
+
+const frameTypes: readonly RoleName[] = ['first_frame', 'last_frame', 'driving_audio', 'first_clip']
+
+/** What 2.7 makes of pictures: no type comes twice, and sound goes with a first frame. */
+const frameSets: ReadonlySet<string> = new Set([
+  'first-frame',
+  'first-frame last-frame',
+  'driving-audio first-frame',
+  'driving-audio first-frame last-frame',
+  'first-clip',
+  'first-clip last-frame',
+])
+
+function readFrames(input: JsonObject): Placed[] {
+  const placed = readMediaList(input, frameTypes)
+  if (placed.length === 0) throw missing('input.media')
+  const set = placed.map(({ role }) => role).toSorted()
+  if (frameSets.has(set.join(' '))) return placed
+  const choices = 'a first_frame, with a last_frame or driving_audio if you like, or a first_clip with a last_frame'
+  throw badRequest(`This model takes ${choices}.`, 'input.media')
+}
+
+const referenceTypes: readonly RoleName[] = ['reference_image', 'reference_video', 'first_frame']
+
+function readReferences(input: JsonObject, limits: VideoLimits): Placed[] {
+  const placed = readMediaList(input, referenceTypes)
+  const [, secondFrame] = placed.filter(({ role }) => role === 'first-frame')
+  if (secondFrame !== undefined) throw tooMany('first-frame', 1, secondFrame.at)
+  checkReferenceCount(
+    placed.filter(({ role }) => role !== 'first-frame'),
+    limits,
+    'input.media',
+  )
+  return placed
+}
+
+/** Pictures and videos count together. */
+function checkReferenceCount(references: readonly Placed[], { referencesMax }: VideoLimits, at: string): void {
+  if (references.length === 0) throw missing(at)
+  if (references[referencesMax] === undefined) return
+  throw badRequest(`This model takes at most ${referencesMax} references.`, at, 'unsupported_value')
+}
+
+const surelyPicture = /^data:image\/|\.(?:jpe?g|png|bmp|webp|gif|tiff?)(?:[?#]|$)/i
+
+function readReferenceUrls(input: JsonObject, limits: VideoLimits): Placed[] {
+  const [field, older] = ['reference_urls', 'reference_video_urls'] as const
+  if (isContent(input, field) && isContent(input, older)) {
+    throw badRequest(`'input.${field}' and 'input.${older}' cannot both be given.`, `input.${older}`)
+  }
+  const name = isContent(input, older) ? older : field
+  const placed = listOf(input[name], `input.${name}`).map((value, index): Placed => {
+    const at = `input.${name}[${index}]`
+    const url = readUrl(value, at, ['image'])
+    // A link does not say what it leads to; unless it does, it is held to be a video, whose seconds are charged.
+    return { role: name === field && surelyPicture.test(url) ? 'reference-image' : 'reference-video', url, at }
+  })
+  checkReferenceCount(placed, limits, `input.${name}`)
+  return placed
+}
+
+const secondsWithVideoMax = 10
+
+/** 2.7 makes shorter films with a reference video than from pictures. */
+export function checkWanLength({ form }: VideoLimits, { media }: Scene, seconds: number): void {
+  if (form !== 'wan2.7' || countOf(media, 'reference-video') === 0 || seconds <= secondsWithVideoMax) return
+  throw unsupported('duration', `is at most ${secondsWithVideoMax} with a reference_video on this model.`)
+}

@@ -1,0 +1,145 @@
+import { badRequest } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { GuardRefusal, readTarget, type GuardPolicy } from '../../base/untrusted-url.ts'
+import type { Asked, Bound } from '../../capabilities/ask.ts'
+import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
+import type { VideoRequest } from '../../capabilities/video.ts'
+import { fieldError } from '../issues.ts'
+import { requireModel } from '../require-model.ts'
+import { seedanceTokensMax } from './seedance-sizes.ts'
+import { isGiven, missing, unsupported } from './video-fields.ts'
+import { readMediaScene } from './video-media.ts'
+import { readParameters, readSound } from './video-parameters.ts'
+import type { Scene } from './video-scene.ts'
+import { videoRequest } from './video-schema.ts'
+import { readSeedanceScene } from './video-seedance.ts'
+import { readSizing, type Sizing } from './video-sizing.ts'
+import { checkWanLength, isWanVersion, readWanScene } from './video-wan.ts'
+
+/** https to anywhere: what may be reached is decided where it is reached. */
+const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'any', ports: 'any' }
+
+/**
+ * `POST /v1/videos/generations`. What billing follows is read out of the request wherever it stands and is checked; the rest
+ * of `input` and `parameters` is for the model's vendor.
+ */
+function readAsk(
+  { body, ...asked }: Asked,
+  lookUp: (model: string) => ModelTraits,
+  webhooks: GuardPolicy = httpsOnly,
+): VideoRequest {
+  const model = requireModel(body)
+  const { video: limits } = lookUp(model)
+  if (limits === undefined) throw new Error(`${model} has no limits for video`)
+  const parsed = videoRequest.safeParse(body)
+  if (!parsed.success) throw fieldError(parsed.error)
+
+  const scene = readScene(body, limits)
+  const written = isObject(body['parameters']) ? body['parameters'] : {}
+  const parameters = readParameters(body, written, scene, limits)
+  const isDraft = checkDraft(parameters, scene, limits)
+  const sizing = readLength(readSizing({ body, parameters: written, ...scene, isDraft }, limits), scene, limits)
+  const sound = scene.draftOf === undefined ? readSound(parameters, limits) : limits.sound !== 'never'
+  const hasInputVideo = scene.media.some(({ role }) => role === 'reference-video' || role === 'first-clip')
+  const film = { ...sizing, sound, hasInputVideo }
+  const { kind, prompt, media, draftOf } = scene
+  return {
+    capability: 'video',
+    model,
+    stream: false,
+    bound: boundOf(film, limits),
+    kind,
+    ...film,
+    prompt,
+    media,
+    ...(draftOf !== undefined && { draftOf }),
+    input: isObject(body['input']) ? body['input'] : {},
+    parameters,
+    limits,
+    ...readWishes({ body, ...asked }, webhooks),
+  }
+}
+
+export const videoCodec = { readAsk }
+
+function readScene(body: JsonObject, limits: VideoLimits): Scene {
+  const { form } = limits
+  const isBeside = form === 'seedance' && isGiven(body['content'])
+  if (!isGiven(body['input']) && !isBeside) throw missing('input')
+  const input = isObject(body['input']) ? body['input'] : {}
+  if (form === 'seedance') return readSeedanceScene(body, input, limits)
+  return isWanVersion(form) ? readWanScene(input, limits, form) : readMediaScene(input, limits)
+}
+
+function checkDraft(
+  { draft, return_last_frame: returnsLast }: JsonObject,
+  { draftOf }: Scene,
+  { drafts }: VideoLimits,
+): boolean {
+  if (draft !== true) return false
+  if (!drafts) throw unsupported('parameters.draft', 'is not supported: this model makes no drafts.')
+  if (draftOf !== undefined) throw badRequest('The final of a draft is no draft.', 'parameters.draft')
+  if (returnsLast === true) throw unsupported('parameters.return_last_frame', 'is not supported for a draft.')
+  return true
+}
+
+const veoSeconds = 8
+
+/** Rules in which the length depends on the rest. A final is as long and as wide as its draft, which is not known here. */
+function readLength(sizing: Sizing, scene: Scene, limits: VideoLimits): Sizing {
+  const { seconds, resolution } = sizing
+  if (scene.draftOf !== undefined) {
+    return { ...sizing, seconds: Math.max(...limits.durations), isFreeLength: true, ratio: 'adaptive' }
+  }
+  checkWanLength(limits, scene, seconds)
+  if (limits.form === 'veo' && seconds !== veoSeconds && (resolution !== '720p' || scene.kind === 'r2v')) {
+    const why = scene.kind === 'r2v' ? 'reference images' : resolution
+    throw unsupported('duration', `has to be ${veoSeconds} with ${why} on this model.`)
+  }
+  return sizing
+}
+
+type Film = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean }
+
+/** The most it can cost: the longest where the model chooses, and what is brought where that is charged. */
+function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: Film, limits: VideoLimits): Bound {
+  const inputSeconds = hasInputVideo && limits.inputSecondsBilled ? limits.inputSecondsMax : 0
+  const video = { seconds: seconds + inputSeconds, resolution, sound, ...(hasInputVideo && { hasInputVideo }) }
+  if (limits.form !== 'seedance') return { video }
+  return { video, videoToken: seedanceTokensMax({ resolution, ratio, seconds, inputSeconds }) }
+}
+
+const timeoutSecondsDefault = 60
+const timeoutSecondsMax = 300
+
+/** `wait` and its `timeout` stand in the address or in the body; the address counts where both say one. */
+function readWishes({ body, query }: Omit<Asked, 'files' | 'bodyBytes' | 'header'>, webhooks: GuardPolicy) {
+  const url = body['webhook_url']
+  const timeoutSeconds = readTimeout(query?.('timeout') ?? body['timeout'] ?? timeoutSecondsDefault)
+  const wait = readWait(query?.('wait') ?? undefined) || body['wait'] === true
+  return { wait, timeoutSeconds, ...(typeof url === 'string' && { webhookUrl: checkWebhook(url, webhooks) }) }
+}
+
+function readWait(text: string | undefined): boolean {
+  if (text === undefined || text === 'false') return false
+  if (text === 'true' || text === '') return true
+  throw badRequest("Invalid 'wait': expected true or false.", 'wait')
+}
+
+function readTimeout(given: unknown): number {
+  const seconds = typeof given === 'string' && /^\d{1,6}$/.test(given) ? Number(given) : given
+  if (typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= timeoutSecondsMax) {
+    return seconds
+  }
+  throw badRequest(`Invalid 'timeout': expected 1 to ${timeoutSecondsMax} seconds.`, 'timeout')
+}
+
+function checkWebhook(url: string, policy: GuardPolicy): string {
+  try {
+    readTarget(url, policy)
+    return url
+  } catch (thrown) {
+    if (thrown instanceof GuardRefusal) throw badRequest(thrown.message, 'webhook_url', 'invalid_url')
+    throw thrown
+  }
+}

@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'bun:test'
+import { askFor, type Body, clip, image, media, prompt, refusalOf, tune } from '../support/video-asks.ts'
+
+const t2v = 'wan2.6-t2v'
+const sized = ({ seconds, resolution, ratio }: ReturnType<typeof askFor>): unknown[] => [seconds, resolution, ratio]
+const manyImages = (count: number) => media(...Array.from({ length: count }, () => ['reference_image'] as const))
+
+describe('duration, resolution and aspect_ratio', () => {
+  test('have the specification’s defaults', () => {
+    expect(sized(askFor(t2v, { input: prompt }))).toEqual([5, '720p', '16:9'])
+  })
+
+  test.each<[string, Body, unknown[]]>([
+    ['top-level', { duration: 8, resolution: '1080p', aspect_ratio: '9:16' }, [8, '1080p', '9:16']],
+    ['parameters', { parameters: { duration: 8, resolution: '1080P', ratio: '9:16' } }, [8, '1080p', '9:16']],
+    ['a size', { parameters: { size: '1248*1632' } }, [5, '1080p', '3:4']],
+    ['a size spelled with x', { parameters: { size: '1280x720' } }, [5, '720p', '16:9']],
+    [
+      'both, alike',
+      { duration: 8, resolution: '720P', parameters: { duration: 8, size: '1280*720' } },
+      [8, '720p', '16:9'],
+    ],
+    ['null is absent', { duration: null, resolution: null, parameters: { size: null } }, [5, '720p', '16:9']],
+  ])('are read from %s', (_where, body, expected) => {
+    expect(sized(askFor(t2v, { input: prompt, ...body }))).toEqual(expected)
+  })
+
+  test.each<[string, Body, string]>([
+    ['seconds', { duration: 5, parameters: { duration: 10 } }, 'parameters.duration invalid_value'],
+    ['resolutions', { resolution: '720p', parameters: { resolution: '1080P' } }, 'parameters.resolution invalid_value'],
+    ['a size', { resolution: '720p', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
+    ['a ratio and a size', { aspect_ratio: '16:9', parameters: { size: '720*1280' } }, 'parameters.size invalid_value'],
+    ['ratios', { aspect_ratio: '16:9', parameters: { ratio: '1:1' } }, 'parameters.ratio invalid_value'],
+  ])('that disagree are refused: %s', (_what, body, refusal) => {
+    expect(refusalOf(t2v, { input: prompt, ...body })).toBe(refusal)
+  })
+
+  test.each<[string, Body, string]>([
+    [t2v, { duration: 1 }, 'duration unsupported_value'],
+    [t2v, { duration: 16 }, 'duration unsupported_value'],
+    [t2v, { duration: -1 }, 'duration unsupported_value'],
+    [t2v, { duration: 5.5 }, 'duration invalid_type'],
+    [t2v, { duration: '5' }, 'duration invalid_type'],
+    [t2v, { parameters: { duration: '5' } }, 'parameters.duration invalid_type'],
+    [t2v, { resolution: '480p' }, 'resolution unsupported_value'],
+    [t2v, { resolution: 720 }, 'resolution invalid_type'],
+    [t2v, { parameters: { size: '832*480' } }, 'parameters.size unsupported_value'],
+    [t2v, { parameters: { size: '1000*1000' } }, 'parameters.size unsupported_value'],
+    [t2v, { aspect_ratio: '21:9' }, 'aspect_ratio unsupported_value'],
+    ['wan2.5-t2v-preview', { duration: 7 }, 'duration unsupported_value'],
+    ['wan2.5-t2v-preview', { resolution: '480p', aspect_ratio: '4:3' }, 'aspect_ratio unsupported_value'],
+    ['wan2.7-t2v', { resolution: '1080p' }, 'resolution unsupported_value'],
+    ['wan2.7-t2v', { resolution: '480p' }, 'resolution unsupported_value'],
+    ['kling-v2-6', { resolution: '720p' }, 'resolution unsupported_value'],
+    ['veo-3.1-generate-preview', { parameters: { size: '1280*720' } }, 'parameters.size unsupported_value'],
+  ])('of %s: %j is refused', (model, body, refusal) => {
+    expect(refusalOf(model, { input: prompt, ...body })).toBe(refusal)
+  })
+
+  test.each<[string, Body, unknown[]]>([
+    ['wan2.5-t2v-preview', { resolution: '480p', duration: 10 }, [10, '480p', '16:9']],
+    ['wan2.7-t2v', { parameters: { size: '1088*832' } }, [5, '720p', '4:3']],
+    ['wan2.7-t2v-2026-04-25', { duration: 15 }, [15, '720p', '16:9']],
+    ['wan3.0-video', { duration: 30, aspect_ratio: '21:9' }, [30, '720p', '21:9']],
+    ['doubao-seedance-2-0-260128', { resolution: '4k' }, [5, '4k', '16:9']],
+    ['veo-3.1-generate-preview', { parameters: { durationSeconds: 4, aspectRatio: '9:16' } }, [4, '720p', '9:16']],
+    ['kling-v2-6', { parameters: { duration: '5', mode: 'pro' } }, [5, '1080p', '16:9']],
+  ])('of %s: %j is taken', (model, body, expected) => {
+    expect(sized(askFor(model, { input: prompt, ...body }))).toEqual(expected)
+  })
+
+  test('480p is for the 2.5 previews alone, of all of Wan', () => {
+    for (const version of ['2.6', '2.7'])
+      expect(refusalOf(`wan${version}-t2v`, { input: prompt, resolution: '480p' })).not.toBe('accepted')
+    expect(askFor('wan2.5-i2v-preview', { input: { img_url: image }, resolution: '480p' }).resolution).toBe('480p')
+  })
+
+  test('-1 lets the model choose, and its longest is what is held', () => {
+    const ask = askFor('doubao-seedance-2-0-260128', { input: prompt, duration: -1 })
+    expect(ask).toMatchObject({ seconds: 15, isFreeLength: true, bound: { video: { seconds: 15 } } })
+  })
+
+  test('a picture decides its own shape: what is said of it has no effect', () => {
+    const input = { ...prompt, img_url: image }
+    expect(askFor('wan2.6-i2v', { input, aspect_ratio: '21:9' }).ratio).toBe('21:9')
+    expect(askFor('wan2.6-i2v', { input, parameters: { size: '1920*1080' } }).resolution).toBe('1080p')
+    expect(refusalOf('wan2.6-i2v', { input, aspect_ratio: 'wide' })).toBe('aspect_ratio invalid_value')
+    expect(askFor('doubao-seedance-1-5-pro-251215', { input }).ratio).toBe('adaptive')
+  })
+})
+
+describe('input, by the model’s version and kind', () => {
+  test.each<[string, Body, string, string[]]>([
+    ['wan2.6-t2v', prompt, 't2v', []],
+    ['wan2.7-t2v', prompt, 't2v', []],
+    ['wan2.5-t2v-preview', { ...prompt, negative_prompt: 'dark' }, 't2v', []],
+    ['wan2.6-i2v', { ...prompt, img_url: image }, 'i2v', ['first-frame']],
+    ['wan2.6-i2v-flash', { ...prompt, img_url: image, audio_url: tune }, 'i2v', ['first-frame', 'driving-audio']],
+    ['wan2.5-i2v-preview', { img_url: 'data:image/png;base64,AAAA' }, 'i2v', ['first-frame']],
+    ['wan2.6-r2v', { ...prompt, reference_urls: [image, clip] }, 'r2v', ['reference-image', 'reference-video']],
+    ['wan2.6-r2v-flash', { ...prompt, reference_video_urls: [clip] }, 'r2v', ['reference-video']],
+    ['wan2.7-i2v', media(['first_frame']), 'i2v', ['first-frame']],
+    ['wan2.7-i2v', media(['first_frame'], ['driving_audio', tune]), 'i2v', ['first-frame', 'driving-audio']],
+    ['wan2.7-i2v-2026-04-25', media(['last_frame'], ['first_frame']), 'i2v', ['last-frame', 'first-frame']],
+    ['wan2.7-i2v', media(['first_clip', clip], ['last_frame']), 'i2v', ['first-clip', 'last-frame']],
+    [
+      'wan2.7-r2v',
+      media(['reference_image'], ['reference_video', clip]),
+      'r2v',
+      ['reference-image', 'reference-video'],
+    ],
+    ['wan2.7-r2v', media(['first_frame'], ['reference_image']), 'r2v', ['first-frame', 'reference-image']],
+    ['wan3.0-video', prompt, 't2v', []],
+    ['wan3.0-video', media(['first_frame']), 'i2v', ['first-frame']],
+    [
+      'wan3.0-video',
+      media(['reference_image'], ['reference_audio', tune]),
+      'r2v',
+      ['reference-image', 'reference-audio'],
+    ],
+    ['veo-3.1-generate-preview', media(['first_frame'], ['last_frame']), 'i2v', ['first-frame', 'last-frame']],
+    ['kling-v2-6', { ...prompt, img_url: image }, 'i2v', ['first-frame']],
+    ['kling-v2-6', { image, image_tail: image }, 'i2v', ['first-frame', 'last-frame']],
+  ])('%s takes %j', (model, input, kind, roles) => {
+    const ask = askFor(model, { input })
+    expect([ask.kind, ask.media.map(({ role }) => role)] as unknown[]).toEqual([kind, roles])
+  })
+
+  test.each<[string, unknown, string]>([
+    ['wan2.6-t2v', undefined, 'input missing_required_parameter'],
+    ['wan2.6-t2v', 'a fox', 'input invalid_type'],
+    ['wan2.6-t2v', {}, 'input.prompt missing_required_parameter'],
+    ['wan2.6-t2v', { prompt: ' ' }, 'input.prompt missing_required_parameter'],
+    ['wan2.6-t2v', { prompt: 7 }, 'input.prompt invalid_type'],
+    ['wan2.6-t2v', { ...prompt, img_url: image }, 'input.img_url unsupported_value'],
+    ['wan2.6-t2v', { ...prompt, reference_urls: [image] }, 'input.reference_urls unsupported_value'],
+    ['wan2.7-t2v', media(['reference_image']), 'input.media unsupported_value'],
+    ['wan2.6-i2v', prompt, 'input.img_url missing_required_parameter'],
+    ['wan2.6-i2v', media(['first_frame']), 'input.media unsupported_value'],
+    ['wan2.6-i2v', { ...prompt, img_url: 'ftp://example.com/a.png' }, 'input.img_url invalid_value'],
+    ['wan2.6-i2v', { ...prompt, img_url: 'http://127.0.0.1/a.png' }, 'input.img_url invalid_value'],
+    ['wan2.6-i2v', { ...prompt, img_url: 'oss://bucket/a.png' }, 'input.img_url invalid_value'],
+    ['wan2.6-i2v', { ...prompt, img_url: [image] }, 'input.img_url invalid_type'],
+    ['wan2.6-i2v', { ...prompt, img_url: image, audio_url: 'x' }, 'input.audio_url invalid_value'],
+    ['wan2.6-r2v', prompt, 'input.reference_urls missing_required_parameter'],
+    ['wan2.6-r2v', { reference_urls: [image] }, 'input.prompt missing_required_parameter'],
+    ['wan2.6-r2v', { ...prompt, reference_urls: [] }, 'input.reference_urls missing_required_parameter'],
+    ['wan2.6-r2v', { ...prompt, reference_urls: image }, 'input.reference_urls invalid_type'],
+    ['wan2.6-r2v', { ...prompt, reference_urls: Array(6).fill(image) }, 'input.reference_urls unsupported_value'],
+    ['wan2.6-r2v', { ...prompt, reference_urls: [image, ''] }, 'input.reference_urls[1] invalid_value'],
+    ['wan2.6-r2v', media(['reference_image']), 'input.media unsupported_value'],
+    ['wan2.7-i2v', prompt, 'input.media missing_required_parameter'],
+    ['wan2.7-i2v', { ...prompt, img_url: image }, 'input.img_url unsupported_value'],
+    ['wan2.7-i2v', media(['last_frame']), 'input.media invalid_value'],
+    ['wan2.7-i2v', media(['first_frame'], ['first_frame']), 'input.media invalid_value'],
+    ['wan2.7-i2v', media(['first_clip', clip], ['driving_audio', tune]), 'input.media invalid_value'],
+    ['wan2.7-i2v', media(['reference_image']), 'input.media[0].type unsupported_value'],
+    ['wan2.7-i2v', media(['picture']), 'input.media[0].type unsupported_value'],
+    ['wan2.7-i2v', { media: [{ url: image }] }, 'input.media[0].type missing_required_parameter'],
+    ['wan2.7-i2v', { media: [{ type: 'first_frame' }] }, 'input.media[0].url missing_required_parameter'],
+    ['wan2.7-r2v', media(['first_frame']), 'input.media missing_required_parameter'],
+    ['wan2.7-r2v', media(['reference_image'], ['driving_audio', tune]), 'input.media[1].type unsupported_value'],
+    [
+      'wan2.7-r2v',
+      media(['first_frame'], ['first_frame'], ['reference_image']),
+      'input.media[1].type unsupported_value',
+    ],
+    ['wan2.7-r2v', manyImages(6), 'input.media unsupported_value'],
+    ['wan3.0-video', media(['first_frame'], ['reference_image']), 'input.media[1].type invalid_value'],
+    ['wan3.0-video', manyImages(11), 'input.media[10].type unsupported_value'],
+    ['wan3.0-video', media(['last_frame']), 'input.media invalid_value'],
+    ['veo-3.1-lite-generate-preview', media(['reference_image']), 'input.media[0].type unsupported_value'],
+    ['veo-3.1-generate-preview', media(['reference_video', clip]), 'input.media[0].type unsupported_value'],
+    ['kling-v2-6', media(['reference_image']), 'input.media[0].type unsupported_value'],
+  ])('%s refuses %j', (model, input, refusal) => {
+    expect(refusalOf(model, { input })).toBe(refusal)
+  })
+
+  test('2.7 makes at most ten seconds with a reference video', () => {
+    const withVideo = media(['reference_video', clip])
+    expect(refusalOf('wan2.7-r2v', { input: withVideo, duration: 11 })).toBe('duration unsupported_value')
+    expect(askFor('wan2.7-r2v', { input: withVideo, duration: 10 }).seconds).toBe(10)
+    expect(askFor('wan2.7-r2v', { input: media(['reference_image']), duration: 15 }).seconds).toBe(15)
+  })
+
+  test('Veo makes eight seconds where it is not a plain 720p', () => {
+    const veo = 'veo-3.1-generate-preview'
+    expect(refusalOf(veo, { input: prompt, duration: 4, resolution: '1080p' })).toBe('duration unsupported_value')
+    expect(refusalOf(veo, { input: media(['reference_image']), duration: 6 })).toBe('duration unsupported_value')
+    expect(askFor(veo, { input: prompt, resolution: '4k' }).seconds).toBe(8)
+    expect(askFor(veo, { input: prompt, duration: 4 }).seconds).toBe(4)
+  })
+})
+
+describe('parameters', () => {
+  test('2.6 takes what the specification lists, on each of its models', () => {
+    const parameters = { size: '1280*720', duration: 5, audio: true, shot_type: 'multi', prompt_extend: true }
+    for (const audio of [true, false]) {
+      expect(askFor(t2v, { input: prompt, parameters: { ...parameters, audio } })).toMatchObject({ sound: true })
+    }
+  })
+
+  test('2.7 takes what the specification lists', () => {
+    const parameters = { resolution: '720P', duration: 5, prompt_extend: true, watermark: false }
+    expect(askFor('wan2.7-t2v', { input: prompt, parameters }).parameters).toEqual({
+      prompt_extend: true,
+      watermark: false,
+    })
+  })
+
+  test.each<[string, Body, string]>([
+    [t2v, { prompt_extend: 'yes' }, 'parameters.prompt_extend invalid_type'],
+    [t2v, { watermark: 1 }, 'parameters.watermark invalid_type'],
+    [t2v, { audio: 'on' }, 'parameters.audio invalid_type'],
+    [t2v, { shot_type: 'many' }, 'parameters.shot_type unsupported_value'],
+    [t2v, { seed: -1 }, 'parameters.seed invalid_value'],
+    [t2v, { seed: 2_147_483_648 }, 'parameters.seed invalid_value'],
+    [t2v, { seed: '7' }, 'parameters.seed invalid_type'],
+    [t2v, { n: 2 }, 'parameters.n unsupported_value'],
+    [t2v, { callback_url: 'https://example.com/' }, 'parameters.callback_url unsupported_value'],
+    ['wan2.7-t2v', { audio: false }, 'parameters.audio unsupported_value'],
+    ['veo-3.1-generate-preview', { sampleCount: 2 }, 'parameters.sampleCount unsupported_value'],
+    ['kling-v2-6', { sound: 'loud' }, 'parameters.sound unsupported_value'],
+    ['kling-v2-6', { mode: 'std' }, 'parameters.mode unsupported_value'],
+    ['kling-v2-5-turbo', { sound: 'on' }, 'parameters.sound unsupported_value'],
+  ])('of %s: %j is refused', (model, parameters, refusal) => {
+    expect(refusalOf(model, { input: prompt, parameters })).toBe(refusal)
+  })
+
+  test('sound is what the model makes, or what was asked for where it has a choice', () => {
+    for (const [model, parameters, sound] of [
+      ['wan2.6-i2v-flash', {}, true],
+      ['wan2.6-i2v-flash', { audio: true }, true],
+      ['wan2.6-i2v-flash', { audio: false }, false],
+      ['kling-v2-6', {}, false],
+      ['kling-v2-6', { sound: 'on' }, true],
+      ['kling-v2-6', { sound: 'off' }, false],
+      ['doubao-seedance-1-5-pro-251215', {}, true],
+      ['doubao-seedance-1-5-pro-251215', { generate_audio: false }, false],
+      ['doubao-seedance-1-0-pro-250528', {}, false],
+    ] as const) {
+      const ask = askFor(model, { input: { ...prompt, img_url: image }, parameters })
+      expect([model, parameters, ask.sound]).toEqual([model, parameters, sound])
+    }
+  })
+
+  test('fields that families write beside the input mean the same there', () => {
+    const body = { input: prompt, seed: 11, generate_audio: false }
+    expect(askFor('doubao-seedance-2-0-260128', body)).toMatchObject({ sound: false, parameters: { seed: 11 } })
+    expect(refusalOf('doubao-seedance-2-0-260128', { ...body, parameters: { seed: 12 } })).toBe('seed invalid_value')
+  })
+})
+
+const wishes = (body: Body, query?: Record<string, string>) => {
+  const { wait, timeoutSeconds } = askFor(t2v, { input: prompt, ...body }, query)
+  return [wait, timeoutSeconds]
+}
+
+describe('wait, timeout and webhook_url', () => {
+  test('are read from the body and from the address', () => {
+    expect(wishes({})).toEqual([false, 60])
+    expect(wishes({ wait: true })).toEqual([true, 60])
+    expect(wishes({ wait: true, timeout: 300 })).toEqual([true, 300])
+    expect(wishes({}, { wait: 'true', timeout: '30' })).toEqual([true, 30])
+    expect(wishes({ timeout: 90 }, { wait: 'true' })).toEqual([true, 90])
+    expect(wishes({}, { wait: 'false' })).toEqual([false, 60])
+    expect(askFor(t2v, { input: prompt }).webhookUrl).toBeUndefined()
+    const webhookUrl = 'https://hooks.example.com:8443/v?x=1'
+    expect(askFor(t2v, { input: prompt, webhook_url: webhookUrl }).webhookUrl).toBe(webhookUrl)
+  })
+
+  test.each<[Body, Record<string, string>, string]>([
+    [{ wait: 'yes' }, {}, 'wait invalid_type'],
+    [{}, { wait: 'yes' }, 'wait invalid_value'],
+    [{ timeout: 301 }, {}, 'timeout invalid_value'],
+    [{ timeout: 0 }, {}, 'timeout invalid_value'],
+    [{ timeout: 1.5 }, {}, 'timeout invalid_type'],
+    [{}, { timeout: '1e2' }, 'timeout invalid_value'],
+    [{ webhook_url: 'http://example.com/' }, {}, 'webhook_url invalid_url'],
+    [{ webhook_url: 'example.com' }, {}, 'webhook_url invalid_url'],
+    [{ webhook_url: 'https://user:pass@example.com/' }, {}, 'webhook_url invalid_url'],
+    [{ webhook_url: 7 }, {}, 'webhook_url invalid_type'],
+  ])('%j %j is refused', (body, query, refusal) => {
+    expect(refusalOf(t2v, { input: prompt, ...body }, query)).toBe(refusal)
+  })
+})

@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { GatewayError } from '../../src/base/errors.ts'
+import type { AttemptId } from '../../src/base/ids.ts'
+import { formatDollars } from '../../src/base/money.ts'
+import { holdFor, priceOf } from '../../src/billing/price.ts'
+import type { VideoNews, VideoRequest } from '../../src/capabilities/video.ts'
+import type { Model } from '../../src/catalogue/model.ts'
+import { simulatedChannels, simulatedModels } from '../../src/market.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { until } from '../../src/sandbox/testing.ts'
+import type { Call, CreateContext, Responded, SoughtTask, VideoAdapter } from '../../src/vendors/vendor.ts'
+import { askFor, catalogue, clip, image, media, prompt } from '../support/video-asks.ts'
+
+// What the codec lets through and an adapter writes, the simulated vendor takes; and what it bills is what we reckon.
+
+let sandbox: Sandbox
+beforeAll(() => {
+  sandbox = startSandbox({ port: 0, models: simulatedModels(catalogue, []) })
+})
+afterAll(() => sandbox.stop())
+
+type Shop = { readonly model: Model; readonly adapter: VideoAdapter; readonly context: CreateContext }
+
+let count = 0
+
+function shopOf(id: string): Shop {
+  const model = catalogue.models.get(id)
+  const offer = model?.offers[0]
+  const channel = simulatedChannels([], (vendor) => sandbox.baseUrl(vendor)).find(
+    ({ vendor }) => vendor.id === offer?.vendor,
+  )
+  if (model === undefined || offer === undefined || channel?.vendor.video === undefined)
+    throw new Error(`no shop for ${id}`)
+  const context = {
+    baseUrl: channel.baseUrl,
+    credential: channel.credentials[0] ?? '',
+    upstreamModel: offer.upstreamModel,
+    reasoning: false,
+    efforts: [],
+    outputTokensMax: 0,
+    now: Date.now(),
+    ref: `att_${(count += 1)}` as AttemptId,
+    namespaced: (label: string) => `mine-${label}`,
+  }
+  return { model, adapter: channel.vendor.video, context }
+}
+
+async function send(call: Call): Promise<Responded & { readonly status: number }> {
+  const { method = 'POST', url, headers, body } = call
+  const sent = typeof body === 'string' && { body }
+  const response = await fetch(url, { method, headers: { ...headers }, ...sent })
+  return { status: response.status, header: (name) => response.headers.get(name), body: await response.bytes() }
+}
+
+async function create({ adapter, context }: Shop, ask: VideoRequest): Promise<string> {
+  const response = await send(adapter.create(ask, context))
+  expect(`${response.status} ${new TextDecoder().decode(response.body)}`).toStartWith('200 ')
+  return adapter.readCreated(response)
+}
+
+async function look({ adapter, context }: Shop, ask: VideoRequest, id: string): Promise<VideoNews> {
+  return adapter.readTask(await send(adapter.poll(id, context, ask)), ask)
+}
+
+const isOver = ({ state }: VideoNews): boolean => !['submitted', 'running', 'unknown-word'].includes(state)
+
+async function make(id: string, body: object) {
+  const shop = shopOf(id)
+  const ask = askFor(id, body)
+  const task = await create(shop, ask)
+  const news = await until(async () => {
+    const found = await look(shop, ask, task)
+    return isOver(found) ? found : undefined
+  })
+  return { shop, ask, task, news }
+}
+
+async function billOf({ context }: Shop): Promise<string | undefined> {
+  const response = await fetch(`${sandbox.url}/__bill?ref=${context.ref}`)
+  const { data } = (await response.json()) as { data: { cost: string }[] }
+  return data[0]?.cost
+}
+
+const pixel =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const contents = (...items: readonly object[]) => ({ input: { content: [{ type: 'text', text: 'a fox' }, ...items] } })
+const film = { type: 'video_url', video_url: { url: clip }, role: 'reference_video' }
+
+describe('a film is made and billed as it was asked for', () => {
+  test.each<[string, object]>([
+    ['wan2.5-t2v-preview', { input: prompt, resolution: '480p', duration: 10, aspect_ratio: '1:1' }],
+    ['wan2.5-i2v-preview', { input: { img_url: image }, resolution: '480p' }],
+    ['wan2.6-t2v', { input: prompt, resolution: '1080p', aspect_ratio: '4:3', parameters: { shot_type: 'multi' } }],
+    ['wan2.6-i2v', { input: { ...prompt, img_url: image }, parameters: { size: '1920*1080' } }],
+    ['wan2.6-i2v-flash', { input: { ...prompt, img_url: image }, parameters: { audio: false } }],
+    ['wan2.6-i2v-flash', { input: { ...prompt, img_url: image } }],
+    ['wan2.6-r2v', { input: { ...prompt, reference_urls: [image, clip] }, duration: 10 }],
+    ['wan2.6-r2v-flash', { input: { ...prompt, reference_urls: [image] }, parameters: { audio: false } }],
+    ['wan2.7-t2v', { input: prompt, aspect_ratio: '3:4', parameters: { audio: true, shot_type: 'multi' } }],
+    ['wan2.7-t2v-2026-04-25', { input: prompt, duration: 15 }],
+    ['wan2.7-i2v', { input: media(['first_frame'], ['last_frame']) }],
+    ['wan2.7-r2v', { input: media(['reference_image'], ['reference_video', clip]), aspect_ratio: '9:16' }],
+    ['wan3.0-video', { input: prompt, duration: 30, aspect_ratio: '21:9' }],
+    ['wan3.0-video', { input: { img_url: image }, duration: -1 }],
+    ['wan3.0-video', { input: media(['reference_image'], ['reference_video', clip]), parameters: { audio: false } }],
+    ['doubao-seedance-2-0-260128', { input: prompt, resolution: '4k', aspect_ratio: '21:9' }],
+    ['doubao-seedance-2-0-260128', { ...contents(film), duration: 4 }],
+    ['doubao-seedance-2-0-260128', { input: { prompt: 'a fox --rs 1080p --dur 6' } }],
+    ['doubao-seedance-2-0-fast-260128', { input: media(['first_frame'], ['last_frame']), duration: -1 }],
+    ['doubao-seedance-2-0-mini-260615', contents({ type: 'image_url', image_url: { url: image } })],
+    ['doubao-seedance-1-5-pro-251215', { input: prompt }],
+    ['doubao-seedance-1-5-pro-251215', { input: prompt, parameters: { generate_audio: false, draft: true, seed: 5 } }],
+    ['doubao-seedance-1-0-pro-250528', { input: prompt, duration: 10, aspect_ratio: '3:4' }],
+    ['veo-3.1-generate-preview', { input: media(['first_frame', pixel]), duration: 4 }],
+    ['veo-3.1-generate-preview', { input: media(['reference_image', pixel]), resolution: '4k' }],
+    ['veo-2.0-generate-001', { input: { ...prompt, negative_prompt: 'dark' }, parameters: { seed: 1 } }],
+    ['kling-v2-5-turbo', { input: prompt, duration: 10, aspect_ratio: '9:16' }],
+    ['kling-v2-6', { input: { ...prompt, image, negative_prompt: 'dark' }, parameters: { sound: 'on' } }],
+    ['kling-v2-6', { input: media(['first_frame', pixel]) }],
+  ])('%s %j', async (id, body) => {
+    const { shop, ask, news } = await make(id, body)
+    expect(news).toMatchObject({ state: 'succeeded', result: { videoUrl: expect.stringMatching(/^http/) } })
+    expect(news.error).toBeUndefined()
+    expect(news.used?.video).toMatchObject({ resolution: ask.resolution, sound: ask.sound })
+    const { costs } = shop.model
+    const cost = priceOf(news.used ?? {}, costs)
+    expect<string | undefined>(formatDollars(cost)).toBe(await billOf(shop))
+    expect(cost).toBeGreaterThan(0n)
+    expect(cost).toBeLessThanOrEqual(holdFor(ask.bound, costs))
+  })
+
+  test('shorter or longer than asked: what was made is what counts', async () => {
+    for (const id of ['wan2.7-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6']) {
+      const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:seconds=4' } })
+      expect(news.used?.video?.seconds).toBe(4)
+      expect<string | undefined>(formatDollars(priceOf(news.used ?? {}, shop.model.costs))).toBe(await billOf(shop))
+    }
+  })
+
+  test('asked to cost nothing, it costs nothing', async () => {
+    for (const id of ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6']) {
+      const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:zero' } })
+      expect(news.used).toBeDefined()
+      expect(formatDollars(priceOf(news.used ?? {}, shop.model.costs))).toBe('0')
+      expect(await billOf(shop)).toBe('0')
+    }
+  })
+
+  test('the final of a draft', async () => {
+    const model = 'doubao-seedance-1-5-pro-251215'
+    const draft = await make(model, { input: prompt, duration: 6, parameters: { draft: true } })
+    const shop = shopOf(model)
+    const ask = askFor(model, { input: { content: [{ type: 'draft_task', draft_task: { id: 'task_1' } }] } })
+    expect(() => shop.adapter.create(ask, shop.context)).toThrow(GatewayError)
+    const known = { ...shop, context: { ...shop.context, draftUpstreamId: draft.task } }
+    const task = await create(known, ask)
+    const news = await until(async () => {
+      const found = await look(known, ask, task)
+      return isOver(found) ? found : undefined
+    })
+    expect(news).toMatchObject({ state: 'succeeded', used: { video: { seconds: 6, resolution: '720p' } } })
+    expect<string | undefined>(formatDollars(priceOf(news.used ?? {}, shop.model.costs))).toBe(await billOf(shop))
+  })
+})
+
+const all = ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'veo-3.1-generate-preview', 'kling-v2-6']
+
+describe('what else becomes of a task', () => {
+  test.each(all)('%s: it fails, with the vendor’s code and words', async (id) => {
+    const code = { 'wan2.6-t2v': 'DataInspectionFailed', 'kling-v2-6': '1301' }[id] ?? 'INTERNAL'
+    const { shop, news } = await make(id, { input: { prompt: `a fox sandbox:fail=${code}` } })
+    expect(news).toMatchObject({ state: 'failed', error: { code: expect.any(String), message: expect.any(String) } })
+    expect(news.error?.message).not.toBe('')
+    expect([news.used, news.result, await billOf(shop)]).toEqual([undefined, undefined, '0'])
+  })
+
+  test.each(all)('%s: nobody knows it', async (id) => {
+    const { news } = await make(id, { input: { prompt: 'a fox sandbox:vanish' } })
+    expect(news.state).toBe('lost')
+  })
+
+  test.each(all)('%s: it succeeds without a film', async (id) => {
+    const { news } = await make(id, { input: { prompt: 'a fox sandbox:no-video' } })
+    expect(news.result).toBeUndefined()
+    if (id.startsWith('veo')) expect(news).toMatchObject({ state: 'failed', error: { code: 'upstream_no_output' } })
+    else expect(news.state).toBe('succeeded')
+  })
+
+  test.each(all)('%s: a vendor that has no time for polls says nothing of the task', async (id) => {
+    const shop = shopOf(id)
+    const ask = askFor(id, { input: { prompt: 'a fox sandbox:poll-status=500' } })
+    const task = await create(shop, ask)
+    expect(look(shop, ask, task)).rejects.toThrow(GatewayError)
+  })
+
+  test.each(all.filter((id) => !id.startsWith('veo')))('%s: a word that nobody knows', async (id) => {
+    const shop = shopOf(id)
+    const ask = askFor(id, { input: { prompt: 'a fox sandbox:odd-state=DREAMING' } })
+    const task = await create(shop, ask)
+    const odd = await until(async () => {
+      const found = await look(shop, ask, task)
+      return found.state === 'unknown-word' ? found : undefined
+    })
+    expect(odd.word).toBe('DREAMING')
+  })
+
+  test('Seedance expires', async () => {
+    const { news } = await make('doubao-seedance-2-0-260128', {
+      input: { prompt: 'a fox sandbox:stuck sandbox:expire' },
+    })
+    expect(news.state).toBe('expired')
+  })
+
+  test('Veo’s filters hold it back', async () => {
+    const { news } = await make('veo-3.1-generate-preview', { input: { prompt: 'a fox sandbox:blocked' } })
+    expect(news).toMatchObject({ state: 'failed', error: { code: 'content_filtered' } })
+  })
+
+  test.each(all)('%s: an error under a good status is no task', async (id) => {
+    const { adapter, context } = shopOf(id)
+    const response = await send(adapter.create(askFor(id, { input: { prompt: 'a fox sandbox:error200' } }), context))
+    expect(response.status).toBe(200)
+    expect(() => adapter.readCreated(response)).toThrow(GatewayError)
+  })
+})
+
+describe('a task is stopped while it waits, and not later', () => {
+  test.each(['wan2.6-t2v', 'doubao-seedance-2-0-260128'])('%s', async (id) => {
+    const shop = shopOf(id)
+    const { adapter, context } = shop
+    const stop = async (task: string) => {
+      const response = adapter.cancel && (await send(adapter.cancel.call(task, context)))
+      return response && adapter.cancel?.read(response)
+    }
+    const ask = askFor(id, { input: { prompt: 'a fox sandbox:queued=5000' } })
+    const waiting = await create(shop, ask)
+    expect(await stop(waiting)).toBe(true)
+    expect(await look(shop, ask, waiting)).toMatchObject({ state: 'cancelled' })
+    const running = await create(shop, askFor(id, { input: { prompt: 'a fox sandbox:queued=0 sandbox:stuck' } }))
+    await until(async () => ((await look(shop, ask, running)).state === 'running' ? true : undefined))
+    expect(await stop(running)).toBe(false)
+  })
+})
+
+async function find({ adapter, context }: Shop, sought: SoughtTask) {
+  const response = adapter.find && (await send(adapter.find.call(sought, context)))
+  return response && adapter.find?.read(response, sought)
+}
+
+describe('a task whose creation is in doubt', () => {
+  test('Kling knows it by our name for it', async () => {
+    const shop = shopOf('kling-v2-6')
+    const sought = { ref: shop.context.ref, upstreamModel: 'kling-v2-6', kind: 'i2v', sentAt: Date.now() } as const
+    expect(await find(shop, sought)).toBe('absent')
+    const task = await create(shop, askFor('kling-v2-6', { input: { image } }))
+    expect(await find(shop, sought)).toEqual({ upstreamId: task })
+  })
+
+  test.each(['wan2.6-t2v', 'doubao-seedance-2-0-260128'])('%s: a list shows only that it is not there', async (id) => {
+    const shop = shopOf(id)
+    const later = Date.now() + 120_000
+    const sought = { ref: 'att_x', upstreamModel: id, kind: 't2v', sentAt: later } as const
+    expect(await find(shop, sought)).toBe('absent')
+    const task = await create(shop, askFor(id, { input: prompt }))
+    // Whose the stranger is, the list does not say.
+    expect(await find(shop, { ...sought, sentAt: Date.now() })).toBe('unsure')
+    expect(task).not.toBe('')
+  })
+})
