@@ -40,6 +40,10 @@ function counted({ usage }: Anthropic.Message) {
   }
 }
 
+function promptTokens({ usage }: Anthropic.Message): number {
+  return usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0)
+}
+
 async function recorded(requestId: string | null | undefined) {
   const record = await recordOf(gateway, requestId ?? '')
   const { input = 0, cachedInput = 0, output = 0 } = record.usage as Record<string, number>
@@ -96,6 +100,19 @@ describe.each([
       streamed: true,
       usage: counted(message),
     })
+  })
+
+  test('tells what it read from its cache apart from the rest of the input', async () => {
+    const text = `${model} ${'the long road to the north '.repeat(1_000)}`
+    const system = [{ type: 'text' as const, text, cache_control: { type: 'ephemeral' as const } }]
+    const ask = { model, max_tokens, system, messages: user('Where to?') }
+    const first = await client.messages.create(ask)
+    const stream = client.messages.stream(ask)
+    const second = await stream.finalMessage()
+    expect(second.usage.cache_read_input_tokens).toBeGreaterThan(1_024)
+    expect(second.usage.input_tokens).toBeLessThan(1_024)
+    expect(promptTokens(second)).toBe(promptTokens(first))
+    expect((await recorded(stream.request_id)).usage).toEqual(counted(second))
   })
 
   test('stops where it is told to', async () => {

@@ -20,6 +20,7 @@ import type { Relay, StreamRelay } from '../relay.ts'
 import type { Call, CallContext } from '../../vendors/vendor.ts'
 import type { Outcome } from '../stages.ts'
 import { eventStream, json, type ChatRouted } from './chat.ts'
+import { readersFor, type ReplyReaders } from './one-call.ts'
 import { ReplyFacts } from './translate.ts'
 
 /**
@@ -27,12 +28,11 @@ import { ReplyFacts } from './translate.ts'
  * index. All of them or none: a client that asked for three answers has no use for two.
  */
 export async function callSideBySide(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
-  const chat = chatOf(routed)
   const ask = { ...routed.ask, choices: 1 }
   const legs = Array.from({ length: routed.ask.choices }, (_, index): ChatRouted => {
     return { ...routed, ask, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
   })
-  const write = callWriter(routed, ask)
+  const { write, readers } = planCalls(routed, ask)
   const calls = legs.map((leg) => write(contextOf(leg, parts.tenantMac)))
   const writer = writerFor(routed, routed.ask)
   const inputTokens = inputCounter({ codec: routed.codec, ask })
@@ -41,11 +41,11 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     legs.map((leg, index) =>
       attempt(parts, leg, calls[index] ?? unplanned(), async (exchange): Promise<Opened> => {
         if (!streams(leg, exchange)) {
-          const reply = chat.readAnswer(await exchange.readAll(answerBytesMax))
+          const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
           refuseWhole(leg)
           return { kind: 'reply', reply }
         }
-        const stream = streamOfChoice(index, chat.openReader(), writer)
+        const stream = streamOfChoice(index, readers.openReader(), writer)
         const relay = openRelay(leg, exchange, stream, legOfStream(leg, stream.facts, inputTokens))
         await relay.begin()
         return { kind: 'relay', relay }
@@ -63,13 +63,20 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
 }
 
 /** In the client's own words where the vendor knows them: nothing of the ask is lost, although the replies are merged. */
-function callWriter(routed: ChatRouted, ask: ChatAsk): (context: CallContext) => Call {
+function planCalls(routed: ChatRouted, ask: ChatAsk): Plan {
   const chat = chatOf(routed)
   const { pass } = chat
-  if (chat.protocol === ask.protocol && pass !== undefined) return (context) => pass(ask, context)
+  if (chat.protocol === ask.protocol && pass !== undefined) {
+    return { write: (context) => pass(ask, context), readers: chat }
+  }
   const conversation = routed.codec.readConversation(ask)
-  return (context) => chat.translate(ask, conversation, context)
+  return {
+    write: (context) => chat.translate(ask, conversation, context),
+    readers: readersFor(chat, conversation),
+  }
 }
+
+type Plan = { readonly write: (context: CallContext) => Call; readonly readers: ReplyReaders }
 
 type Opened =
   | { readonly kind: 'reply'; readonly reply: Reply }

@@ -3,6 +3,8 @@ import type { ChatAnswer, ChatAsk, ChatStream, ReplyName, ReplyWriter } from '..
 import type { Reply } from '../../capabilities/conversation.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
 import type { ChatRouted } from './chat.ts'
+import { legOfStream } from './legs.ts'
+import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
 
 /**
@@ -32,10 +34,16 @@ export function laneOf(routed: ChatRouted, context: CallContext): Lane {
       openStream: () => codec.passStream(ask),
     }
   }
+  const conversation = codec.readConversation(ask)
+  const readers = readersFor(chat, conversation)
   return {
-    call: chat.translate(ask, codec.readConversation(ask), context),
-    readAnswer: (body) => answerOf(routed, chat.readAnswer(body)),
-    openStream: () => translateStream(chat.openReader(), writerFor(routed, ask)),
+    call: chat.translate(ask, conversation, context),
+    readAnswer: (body) => answerOf(routed, readers.readAnswer(body)),
+    openStream() {
+      return translateStream(readers.openReader(), writerFor(routed, ask), (facts) => {
+        return legOfStream(routed, facts).count()?.usage
+      })
+    },
   }
 }
 

@@ -38,13 +38,32 @@ export class ReplyFacts implements StreamFacts {
           this.outputEvents++
           this.outputBytes += event.name.length
           break
+        case 'thinking-redact':
+          this.outputEvents++
+          this.outputBytes += event.data.length
+          break
+        case 'image-add': // its bytes say nothing about its tokens
+          this.outputEvents++
+          break
+        case 'reply-start':
+        case 'heartbeat':
+        case 'thinking-sign':
+        case 'citation-add':
+          break
       }
     }
   }
 }
 
-/** A vendor's stream in its protocol, for a client of another: one choice, read and written event by event. */
-export function translateStream(reader: ReplyReader, writer: ReplyWriter): ChatStream {
+/**
+ * A vendor's stream in its protocol, for a client of another: one choice, read and written event by event. Where the
+ * vendor counts nothing, `estimate` says what is charged: some protocols cannot be silent about it, and 0 would be wrong.
+ */
+export function translateStream(
+  reader: ReplyReader,
+  writer: ReplyWriter,
+  estimate: (facts: StreamFacts) => Usage | undefined,
+): ChatStream {
   const facts = new ReplyFacts()
   return {
     facts,
@@ -53,6 +72,6 @@ export function translateStream(reader: ReplyReader, writer: ReplyWriter): ChatS
       facts.note(events)
       return events.length === 0 ? undefined : writer.write(events)
     },
-    closing: () => writer.closing(facts.usage),
+    closing: () => writer.closing(facts.usage ?? estimate(facts)),
   }
 }

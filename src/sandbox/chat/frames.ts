@@ -14,6 +14,9 @@ export function frames(ask: ChatAsk, composition: Composition): Generator<Frame,
   })
 }
 
+/** Who tells the usage with the last words, whether or not it was asked for. */
+const unasked: ReadonlySet<string> = new Set(['mistral', 'perplexity'])
+
 function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
   const { id, created, model, fingerprint, choices, units } = composition
   const { steering, includeUsage } = ask
@@ -27,8 +30,9 @@ function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame
   }
   const head = `${JSON.stringify(shared).slice(0, -1)},"choices":[`
   const tail = includeUsage ? '],"usage":null}' : ']}'
-  const showsUsage = includeUsage && !steering.has('nousage')
-  const isInline = steering.has('inline-usage')
+  const isUnasked = unasked.has(ask.model.vendor)
+  const showsUsage = (includeUsage || isUnasked) && !steering.has('nousage')
+  const isInline = isUnasked || steering.has('inline-usage')
   let open = choices.length
   for (const step of interleave(choices.map((choice) => choiceSteps(ask, choice)))) {
     const isEnd = step.kind === 'end' && (open -= 1) === 0

@@ -8,10 +8,15 @@ export function showsReasoning(model: SandboxModel): boolean {
 }
 
 export function reasoningTokensFor(body: Fields, model: SandboxModel): number {
-  if (!model.reasoning || !isThinking(body, model)) return 0
+  if (!isThinker(model) || !isThinking(body, model)) return 0
   const wanted = tokensByEffort[textIn(body.reasoning_effort) || defaultEffort(model)] ?? 64
   const budget = model.vendor === 'dashscope' ? body.thinking_budget : fieldsIn(body.thinking).budget_tokens
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
+}
+
+/** `reasoning` marks the models that refuse what OpenAI's do; others that think have efforts, or DashScope's switch. */
+function isThinker({ vendor, reasoning, efforts }: SandboxModel): boolean {
+  return reasoning || efforts.length > 0 || vendor === 'dashscope'
 }
 
 /** The switches of the vendors that have one: DashScope's `enable_thinking`, `thinking: {type}` of Ark and others. */

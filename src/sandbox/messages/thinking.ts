@@ -12,6 +12,11 @@ const fieldsByType: Readonly<Record<string, readonly string[]>> = {
   between_tools: ['type'],
 }
 
+/** `reasoning` marks the models that refuse what OpenAI's do; those of this vendor that think have efforts. */
+function isThinker({ reasoning, efforts }: SandboxModel): boolean {
+  return reasoning || efforts.length > 0
+}
+
 export function isThinking(thinking: unknown): boolean {
   const { type } = fieldsIn(thinking)
   return type === 'enabled' || type === 'adaptive'
@@ -31,7 +36,7 @@ export function checkThinking(body: Fields, model: SandboxModel, { betas }: Head
     checkOneOf(`${place}.display`, thinking.display, ['summarized', 'omitted', ...updates])
   }
   if (type === 'disabled') return
-  if (!model.reasoning) throw invalid('', `'${model.model}' does not support thinking.`)
+  if (!isThinker(model)) throw invalid('', `'${model.model}' does not support thinking.`)
   if (model.thinkingTypes && !model.thinkingTypes.includes(type)) {
     throw invalid(place, `${type} thinking is not supported on this model`)
   }

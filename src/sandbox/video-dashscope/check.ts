@@ -22,7 +22,7 @@ export function readWish(body: Fields, family: Family, headers: Headers): Wish {
   const mayReadStore = headers.get('x-dashscope-ossresourceresolve') === 'enable'
   const media = readMedia(input, family, mayReadStore)
   for (const name of ['prompt_extend', 'watermark']) optionalBoolean(parameters, name)
-  optionalInteger(parameters, 'seed', 0, seedMax)
+  optionalInteger(parameters, 'seed', family.version === '3.0' ? -1 : 0, seedMax)
   if (family.version === '2.6') optionalWord(parameters, 'shot_type', ['single', 'multi'])
   const isSilent = family.isFlash && optionalBoolean(parameters, 'audio') === false
   return {
@@ -46,19 +46,26 @@ function readResolution(parameters: Fields, family: Family, { hasFirstFrame }: M
   const words = tiersOf(family).map((tier) => `${tier}P`)
   const tier = optionalWord(parameters, 'resolution', words) ?? '1080P'
   const frames = framesOf(family).filter((frame) => `${frame.tier}P` === tier)
-  const takesRatio = family.version === '2.7' && family.kind !== 'i2v'
-  const ratios = frames.map((frame) => frame.ratio)
+  const takesRatio = family.kind === 'any' || (family.version === '2.7' && family.kind !== 'i2v')
+  const ratios = [...frames.map((frame) => frame.ratio), ...(family.kind === 'any' ? ['adaptive'] : [])]
   const asked = takesRatio ? optionalWord(parameters, 'ratio', ratios) : undefined
   // The picture decides where there is one; all pictures are taken to be 16:9, since none is fetched.
   const ratio = hasFirstFrame ? '16:9' : (asked ?? '16:9')
-  return frames.find((frame) => frame.ratio === ratio) ?? framesOf(family)[0]
+  return frames.find((frame) => frame.ratio === ratio) ?? frames[0] ?? framesOf(family)[0]
 }
+
+/** Where the model may choose, it chooses this. */
+const secondsChosen = 5
 
 function readSeconds(parameters: Fields, { version, kind }: Family, hasVideo: boolean): number {
   if (version === '2.5') {
     const seconds = optionalInteger(parameters, 'duration', 1, 60) ?? 5
     if (seconds !== 5 && seconds !== 10) throw notOneOf('parameters.duration', ['5', '10'])
     return seconds
+  }
+  if (version === '3.0') {
+    const seconds = parameters.duration === -1 ? secondsChosen : optionalInteger(parameters, 'duration', 2, 30)
+    return seconds ?? secondsChosen
   }
   const isShort = kind === 'r2v' && (version === '2.6' || hasVideo)
   return optionalInteger(parameters, 'duration', 2, isShort ? 10 : 15) ?? 5

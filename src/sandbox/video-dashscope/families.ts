@@ -1,8 +1,8 @@
 /** Wan's models differ by version and by what they start from; the id says both. */
 export type Family = {
-  readonly version: '2.5' | '2.6' | '2.7'
-  /** From text, from an image, from references. */
-  readonly kind: 't2v' | 'i2v' | 'r2v'
+  readonly version: '2.5' | '2.6' | '2.7' | '3.0'
+  /** From text, from an image, from references; 3.0 from any of them. */
+  readonly kind: 't2v' | 'i2v' | 'r2v' | 'any'
   /** May be asked to stay silent, for less. */
   readonly isFlash: boolean
 }
@@ -10,7 +10,10 @@ export type Family = {
 // With a date, or as a preview, the rules are those of the plain id.
 const pattern = /^wan(2\.[567])-(t2v|i2v|r2v)(-flash)?(?:-preview|-\d{4}-\d{2}-\d{2})?$/
 
+const allInOne = /^wan3\.0-video(?:-prime)?$/
+
 export function familyOf(model: string): Family | undefined {
+  if (allInOne.test(model)) return { version: '3.0', kind: 'any', isFlash: true }
   const [, version, kind, flash] = pattern.exec(model) ?? []
   if (version !== '2.5' && version !== '2.6' && version !== '2.7') return undefined
   if (kind !== 't2v' && kind !== 'i2v' && kind !== 'r2v') return undefined
@@ -19,13 +22,13 @@ export function familyOf(model: string): Family | undefined {
 
 /** How the request says how large: width and height, or a resolution. The other field is ignored. */
 export function sizingOf({ version, kind }: Family): 'size' | 'resolution' {
-  return version === '2.7' || kind === 'i2v' ? 'resolution' : 'size'
+  return version === '2.7' || version === '3.0' || kind === 'i2v' ? 'resolution' : 'size'
 }
 
 export type Tier = 480 | 720 | 1080
 
 export function tiersOf({ version }: Family): readonly Tier[] {
-  return version === '2.5' ? [480, 720, 1080] : [720, 1080]
+  return version === '2.5' || version === '3.0' ? [480, 720, 1080] : [720, 1080]
 }
 
 const common = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } as const
@@ -45,11 +48,20 @@ const since27: Readonly<Record<Tier, Sizes>> = {
   1080: { ...commonHigh, '4:3': [1648, 1248], '3:4': [1248, 1648] },
 }
 
+/** The wide shape is 3.0's own; the vendor does not say its pixels. */
+const since30: Readonly<Record<Tier, Sizes>> = {
+  480: { ...since27[480], '21:9': [1120, 480] },
+  720: { ...since27[720], '21:9': [1680, 720] },
+  1080: { ...since27[1080], '21:9': [2528, 1088] },
+}
+
+const tables = { '2.5': until26, '2.6': until26, '2.7': since27, '3.0': since30 } as const
+
 export type Frame = { readonly tier: Tier; readonly ratio: string; readonly width: number; readonly height: number }
 
 /** Everything the family can make, the largest of 16:9 first: what it makes unless told otherwise. */
 export function framesOf(family: Family): readonly [Frame, ...Frame[]] {
-  const table = family.version === '2.7' ? since27 : until26
+  const table = tables[family.version]
   const frames = tiersOf(family)
     .toReversed()
     .flatMap((tier) =>

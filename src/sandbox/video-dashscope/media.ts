@@ -19,8 +19,9 @@ export function readMedia(input: Fields, family: Family, mayReadStore: boolean):
     if (isGiven(input[name]) && typeof input[name] !== 'string')
       throw mismatch(`Input should be a valid string: input.${name}`)
   }
-  if (kind !== 'i2v' && textIn(input.prompt) === '') throw required('input.prompt')
   const checkUrl = (value: unknown, path: string): string => readUrl(value, path, mayReadStore)
+  if (kind === 'any') return readAny(input, checkUrl)
+  if (kind !== 'i2v' && textIn(input.prompt) === '') throw required('input.prompt')
   if (version === '2.7' && kind !== 't2v')
     return kind === 'i2v' ? readFrames(input, checkUrl) : readReferences(input, checkUrl)
   if (isGiven(input.audio_url)) checkUrl(input.audio_url, 'input.audio_url')
@@ -69,6 +70,31 @@ function readReferences(input: Fields, checkUrl: CheckUrl): Media {
     if (isGiven(voice)) checkUrl(voice, `input.media.${index}.reference_voice`)
   })
   return { hasFirstFrame: firstFrames > 0, hasVideo: types.includes('reference_video') }
+}
+
+const mostOfAny: Readonly<Record<string, number>> = {
+  first_frame: 1,
+  last_frame: 1,
+  reference_image: 10,
+  reference_video: 5,
+  reference_audio: 5,
+}
+
+/** 3.0 takes a prompt, media, or both. */
+function readAny(input: Fields, checkUrl: CheckUrl): Media {
+  const types = isGiven(input.media) ? readTypes(input, checkUrl) : []
+  if (types.length === 0 && textIn(input.prompt) === '') throw required('input.prompt')
+  for (const type of types) {
+    const most = mostOfAny[type]
+    if (most === undefined) throw mismatch(`The media type ${type} is not supported: input.media`)
+    if (types.filter((one) => one === type).length > most)
+      throw mismatch(`At most ${most} ${type} is allowed: input.media`)
+  }
+  const has = (kind: string): boolean => types.some((type) => type.endsWith(kind))
+  if (has('_frame') && types.some((type) => type.startsWith('reference_'))) {
+    throw mismatch(`The combination of media types [${types.join(', ')}] is not supported: input.media`)
+  }
+  return { hasFirstFrame: has('_frame'), hasVideo: has('_video') }
 }
 
 function readTypes(input: Fields, checkUrl: CheckUrl): string[] {

@@ -67,6 +67,7 @@ function writeUsage({ ask, steering }: VideoTask<WanAsk>): object {
     SR: frame.tier,
   }
   if (family.version === '2.7') return { ...seconds, ratio: frame.ratio }
+  if (family.version === '3.0') return { ...seconds, ratio: frame.ratio, fps: 30 }
   return family.kind === 'i2v' ? { ...seconds, audio: wish.sound } : { ...seconds, size }
 }
 

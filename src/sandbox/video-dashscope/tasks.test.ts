@@ -165,6 +165,21 @@ describe('a task', () => {
       { duration: 15, ratio: '16:9' },
       '1.5',
     ],
+    [
+      'wan3.0-video',
+      quick,
+      { resolution: '720P', duration: 30 },
+      { SR: 720, ratio: '16:9', duration: 30, fps: 30 },
+      '3',
+    ],
+    ['wan3.0-video', quick, { resolution: '480P', ratio: '21:9', duration: -1 }, { SR: 480, ratio: '21:9' }, '0.25'],
+    [
+      'wan3.0-video',
+      { media: [{ type: 'reference_video', url: clip }] },
+      { resolution: '720P', ratio: 'adaptive' },
+      { duration: 10, input_video_duration: 5 },
+      '1',
+    ],
   ])('of %s reports and bills what was made: %j %j', async (model, input, parameters, usage, cost) => {
     const record = await end(await create(model, input, parameters, 'made'))
     expect(record.usage).toMatchObject(usage)
@@ -180,6 +195,15 @@ describe('a task', () => {
 
   test.each([
     ['wan2.7-t2v', {}, {}, 'Field required: input.prompt'],
+    ['wan3.0-video', {}, {}, 'Field required: input.prompt'],
+    ['wan3.0-video', quick, { duration: 31 }, 'less than or equal to 30'],
+    ['wan3.0-video', { media: [{ type: 'first_clip', url: clip }] }, {}, 'first_clip is not supported'],
+    [
+      'wan3.0-video',
+      { media: Array.from({ length: 11 }, () => ({ type: 'reference_image', url: image })) },
+      {},
+      'At most 10 reference_image',
+    ],
     ['wan2.6-i2v', quick, {}, 'Field required: input.img_url'],
     ['wan2.6-r2v', quick, {}, 'Field required: input.reference_urls'],
     ['wan2.6-r2v', { ...quick, reference_urls: Array(6).fill(image) }, {}, 'at most 5 items'],

@@ -41,6 +41,7 @@ const models: readonly SandboxModel[] = [
   video('dashscope', 'wan2.7-t2v-2026-04-25', wan),
   video('dashscope', 'wan2.7-i2v', wan),
   video('dashscope', 'wan2.7-r2v', wan),
+  video('dashscope', 'wan3.0-video', wan),
   { ...video('dashscope', 'qwen-plus', free), capabilities: ['chat'] },
   video('ark', 'doubao-seedance-2-0-260128', seedance),
   video('ark', 'doubao-seedance-2-0-fast-260128', seedance),

@@ -4,13 +4,13 @@ import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { parseLoosely } from '../loose.ts'
+import { parseExactly } from '../loose.ts'
 import { joinLogprobs } from './read-logprobs.ts'
 import { openResponses, responsesIn } from './read-response.ts'
 
 /** A whole answer. A vendor may say 200 and mean an error, or send a page of HTML: only one with an end is an answer. */
 export function readAnswer(body: Uint8Array): Reply {
-  const json = parseLoosely(new TextDecoder().decode(body))
+  const json = parseExactly(new TextDecoder().decode(body))
   const responses = responsesIn(json)
   if (responses.length === 0) {
     throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
@@ -28,7 +28,7 @@ export function openReader(): ReplyReader {
     read(event) {
       const data = dataOf(event)
       if (data.trim() === '') return [{ kind: 'heartbeat' }]
-      const json = parseLoosely(data)
+      const json = parseExactly(data)
       // What it held is lost, and an answer with a gap in it must not look whole.
       if (json === undefined) return [{ kind: 'failure', error: unreadable() }]
       const events = responsesIn(json).flatMap(read)

@@ -181,7 +181,8 @@ describe('calls and their results', () => {
       { role: 'user', blocks: [{ ...result('1', ''), blocks }] },
     ]
     const answer = answered('1', 'f', { result: 'look' })
-    expect(contents(turns)).toMatchObject([{}, {}, { parts: [answer, inline] }])
+    const label = { text: 'Attached to the result of f (1):' }
+    expect(contents(turns)).toMatchObject([{}, {}, { parts: [answer, label, inline] }])
     const inside = { functionResponse: { ...answer.functionResponse, parts: [inline] } }
     expect(contents(turns, third)).toMatchObject([{}, {}, { parts: [inside] }])
   })

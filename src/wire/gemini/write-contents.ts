@@ -11,6 +11,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { parseExactly } from '../loose.ts'
 import { writeMedia } from './write-media.ts'
 
 /** What the vendor documents for a call whose signature is lost, or that another model made. */
@@ -75,9 +76,13 @@ function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, 
 }
 
 /** What a document is called and about is said before it: the vendor has no fields for that. */
-function writeDocument({ media, title, context }: DocumentBlock): JsonObject[] {
-  const heading = [title, context].filter((line) => line !== undefined && line !== '').join('\n')
-  return [...writeText(heading), ...(media.kind === 'text' ? writeText(media.text) : [writeMedia(media)])]
+function writeDocument(document: DocumentBlock): JsonObject[] {
+  const { media } = document
+  return [...writeText(heading(document)), ...(media.kind === 'text' ? writeText(media.text) : [writeMedia(media)])]
+}
+
+function heading({ title, context }: DocumentBlock): string {
+  return [title, context].filter((line) => line !== undefined && line !== '').join('\n')
 }
 
 function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
@@ -100,14 +105,18 @@ function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<strin
       },
     },
   })
-  draft.parts.push(...media.filter((part) => !inside.includes(part)))
+  const behind = media.filter((part) => !inside.includes(part))
+  // There nothing else says whose they are.
+  if (behind.length > 0)
+    draft.parts.push({ text: `Attached to the result of ${call.name} (${block.callId}):` }, ...behind)
 }
 
 type ResultBlock = TextBlock | ImageBlock | DocumentBlock
 
 function writtenText(block: ResultBlock): string[] {
   if (block.kind === 'text') return [block.text]
-  return block.kind === 'document' && block.media.kind === 'text' ? [block.media.text] : []
+  if (block.kind === 'image') return []
+  return block.media.kind === 'text' ? [heading(block), block.media.text] : [heading(block)]
 }
 
 function writtenMedia(block: ResultBlock): JsonObject[] {
@@ -115,7 +124,7 @@ function writtenMedia(block: ResultBlock): JsonObject[] {
 }
 
 // A double holds 15 digits for sure; ids of more, which tools like to return as numbers, are kept by leaving the text be.
-const longNumber = /\d{16}/
+const longNumber = /[\d.]{16}|\d[eE][+-]?\d{3}/
 
 /** The vendor wants an object: the tool's own, or else its words in one. */
 function asResponse(text: string): JsonObject {
@@ -170,11 +179,7 @@ function writeCall({ id, name, argumentsText }: ToolCallBlock, signature: string
 }
 
 function readArguments(text: string, name: string): JsonObject {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    if (isObject(parsed)) return parsed
-  } catch {
-    // said below
-  }
+  const parsed = parseExactly(text)
+  if (isObject(parsed)) return parsed
   throw badRequest(`The arguments of the call of '${name}' are not a JSON object.`, 'messages')
 }

@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
 import type { AskedFile } from '../../capabilities/ask.ts'
 import type { ImageFile } from '../../capabilities/images.ts'
@@ -46,17 +46,20 @@ function readImage(file: AskedFile, index: number): ImageFile {
 }
 
 function readMask(file: AskedFile, image: ImageFile, { mask: isTaken }: EditLimits): ImageFile {
-  const refuse = (why: string) => badRequest(`Invalid 'mask': ${why}.`, 'mask', 'invalid_mask')
-  if (!isTaken) throw refuse('this model takes none')
+  if (!isTaken) throw badMask('this model takes none')
   const head = readImageHead(file.bytes)
-  if (head === undefined || head === 'broken' || head.mediaType !== 'image/png') throw refuse('it is not a PNG file')
-  if (file.bytes.length > maskBytesMax) throw refuse(`it is larger than ${maskBytesMax} bytes`)
+  if (head === undefined || head === 'broken' || head.mediaType !== 'image/png') throw badMask('it is not a PNG file')
+  if (file.bytes.length > maskBytesMax) throw badMask(`it is larger than ${maskBytesMax} bytes`)
   if (head.width !== image.width || head.height !== image.height) {
     const [given, wanted] = [head, image].map(({ width, height }) => `${width}x${height}`)
-    throw refuse(`its size of ${given} is not that of the image, ${wanted}`)
+    throw badMask(`its size of ${given} is not that of the image, ${wanted}`)
   }
-  if (!pngHasAlpha(file.bytes)) throw refuse('it has no transparency')
+  if (!pngHasAlpha(file.bytes)) throw badMask('it has no transparency')
   return imageFile(file, head, 'mask')
+}
+
+function badMask(why: string): GatewayError {
+  return badRequest(`Invalid 'mask': ${why}.`, 'mask', 'invalid_mask')
 }
 
 function imageFile({ bytes }: AskedFile, { mediaType, width, height }: ImageHead, stem: string): ImageFile {

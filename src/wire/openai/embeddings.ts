@@ -29,7 +29,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Embed
   const traits = lookUp(model)
   const { embeddings: limits } = traits
   if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for embeddings`)
-  checkLength(body['input'])
+  checkShape(body['input'])
   const parsed = embeddingsRequest.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error)
   const { input, encoding_format: encoding, dimensions: asked, user, model: _, ...extras } = parsed.data
@@ -55,8 +55,10 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Embed
 }
 
 /** Looked at before anything else is: to check a million wrong items one by one is what an attacker would ask for. */
-function checkLength(input: Json | undefined): void {
+function checkShape(input: Json | undefined): void {
+  if (!isGiven(input)) throw badRequest("Missing required parameter: 'input'.", 'input', 'missing_required_parameter')
   if (!Array.isArray(input)) return
+  if (input.length === 0) throw badRequest("Invalid 'input': there is nothing to embed.", 'input')
   const isOne = typeof input[0] === 'number'
   const most = isOne ? tokensMax : inputsMax
   if (input.length > most) throw tooLong('input', most, input.length)

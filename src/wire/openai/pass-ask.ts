@@ -1,7 +1,9 @@
-import { isObject, type Json } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { isEffort } from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn } from '../loose.ts'
 import { isGiven } from './chat-ask.ts'
+import { takesGoogleSignatures } from './write-messages.ts'
 import { writeThinking, type Thinker } from './write-thinking.ts'
 
 export type ChatTarget = Thinker & {
@@ -40,6 +42,7 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   // One of several calls for a client that wants several choices.
   if (isGiven(body['n']) && body['n'] !== ask.choices) delete body['n']
   spellEffort(body, target)
+  body['messages'] = itemsIn(body['messages']).map((message) => withoutForeign(message, target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   return JSON.stringify(body)
 }
@@ -51,4 +54,34 @@ function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget)
   if (isGiven(body['enable_thinking']) || isGiven(body['thinking'])) return
   delete body['reasoning_effort']
   Object.assign(body, writeThinking({ effort, isShown: true }, target))
+}
+
+/**
+ * A conversation that began with another vendor's model carries what we showed of it: thoughts with signatures and signed
+ * calls. Nobody but their maker takes them, and some vendors refuse a message for a field that they do not know.
+ */
+function withoutForeign(written: Json, { upstreamModel }: ChatTarget): Json {
+  const message = objectIn(written)
+  if (message['role'] !== 'assistant') return written
+  const { thinking_blocks: thoughts, reasoning_content: words, tool_calls: calls, ...rest } = message
+  const isForeign = isGiven(thoughts) && !/claude/i.test(upstreamModel)
+  const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)
+  if (!isForeign && !isSigned) return written
+  return {
+    ...rest,
+    ...(!isForeign && isGiven(thoughts) && { thinking_blocks: thoughts }),
+    // Beside signed thoughts these are the same words once more.
+    ...(!isForeign && words !== undefined && { reasoning_content: words }),
+    ...(calls !== undefined && { tool_calls: isSigned ? itemsIn(calls).map(withoutSignature) : calls }),
+  }
+}
+
+function googlePart(call: Json): Json | undefined {
+  return objectIn(objectIn(call)['extra_content'])['google']
+}
+
+function withoutSignature(written: Json): JsonObject {
+  const { extra_content: extra, ...call } = objectIn(written)
+  const { google: _, ...others } = objectIn(extra)
+  return Object.keys(others).length > 0 ? { ...call, extra_content: others } : call
 }

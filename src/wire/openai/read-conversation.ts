@@ -12,6 +12,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { isGiven, searchesMax } from './chat-ask.ts'
+import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
 import type { ChatRequest } from './schema.ts'
 
@@ -24,16 +25,18 @@ export function readConversation(ask: ChatAsk): Conversation {
   const { system, turns } = readMessages(request.messages)
   const outputTokensMax = request.max_completion_tokens ?? request.max_tokens
   const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? [])
-  const toolChoice = readToolChoice(request)
+  const legacy = isLegacy(ask)
+  const toolChoice = legacy ? readFunctionChoice(ask.native['function_call']) : readToolChoice(request)
   const format = readFormat(request)
   const user = request.safety_identifier ?? request.user
   return {
     system,
     turns,
-    tools: readTools(request),
+    tools: legacy ? readFunctions(ask.native) : readTools(request),
     hostedTools: ask.searchesMax > 0 ? [{ kind: 'web-search', usesMax: searchesMax }] : [],
     stop,
     ...(toolChoice !== undefined && { toolChoice }),
+    ...(legacy && { parallelTools: false }),
     ...(isGiven(request.parallel_tool_calls) && { parallelTools: request.parallel_tool_calls }),
     ...(isGiven(outputTokensMax) && { outputTokensMax }),
     ...number('temperature', request.temperature),

@@ -2,7 +2,8 @@ import { unreachable } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import { googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
-import { finishReasons, writeCitation, writeHead, writeImage, writeThought, writeUsage } from './write-answer.ts'
+import { isLegacy } from './legacy-functions.ts'
+import { writeCitation, writeFinish, writeHead, writeImage, writeThought, writeUsage } from './write-answer.ts'
 
 const encoder = new TextEncoder()
 const heartbeat = ': waiting\n\n'
@@ -10,6 +11,7 @@ const done = 'data: [DONE]\n\n'
 
 /** Writes a reply as a stream of the common protocol: `role` in the first delta, calls by index, then the finish. */
 export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
+  const legacy = isLegacy(ask)
   const head = JSON.stringify(writeHead(ask, name, 'chat.completion.chunk')).slice(0, -1)
   const begun = new Set<number>()
   // A signature is of use only with the whole thought that it signs: clients send both back together.
@@ -17,11 +19,18 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   // With usage asked for, every chunk but the last says that it has none.
   const tail = ask.usageShown ? ',"usage":null}\n\n' : '}\n\n'
 
-  function chunk(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
-    const role = begun.has(choice) ? {} : { role: 'assistant' }
-    begun.add(choice)
-    const written = JSON.stringify({ index: choice, delta: { ...role, ...delta }, logprobs, finish_reason: finish })
+  function chunkOf(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
+    const written = JSON.stringify({ index: choice, delta, logprobs, finish_reason: finish })
     return `data: ${head},"choices":[${written}]${tail}`
+  }
+
+  function chunk(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
+    const isFirst = !begun.has(choice)
+    begun.add(choice)
+    // What ends before it said anything has said nothing, and the chunk with its end is empty.
+    if (isFirst && finish !== null)
+      return chunkOf(choice, { role: 'assistant', content: '' }) + chunkOf(choice, {}, null, finish)
+    return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, finish)
   }
 
   function sign({ choice, signature }: Extract<ReplyEvent, { kind: 'thinking-sign' }>): string {
@@ -36,7 +45,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       for (const event of events) {
         if (event.kind === 'thinking-delta') thoughts.set(event.choice, (thoughts.get(event.choice) ?? '') + event.text)
       }
-      for (const event of events) text += event.kind === 'thinking-sign' ? sign(event) : writeEvent(event, chunk)
+      for (const event of events)
+        text += event.kind === 'thinking-sign' ? sign(event) : writeEvent(event, chunk, legacy)
       return text === '' ? undefined : encoder.encode(text)
     },
     closing(usage) {
@@ -50,7 +60,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
 
 type WriteChunk = (choice: number, delta: JsonObject, logprobs?: Json, finish?: string | null) => string
 
-function writeEvent(event: Exclude<ReplyEvent, { kind: 'thinking-sign' }>, chunk: WriteChunk): string {
+function writeEvent(event: Exclude<ReplyEvent, { kind: 'thinking-sign' }>, chunk: WriteChunk, legacy: boolean): string {
   switch (event.kind) {
     case 'text-delta':
       return chunk(event.choice, { content: event.text }, event.logprobs)
@@ -67,11 +77,14 @@ function writeEvent(event: Exclude<ReplyEvent, { kind: 'thinking-sign' }>, chunk
     case 'image-add':
       return event.media.kind === 'bytes' ? chunk(event.choice, { images: [writeImage(event.media)] }) : ''
     case 'tool-call-start':
+      if (legacy)
+        return event.call > 0 ? '' : chunk(event.choice, { function_call: { name: event.name, arguments: '' } })
       return chunk(event.choice, { tool_calls: [writeStart(event)] })
     case 'tool-call-delta':
+      if (legacy) return event.call > 0 ? '' : chunk(event.choice, { function_call: { arguments: event.text } })
       return chunk(event.choice, { tool_calls: [{ index: event.call, function: { arguments: event.text } }] })
     case 'choice-finish':
-      return chunk(event.choice, {}, null, finishReasons[event.finish])
+      return chunk(event.choice, {}, null, writeFinish(event.finish, legacy))
     case 'heartbeat':
       return heartbeat
     // What is over is known from the finish; usage waits for the end; a failure is written by whoever ends the stream.

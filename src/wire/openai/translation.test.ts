@@ -201,7 +201,7 @@ describe('what a vendor is asked', () => {
     [{ effort: 'minimal', isShown: true }, 'low'],
     [{ budget: 1_024, isShown: true }, 'low'],
     [{ budget: 31_999, isShown: true }, 'high'],
-    [{ effort: 'none', isShown: false }, undefined],
+    [{ effort: 'none', isShown: false }, 'low'],
   ] as const)('%j is the effort %p', (thinking, effort) => {
     expect(written({ thinking })['reasoning_effort']).toBe(effort)
   })

@@ -8,13 +8,14 @@ import {
   type Reply,
 } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
 import { writeCall } from './write-messages.ts'
 
 /** A reply as a whole answer of the common protocol. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
   const answer = {
     ...writeHead(ask, name, 'chat.completion'),
-    choices: reply.choices.map(writeChoice),
+    choices: reply.choices.map((choice, index) => writeChoice(choice, index, isLegacy(ask))),
     ...(reply.usage !== undefined && { usage: writeUsage(reply.usage) }),
   }
   return new TextEncoder().encode(JSON.stringify(answer))
@@ -29,11 +30,21 @@ export function writeHead(ask: ChatAsk, { requestId, createdAt }: ReplyName, obj
   }
 }
 
-function writeChoice({ blocks, finish, logprobs }: Choice, index: number): JsonObject {
-  return { index, message: writeMessage(blocks), logprobs: logprobs ?? null, finish_reason: finishReasons[finish] }
+function writeChoice({ blocks, finish, logprobs }: Choice, index: number, legacy: boolean): JsonObject {
+  const message = writeMessage(blocks)
+  return {
+    index,
+    message: legacy ? writeFunctionCall(message) : message,
+    logprobs: logprobs ?? null,
+    finish_reason: writeFinish(finish, legacy),
+  }
 }
 
-export const finishReasons = {
+export function writeFinish(finish: Finish, legacy: boolean): string {
+  return legacy && finish === 'tool-calls' ? legacyFinish : finishReasons[finish]
+}
+
+const finishReasons = {
   stop: 'stop',
   'stop-sequence': 'stop',
   // A turn that the vendor paused ends here for a client that cannot ask it to go on.

@@ -1,7 +1,9 @@
+import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { type Conversation, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
 import type { ChatTarget } from './pass-ask.ts'
+import { canBeStrict } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
 import { writeThinking } from './write-thinking.ts'
 
@@ -10,7 +12,7 @@ export type TranslationTarget = ChatTarget & {
   readonly takesThoughts: boolean
 }
 
-// The most that the common protocol takes; more would be refused.
+// The most that the common protocol takes.
 const stopsMax = 4
 const userCharactersMax = 64
 
@@ -50,12 +52,19 @@ function writeSampling(conversation: Conversation, { reasoning }: TranslationTar
   return {
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { top_p: topP }),
-    ...(stop.length > 0 && { stop: stop.slice(0, stopsMax) }),
+    ...(stop.length > 0 && { stop: writeStop(stop) }),
     ...(seed !== undefined && { seed }),
     ...(presencePenalty !== undefined && { presence_penalty: presencePenalty }),
     ...(frequencyPenalty !== undefined && { frequency_penalty: frequencyPenalty }),
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
   }
+}
+
+/** One that is left out would not stop the answer, and nobody would know: too many are refused. */
+function writeStop(sequences: readonly string[]): readonly string[] {
+  if (sequences.length <= stopsMax) return sequences
+  const field = 'stop_sequences'
+  throw badRequest(`Invalid '${field}': this model takes at most ${stopsMax} stop sequences.`, field)
 }
 
 function writeTool({ name, description, schema, isStrict }: Tool): JsonObject {
@@ -77,14 +86,15 @@ function writeToolChoice(choice: ToolChoice): Json {
 
 function writeFormat(format: NonNullable<Conversation['format']>): JsonObject {
   if (format.kind === 'json') return { type: 'json_object' }
-  const { name = 'reply', description, schema, isStrict } = format
+  // A client of another protocol counts on the schema being kept to; here that has to be asked for.
+  const { name = 'reply', description, schema, isStrict = canBeStrict(schema) } = format
   return {
     type: 'json_schema',
     json_schema: {
       name,
       ...(description !== undefined && { description }),
       schema,
-      ...(isStrict !== undefined && { strict: isStrict }),
+      ...(isStrict && { strict: true }),
     },
   }
 }

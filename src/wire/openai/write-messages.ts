@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto'
+import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
   googleSignature,
   type AssistantBlock,
   type Conversation,
+  type DocumentBlock,
   type Media,
   type TextBlock,
   type ToolCallBlock,
@@ -11,7 +14,12 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 
-type Speaker = { readonly reasoning: boolean; readonly takesThoughts: boolean }
+type Speaker = { readonly upstreamModel: string; readonly reasoning: boolean; readonly takesThoughts: boolean }
+
+/** Google's models want the signatures of their calls back, whoever sells them; no other vendor knows the field. */
+export function takesGoogleSignatures(upstreamModel: string): boolean {
+  return /gemini/i.test(upstreamModel)
+}
 
 /** The turns of a conversation as messages of the common protocol. */
 export function writeMessages({ system, turns }: Conversation, speaker: Speaker): JsonObject[] {
@@ -43,10 +51,10 @@ function writeUser(blocks: readonly UserBlock[]): JsonObject[] {
   const parts: JsonObject[] = []
   for (const block of blocks) {
     if (block.kind === 'tool-result') {
-      messages.push({ role: 'tool', tool_call_id: block.callId, content: resultText(block) })
+      messages.push({ role: 'tool', tool_call_id: writeCallId(block.callId), content: resultText(block) })
       parts.push(...resultMedia(block))
     } else {
-      parts.push(writePart(block))
+      parts.push(...writePart(block))
     }
   }
   const only = parts.length === 1 ? parts[0] : undefined
@@ -59,7 +67,7 @@ function resultText({ blocks, isError }: ToolResultBlock): string {
   const texts: string[] = []
   for (const block of blocks) {
     if (block.kind === 'text') texts.push(block.text)
-    else if (block.kind === 'document' && block.media.kind === 'text') texts.push(block.media.text)
+    else if (block.kind === 'document' && block.media.kind === 'text') texts.push(withHeading(block, block.media.text))
   }
   const text = texts.join('\n')
   return isError ? `Error: ${text}` : text
@@ -68,42 +76,60 @@ function resultText({ blocks, isError }: ToolResultBlock): string {
 function resultMedia({ callId, blocks }: ToolResultBlock): JsonObject[] {
   const media = blocks.filter((block) => block.kind !== 'text').filter(({ media }) => media.kind !== 'text')
   if (media.length === 0) return []
-  return [{ type: 'text', text: `Attached to the result of ${callId}:` }, ...media.map(writePart)]
+  return [{ type: 'text', text: `Attached to the result of ${writeCallId(callId)}:` }, ...media.flatMap(writePart)]
 }
 
-function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject {
+function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject[] {
   switch (block.kind) {
     case 'text':
-      return { type: 'text', text: block.text }
+      return [{ type: 'text', text: block.text }]
     case 'image': {
       const { media, detail } = block
-      return { type: 'image_url', image_url: { url: urlOf(media), ...(detail !== undefined && { detail }) } }
+      return [{ type: 'image_url', image_url: { url: urlOf(media), ...(detail !== undefined && { detail }) } }]
     }
     case 'audio':
-      return block.media.kind === 'bytes'
-        ? {
-            type: 'input_audio',
-            input_audio: { data: block.media.base64, format: block.media.mediaType.replace(/^audio\//, '') },
-          }
-        : { type: 'audio_url', audio_url: { url: urlOf(block.media) } }
+      return [writeAudio(block.media)]
     case 'video':
-      return { type: 'video_url', video_url: { url: urlOf(block.media) } }
-    case 'document': {
-      const { media, title } = block
-      if (media.kind === 'text')
-        return { type: 'text', text: title === undefined ? media.text : `${title}\n\n${media.text}` }
-      if (media.kind === 'file') return { type: 'file', file: { file_id: media.id } }
-      return { type: 'file', file: { file_data: urlOf(media), filename: title ?? 'document.pdf' } }
-    }
+      return [{ type: 'video_url', video_url: { url: urlOf(block.media) } }]
+    case 'document':
+      return writeDocument(block)
   }
 }
 
-function urlOf(media: Media): string {
-  if (media.kind === 'bytes') return `data:${media.mediaType};base64,${media.base64}`
-  return media.kind === 'url' ? media.url : media.id
+function writeAudio(media: Media): JsonObject {
+  if (media.kind !== 'bytes') return { type: 'audio_url', audio_url: { url: urlOf(media) } }
+  return { type: 'input_audio', input_audio: { data: media.base64, format: media.mediaType.replace(/^audio\//, '') } }
 }
 
-function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts }: Speaker): JsonObject {
+/** A text is said, below its title and what it is about; a file has a name, and the rest is said before it. */
+function writeDocument(document: DocumentBlock): JsonObject[] {
+  const { media, title = 'document', context } = document
+  if (media.kind === 'text') return [{ type: 'text', text: withHeading(document, media.text) }]
+  if (media.kind === 'url') {
+    const message = 'This model does not read documents from the web: send the bytes in base64.'
+    throw badRequest(message, 'messages', 'unsupported_value')
+  }
+  const filename = /\.\w+$/.test(title) ? title : `${title}.pdf`
+  return [
+    ...(context === undefined ? [] : [{ type: 'text', text: context }]),
+    { type: 'file', file: { filename, file_data: urlOf(media) } },
+  ]
+}
+
+function withHeading({ title, context }: DocumentBlock, text: string): string {
+  const heading = [title, context].filter((line) => line !== undefined && line !== '').join('\n')
+  return heading === '' ? text : `${heading}\n\n${text}`
+}
+
+function urlOf(media: Media): string {
+  if (media.kind === 'url') return media.url
+  if (media.kind === 'bytes') return `data:${media.mediaType};base64,${media.base64}`
+  const message = `This model's vendor does not have the file '${media.id}': send its bytes.`
+  throw badRequest(message, 'messages', 'unsupported_value')
+}
+
+function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upstreamModel }: Speaker): JsonObject {
+  const isSigned = takesGoogleSignatures(upstreamModel)
   const texts: string[] = []
   const thoughts: string[] = []
   const refusals: string[] = []
@@ -112,7 +138,7 @@ function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts }: Sp
     if (block.kind === 'text') texts.push(block.text)
     else if (block.kind === 'thinking') thoughts.push(block.text)
     else if (block.kind === 'refusal') refusals.push(block.text)
-    else if (block.kind === 'tool-call') calls.push(writeCall(block))
+    else if (block.kind === 'tool-call') calls.push(writeCall({ ...block, id: writeCallId(block.id) }, isSigned))
   }
   return {
     role: 'assistant',
@@ -123,8 +149,15 @@ function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts }: Sp
   }
 }
 
-export function writeCall({ id, name, argumentsText, signature }: ToolCallBlock): JsonObject {
-  const google = googleSignature(signature)
+// OpenAI refuses a longer one; nobody asks for it again, so it need not be spelled back.
+const idCharactersMax = 40
+
+function writeCallId(id: string): string {
+  return id.length <= idCharactersMax ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+}
+
+export function writeCall({ id, name, argumentsText, signature }: ToolCallBlock, isSigned = true): JsonObject {
+  const google = isSigned ? googleSignature(signature) : undefined
   return {
     id,
     type: 'function',

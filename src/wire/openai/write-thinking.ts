@@ -21,8 +21,9 @@ const budgetHigh = 24_576
 const alwaysThinks = /^qwq-|-thinking(?:-|$)/
 
 export function writeThinking(thinking: Thinking, { thinkingSwitch, efforts, upstreamModel }: Thinker): JsonObject {
-  const effort = nearestEffort(thinking, efforts)
   const isOff = thinking.effort === 'none'
+  // One that cannot be kept from thinking thinks as little as it can, and not as much as it usually does.
+  const effort = nearestEffort(thinking, efforts) ?? (isOff ? efforts[0] : undefined)
   switch (thinkingSwitch) {
     case 'effort':
       return effort === undefined ? {} : { reasoning_effort: effort }

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'bun:test'
+import type { PictureAsk } from '../../capabilities/images.ts'
+import { passStream } from './images-stream.ts'
+
+function ask(count: number): PictureAsk {
+  return { capability: 'images', count } as PictureAsk
+}
+
+const event = (type: string, more: object = {}) =>
+  Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, b64_json: 'AAAA', created_at: 1, ...more })}\n\n`)
+const partial = event('image_generation.partial_image', { partial_image_index: 0 })
+const completed = (output: number) =>
+  event('image_generation.completed', {
+    usage: { input_tokens: 5, input_tokens_details: { text_tokens: 5, image_tokens: 0 }, output_tokens: output },
+  })
+
+describe('a stream of pictures', () => {
+  test('previews go on as they came; the picture waits for its payment, and has the usage', () => {
+    const stream = passStream(ask(1))
+    expect(stream.take(partial)).toBe(partial)
+    expect(stream.facts).toMatchObject({ outputEvents: 1, ended: false, finished: false, usage: undefined })
+    const last = completed(1056)
+    expect(stream.take(last)).toBeUndefined()
+    expect(stream.facts).toMatchObject({ ended: true, finished: true, usage: { input: 5, imageOutput: 1056 } })
+    expect(stream.closing()).toBe(last)
+  })
+
+  test('of several, all but the last go on, and their usage is summed', () => {
+    const stream = passStream(ask(2))
+    const first = completed(100)
+    expect(stream.take(first)).toBe(first)
+    expect(stream.facts.ended).toBe(false)
+    expect(stream.take(completed(200))).toBeUndefined()
+    expect(stream.facts).toMatchObject({ ended: true, usage: { input: 10, imageOutput: 300 } })
+  })
+
+  test.each([
+    ['error', { type: 'error', error: { message: 'It broke.', type: 'server_error' } }],
+    ['no type', { error: { message: 'It broke.' } }],
+    ['the error itself', { type: 'error', message: 'It broke.', code: 'x' }],
+  ])('a failure inside: %s', (_name, data) => {
+    const stream = passStream(ask(1))
+    expect(stream.take(Buffer.from(`data: ${JSON.stringify(data)}\n\n`))).toBeUndefined()
+    expect(stream.facts.failure?.message).toBe('It broke.')
+  })
+
+  test('a last picture that cannot be read is a failure', () => {
+    const stream = passStream(ask(1))
+    stream.take(Buffer.from('event: x\ndata: {"type":"image_generation.completed","b64_json":"AA\n\n'))
+    expect(stream.facts).toMatchObject({ ended: false, failure: { kind: 'upstream-failed' } })
+  })
+
+  test('comments go on; some vendors say that they are done', () => {
+    const stream = passStream(ask(2))
+    const comment = Buffer.from(': ping\n\n')
+    expect(stream.take(comment)).toBe(comment)
+    expect(stream.facts.outputEvents).toBe(0)
+    stream.take(completed(100))
+    expect(stream.take(Buffer.from('data: [DONE]\n\n'))).toBeUndefined()
+    expect(stream.facts).toMatchObject({ ended: true, finished: false })
+    expect(stream.closing()).toHaveLength(0)
+  })
+})

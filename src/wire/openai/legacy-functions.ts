@@ -1,0 +1,37 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
+
+/**
+ * `functions` and `function_call`, which tools took the place of in 2023. Vendors of this protocol judge them themselves;
+ * for the others they are tools, and a client that asked in these words is answered in them: one call, without an id.
+ */
+export function isLegacy({ native }: Pick<ChatAsk, 'native'>): boolean {
+  return itemsIn(native['functions']).length > 0 && itemsIn(native['tools']).length === 0
+}
+
+export function readFunctions(native: JsonObject): Tool[] {
+  return objectsIn(native['functions']).map(({ name, description, parameters }) => ({
+    name: textIn(name),
+    schema: parameters === undefined || parameters === null ? noParameters : objectIn(parameters),
+    ...(typeof description === 'string' && { description }),
+  }))
+}
+
+const noParameters = { type: 'object', properties: {} }
+
+export function readFunctionChoice(choice: Json | undefined): ToolChoice | undefined {
+  if (choice === 'auto' || choice === 'none') return choice
+  const name = textIn(objectIn(choice)['name'])
+  return name === '' ? undefined : { name }
+}
+
+/** A message with calls in the old words: the first of them, since there is room for one. */
+export function writeFunctionCall(message: JsonObject): JsonObject {
+  const { tool_calls: calls, ...rest } = message
+  const [call] = objectsIn(calls)
+  return call === undefined ? rest : { ...rest, function_call: objectIn(call['function']) }
+}
+
+export const legacyFinish = 'function_call'

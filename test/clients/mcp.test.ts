@@ -1,0 +1,438 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars, nano } from '../../src/base/money.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { setLimits } from '../support/limits.ts'
+import { connect, eras, lastText, requestIdOf, type Block, type Result, type Told, type ToolClient } from '../support/mcp.ts'
+import { recordOf } from '../support/records.ts'
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ mode: 'leased' })
+})
+afterAll(() => gateway.close())
+
+const chatModel = 'gpt-4o-mini'
+const videoMsMax = 60_000
+const ofType = ({ content }: Result, type: string): Block[] => content.filter((block) => block.type === type)
+
+/** The same object as structure and as text, and the blocks before it. */
+function shown<T>(result: Result): T {
+  expect(result.isError ?? false).toBe(false)
+  expect(lastText(result)).toEqual(result.structuredContent)
+  return result.structuredContent as T
+}
+
+type Picture = { url: string; media_type: string; width: number; height: number }
+type Pictures = { model: string; images: Picture[]; cost: string }
+type Video = { id: string; model: string; status: string; content?: { video_url: string } }
+
+describe.each(eras)('the tool server, by a %s client', (era) => {
+  let client: ToolClient
+
+  beforeAll(async () => {
+    client = await connect(gateway, era)
+  })
+  afterEach(() => gateway.assertBooks())
+  afterAll(() => client.close())
+
+  test('speaks its era, and announces nothing that it does not do', () => {
+    expect(client.version).toBe(era === 'modern' ? '2026-07-28' : '2025-11-25')
+    expect(client.capabilities).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} })
+    expect(client.instructions).toContain('list_models')
+  })
+
+  test('every capability is a tool, with schemas, examples and hints', async () => {
+    const tools = await client.tools()
+    expect(tools.map(({ name }) => name)).toEqual([
+      'list_models',
+      'chat',
+      'generate_image',
+      'edit_image',
+      'generate_video',
+      'get_video',
+      'list_videos',
+      'cancel_video',
+      'create_embeddings',
+      'speak',
+      'get_usage',
+    ])
+    for (const tool of tools) {
+      expect(tool).toMatchObject({
+        title: expect.any(String),
+        description: expect.any(String),
+        inputSchema: { type: 'object' },
+        outputSchema: { type: 'object' },
+        annotations: { readOnlyHint: expect.any(Boolean), destructiveHint: expect.any(Boolean) },
+      } as never)
+    }
+    const spending = tools.filter((tool) => !(tool['annotations'] as { readOnlyHint: boolean }).readOnlyHint)
+    expect(spending.map(({ name }) => name)).not.toContain('get_usage')
+    expect(JSON.stringify(tools.find(({ name }) => name === 'chat'))).toContain('"examples":["gpt-4o-mini"]')
+  })
+
+  test('chat: an answer as text and as an object, on the books like any other', async () => {
+    const before = await gateway.balance()
+    const result = await client.call('chat', { model: chatModel, prompt: 'Hello there!', system: 'Be brief.' })
+    const { model, choices, cost, usage } = shown<{
+      model: string
+      choices: { text: string; finish_reason: string }[]
+      usage: { prompt_tokens: number }
+      cost: string
+    }>(result)
+    expect(model).toBe(chatModel)
+    expect(choices).toHaveLength(1)
+    expect(choices[0]?.finish_reason).toBe('stop')
+    expect(result.content[0]).toEqual({ type: 'text', text: choices[0]?.text ?? '' })
+    const record = await recordOf(gateway, requestIdOf(result))
+    expect(record).toMatchObject({ status: 200, basis: 'vendor', model: chatModel, capability: 'chat' })
+    expect(usage.prompt_tokens).toBe((record.usage as { input: number }).input)
+    const after = await gateway.balance()
+    expect(formatDollars(nano(before.posted - after.posted))).toBe(cost)
+  })
+
+  test('chat: a long answer streams as progress, whose pieces together are the answer', async () => {
+    const told: Told[] = []
+    const result = await client.call(
+      'chat',
+      { model: chatModel, prompt: 'Tell me more. sandbox:tokens=60 sandbox:pace=15' },
+      { onprogress: (one) => told.push(one) },
+    )
+    const { choices } = shown<{ choices: { text: string }[] }>(result)
+    expect(told.length).toBeGreaterThan(2)
+    expect(told.map(({ message }) => message ?? '').join('')).toBe(choices[0]?.text ?? '')
+    const steps = told.map(({ progress }) => progress)
+    expect(steps).toEqual([...new Set(steps)].toSorted((a, b) => a - b))
+    expect(await recordOf(gateway, requestIdOf(result))).toMatchObject({ streamed: true, basis: 'vendor' })
+  })
+
+  test('chat: tools, several candidates, and a conversation with a picture pass through', async () => {
+    const weather = { type: 'function', function: { name: 'weather', parameters: { type: 'object', properties: {} } } }
+    for (const onprogress of [undefined, () => {}]) {
+      const called = await client.call(
+        'chat',
+        { model: chatModel, prompt: 'What is the weather?', tools: [weather] },
+        onprogress && { onprogress },
+      )
+      const { choices } = shown<{ choices: { finish_reason: string; tool_calls: object[] }[] }>(called)
+      expect(choices[0]).toMatchObject({
+        finish_reason: 'tool_calls',
+        tool_calls: [{ type: 'function', function: { name: 'weather' } }],
+      })
+    }
+    const several = await client.call('chat', { model: chatModel, prompt: 'Hi', n: 2 }, { onprogress() {} })
+    expect(shown<{ choices: object[] }>(several).choices).toHaveLength(2)
+    const seen = await client.call('chat', {
+      model: chatModel,
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'Look!' }, { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] },
+        { role: 'assistant', content: 'A river.' },
+      ],
+      prompt: 'And now?',
+    })
+    expect(shown<{ choices: object[] }>(seen).choices).toHaveLength(1)
+  })
+
+  test('pictures: shown, and linked to', async () => {
+    const result = await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat', size: '1024x1536' })
+    const { images, cost } = shown<Pictures>(result)
+    expect(images).toEqual([{ url: expect.any(String), media_type: 'image/png', width: 1024, height: 1536 } as never])
+    const [block] = ofType(result, 'image')
+    const [link] = ofType(result, 'resource_link')
+    expect(block?.mimeType).toBe('image/png')
+    const file = Buffer.from(await (await fetch(link?.uri ?? '')).arrayBuffer())
+    expect(file.toString('base64')).toBe(block?.data ?? '')
+    const record = await recordOf(gateway, requestIdOf(result))
+    expect(formatDollars(record.cost)).toBe(cost)
+
+    // A vendor that gives links is asked for the bytes where they are to be seen, and not where they are not.
+    const linked = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog', show: 'link' })
+    expect(ofType(linked, 'image')).toEqual([])
+    expect(ofType(linked, 'resource_link')).toHaveLength(1)
+    const seen = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog' })
+    expect(ofType(seen, 'image')).toHaveLength(1)
+  })
+
+  test('edits: of a picture that another tool made, and of one that is given', async () => {
+    const made = shown<Pictures>(await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat' }))
+    const edited = await client.call('edit_image', {
+      model: 'gpt-image-1',
+      prompt: 'Make it night.',
+      images: [made.images[0]?.url],
+    })
+    expect(shown<Pictures>(edited).images).toHaveLength(1)
+    const [block] = ofType(edited, 'image')
+    const again = await client.call('edit_image', {
+      model: 'gpt-image-1',
+      prompt: 'Make it day.',
+      images: [`data:image/png;base64,${block?.data}`, made.images[0]?.url],
+      n: 2,
+    })
+    expect(shown<Pictures>(again).images).toHaveLength(2)
+    expect(await recordOf(gateway, requestIdOf(again))).toMatchObject({ capability: 'edits', status: 200 })
+  })
+
+  test('edits: what is no picture, and links that lead inside, are refused', async () => {
+    const edit = async (source: string) => {
+      const result = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'x', images: [source] })
+      expect(result.isError).toBe(true)
+      return (lastText(result) as { error: { code: string; param: string | null } }).error.code
+    }
+    expect(await edit(`data:image/png;base64,${Buffer.from('%PDF-1.4').toString('base64')}`)).toBe('invalid_image_format')
+    expect(await edit('https://127.0.0.1/a.png')).toBe('invalid_url')
+    expect(await edit('file:///etc/passwd')).toBe('invalid_value')
+    expect(await edit(`${gateway.url}/artifacts/art_1.png`)).toBe('invalid_link')
+  })
+
+  test(
+    'video: a task at once, and its end when it is asked for',
+    async () => {
+      const given = { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, resolution: '720p' }
+      const made = shown<Video>(await client.call('generate_video', given))
+      expect(made).toMatchObject({ model: 'wan2.6-t2v', status: 'submitted' })
+      let seen: Result | undefined
+      await until(async () => {
+        seen = await client.call('get_video', { id: made.id })
+        return shown<Video>(seen).status === 'succeeded'
+      })
+      const url = shown<Video>(seen as Result).content?.video_url ?? ''
+      expect(ofType(seen as Result, 'resource_link')).toEqual([
+        { type: 'resource_link', uri: url, name: `${made.id}.mp4`, mimeType: 'video/mp4' } as never,
+      ])
+      expect((await fetch(url)).status).toBe(200)
+      const { data } = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 100, status: 'succeeded' }))
+      expect(data.map(({ id }) => id)).toContain(made.id)
+      const late = await client.call('cancel_video', { id: made.id })
+      expect(late.isError).toBe(true)
+      expect(lastText(late)).toMatchObject({ error: { code: 'not_cancellable' } })
+    },
+    videoMsMax,
+  )
+
+  test(
+    'video: whoever waits is told how far it is',
+    async () => {
+      const told: Told[] = []
+      const result = await client.call(
+        'generate_video',
+        { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, wait: true },
+        { onprogress: (one) => told.push(one) },
+      )
+      expect(shown<Video>(result)).toMatchObject({ status: 'succeeded' })
+      expect(ofType(result, 'resource_link')).toHaveLength(1)
+      expect(told[0]?.message).toContain('submitted')
+      const failed = await client.call('generate_video', { model: 'wan2.6-t2v', prompt: 'sandbox:fail=x', wait: true })
+      expect(shown<Video>(failed)).toMatchObject({ status: 'failed', error: { code: expect.any(String) } } as never)
+      const early = await client.call('generate_video', {
+        model: 'wan2.6-t2v',
+        prompt: 'sandbox:queued=600000',
+        wait: true,
+        timeout: 1,
+      })
+      const { id, status } = shown<Video>(early)
+      expect(status).toBe('submitted')
+      expect(shown<Video>(await client.call('cancel_video', { id }))).toMatchObject({ id, status: 'cancelled' })
+    },
+    videoMsMax,
+  )
+
+  test('vectors, in both encodings', async () => {
+    const input = ['a river', 'a stream', 'a tax']
+    const result = await client.call('create_embeddings', { model: 'text-embedding-3-small', input, dimensions: 256 })
+    const { data, cost } = shown<{ data: { index: number; embedding: number[] }[]; cost: string }>(result)
+    expect(data.map(({ index, embedding }) => [index, embedding.length])).toEqual([
+      [0, 256],
+      [1, 256],
+      [2, 256],
+    ])
+    expect(formatDollars((await recordOf(gateway, requestIdOf(result))).cost)).toBe(cost)
+    const short = await client.call('create_embeddings', {
+      model: 'text-embedding-3-small',
+      input: 'a river',
+      encoding_format: 'base64',
+    })
+    expect(shown<{ data: { embedding: string }[] }>(short).data[0]?.embedding).toBeString()
+  })
+
+  test('speech, as sound and as a file', async () => {
+    const result = await client.call('speak', { model: 'gpt-4o-mini-tts', input: 'Good morning.' })
+    const { media_type: type, bytes, url } = shown<{ media_type: string; bytes: number; url: string }>(result)
+    const [sound] = ofType(result, 'audio')
+    expect(type).toBe('audio/mpeg')
+    expect(sound?.mimeType).toBe(type)
+    expect(Buffer.from(sound?.data ?? '', 'base64')).toHaveLength(bytes)
+    expect((await (await fetch(url)).arrayBuffer()).byteLength).toBe(bytes)
+    expect(await recordOf(gateway, requestIdOf(result))).toMatchObject({ capability: 'speech', status: 200 })
+  })
+
+  test('models, with what they do and cost', async () => {
+    type Models = { models: { id: string; capabilities: string[]; prices: Record<string, unknown> }[] }
+    const { models } = shown<Models>(await client.call('list_models'))
+    expect(models.find(({ id }) => id === chatModel)).toMatchObject({ prices: { inputPerMillion: '0.15' } })
+    const some = shown<Models>(await client.call('list_models', { capability: 'video', search: 'wan' })).models
+    expect(some.length).toBeGreaterThan(3)
+    expect(some.every(({ id, capabilities }) => id.includes('wan') && capabilities.includes('video'))).toBe(true)
+  })
+
+  test('usage in sums, by request, and what is left', async () => {
+    const sums = shown<{ data: { model: string; requests: number }[] }>(
+      await client.call('get_usage', { group_by: 'model', own: true }),
+    )
+    expect(sums.data.map(({ model }) => model)).toContain(chatModel)
+    const requests = await client.call('get_usage', { report: 'requests', limit: 3 })
+    expect(shown<{ data: object[] }>(requests).data).toHaveLength(3)
+    expect(shown<{ currency: string }>(await client.call('get_usage', { report: 'balance' })).currency).toBe('USD')
+  })
+
+  test('whatever is refused says why, in the words of the path, and costs nothing', async () => {
+    const before = await gateway.balance()
+    const refused = async (name: string, given: Record<string, unknown>) => {
+      const result = await client.call(name, given)
+      expect(result.isError).toBe(true)
+      expect(result.structuredContent).toBeUndefined()
+      expect(requestIdOf(result)).toStartWith('req_')
+      return { status: result._meta?.['turnpike/status'], ...(lastText(result) as { error: { code: string } }).error }
+    }
+    const asked = { model: 'no-such-model', messages: [{ role: 'user', content: 'Hi' }] }
+    const rest = (await (await gateway.post('/v1/chat/completions', asked)).json()) as { error: object }
+    expect(await refused('chat', { model: 'no-such-model', prompt: 'Hi' })).toEqual({ status: 404, ...rest.error } as never)
+    expect(await refused('chat', { prompt: 'Hi' })).toMatchObject({ status: 400, code: 'missing_required_parameter' })
+    expect(await refused('chat', { model: chatModel })).toMatchObject({ status: 400, param: 'prompt' })
+    expect(await refused('chat', { model: chatModel, prompt: 'Hi', temperature: 9 })).toMatchObject({ param: 'temperature' })
+    expect(await refused('chat', { model: 'gpt-image-1', prompt: 'Hi' })).toMatchObject({ code: 'endpoint_model_mismatch' })
+    expect(await refused('chat', { model: chatModel, prompt: 'Hi sandbox:status=500' })).toMatchObject({ status: 502 })
+    expect(await refused('speak', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'nobody' })).toMatchObject({ status: 400 })
+    expect(await refused('get_video', { id: 'vid_none' })).toMatchObject({ status: 404, code: 'task_not_found' })
+    expect(await refused('get_usage', { shape: 'round' })).toMatchObject({ code: 'unknown_parameter', param: 'shape' })
+    expect(await gateway.balance()).toEqual(before)
+    await expect(client.call('no_such_tool')).rejects.toThrow('no_such_tool')
+  })
+
+  test('a chat that breaks off gives what there was of it, and says that it did', async () => {
+    const result = await client.call(
+      'chat',
+      { model: chatModel, prompt: 'Hello! sandbox:tokens=40 sandbox:cut=12' },
+      { onprogress() {} },
+    )
+    expect(result.isError).toBe(true)
+    expect(result.content).toHaveLength(2)
+    expect(lastText(result)).toMatchObject({ error: { type: 'upstream_error' } })
+    expect((await recordOf(gateway, requestIdOf(result))).cost).toBeGreaterThan(0n)
+  })
+
+  test('whoever cancels ends the vendor’s call, and pays for what there was', async () => {
+    const { key, id } = await gateway.account({ dollars: '5' })
+    const own = await connect(gateway, era, { key })
+    const controller = new AbortController()
+    const told: Told[] = []
+    const call = own.call(
+      'chat',
+      { model: chatModel, prompt: 'Hello! sandbox:endless sandbox:pace=5' },
+      {
+        signal: controller.signal,
+        onprogress(one) {
+          told.push(one)
+          controller.abort()
+        },
+      },
+    )
+    await expect(call).rejects.toThrow()
+    expect(told.length).toBeGreaterThan(0)
+    await until(() => gateway.openHolds() === 0)
+    const { posted } = await gateway.balance(id)
+    expect(posted).toBeLessThan(5_000_000_000n)
+    expect(posted).toBeGreaterThan(4_900_000_000n)
+    await own.close()
+  })
+
+  test('every resource can be read, and what a template leads to', async () => {
+    const resources = await client.resources()
+    const uris = resources.map(({ uri }) => uri)
+    expect(new Set(uris).size).toBe(uris.length)
+    for (const uri of ['models', 'api', 'errors', 'usage', 'tasks']) expect(uris).toContain(`turnpike://${uri}`)
+    for (const uri of ['api/createChatCompletion', `models/${chatModel}`]) expect(uris).toContain(`turnpike://${uri}`)
+    for (const uri of uris) expect(await client.read(uri)).not.toBeEmpty()
+    expect(await client.read('turnpike://api/createChatCompletion')).toContain('POST /v1/chat/completions')
+    expect(await client.read('turnpike://errors')).toContain('| 402 | `insufficient_balance` |')
+    expect(JSON.parse(await client.read('turnpike://usage'))).toMatchObject({ balance: { currency: 'USD' } })
+    const { data } = JSON.parse(await client.read('turnpike://tasks')) as { data: { id: string }[] }
+    expect(JSON.parse(await client.read(`turnpike://tasks/${data[0]?.id}`))).toMatchObject({ id: data[0]?.id ?? '' })
+    expect((await client.templates()).map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'turnpike://models/{id}',
+      'turnpike://api/{operation}',
+      'turnpike://tasks/{id}',
+    ])
+    for (const uri of ['turnpike://models/no-such-model', 'turnpike://nothing', 'turnpike://tasks/vid_none', 'x:y']) {
+      await expect(client.read(uri)).rejects.toThrow()
+    }
+  })
+
+  test('what is typed is completed', async () => {
+    const models = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
+    expect((await client.complete(models, { name: 'id', value: 'gpt-4o-m' }))[0]).toBe(chatModel)
+    const endpoints = { type: 'ref/resource', uri: 'turnpike://api/{operation}' } as const
+    expect(await client.complete(endpoints, { name: 'operation', value: 'createChat' })).toEqual(['createChatCompletion'])
+    const tasks = { type: 'ref/resource', uri: 'turnpike://tasks/{id}' } as const
+    expect((await client.complete(tasks, { name: 'id', value: 'vid_' })).length).toBeGreaterThan(0)
+    const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
+    expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
+  })
+
+  test('every prompt is a message', async () => {
+    const prompts = await client.prompts()
+    expect(prompts.length).toBeGreaterThan(4)
+    for (const { name, arguments: taken = [] } of prompts) {
+      const given = Object.fromEntries(taken.map((argument) => [argument.name, 'something']))
+      expect(await client.prompt(name, given)).toContain('`')
+    }
+    await expect(client.prompt('illustrate', {})).rejects.toThrow('text')
+  })
+
+  test('a key sees its own models, tasks and usage, and no others', async () => {
+    const { key } = await gateway.account({ dollars: '5', models: [chatModel] })
+    const own = await connect(gateway, era, { key })
+    const { models } = shown<{ models: { id: string }[] }>(await own.call('list_models'))
+    expect(models.map(({ id }) => id)).toEqual([chatModel])
+    expect(JSON.parse(await own.read('turnpike://models'))).toMatchObject({ models: [{ id: chatModel }] })
+    const pages = (await own.resources()).filter(({ uri }) => uri.startsWith('turnpike://models/'))
+    expect(pages.map(({ name }) => name)).toEqual([chatModel])
+    await expect(own.read('turnpike://models/gpt-4o')).rejects.toThrow()
+    const ref = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
+    expect(await own.complete(ref, { name: 'id', value: '' })).toEqual([chatModel])
+    const forbidden = lastText(await own.call('chat', { model: 'gpt-4o', prompt: 'Hi' }))
+    const unknown = lastText(await own.call('chat', { model: 'gpt-40', prompt: 'Hi' }))
+    expect(JSON.stringify(forbidden)).toBe(JSON.stringify(unknown).replace('gpt-40', 'gpt-4o'))
+    const [task] = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 1 })).data
+    expect(lastText(await own.call('get_video', { id: task?.id }))).toMatchObject({ error: { code: 'task_not_found' } })
+    expect(lastText(await own.call('cancel_video', { id: task?.id }))).toMatchObject({ error: { code: 'task_not_found' } })
+    await expect(own.read(`turnpike://tasks/${task?.id}`)).rejects.toThrow()
+    expect(JSON.parse(await own.read('turnpike://tasks'))).toMatchObject({ data: [] })
+    expect(shown<{ data: { requests: number }[] }>(await own.call('get_usage')).data[0]?.requests ?? 0).toBe(0)
+    expect(shown<{ choices: object[] }>(await own.call('chat', { model: chatModel, prompt: 'Hi' })).choices).toHaveLength(1)
+    await own.close()
+  })
+
+  test('a key’s limits count its calls, and not what is asked about them', async () => {
+    const { key, keyId } = await gateway.account({ dollars: '5' })
+    await setLimits(gateway, keyId, { requestsPerMinute: 2 })
+    const own = await connect(gateway, era, { key })
+    await own.call('chat', { model: chatModel, prompt: 'Hi' })
+    await own.call('list_models')
+    const third = await own.call('chat', { model: chatModel, prompt: 'Hi' })
+    expect(lastText(third)).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
+    expect(third._meta).toMatchObject({ 'turnpike/status': 429, 'turnpike/retry_after': expect.any(Number) } as never)
+    await own.close()
+  })
+
+  test('an empty purse is told what is missing', async () => {
+    const { key } = await gateway.account({ dollars: '0.000001' })
+    const own = await connect(gateway, era, { key })
+    const result = await own.call('chat', { model: chatModel, prompt: 'Hi', max_tokens: 100_000 })
+    expect(lastText(result)).toMatchObject({ error: { code: 'insufficient_balance' } })
+    await own.close()
+  })
+
+  test('without a key nobody gets in', async () => {
+    await expect(connect(gateway, era, { key: 'sk-nobody' })).rejects.toThrow(/401|auth/i)
+  })
+})

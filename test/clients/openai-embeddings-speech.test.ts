@@ -1,0 +1,98 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import OpenAI, { type APIError } from 'openai'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { recordOf } from '../support/records.ts'
+
+// The official client, as it is: it asks for base64 where nothing is said, and decodes that itself.
+
+let gateway: TestGateway
+let client: OpenAI
+beforeAll(async () => {
+  gateway = await startTestGateway({ mode: 'leased' })
+  client = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const failure = async (made: Promise<unknown>): Promise<APIError> =>
+  made.then(
+    () => Promise.reject(new Error('it was answered')),
+    (error: unknown) => error as APIError,
+  )
+
+describe('embeddings', () => {
+  test.each(['text-embedding-3-small', 'text-embedding-v4', 'text-embedding-004', 'voyage-3.5', 'embed-v4.0'])(
+    '%s: numbers, whether the client asks for them or not',
+    async (model) => {
+      const input = ['a calm sea', 'a full tide', 'a fair moon']
+      const { data: made, response } = await client.embeddings.create({ model, input }).withResponse()
+      expect(made.data.map(({ index }) => index)).toEqual([0, 1, 2])
+      const plain = await client.embeddings.create({ model, input, encoding_format: 'float' })
+      for (const [at, { embedding }] of made.data.entries()) {
+        expect(typeof embedding[0]).toBe('number')
+        expect(embedding.length).toBe(plain.data[at]?.embedding.length ?? 0)
+        expect(Math.hypot(...embedding)).toBeCloseTo(1, 4)
+        expect(embedding[7]).toBeCloseTo(plain.data[at]?.embedding[7] ?? Number.NaN, 6)
+      }
+      expect(made.model).toBe(model)
+      const { usage } = await recordOf(gateway, response)
+      expect(made.usage.total_tokens).toBe(usage?.input ?? -1)
+    },
+  )
+
+  test('a thousand at once, in their order', async () => {
+    const input = Array.from({ length: 1_000 }, (_, at) => `text ${at % 3}`)
+    const { data } = await client.embeddings.create({ model: 'text-embedding-v4', input, dimensions: 64 })
+    expect(data).toHaveLength(1_000)
+    for (const [at, { embedding }] of data.entries()) {
+      expect([...embedding]).toEqual([...(data[at % 3]?.embedding ?? [])])
+    }
+  })
+
+  test('an error has its status, code and field', async () => {
+    const error = await failure(client.embeddings.create({ model: 'voyage-3.5', input: 'x', dimensions: 3 }))
+    expect(error).toMatchObject({ status: 400, code: 'unsupported_value', param: 'dimensions' })
+    expect(await failure(client.embeddings.create({ model: 'none', input: 'x' }))).toMatchObject({ status: 404 })
+  })
+})
+
+describe('speech', () => {
+  test.each(['qwen3-tts-flash', 'tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts'])(
+    '%s: mp3 where nothing is said, wav where it is asked for',
+    async (model) => {
+      const mp3 = await client.audio.speech.create({ model, input: 'The sea is calm tonight.', voice: 'alloy' })
+      expect(mp3.headers.get('content-type')).toBe('audio/mpeg')
+      const sound = Buffer.from(await mp3.arrayBuffer())
+      expect([sound[0], (sound[1] ?? 0) & 0xe0]).toEqual([0xff, 0xe0])
+      const wav = await client.audio.speech.create({
+        model,
+        input: 'The sea is calm tonight.',
+        voice: 'alloy',
+        response_format: 'wav',
+      })
+      expect(Buffer.from(await wav.arrayBuffer()).toString('latin1', 0, 4)).toBe('RIFF')
+    },
+  )
+
+  test('sound can be read while it is made', async () => {
+    const response = await client.audio.speech.create({
+      model: 'qwen3-tts-flash',
+      input: `${'The tide is full. '.repeat(3)}sandbox:pace=20`,
+      voice: 'Cherry',
+    })
+    let pieces = 0
+    for await (const _ of response.body ?? []) pieces++
+    expect(pieces).toBeGreaterThan(3)
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, streamed: true })
+  })
+
+  test('an error has its status and code', async () => {
+    const speak = (body: { model: string; input: string; voice: string }) => failure(client.audio.speech.create(body))
+    expect(await speak({ model: 'gpt-4o', input: 'x', voice: 'alloy' })).toMatchObject({
+      status: 400,
+      code: 'endpoint_model_mismatch',
+    })
+    expect(await speak({ model: 'tts-1', input: 'x', voice: 'nobody' })).toMatchObject({ status: 400, param: 'voice' })
+    expect(await speak({ model: 'tts-1', input: '', voice: 'alloy' })).toMatchObject({ status: 400, param: 'input' })
+  })
+})
