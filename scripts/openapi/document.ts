@@ -28,7 +28,7 @@ export function makeDocument(routes: readonly Route[]): Document {
     info: { title: 'Turnpike', version: '1.0.0', description: about },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
-    paths: Object.fromEntries(routes.flatMap(describePath)),
+    paths: mergedByPath(routes.flatMap(describePath)),
     components: {
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'A key that begins with `sk-`, issued by the operator.' },
@@ -64,6 +64,13 @@ export function makeDocument(routes: readonly Route[]): Document {
   return { ...document, components: { ...document.components, responses: errorResponses() } }
 }
 
+/** A path may take several methods. */
+function mergedByPath<T extends object>(described: readonly (readonly [string, T])[]): Record<string, T> {
+  const paths: Record<string, T> = {}
+  for (const [path, methods] of described) paths[path] = { ...paths[path], ...methods }
+  return paths
+}
+
 function describePath(route: Route) {
   if (route.docs === undefined) return []
   const { samples, request, ...docs }: OperationDocs = operations[route.docs]
@@ -78,10 +85,14 @@ function describePath(route: Route) {
       ...(docs.once ? [onceParameter] : []),
     ],
     ...(request !== undefined && {
-      requestBody: { required: true, content: { [json]: { schema: request.schema, example: request.example } } },
+      requestBody: {
+        required: true,
+        content: { [request.type ?? json]: { schema: request.schema, example: request.example } },
+      },
     }),
     responses: {
       '200': describeAnswer(docs.answer),
+      ...(docs.accepted !== undefined && { '202': describeAnswer(docs.accepted) }),
       ...Object.fromEntries(
         [...docs.errors, ...(docs.once ? [409, 422] : []), 500].map((status) => [
           status,
@@ -115,14 +126,17 @@ const onceParameter = {
   schema: { type: 'string', maxLength: 255 },
 } as const
 
-function describeAnswer({ description, schema, event, metered }: OperationDocs['answer']) {
+function describeAnswer({ description, schema, types = [json], event, metered }: OperationDocs['answer']) {
   return {
     description,
     headers: {
       'x-request-id': { $ref: '#/components/headers/RequestId' as const },
       ...(metered && { 'x-turnpike-cost': { $ref: '#/components/headers/Cost' as const } }),
     },
-    content: { [json]: { schema }, ...(event !== undefined && { 'text/event-stream': { schema: event } }) },
+    content: {
+      ...Object.fromEntries(types.map((type) => [type, { schema }])),
+      ...(event !== undefined && { 'text/event-stream': { schema: event } }),
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 import { fieldTable } from './fields.ts'
 import { html, inline, paragraphs, type Html } from './html.ts'
 import { style } from './style.ts'
-import type { Document, Operation, Response, Responses } from './types.ts'
+import type { Document, Operation, Response, Responses, Schema } from './types.ts'
 
 const json = 'application/json'
 const icon = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='M2 3h12v3H2zM6 6h4v8H6z' fill='#2563c9'/></svg>`
@@ -84,7 +84,7 @@ function section(method: string, path: string, operation: Operation, document: D
 const captions = { path: 'In the path', query: 'In the query', header: 'Headers' } as const
 
 function requestTables({ parameters, requestBody }: Operation, document: Document): Html | undefined {
-  const body = requestBody?.content[json]?.schema
+  const bodies = Object.entries(requestBody?.content ?? {})
   const tables = [
     ...(['path', 'query', 'header'] as const).flatMap((place) => {
       const found = parameters.filter((parameter) => parameter.in === place)
@@ -93,7 +93,9 @@ function requestTables({ parameters, requestBody }: Operation, document: Documen
       const fields = { properties: Object.fromEntries(properties), required }
       return found.length === 0 ? [] : [fieldTable(fields, 'request', captions[place])]
     }),
-    ...(body === undefined ? [] : [fieldTable(resolve(body, document), 'request', 'Fields of the JSON body')]),
+    ...bodies.flatMap(([type, { schema }]) =>
+      formTables(schema, 'request', type === json ? 'Fields of the JSON body' : 'Fields of the form', document),
+    ),
   ]
   return tables.length === 0
     ? undefined
@@ -111,18 +113,23 @@ function answerTables(answer: Response, document: Document): Html {
     const description = document.components.headers[nameOf($ref)]?.description ?? ''
     return html`<li><code>${name}</code>: ${inline(description)}</li> `
   })
-  const tables = Object.entries(answer.content).map(([type, { schema }]) =>
-    fieldTable(
-      resolve(schema, document),
-      'answer',
-      type === json ? 'Fields of the answer' : 'Fields of each event of a stream',
-    ),
-  )
+  const tables = Object.entries(answer.content).flatMap(([type, { schema }]) => {
+    const caption = type === json ? 'Fields of the answer' : 'Fields of each event of a stream'
+    return formTables(schema, 'answer', caption, document)
+  })
   return html`${paragraphs(answer.description)}
     <ul>
       ${headers}
     </ul>
     ${tables}`
+}
+
+/** A table; where there are several forms, each by a title of its own, one for each. */
+function formTables(schema: Schema, side: 'request' | 'answer', caption: string, document: Document): Html[] {
+  const whole = resolve(schema, document)
+  const forms = (whole.anyOf ?? []).map((form) => resolve(form, document))
+  if (forms.length === 0 || forms.some(({ title }) => title === undefined)) return [fieldTable(whole, side, caption)]
+  return forms.map((form) => fieldTable(form, side, `${caption}, ${form.title}`))
 }
 
 function schemaSection(name: string, document: Document): Html {
@@ -174,7 +181,7 @@ function errorTable(names: readonly string[], responses: Responses): Html {
   </table> `
 }
 
-function resolve(schema: { $ref?: string }, document: Document) {
+function resolve(schema: Schema, document: Document): Schema {
   return schema.$ref === undefined ? schema : (document.components.schemas[nameOf(schema.$ref)] ?? {})
 }
 

@@ -2,6 +2,7 @@
 export type Schema = {
   $ref?: string
   type?: string | readonly string[]
+  title?: string
   description?: string
   properties?: Record<string, Schema>
   required?: readonly string[]

@@ -8,6 +8,8 @@ export type SecretUse =
   | 'idempotency'
   | 'artifact-link'
   | 'webhook-secret'
+  | 'tool-session'
+  | 'video-callback'
 
 export type Mac = (text: string) => Buffer
 

@@ -54,6 +54,18 @@ describe('events', () => {
     expect(() => splitter.push(Buffer.from('x'))).toThrow('more than 100 bytes')
   })
 
+  test('large ones are whole, and stay as they were given out', () => {
+    const large = Array.from({ length: 5 }, (_, index) => `data: ${String(index).repeat(200_000)}\n\n`)
+    for (const piece of [10_007, 65_536, 150_001]) {
+      const bytes = Buffer.from(large.join('data: small\n\n'))
+      const splitter = new EventSplitter(1_000_000)
+      const kept: Uint8Array[] = []
+      for (let at = 0; at < bytes.length; at += piece) kept.push(...splitter.push(bytes.subarray(at, at + piece)))
+      expect(kept.map(text).filter((event) => event !== 'data: small\n\n')).toEqual(large)
+      expect(splitter.rest).toBeUndefined()
+    }
+  })
+
   test('many small ones in one chunk are no reason to refuse', () => {
     expect(new EventSplitter(100).push(Buffer.from('data: a\n\n'.repeat(100)))).toHaveLength(100)
   })

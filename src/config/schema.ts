@@ -23,6 +23,16 @@ export type ChannelEntry = z.infer<typeof channelEntry>
 const limits = z.strictObject({
   /** Large enough for a long conversation with a few inline pictures. */
   chatBodyBytesMax: bytes.default(32 * mebibyte),
+  /** Pictures by their description, and reference images inline. */
+  imagesBodyBytesMax: bytes.default(32 * mebibyte),
+  /** Texts to embed, thousands at once. */
+  embeddingsBodyBytesMax: bytes.default(8 * mebibyte),
+  /** A form with the pictures to edit. */
+  editsBodyBytesMax: bytes.default(64 * mebibyte),
+  /** Videos by their description, and first frames inline. */
+  videosBodyBytesMax: bytes.default(32 * mebibyte),
+  /** A call of a tool, with pictures and whole conversations in its arguments. */
+  mcpBodyBytesMax: bytes.default(32 * mebibyte),
   bodyBytesMax: bytes.default(mebibyte),
   bodyDepthMax: z.int().min(8).max(1_000).default(128),
   bodyKeysMax: z.int().min(100).default(100_000),
@@ -75,6 +85,10 @@ export const fileSchema = z.strictObject({
     })
     .prefault({}),
   artifacts: artifacts.prefault({}),
+  webhooks: z.strictObject({ allowPrivate: z.boolean().default(false) }).prefault({}),
+  mcp: z
+    .strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(z.string().min(1)).default([]) })
+    .prefault({}),
   publicUrl: httpUrl.refine((text) => !/[?#]/.test(text), 'must not have a query').optional(),
   trustedProxies: z.array(z.string()).default([]),
   cors: z.strictObject({ origins: z.array(z.string()).default([]) }).prefault({}),

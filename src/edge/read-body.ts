@@ -11,36 +11,46 @@ export async function readJsonBody(
   bytesMax: number,
   limits: JsonLimits,
 ): Promise<{ body: JsonObject; files: readonly never[]; raw: Uint8Array; bytes: number }> {
-  checkHeaders(request)
+  checkHeaders(request, /^application\/json\s*(?:;|$)/i, 'application/json')
   const raw = await readBytes(request, bytesMax)
   const body = parseBody(decode(raw), limits)
   if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
   return { body, files: [], raw, bytes: raw.length }
 }
 
-function checkHeaders({ headers }: Request): void {
+/** Gives the whole content type, whose parameters may matter. */
+export function checkHeaders({ headers }: Request, wanted: RegExp, name: string): string {
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding !== 'identity') {
     throw new GatewayError('wrong-type', 'Compressed request bodies are not accepted.')
   }
   const type = headers.get('content-type')
-  if (type === null || !/^application\/json\s*(?:;|$)/i.test(type)) {
-    throw new GatewayError('wrong-type', 'The Content-Type must be application/json.')
-  }
+  if (type === null || !wanted.test(type)) throw new GatewayError('wrong-type', `The Content-Type must be ${name}.`)
+  return type
 }
 
 // What nearly every chat request fits in. Larger ones, and those of unknown length, are counted piece by piece.
 const smallBytesMax = 64 * 1024
 
 async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
-  const declared = Number(request.headers.get('content-length') ?? Number.NaN)
-  if (declared > bytesMax) throw tooLarge(bytesMax)
+  const declared = declaredLength(request, bytesMax)
   try {
     return await (declared <= smallBytesMax ? readSmall(request, declared) : readPieces(request, bytesMax))
   } catch (thrown) {
-    if (thrown instanceof GatewayError) throw thrown
-    throw new GatewayError('client-gone', 'The client hung up while it sent its request.', { cause: thrown })
+    throw asHungUp(thrown)
   }
+}
+
+/** What the client says that it will send, refused at once where it is too much; NaN where it does not say. */
+function declaredLength({ headers }: Request, bytesMax: number): number {
+  const declared = Number(headers.get('content-length') ?? Number.NaN)
+  if (declared > bytesMax) throw tooLarge(bytesMax)
+  return declared
+}
+
+function asHungUp(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown
+  return new GatewayError('client-gone', 'The client hung up while it sent its request.', { cause: thrown })
 }
 
 /** Natively, and so without a look at its pieces: 20 µs less than through a reader, an eighth of a request. */
@@ -57,26 +67,52 @@ async function readSmall(request: Request, declared: number): Promise<Uint8Array
 }
 
 async function readPieces(request: Request, bytesMax: number): Promise<Uint8Array> {
-  if (request.body === null) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  await eachPiece(request, bytesMax, (piece) => chunks.push(piece))
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+}
+
+/** Hands a body on as it comes, bounded in bytes and time. What `take` throws ends the reading. */
+export async function takePieces(
+  request: Request,
+  bytesMax: number,
+  take: (piece: Uint8Array) => void,
+): Promise<number> {
+  declaredLength(request, bytesMax)
+  let refused: { readonly thrown: unknown } | undefined
+  try {
+    return await eachPiece(request, bytesMax, (piece) => {
+      try {
+        take(piece)
+      } catch (thrown) {
+        refused = { thrown }
+        throw thrown
+      }
+    })
+  } catch (thrown) {
+    throw refused === undefined ? asHungUp(thrown) : refused.thrown
+  }
+}
+
+async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8Array) => void): Promise<number> {
+  if (request.body === null) return 0
   const reader = request.body.getReader()
   const startedAt = performance.now()
-  const chunks: Uint8Array[] = []
   let length = 0
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) break
+      if (done) return length
       length += value.length
       if (length > bytesMax) throw tooLarge(bytesMax)
       if (performance.now() - startedAt > graceMs + length / bytesPerMsMin) throw tooSlow()
-      chunks.push(value)
+      take(value)
     }
   } catch (thrown) {
     reader.cancel().catch(() => {})
     throw thrown
   }
-  const [first] = chunks
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }
 
 // A byte order mark is not JSON, so it is kept for the parser to refuse.

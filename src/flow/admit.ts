@@ -93,7 +93,12 @@ type NoFunds = Exclude<Taken, { kind: 'hold' }>
 // `"max_completion_tokens":1000000,`: a client that takes the advice sends a longer body, and must be able to afford it.
 const capFieldBytesMax = 32
 
-function noFunds(needed: Nano, { available, cap }: NoFunds, ask: AskFacts, model: Model): GatewayError {
+export function noFunds(
+  needed: Nano,
+  { available, cap }: Omit<NoFunds, 'kind'>,
+  ask: AskFacts,
+  model: Model,
+): GatewayError {
   const what =
     cap === undefined
       ? 'Insufficient balance'

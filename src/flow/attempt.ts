@@ -55,6 +55,7 @@ export async function attempt<T>(
     return { kind: 'accepted', accepted: await accept(exchange) }
   } catch (thrown) {
     exchange.abort()
+    if (thrown instanceof RefusedInside) return explained(parts, routed, thrown.status, thrown.body, undefined)
     return failed(parts, routed, exchange.status, final(discreet(asGatewayError(thrown), routed)), 'no')
   } finally {
     routed.signal.removeEventListener('abort', leave)
@@ -103,42 +104,63 @@ export function discreet(error: GatewayError, { route }: Routed): GatewayError {
 
 /** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
 async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Failed> {
-  const { channel, credential } = routed.route
   const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
-  const verdict = channel.vendor.explain(
-    {
-      status: exchange.status,
-      retryAfterSeconds: readRetryAfter(exchange.header('retry-after')),
-      body: new TextDecoder().decode(body),
-    },
-    { baseUrl: channel.baseUrl, credential },
-  )
+  const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'))
+  return explained(parts, routed, exchange.status, new TextDecoder().decode(body), retryAfterSeconds)
+}
+
+/** Thrown by whoever reads a response: the vendor said no under a good status, before anything was delivered. */
+export class RefusedInside extends Error {
+  readonly status: number
+  readonly body: string
+
+  constructor({ status, body }: { readonly status: number; readonly body: string }) {
+    super(`the vendor refused with ${status}`)
+    this.name = 'RefusedInside'
+    this.status = status
+    this.body = body
+  }
+}
+
+function explained(
+  parts: CallParts,
+  routed: Routed,
+  status: number,
+  body: string,
+  retryAfterSeconds: number | undefined,
+): Failed {
+  const { channel, credential } = routed.route
+  const verdict = channel.vendor.explain({ status, retryAfterSeconds, body }, { baseUrl: channel.baseUrl, credential })
   if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(routed.route, verdict.restCredentialSeconds)
-  return failed(parts, routed, exchange.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
+  return failed(parts, routed, status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
 }
 
 /** The vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
-function final(error: GatewayError): GatewayError {
+export function final(error: GatewayError): GatewayError {
   if (error.kind === 'client-gone' || error.kind === 'bug') return error
   return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }
 
-function failed(parts: CallParts, routed: Routed, status: number, error: GatewayError, retry: Retry): Failed {
-  if (error.kind !== 'client-gone' && error.kind !== 'upstream-rejected') {
-    const { cause } = error.details
-    parts.log.warn(
-      {
-        request: routed.requestId,
-        attempt: routed.attemptId,
-        channel: routed.route.channel.id,
-        model: routed.ask.model,
-        status,
-        kind: error.kind,
-        cause: cause instanceof Error ? cause.message : undefined,
-      },
-      'an attempt failed',
-    )
-  }
+/** A client that left and a request that was refused are nobody's fault here. */
+export function logFailure(parts: CallParts, routed: Routed, status: number, error: GatewayError): void {
+  if (['client-gone', 'upstream-rejected', 'bad-request'].includes(error.kind)) return
+  const { cause } = error.details
+  parts.log.warn(
+    {
+      request: routed.requestId,
+      attempt: routed.attemptId,
+      channel: routed.route.channel.id,
+      model: routed.ask.model,
+      status,
+      kind: error.kind,
+      cause: cause instanceof Error ? cause.message : undefined,
+    },
+    'an attempt failed',
+  )
+}
+
+export function failed(parts: CallParts, routed: Routed, status: number, error: GatewayError, retry: Retry): Failed {
+  logFailure(parts, routed, status, error)
   return {
     kind: 'failed',
     error,

@@ -1,5 +1,7 @@
 import type { AttemptId } from '../base/ids.ts'
-import { sumOf, type Basis, type Counted, type Usage } from '../capabilities/usage.ts'
+import type { Nano } from '../base/money.ts'
+import { priceOf } from '../billing/price.ts'
+import { sumOf, type Basis, type Counted, type PriceList, type Usage } from '../capabilities/usage.ts'
 
 /** One call to a vendor whose answer the client gets. A request has one, or where it was fanned out one a choice. */
 export type Leg = {
@@ -8,11 +10,24 @@ export type Leg = {
   count(): Counted | undefined
 }
 
+/** What a call costs us, by the vendor's own way of counting. */
+export function costOf({ usage, vendorUsage = usage }: Counted, costs: PriceList): Nano {
+  return priceOf({ ...vendorUsage, request: 1 }, costs)
+}
+
+type LegsCount = {
+  readonly parts: readonly Usage[]
+  readonly vendorParts: readonly Usage[]
+  readonly usage: Usage
+  readonly basis: Basis
+}
+
 /** What all legs used so far; undefined where none has delivered anything. */
-export function countLegs(legs: readonly Leg[]): { parts: readonly Usage[]; usage: Usage; basis: Basis } | undefined {
+export function countLegs(legs: readonly Leg[]): LegsCount | undefined {
   const counted = legs.map((leg) => leg.count()).filter((count) => count !== undefined)
   if (counted.length === 0) return undefined
   const parts = counted.map(({ usage }) => usage)
   const isExact = counted.length === legs.length && counted.every(({ basis }) => basis === 'vendor')
-  return { parts, usage: sumOf(parts), basis: isExact ? 'vendor' : 'estimated' }
+  const vendorParts = counted.map(({ usage, vendorUsage = usage }) => vendorUsage)
+  return { parts, vendorParts, usage: sumOf(parts), basis: isExact ? 'vendor' : 'estimated' }
 }

@@ -1,4 +1,5 @@
 import { priceOfParts } from '../billing/price.ts'
+import type { Usage } from '../capabilities/usage.ts'
 import { countLegs } from './legs.ts'
 import type { Relay } from './relay.ts'
 import type { Routed } from './stages.ts'
@@ -32,11 +33,14 @@ export class Marks {
     const { model, funds } = this.#routed
     const counted = countLegs(this.#relay.legs)
     if (counted === undefined) return
-    const parts = counted.parts.map((part) => ({ ...part, request: 1 }))
     funds.mark({
       usage: counted.usage,
-      price: priceOfParts(parts, model.prices),
-      vendorCost: priceOfParts(parts, model.costs),
+      price: priceOfParts(callsOf(counted.parts), model.prices),
+      vendorCost: priceOfParts(callsOf(counted.vendorParts), model.costs),
     })
   }
+}
+
+function callsOf(parts: readonly Usage[]): Usage[] {
+  return parts.map((part) => ({ ...part, request: 1 }))
 }

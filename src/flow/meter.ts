@@ -4,13 +4,13 @@ import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import { tap } from '../base/tap.ts'
 import type { Sale } from '../billing/funds.ts'
-import { priceOf, priceOfParts } from '../billing/price.ts'
+import { priceOfParts } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import { attemptRecord } from './attempt.ts'
 import type { Drains } from './drains.ts'
-import { countLegs, type Leg } from './legs.ts'
+import { costOf, countLegs, type Leg } from './legs.ts'
 import { Marks } from './marks.ts'
 import type { Relay } from './relay.ts'
 import { release } from './release.ts'
@@ -27,10 +27,10 @@ export function makeMeter(parts: { log: Log; drains: Drains }) {
 
 async function meterWhole(
   routed: Routed,
-  { body, contentType, legs }: Extract<Delivered, { kind: 'answered' }>,
+  { body, contentType, legs, failed: triedAgain = [] }: Extract<Delivered, { kind: 'answered' }>,
   failed: readonly AttemptRecord[],
 ): Promise<Answer> {
-  const sale = saleOf(routed, legs, failed, 200)
+  const sale = saleOf(routed, legs, [...failed, ...triedAgain], 200)
   if (sale === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
   return { kind: 'whole', body, contentType, cost: await settle(routed, sale) }
 }
@@ -114,7 +114,8 @@ async function settleStream(
   failed: readonly AttemptRecord[],
   end: StreamEnd,
 ): Promise<void> {
-  const sale = saleOf(routed, relay.legs, failed, endStatus[end])
+  const lost = [...failed, ...(relay.failed ?? [])]
+  const sale = saleOf(routed, relay.legs, lost, endStatus[end])
   if (sale !== undefined) {
     await settle(routed, sale)
     return
@@ -125,7 +126,7 @@ async function settleStream(
   )
   await release(
     routed,
-    [...failed, ...free],
+    [...lost, ...free],
     new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end),
   )
 }
@@ -142,7 +143,7 @@ function saleOf(
   const { prices, costs } = routed.model
   const delivered = legs.map((leg) => {
     const count = leg.count()
-    const vendorCost = count === undefined ? zeroNano : priceOf({ ...count.usage, request: 1 }, costs)
+    const vendorCost = count === undefined ? zeroNano : costOf(count, costs)
     return attemptRecord(legRouted(routed, leg), { status: 200, vendorCost, delivered: count !== undefined })
   })
   return {

@@ -8,7 +8,10 @@ const json = 'application/json'
 
 /** Runs a request once however often it is sent: for clients that give an Idempotency-Key, and at no cost to others. */
 export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
-  return async (limited: Limited, walk: () => Promise<Answer>): Promise<Answer> => {
+  return async (
+    limited: Omit<Limited, 'job'>,
+    walk: (remembered?: RememberedAttempt) => Promise<Answer>,
+  ): Promise<Answer> => {
     const { idempotencyKey: key, path, principal, requestId } = limited
     if (key === undefined) return walk()
     const { raw } = await limited.readBody()
@@ -16,12 +19,13 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
     if (begun.kind === 'replay') {
       limited.pass.leave(0)
       limited.say('idempotent-replayed', 'true')
-      return { kind: 'whole', body: Buffer.from(begun.body), contentType: json, cost: zeroNano }
+      const { status } = begun
+      return { kind: 'whole', status, body: Buffer.from(begun.body), contentType: json, cost: zeroNano }
     }
     const notKept = (thrown: unknown) => {
       parts.log.error({ request: requestId, cause: String(thrown) }, 'what became of an Idempotency-Key was not kept')
     }
-    const answer = await walk().catch(async (thrown: unknown) => {
+    const answer = await walk(begun.attempt).catch(async (thrown: unknown) => {
       await forget(begun.attempt, thrown).catch(notKept)
       throw thrown
     })
@@ -33,7 +37,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 
 async function keep(attempt: RememberedAttempt, answer: Answer): Promise<void> {
   if (answer.kind === 'whole' && answer.contentType === json)
-    await attempt.keep(200, Buffer.from(answer.body).toString('utf8'))
+    await attempt.keep(answer.status ?? 200, Buffer.from(answer.body).toString('utf8'))
   else await attempt.keepFact(200)
 }
 

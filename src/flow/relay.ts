@@ -1,11 +1,12 @@
 import { GatewayError } from '../base/errors.ts'
 import { EventSplitter } from '../base/sse.ts'
 import type { ChatStream } from '../capabilities/chat.ts'
+import type { AttemptRecord } from '../store/requests.ts'
 import type { Exchange } from '../upstream/transport.ts'
 import type { Leg } from './legs.ts'
 
-// No vendor's event comes near it; a line without an end must not fill the memory.
-const eventBytesMax = 1024 * 1024
+// No event of a chat comes near it; a line without an end must not fill the memory.
+const chatEventBytesMax = 1024 * 1024
 // Far above what any vendor wraps around a token; a stream that passes its cap by this much is not going to end.
 const wireBytesPerToken = 8 * 1024
 const wireBytesSpare = 1024 * 1024
@@ -13,6 +14,8 @@ const wireBytesSpare = 1024 * 1024
 /** A vendor's answer on its way to the client, in whole events. */
 export type Relay = {
   readonly legs: readonly Leg[]
+  /** Calls of its own that came to nothing and were made again. */
+  readonly failed?: readonly AttemptRecord[]
   /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */
   begin(): Promise<void>
   /** The next bytes for the client, or undefined when the vendor's stream is over. */
@@ -26,9 +29,11 @@ export type Relay = {
 
 export type RelayOptions = {
   readonly outputTokensMax: number
+  /** Where its events are larger than those of a chat: at most so large each, and all together. */
+  readonly bytesMax?: { readonly event: number; readonly stream: number }
   readonly leg: Leg
   /** A vendor's own words about a failure, without our secrets. */
-  discreet(failure: GatewayError): GatewayError
+  readonly discreet: (failure: GatewayError) => GatewayError
 }
 
 /** Carries one stream. Pull-driven: it reads from the vendor only when the client's side has room. */
@@ -36,7 +41,7 @@ export class StreamRelay implements Relay {
   readonly legs: readonly Leg[]
   readonly #exchange: Exchange
   readonly #stream: ChatStream
-  readonly #splitter = new EventSplitter(eventBytesMax)
+  readonly #splitter: EventSplitter
   readonly #discreet: (failure: GatewayError) => GatewayError
   readonly #bytesMax: number
   #bytes = 0
@@ -48,7 +53,8 @@ export class StreamRelay implements Relay {
     this.#exchange = exchange
     this.#stream = stream
     this.#discreet = options.discreet
-    this.#bytesMax = options.outputTokensMax * wireBytesPerToken + wireBytesSpare
+    this.#splitter = new EventSplitter(options.bytesMax?.event ?? chatEventBytesMax)
+    this.#bytesMax = options.bytesMax?.stream ?? options.outputTokensMax * wireBytesPerToken + wireBytesSpare
   }
 
   async begin(): Promise<void> {

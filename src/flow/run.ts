@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
+import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
@@ -10,7 +11,7 @@ export type Parts = {
   ): Promise<R & Pick<Authenticated, 'principal'>>
   limit<A extends Pick<Authenticated, 'principal' | 'say'>>(authenticated: A): Promise<A & Pick<Limited, 'pass'>>
   /** Walks, unless the same request has been walked before. */
-  once(limited: Limited, walk: () => Promise<Answer>): Promise<Answer>
+  once(limited: Omit<Limited, 'job'>, walk: (remembered?: RememberedAttempt) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
   /** Gives the next way each time it is asked, and is told how the last one failed. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>

@@ -72,6 +72,8 @@ export type Outcome =
       readonly body: Uint8Array
       readonly contentType: string
       readonly legs: readonly Leg[]
+      /** Calls for parts of it that came to nothing and were made again. */
+      readonly failed?: readonly AttemptRecord[]
     }
   | { readonly kind: 'streaming'; readonly relay: Relay; readonly contentType: string }
   | {
@@ -88,5 +90,12 @@ export type Delivered = Exclude<Outcome, { kind: 'failed' }>
 
 /** What goes back to the edge. */
 export type Answer =
-  | { readonly kind: 'whole'; readonly body: Uint8Array; readonly contentType: string; readonly cost: Nano }
+  | {
+      readonly kind: 'whole'
+      readonly body: Uint8Array
+      readonly contentType: string
+      readonly cost: Nano
+      /** 200 where nothing is said. */
+      readonly status?: number
+    }
   | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array>; readonly contentType: string }

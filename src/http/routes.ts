@@ -5,21 +5,37 @@ import type { Model } from '../catalogue/model.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Store } from '../store/open.ts'
 import { chatJob } from '../flow/chat/chat.ts'
+import { embeddingsJob } from '../flow/media/embeddings.ts'
+import { speechJob } from '../flow/speech/speech.ts'
+import type { Mp3Encoders } from '../media/mp3.ts'
 import type { Count } from '../flow/chat/count.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
 import { anthropicChat, anthropicCount } from '../wire/anthropic/chat.ts'
 import { writeError as writeMessagesError } from '../wire/anthropic/errors.ts'
 import { openaiChat } from '../wire/openai/chat.ts'
-import { writeError } from '../wire/openai/errors.ts'
+import { writeEitherError } from '../wire/native/errors.ts'
+import { openaiEmbeddings } from '../wire/openai/embeddings.ts'
+import { writeError, writeErrorWithPlain402 } from '../wire/openai/errors.ts'
+import { openaiSpeech } from '../wire/openai/speech.ts'
+import { writeSpeechError } from '../wire/openai/speech-errors.ts'
 import { serveArtifact, writeArtifactError } from './artifacts.ts'
 import { serveJob } from './serve.ts'
 import { serveCountTokens } from './count-tokens.ts'
+import { editsManner, imagesManner } from './images.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
 import { serveModel, serveModelList } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
 import type { Route as EdgeRoute } from '../edge/route.ts'
 import type { OperationId } from './openapi/operations.ts'
 import { serveBalance, serveUsage, type UsageParts } from './usage.ts'
+import {
+  serveVideo,
+  serveVideoCallback,
+  serveVideoCancel,
+  serveVideoList,
+  serveVideoOrder,
+  type VideoRouteParts,
+} from './videos.ts'
 
 /** A line of the route table, with what the contract says about it; a route without is not part of the contract. */
 export type Route = EdgeRoute & { readonly docs?: OperationId }
@@ -33,6 +49,15 @@ export type RouteParts = {
   readonly clock: Clock
   readonly json: JsonLimits
   readonly chatBodyBytesMax: number
+  readonly imagesBodyBytesMax: number
+  readonly editsBodyBytesMax: number
+  readonly embeddingsBodyBytesMax: number
+  readonly videosBodyBytesMax: number
+  readonly bodyBytesMax: number
+  readonly tasks: VideoRouteParts['tasks']
+  readonly readAsk: VideoRouteParts['readAsk']
+  readonly checkWebhook: VideoRouteParts['checkWebhook']
+  readonly mp3: Mp3Encoders
   readonly count: Count
   readonly readiness: Readiness
 }
@@ -41,6 +66,10 @@ export type RouteParts = {
 const keyed = { auth: 'key', writeError } as const
 const open = { auth: 'open', writeError } as const
 const native = { auth: 'key', writeError: writeMessagesError } as const
+// Until the form of a request is known, errors have the shapes of both.
+const picturing = { auth: 'key', writeError: writeEitherError } as const
+const editing = { auth: 'key', writeError: writeErrorWithPlain402 } as const
+const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
 const signed = { auth: 'open', writeError: writeArtifactError } as const
 
@@ -54,14 +83,38 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     requestIdHeader: 'request-id',
   })
   const countTokens = serveCountTokens(chatting, anthropicCount)
+  const images = serveJob({ ...parts, bodyBytesMax: parts.imagesBodyBytesMax }, imagesManner(parts))
+  const edits = serveJob({ ...parts, bodyBytesMax: parts.editsBodyBytesMax }, editsManner(parts))
+  const embeddings = serveJob(
+    { ...parts, bodyBytesMax: parts.embeddingsBodyBytesMax },
+    { job: embeddingsJob(openaiEmbeddings), credentialOf: bearerOf },
+  )
+  const filming = { ...parts, bodyBytesMax: parts.videosBodyBytesMax }
+  const speech = serveJob(parts, { job: speechJob(openaiSpeech, parts.mp3), credentialOf: bearerOf })
   return [
     { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
     { ...native, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
     { ...native, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
+    { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },
+    { ...speaking, method: 'POST', path: '/v1/audio/speech', docs: 'createSpeech', serve: speech },
+    { ...picturing, method: 'POST', path: '/v1/images/generations', docs: 'createImage', serve: images },
+    { ...editing, method: 'POST', path: '/v1/images/edits', docs: 'createImageEdit', serve: edits },
+    { ...keyed, method: 'POST', path: '/v1/videos/generations', docs: 'createVideo', serve: serveVideoOrder(filming) },
+    { ...keyed, method: 'GET', path: '/v1/videos/generations', docs: 'listVideos', serve: serveVideoList(filming) },
+    { ...keyed, method: 'GET', path: '/v1/videos/generations/{id}', docs: 'retrieveVideo', serve: serveVideo(filming) },
+    {
+      ...keyed,
+      method: 'DELETE',
+      path: '/v1/videos/generations/{id}',
+      docs: 'cancelVideo',
+      serve: serveVideoCancel(filming),
+    },
     { ...keyed, method: 'GET', path: '/v1/models', docs: 'listModels', serve: serveModelList(parts) },
     { ...keyed, method: 'GET', path: '/v1/models/{id}', docs: 'retrieveModel', serve: serveModel(parts) },
     { ...keyed, method: 'GET', path: '/v1/usage', docs: 'getUsage', serve: serveUsage(parts) },
     { ...keyed, method: 'GET', path: '/v1/balance', docs: 'getBalance', serve: serveBalance(parts) },
+    // The token in the path is the credential, and all that is believed of the call.
+    { ...open, method: 'POST', path: '/callbacks/video/{id}', serve: serveVideoCallback(parts) },
     { ...signed, method: 'GET', path: '/artifacts/{id}', serve: serveArtifact(parts) },
     // The first thing that Anthropic's command-line tool asks of its base address, to warm the connection up.
     { ...open, method: 'GET', path: '/api/hello', serve: serveHealth },

@@ -12,11 +12,11 @@ export type ServeParts = { line: Parts; clock: Clock; bodyBytesMax: number; json
 /** How one protocol's clients speak on its path, and what for. */
 export type Manner = {
   readonly job: Job
-  credentialOf(request: Request): string | undefined
+  readonly credentialOf: (request: Request) => string | undefined
   /** The header by which its clients know an answer, beside our own. */
   readonly requestIdHeader?: string
   /** A JSON object, unless the path takes something else. */
-  readBody?(visit: Visit, parts: ServeParts): Promise<ReadBody>
+  readonly readBody?: (visit: Visit, parts: ServeParts) => Promise<ReadBody>
 }
 
 /** Puts a request on the line and its answer on the socket. */

@@ -3,6 +3,7 @@ import type { RequestId } from '../base/ids.ts'
 import { macFor } from '../base/secret.ts'
 import { beginAnswer, freeAnswer, keepAnswer, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
 import type { Store } from '../store/open.ts'
+import type { Tx } from '../store/schema.ts'
 import { seal, unseal } from './seal.ts'
 
 /** What is remembered under an Idempotency-Key. */
@@ -24,6 +25,8 @@ export type Begun =
 export type RememberedAttempt = {
   /** Its answer will be given again. */
   keep(status: number, body: string): Promise<void>
+  /** The same, in a commit of the caller's: the answer is kept if and only if what it tells of is there. */
+  keepIn(tx: Tx, status: number, body: string): Promise<void>
   /** It happened, and what it gave cannot be given again: a stream, a sound, a failure after the vendor charged. */
   keepFact(status: number): Promise<void>
   /** It did not happen: whoever tries again runs. */
@@ -43,11 +46,13 @@ export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node:
 
   function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
     const { requestId } = asked
+    const answerOf = (status: number, body: string) => {
+      const sealedBody = Buffer.byteLength(body) > keptBodyBytesMax ? null : seal(body, asked.key, secret)
+      return { requestId, status, sealedBody }
+    }
     return {
-      keep(status, body) {
-        const sealedBody = Buffer.byteLength(body) > keptBodyBytesMax ? null : seal(body, asked.key, secret)
-        return keepAnswer(store.db, id, { requestId, status, sealedBody })
-      },
+      keep: (status, body) => keepAnswer(store.db, id, answerOf(status, body)),
+      keepIn: (tx, status, body) => keepAnswer(tx, id, answerOf(status, body)),
       keepFact: (status) => keepAnswer(store.db, id, { requestId, status, sealedBody: null }),
       free: () => freeAnswer(store.db, id, requestId),
     }

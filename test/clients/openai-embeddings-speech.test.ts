@@ -20,6 +20,8 @@ const failure = async (made: Promise<unknown>): Promise<APIError> =>
     (error: unknown) => error as APIError,
   )
 
+const speak = (body: { model: string; input: string; voice: string }) => failure(client.audio.speech.create(body))
+
 describe('embeddings', () => {
   test.each(['text-embedding-3-small', 'text-embedding-v4', 'text-embedding-004', 'voyage-3.5', 'embed-v4.0'])(
     '%s: numbers, whether the client asks for them or not',
@@ -87,7 +89,6 @@ describe('speech', () => {
   })
 
   test('an error has its status and code', async () => {
-    const speak = (body: { model: string; input: string; voice: string }) => failure(client.audio.speech.create(body))
     expect(await speak({ model: 'gpt-4o', input: 'x', voice: 'alloy' })).toMatchObject({
       status: 400,
       code: 'endpoint_model_mismatch',

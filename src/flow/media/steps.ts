@@ -1,10 +1,21 @@
-import { GatewayError } from '../../base/errors.ts'
+import { asGatewayError, GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
-import { zeroNano } from '../../base/money.ts'
+import { zeroNano, type Nano } from '../../base/money.ts'
+import type { Counted } from '../../capabilities/usage.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { CallContext, Responded, Step, StepCall } from '../../vendors/vendor.ts'
-import { attempt, attemptRecord, contextOf, type CallParts, type Failed } from '../attempt.ts'
-import type { Leg } from '../legs.ts'
+import {
+  attempt,
+  attemptRecord,
+  contextOf,
+  discreet,
+  final,
+  logFailure,
+  type CallParts,
+  type Failed,
+} from '../attempt.ts'
+import { costOf, type Leg } from '../legs.ts'
+import { pauseBefore } from '../pause.ts'
 import type { Routed } from '../stages.ts'
 
 /** Calls of one request at a time: enough to be quick, few enough not to be taken for a flood. */
@@ -14,31 +25,48 @@ const triesMax = 3
 const stepsMax = 8
 const answerBytesMax = 256 * 1024 * 1024
 
-type Walked<Answer> = { readonly kind: 'done'; readonly answer: Answer; readonly legs: readonly Leg[] }
+type Walked<Answer> = {
+  readonly kind: 'done'
+  readonly answer: Answer
+  readonly legs: readonly Leg[]
+  /** Tries that came to nothing. */
+  readonly failed: readonly AttemptRecord[]
+}
 
-/** Takes an adapter's steps one after another, making the calls it asks for, until it has an answer. */
+/**
+ * Takes an adapter's steps one after another, making the calls it asks for, until it has an answer. What goes wrong after
+ * a call was answered is the attempt's failure: the vendor may charge for it, so it stays on record.
+ */
 export async function walkSteps<Answer>(
   parts: CallParts,
   routed: Routed,
   start: (context: CallContext) => Step<Answer>,
+  finish: (answer: Answer) => Promise<Answer> = (answer) => Promise.resolve(answer),
 ): Promise<Walked<Answer> | Failed> {
   const walk = new Walk(parts, routed)
-  let step = start(contextOf(routed, parts.tenantMac))
-  for (let taken = 0; step.kind === 'calls'; taken++) {
-    if (taken === stepsMax) throw new GatewayError('bug', 'an adapter came to no end')
-    const responses = await walk.make(step.calls)
-    if (!Array.isArray(responses)) return responses
-    step = step.next(responses)
+  let used: readonly Counted[] = []
+  try {
+    let step = start(contextOf(routed, parts.tenantMac))
+    for (let taken = 0; step.kind === 'calls'; taken++) {
+      if (taken === stepsMax) throw new GatewayError('bug', 'an adapter came to no end')
+      const responses = await walk.make(step)
+      if (!Array.isArray(responses)) return responses
+      step = step.next(responses)
+    }
+    used = step.used
+    if (step.kind === 'failed') throw step.error
+    return { kind: 'done', answer: await finish(step.answer), legs: walk.legs(used), failed: walk.failed }
+  } catch (thrown) {
+    return walk.fail(asGatewayError(thrown), used)
   }
-  return { kind: 'done', answer: step.answer, legs: walk.legs(step.used) }
 }
 
 class Walk {
   readonly #parts: CallParts
   readonly #routed: Routed
-  readonly #failed: AttemptRecord[] = []
-  /** Calls that were answered, in the order of the adapter's asking. */
-  readonly #answered: Routed[] = []
+  readonly failed: AttemptRecord[] = []
+  /** Calls that were answered, in the order of the adapter's asking, and what each used where that can be told. */
+  readonly #answered: { readonly leg: Routed; count(): Counted | undefined }[] = []
   #attempts = 0
 
   constructor(parts: CallParts, routed: Routed) {
@@ -47,7 +75,7 @@ class Walk {
   }
 
   /** The responses, in the order of the calls; or the first failure, and then nothing more is begun. */
-  async make(calls: readonly StepCall[]): Promise<Responded[] | Failed> {
+  async make({ calls, count }: Calls): Promise<Responded[] | Failed> {
     const made = calls.map((): Made | undefined => undefined)
     let failure: Failed | undefined
     let next = 0
@@ -61,22 +89,33 @@ class Walk {
       }
     }
     await Promise.all(Array.from({ length: Math.min(sideBySideMax, calls.length) }, work))
-    const done = made.filter((one) => one !== undefined)
-    this.#answered.push(...done.flatMap(({ leg }) => (leg === undefined ? [] : [leg])))
-    if (failure !== undefined) return this.#giveUp(failure)
-    return done.map(({ response }) => response)
+    made.forEach((one, index) => {
+      if (one?.leg === undefined) return
+      const { leg, response } = one
+      this.#answered.push({ leg, count: () => count?.(response, index) })
+    })
+    if (failure !== undefined) return { ...failure, attempts: [...this.#lost([]), ...failure.attempts] }
+    return made.filter((one) => one !== undefined).map(({ response }) => response)
   }
 
   /** One leg for each call that is on the vendor's bill, with what the adapter says that it used. */
-  legs(used: Extract<Step<unknown>, { kind: 'answered' }>['used']): Leg[] {
+  legs(used: readonly Counted[]): Leg[] {
     if (used.length !== this.#answered.length) throw new GatewayError('bug', 'an adapter did not count its calls')
-    return this.#answered.map(({ attemptId }, index) => ({ attemptId, count: () => used[index] }))
+    return this.#answered.map(({ leg }, index) => ({ attemptId: leg.attemptId, count: () => used[index] }))
+  }
+
+  fail(error: GatewayError, used: readonly Counted[]): Failed {
+    const isPaid = this.#answered.length > 0
+    const last = isPaid ? final(discreet(error, this.#routed)) : discreet(error, this.#routed)
+    logFailure(this.#parts, this.#routed, isPaid ? 200 : 0, last)
+    return { kind: 'failed', error: last, retry: 'no', attempts: this.#lost(used) }
   }
 
   async #makeOne(call: StepCall): Promise<Made | Failed> {
     if (call.transport !== 'vendor') return { kind: 'made', response: await this.#fetch(call) }
+    let { connection } = this.#routed
     for (let tries = 1; ; tries++) {
-      const leg = this.#nextLeg()
+      const leg = { ...this.#nextLeg(), connection }
       const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
       const outcome = await attempt(this.#parts, leg, { ...call, headers }, async (exchange): Promise<Responded> => {
         return { header: (name) => exchange.header(name), body: await exchange.readAll(answerBytesMax) }
@@ -84,7 +123,9 @@ class Walk {
       if (outcome.kind === 'accepted') return { kind: 'made', response: outcome.accepted, leg }
       // Alone it is tried again only where its neighbours succeeded: a whole that failed is the line's to send elsewhere.
       if (outcome.retry === 'no' || tries === triesMax || this.#isAlone()) return outcome
-      this.#failed.push(...outcome.attempts)
+      this.failed.push(...outcome.attempts)
+      if (outcome.retry === 'anew') connection = 'new'
+      else if (!(await pauseBefore(tries, outcome.error, this.#routed.signal))) return { ...outcome, attempts: [] }
     }
   }
 
@@ -103,13 +144,24 @@ class Walk {
     return fetchLink(call, this.#routed.route.channel, this.#routed.signal)
   }
 
-  /** What the others were answered is of no use, and may have cost us something: it stays on record. */
-  #giveUp(failure: Failed): Failed {
-    const wasted = this.#answered.map((leg) =>
-      attemptRecord(leg, { status: 200, vendorCost: zeroNano, delivered: false }),
-    )
-    return { ...failure, attempts: [...this.#failed, ...wasted, ...failure.attempts] }
+  /** Every call so far, none of which is of any use; where the adapter can tell what one cost, that is our loss. */
+  #lost(used: readonly Counted[]): AttemptRecord[] {
+    const wasted = this.#answered.map((answered, index) => {
+      const vendorCost = this.#costOf(() => used[index] ?? answered.count())
+      return attemptRecord(answered.leg, { status: 200, vendorCost, delivered: false })
+    })
+    return [...this.failed, ...wasted]
+  }
+
+  #costOf(count: () => Counted | undefined): Nano {
+    try {
+      const counted = count()
+      return counted === undefined ? zeroNano : costOf(counted, this.#routed.model.costs)
+    } catch {
+      return zeroNano // nobody can read it: the vendor's bill will tell
+    }
   }
 }
 
+type Calls = Pick<Extract<Step<unknown>, { kind: 'calls' }>, 'calls' | 'count'>
 type Made = { readonly kind: 'made'; readonly response: Responded; readonly leg?: Routed }

@@ -62,6 +62,11 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       message: 'The request req_0123 with this Idempotency-Key has been completed.',
       code: 'already_completed',
     },
+    {
+      when: 'a video task cannot be cancelled any more, or its vendor cannot stop one',
+      message: 'This task cannot be cancelled: it is over.',
+      code: 'not_cancellable',
+    },
   ],
   'too-large': [
     {

@@ -3,6 +3,9 @@ import { chatCompletion, chatCompletionChunk, model, modelList } from '../../wir
 import { chatRequest } from '../../wire/openai/schema.ts'
 import { message, messageEvent, tokenCount } from '../../wire/anthropic/answer-schema.ts'
 import { countRequest, messagesRequest } from '../../wire/anthropic/schema.ts'
+import { imageOperations } from './image-operations.ts'
+import { videoOperations } from './video-operations.ts'
+import { textMediaOperations } from './text-media-operations.ts'
 import {
   balanceSamples,
   chatSamples,
@@ -24,15 +27,24 @@ export type OperationDocs = {
   readonly description: string
   /** What may stand behind the `?`. */
   readonly query?: readonly { readonly name: string; readonly description: string; readonly schema: object }[]
-  readonly request?: { readonly schema: z.ZodType; readonly example: unknown }
+  readonly request?: {
+    /** JSON, unless it is a form. */
+    readonly type?: 'multipart/form-data'
+    readonly schema: z.ZodType
+    readonly example: unknown
+  }
   readonly answer: {
     readonly description: string
     readonly schema: z.ZodType
+    /** Of the content, where it is no JSON. */
+    readonly types?: readonly string[]
     /** Where the answer may stream: one event of it. */
     readonly event?: z.ZodType
     /** Whether the answer says what it cost. */
     readonly metered?: true
   }
+  /** What is only ordered by then: 202. */
+  readonly accepted?: { readonly description: string; readonly schema: z.ZodType }
   /** Takes an Idempotency-Key. */
   readonly once?: true
   /** Statuses of errors that this operation can give, beside 405, 500 and those of an Idempotency-Key. */
@@ -99,6 +111,9 @@ export const operations = {
     errors: [400, 401, 404, 413, 415, 429, 503],
     samples: countSamples(messageAsk.model),
   },
+  ...textMediaOperations,
+  ...imageOperations,
+  ...videoOperations,
   listModels: {
     summary: 'List models',
     description: 'The models that the calling key may use. Availability changes: read it before choosing one.',

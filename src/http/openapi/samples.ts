@@ -1,14 +1,14 @@
 /** The same request three ways: pasted into a shell, and with the official client in two languages. */
 export type Samples = { readonly curl: string; readonly typescript: string; readonly python: string }
 
-const typescriptClient = `import OpenAI from 'openai'
+export const typescriptClient = `import OpenAI from 'openai'
 
 const client = new OpenAI({
   baseURL: \`\${process.env.TURNPIKE_URL}/v1\`,
   apiKey: process.env.TURNPIKE_KEY,
 })
 `
-const pythonClient = `import os
+export const pythonClient = `import os
 from openai import OpenAI
 
 client = OpenAI(

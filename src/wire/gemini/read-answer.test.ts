@@ -33,6 +33,15 @@ const f = { functionCall: { name: 'f', args: { b: 1, a: 'ü' } }, thoughtSignatu
 const g = { functionCall: { name: 'g' } }
 
 describe('a whole answer', () => {
+  test('keeps the digits of numbers that a double cannot hold', () => {
+    const written =
+      '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"id":12345678901234567890}}}]}}]}'
+    expect(answer(written).choices[0]?.blocks).toMatchObject([{ argumentsText: '{"id":12345678901234567890}' }])
+    expect(follow(`data: ${written}\r\n\r\n`)).toContainEqual(
+      expect.objectContaining({ kind: 'tool-call-delta', text: '{"id":12345678901234567890}' }),
+    )
+  })
+
   test('has thoughts, words, pictures and calls, in their order', () => {
     const written = parts(
       { text: 'hm, ', thought: true },

@@ -173,6 +173,18 @@ describe('calls and their results', () => {
     expect(contents(turns)).toMatchObject([{}, {}, { parts: [answered('1', 'f', response)] }])
   })
 
+  test('numbers that a double cannot hold keep their digits', () => {
+    const made = { ...call('1', 'f'), argumentsText: '{"id":12345678901234567890}' }
+    const turns: Turn[] = [
+      hi,
+      { role: 'assistant', blocks: [made] },
+      { role: 'user', blocks: [result('1', '{"n":1e400}')] },
+    ]
+    const text = JSON.stringify(contents(turns))
+    expect(text).toContain('"args":{"id":12345678901234567890}')
+    expect(text).toContain(JSON.stringify({ result: '{"n":1e400}' }))
+  })
+
   test('a picture in a result stands in it, or behind it before the third generation', () => {
     const blocks = [...text('look'), { kind: 'image', media: bytes }] as const
     const turns: Turn[] = [

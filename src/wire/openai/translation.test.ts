@@ -141,6 +141,32 @@ describe('what a request means', () => {
     )
   })
 
+  test('the retired functions are tools, called one at a time and answered in the old words', () => {
+    const functions = [{ name: 'f', description: 'd', parameters: { type: 'object' } }]
+    const ask = askOf({ model: 'm', messages: [user], functions, function_call: { name: 'f' }, stream: true })
+    expect(openaiChat.readConversation(ask)).toMatchObject({
+      tools: [{ name: 'f', description: 'd', schema: { type: 'object' } }],
+      toolChoice: { name: 'f' },
+      parallelTools: false,
+    })
+    const block = { kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}' } as const
+    const answer = { choices: [{ blocks: [block], finish: 'tool-calls' as const }], usage: undefined }
+    const body = JSON.parse(Buffer.from(openaiChat.writeAnswer(ask, answer, name)).toString()) as JsonObject
+    expect(body['choices']).toMatchObject([
+      { message: { content: null, function_call: { name: 'f', arguments: '{}' } }, finish_reason: 'function_call' },
+    ])
+    const writer = openaiChat.openWriter(ask, name)
+    const pieces = [
+      { kind: 'tool-call-start', choice: 0, call: 0, id: 'c', name: 'f' },
+      { kind: 'tool-call-delta', choice: 0, call: 1, text: 'a second one has no place' },
+      { kind: 'choice-finish', choice: 0, finish: 'tool-calls' },
+    ] as const
+    const stream = pieces.map((piece) => Buffer.from(writer.write([piece]) ?? '').toString())
+    expect(stream[0]).toContain('"function_call":{"name":"f","arguments":""}')
+    expect(stream[1]).toBe('')
+    expect(stream[2]).toContain('"finish_reason":"function_call"')
+  })
+
   test('allowed tools leave the others out', () => {
     const { tools, toolChoice } = conversationOf({
       messages: [user],
@@ -194,6 +220,37 @@ describe('what a vendor is asked', () => {
         ],
       },
     ])
+  })
+
+  test('what it could not take is put so that it can, or refused', () => {
+    const long = 'x'.repeat(60)
+    const body = written({
+      turns: [
+        { role: 'assistant', blocks: [{ kind: 'tool-call', id: long, name: 'f', argumentsText: '{}' }] },
+        { role: 'user', blocks: [{ kind: 'tool-result', callId: long, isError: false, blocks: [] }] },
+      ],
+    })
+    const [made, answered] = body['messages'] as [{ tool_calls: { id: string }[] }, { tool_call_id: string }]
+    expect(made.tool_calls[0]?.id).toMatch(/^call_[0-9a-f]{32}$/)
+    expect(answered.tool_call_id).toBe(made.tool_calls[0]?.id ?? '')
+
+    expect(() => written({ stop: ['a', 'b', 'c', 'd', 'e'] })).toThrow('at most 4')
+    for (const media of [
+      { kind: 'url', url: 'https://h/a.pdf' },
+      { kind: 'file', id: 'file_1' },
+    ] as const) {
+      expect(() => written({ turns: [{ role: 'user', blocks: [{ kind: 'document', media }] }] })).toThrow('bytes')
+    }
+  })
+
+  test.each([
+    [{ type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }, true],
+    [{ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }, undefined],
+    [{ type: 'object', properties: {}, required: [] }, undefined],
+    [{ type: 'array', items: { type: 'string', pattern: '^a' } }, undefined],
+  ])('a schema is held to where it can be: %j', (schema, strict) => {
+    const format = written({ format: { kind: 'schema', schema } })['response_format'] as JsonObject
+    expect((format['json_schema'] as JsonObject)['strict']).toBe(strict)
   })
 
   test.each([

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import {
+  MaxFileSizeExceededError,
+  MaxTotalSizeExceededError,
+  MultipartParseError,
+  MultipartParser,
+  type MultipartPart,
+} from '@remix-run/multipart-parser'
+import { badRequest, GatewayError } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { AskedFile } from '../capabilities/ask.ts'
+import { checkHeaders, takePieces } from './read-body.ts'
+
+export type Form = {
+  readonly body: JsonObject
+  readonly files: readonly AskedFile[]
+  /** What tells two forms apart: not their bytes, since a client that tries again makes up another boundary. */
+  readonly raw: Uint8Array
+  readonly bytes: number
+}
+
+/** Sixteen pictures and a mask, each as large as the common protocol lets a file be. */
+const filesMax = 17
+const fileBytesMax = 50 * 1024 * 1024
+const partsMax = 48
+const partHeadBytesMax = 8 * 1024
+const fieldBytesMax = 64 * 1024
+
+/** A form of text fields and files, taken apart as it comes: the bytes around the files are never all in memory. */
+export async function readForm(request: Request, bytesMax: number): Promise<Form> {
+  const type = checkHeaders(request, /^multipart\/form-data\s*(?:;|$)/i, 'multipart/form-data')
+  const parser = new MultipartParser(boundaryOf(type), {
+    maxHeaderSize: partHeadBytesMax,
+    maxFileSize: fileBytesMax,
+    maxParts: partsMax,
+    maxTotalSize: bytesMax,
+  })
+  const form = new FormReader()
+  try {
+    const bytes = await takePieces(request, bytesMax, (piece) => {
+      // What follows the last boundary means nothing; the parser would take it for a mistake.
+      if (isDone(parser)) return
+      for (const part of parser.write(piece)) form.take(part)
+    })
+    parser.finish()
+    return form.end(bytes)
+  } catch (thrown) {
+    throw explain(thrown)
+  }
+}
+
+class FormReader {
+  readonly #fields = new Map<string, string>()
+  readonly #files: AskedFile[] = []
+
+  take(part: MultipartPart): void {
+    const { name, mediaType = '' } = part
+    if (name === undefined || name === '' || name === '__proto__') throw malformed('a part has no name')
+    if (mediaType.startsWith('multipart/')) throw malformed('a part of it is a form again')
+    if (part.isFile) {
+      if (this.#files.length === filesMax) throw malformed(`it has more than ${filesMax} files`)
+      this.#files.push({ field: name, name: part.filename ?? '', mediaType, bytes: part.bytes })
+      return
+    }
+    if (this.#fields.has(name)) throw badRequest(`Invalid '${name}': it was given twice.`, name)
+    if (part.size > fieldBytesMax) {
+      throw badRequest(`Invalid '${name}': a field has at most ${fieldBytesMax} bytes.`, name)
+    }
+    this.#fields.set(name, part.text)
+  }
+
+  end(bytes: number): Form {
+    const [fields, files] = [this.#fields, this.#files]
+    return {
+      body: Object.fromEntries(fields),
+      files,
+      bytes,
+      // Only requests with an Idempotency-Key look at it.
+      get raw() {
+        const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
+        return Buffer.from(JSON.stringify([[...fields], digests]))
+      },
+    }
+  }
+}
+
+/** 1 to 70 characters of the few that RFC 2046 allows. */
+const boundaryPattern = /;\s*boundary=(?:"([\w'()+,\-./:=? ]{1,70})"|([\w'+\-.]{1,70}))\s*(?:;|$)/i
+
+function boundaryOf(contentType: string): string {
+  const found = boundaryPattern.exec(contentType)
+  const boundary = found?.[1] ?? found?.[2]
+  if (boundary === undefined) throw malformed('its Content-Type has no proper boundary')
+  return boundary
+}
+
+function isDone(parser: MultipartParser): boolean {
+  try {
+    parser.finish()
+    return true
+  } catch {
+    return false
+  }
+}
+
+function explain(thrown: unknown): unknown {
+  if (thrown instanceof MaxFileSizeExceededError) {
+    return new GatewayError('too-large', `A file is larger than ${fileBytesMax} bytes.`)
+  }
+  if (thrown instanceof MaxTotalSizeExceededError) return new GatewayError('too-large', 'The form is too large.')
+  if (thrown instanceof MultipartParseError) return malformed(thrown.message.toLowerCase())
+  // The decoder's only complaint.
+  if (thrown instanceof TypeError) return badRequest('The form is not valid UTF-8.', undefined, 'invalid_utf8')
+  return thrown
+}
+
+function malformed(why: string): GatewayError {
+  return badRequest(`The form cannot be read: ${why}.`, undefined, 'invalid_multipart')
+}

@@ -1,0 +1,98 @@
+import type { Artifacts } from '../../artifacts/artifacts.ts'
+import type { ChatStream } from '../../capabilities/chat.ts'
+import { countPictures } from '../../capabilities/image-tokens.ts'
+import type { EditsAsk, ImagesAnswer, ImagesAsk, MadeImage, PictureAsk } from '../../capabilities/images.ts'
+import type { CallParts } from '../attempt.ts'
+import type { Job } from '../job.ts'
+import type { Routed } from '../stages.ts'
+import { mediaJob, type MediaCodec, type MediaJob } from './job.ts'
+import type { Following } from './stream.ts'
+
+export type PictureCodec<Ask extends PictureAsk> = MediaCodec<Ask, ImagesAnswer> & {
+  readonly stream: { pass(ask: Ask): ChatStream }
+}
+
+type PictureParts = { readonly artifacts: Artifacts }
+type Way = { readonly parts: CallParts; readonly routed: Routed }
+
+export function imagesJob(parts: PictureParts, codec: PictureCodec<ImagesAsk>): Job {
+  return mediaJob({
+    ...shared(parts, codec, ({ references }) => references.length),
+    capability: 'images',
+    adapterOf: (vendor) => vendor.images,
+  })
+}
+
+export function editsJob(parts: PictureParts, codec: PictureCodec<EditsAsk>): Job {
+  return mediaJob({
+    ...shared(parts, codec, ({ images }) => images.length),
+    capability: 'edits',
+    adapterOf: (vendor) => vendor.edits,
+  })
+}
+
+function shared<Ask extends PictureAsk>(
+  parts: PictureParts,
+  codec: PictureCodec<Ask>,
+  referencesOf: (ask: Ask) => number,
+): Pick<MediaJob<Ask, ImagesAnswer>, 'codec' | 'finish' | 'streaming'> {
+  return {
+    codec,
+    finish: (ask, answer, way) => deliver(parts, ask, answer, way),
+    streaming: { open: (ask) => follow(ask, codec.stream.pass(ask), referencesOf(ask)) },
+  }
+}
+
+/** What one picture may be in base64, an event of it included; the largest known are some 20 MB. */
+const pictureBytesMax = 48 * 1024 * 1024
+
+/** The last picture brings the vendor's count; before it, as many are charged as a client has seen something of. */
+function follow(ask: PictureAsk, events: ChatStream, references: number): Following {
+  const { facts } = events
+  return {
+    events,
+    count() {
+      const { outputEvents, ended, finished, usage } = facts
+      if (outputEvents === 0) return undefined
+      const made = finished ? ask.count : 1
+      const counted = countPictures(ask, { made, tokens: ended ? usage : undefined, references })
+      return ended ? counted : { ...counted, basis: 'estimated' }
+    },
+    bytesMax: { event: pictureBytesMax, stream: ask.count * (ask.partialImages + 1) * pictureBytesMax },
+  }
+}
+
+/**
+ * Brings pictures into the form that the client needs. Bytes get a link of ours where a link is wanted; a vendor's own
+ * link goes on as it is, unless the operator keeps everything.
+ */
+async function deliver(
+  { artifacts }: PictureParts,
+  ask: PictureAsk,
+  answer: ImagesAnswer,
+  way: Way,
+): Promise<ImagesAnswer> {
+  const needsLink = (image: MadeImage) => image.media.kind === 'bytes' && ask.delivery === 'url'
+  const isKept = (image: MadeImage) => needsLink(image) || (artifacts.keepsAll && image.media.kind === 'url')
+  if (!answer.images.some(isKept)) return answer
+  const { passed: _, ...rest } = answer
+  const images = await Promise.all(
+    answer.images.map(async (image) =>
+      isKept(image) ? { ...image, media: await keep(artifacts, image, way) } : image,
+    ),
+  )
+  return { ...rest, images }
+}
+
+async function keep(artifacts: Artifacts, { media }: MadeImage, { parts, routed }: Way): Promise<MadeImage['media']> {
+  const { accountId } = routed.principal
+  if (media.kind === 'bytes') {
+    const { mediaType, base64 } = media
+    return { kind: 'url', url: (await artifacts.keep(Buffer.from(base64, 'base64'), { mediaType, accountId })).url }
+  }
+  if (media.kind !== 'url') return media
+  const link = { transport: 'linked', url: media.url, bytesMax: pictureBytesMax } as const
+  const fetched = await parts.fetchLink(link, routed.route.channel, routed.signal)
+  const { url } = await artifacts.keep(fetched.body, { mediaType: fetched.mediaType, accountId })
+  return { kind: 'url', url }
+}

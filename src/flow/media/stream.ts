@@ -1,0 +1,51 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { ChatStream } from '../../capabilities/chat.ts'
+import type { Counted } from '../../capabilities/usage.ts'
+import type { Call } from '../../vendors/vendor.ts'
+import { attempt, discreet, streams, type CallParts } from '../attempt.ts'
+import { eventStream } from '../chat/chat.ts'
+import { StreamRelay, type Relay } from '../relay.ts'
+import type { Outcome, Routed } from '../stages.ts'
+
+export type Streaming<Ask> = { open(ask: Ask): Following }
+
+/** One stream on its way: its events, what they come to, and how large they may be. */
+export type Following = {
+  readonly events: ChatStream
+  /** What it has used by now; undefined while it has delivered nothing. */
+  count(): Counted | undefined
+  readonly bytesMax: { readonly event: number; readonly stream: number }
+}
+
+/** Sends a call whose events pass on to the client as they come. */
+export async function relayEvents(parts: CallParts, routed: Routed, call: Call, following: Following) {
+  const { whole } = parts.timeouts
+  // Between two pictures there is as long a silence as before a whole one.
+  const timeouts = { ...parts.timeouts, stream: { ...whole, idleMs: Math.max(whole.idleMs, whole.firstByteMs) } }
+  const attempted = await attempt({ ...parts, timeouts }, routed, call, async (exchange): Promise<Outcome> => {
+    if (!streams(routed, exchange)) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
+    const relay = new StreamRelay(exchange, following.events, {
+      outputTokensMax: 0,
+      bytesMax: following.bytesMax,
+      leg: { attemptId: routed.attemptId, count: () => following.count() },
+      discreet: (failure) => discreet(failure, routed),
+    })
+    await relay.begin()
+    return { kind: 'streaming', relay, contentType: eventStream }
+  })
+  return attempted.kind === 'failed' ? attempted : attempted.accepted
+}
+
+/** An answer that came as a whole, for a client that wants a stream: it is all end, and waits to be paid for. */
+export function relayWhole(events: Uint8Array, { legs, failed }: Pick<Relay, 'legs' | 'failed'>): Outcome {
+  const relay: Relay = {
+    legs,
+    ...(failed !== undefined && { failed }),
+    begin: () => Promise.resolve(),
+    next: () => Promise.resolve(undefined),
+    complete() {},
+    closing: () => events,
+    abort() {},
+  }
+  return { kind: 'streaming', relay, contentType: eventStream }
+}

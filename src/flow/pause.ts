@@ -1,0 +1,23 @@
+import type { GatewayError } from '../base/errors.ts'
+
+const firstMs = 100
+const growth = 4
+/** A vendor that asks for more patience than this is not waited for: the request goes elsewhere, or fails. */
+const longestMs = 5_000
+
+/** Waits before the next try of one part of a request; false where that would take too long or nobody waits any more. */
+export async function pauseBefore(tries: number, error: GatewayError, signal: AbortSignal): Promise<boolean> {
+  const { retryAfterSeconds = 0 } = error.details
+  const ms = Math.max(retryAfterSeconds * 1000, firstMs * growth ** (tries - 1))
+  if (ms > longestMs || signal.aborted) return false
+  return new Promise((resolve) => {
+    const end = (isTime: boolean) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', leave)
+      resolve(isTime)
+    }
+    const leave = () => end(false)
+    const timer = setTimeout(() => end(true), ms)
+    signal.addEventListener('abort', leave, { once: true })
+  })
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../base/clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
+import { type Nano, zeroNano } from '../base/money.ts'
+import type { Asked } from '../capabilities/ask.ts'
+import type { ModelTraits } from '../capabilities/limits.ts'
+import type { VideoRequest } from '../capabilities/video.ts'
+import type { Model } from '../catalogue/model.ts'
+import type { RememberedAttempt } from '../idempotency/idempotency.ts'
+import { storeError } from '../store/faults.ts'
+import type { Store } from '../store/open.ts'
+import type { Task } from '../store/tasks.ts'
+import { requestById } from '../store/usage.ts'
+import { showAccepted, showTask } from '../tasks/show.ts'
+import { isOver } from '../tasks/state.ts'
+import type { Tasks } from '../tasks/tasks.ts'
+import { findModelFor, noFunds } from './admit.ts'
+import type { Ordered } from './order.ts'
+import type { Answer } from './stages.ts'
+import { traitsOf } from './traits.ts'
+
+export type VideoParts = {
+  readonly tasks: Tasks
+  readonly store: Store
+  readonly clock: Clock
+  readonly models: () => ReadonlyMap<string, Model>
+  /** One protocol's way to ask for a video. */
+  readonly readAsk: (asked: Asked, lookUp: (model: string) => ModelTraits) => VideoRequest
+  /** Throws for a URL that would not be delivered to. */
+  readonly checkWebhook: (url: string, signal: AbortSignal) => Promise<void>
+}
+
+/** Orders a video: 202 with the task, or 200 with its record where the client waits and it ends in time. */
+export async function placeVideo(
+  parts: VideoParts,
+  ordered: Ordered,
+  query: NonNullable<Asked['query']>,
+  remembered: RememberedAttempt | undefined,
+): Promise<Answer> {
+  const { principal, requestId, receivedAt, signal } = ordered
+  const { request, model } = await readRequest(parts, ordered, query)
+  const { webhookUrl, wait, timeoutSeconds, ...ask } = request
+  if (webhookUrl !== undefined) await parts.checkWebhook(webhookUrl, signal)
+  const { accountId, keyId, caps } = principal
+  const remember =
+    remembered &&
+    ((tx: Parameters<RememberedAttempt['keepIn']>[0], accepted: JsonObject) =>
+      remembered.keepIn(tx, 202, JSON.stringify(accepted)))
+  const placed = await parts.tasks
+    .create({ requestId, accountId, keyId, caps, ask, model, webhookUrl, receivedAt, remember })
+    .catch((thrown: unknown) => {
+      throw storeError(thrown)
+    })
+  if (placed.kind === 'no-funds') throw noFunds(placed.needed, placed, ask, model)
+  const task = wait ? await parts.tasks.wait(placed.task, timeoutSeconds * 1000, signal) : placed.task
+  if (!wait || !isOver(task.state)) return whole(202, showAccepted(task), zeroNano)
+  return whole(200, showTask(task, parts.clock.now()), await costOf(parts, task))
+}
+
+async function readRequest(
+  { models, readAsk }: VideoParts,
+  ordered: Ordered,
+  query: NonNullable<Asked['query']>,
+): Promise<{ request: VideoRequest; model: Model }> {
+  const { body, files, bytes } = await ordered.readBody()
+  const offered = models()
+  let model: Model | undefined
+  const asked = { body, files, bodyBytes: bytes, header: (name: string) => ordered.header(name), query }
+  const request = readAsk(asked, (id) => {
+    model = findModelFor('video', offered, ordered.principal, id)
+    return traitsOf(model, id)
+  })
+  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
+  return { request, model }
+}
+
+/** As its record says; a task that failed costs nothing. */
+async function costOf({ store }: VideoParts, { accountId, requestId }: Task): Promise<Nano> {
+  const found = await requestById(store.db, { scope: { accountId }, id: requestId })
+  return found?.request.cost ?? zeroNano
+}
+
+function whole(status: number, body: JsonObject, cost: Nano): Answer {
+  const bytes = new TextEncoder().encode(JSON.stringify(body))
+  return { kind: 'whole', status, body: bytes, contentType: 'application/json', cost }
+}

@@ -1,0 +1,39 @@
+import type { Artifacts } from '../artifacts/artifacts.ts'
+import { bearerOf } from '../edge/credential.ts'
+import { readJsonBody } from '../edge/read-body.ts'
+import { readForm } from '../edge/read-form.ts'
+import type { Visit } from '../edge/route.ts'
+import { editsJob, imagesJob } from '../flow/media/images.ts'
+import { editsCodec, formOf, imagesCodec } from '../wire/images.ts'
+import { writeError as writeNativeError } from '../wire/native/errors.ts'
+import { writeError } from '../wire/openai/errors.ts'
+import type { Manner } from './serve.ts'
+
+type ImageParts = { readonly artifacts: Artifacts }
+
+/** `POST /v1/images/generations`: clients of two protocols meet here, and from its form on each is answered in its own. */
+export function imagesManner({ artifacts }: ImageParts): Manner {
+  return {
+    job: imagesJob({ artifacts }, imagesCodec),
+    credentialOf: bearerOf,
+    async readBody(visit, { bodyBytesMax, json }) {
+      const read = await readJsonBody(visit.request, bodyBytesMax, json)
+      speakForm(visit, read.body)
+      return read
+    },
+  }
+}
+
+function speakForm(visit: Visit, body: Parameters<typeof formOf>[0]): void {
+  const form = formOf(body)
+  if (form !== undefined) visit.speak(form === 'native' ? writeNativeError : writeError)
+}
+
+/** `POST /v1/images/edits`: a form with files. */
+export function editsManner({ artifacts }: ImageParts): Manner {
+  return {
+    job: editsJob({ artifacts }, editsCodec),
+    credentialOf: bearerOf,
+    readBody: ({ request }, { bodyBytesMax }) => readForm(request, bodyBytesMax),
+  }
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { embeddingsRequest, embeddingsResult } from '../../wire/openai/embeddings-schema.ts'
+import { speechEvent, speechRequest } from '../../wire/openai/speech-schema.ts'
+import type { OperationDocs } from './operations.ts'
+import { pythonClient, typescriptClient } from './samples.ts'
+
+const embed = { model: 'text-embedding-3-small', input: ['The sea is calm tonight.', 'The tide is full.'] }
+const say = { model: 'qwen3-tts-flash', input: 'The sea is calm tonight.', voice: 'Cherry' }
+
+/** What the contract says about texts that become vectors or sound. */
+export const textMediaOperations = {
+  createEmbedding: {
+    summary: 'Create embeddings',
+    description: [
+      'Turns texts into vectors. A list may hold up to 10,000 texts: it is split to what the model takes at once, and ' +
+        'the vectors come in the order of the inputs. Where one part fails for good, nothing is charged.',
+      '`base64` works on every model: the vector as little-endian float32. Inputs as tokens work where the vendor takes ' +
+        'them.',
+      '`dimensions` that the model does not offer are a 400 that lists those it does. `text-embedding-004` is its ' +
+        "successor `gemini-embedding-001` with 768 dimensions. Vectors that are shorter than the model's own have " +
+        'length one.',
+    ].join('\n\n'),
+    once: true,
+    request: { schema: embeddingsRequest, example: embed },
+    answer: { description: 'The vectors.', schema: embeddingsResult, metered: true },
+    errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
+    samples: {
+      curl: `curl "$TURNPIKE_URL/v1/embeddings" \\
+  -H "Authorization: Bearer $TURNPIKE_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '${JSON.stringify(embed)}'`,
+      typescript: `${typescriptClient}
+const { data } = await client.embeddings.create({
+  model: '${embed.model}',
+  input: ['${embed.input[0]}', '${embed.input[1]}'],
+})
+console.log(data[0]?.embedding.length)`,
+      python: `${pythonClient}
+made = client.embeddings.create(model="${embed.model}", input=${JSON.stringify(embed.input)})
+print(len(made.data[0].embedding))`,
+    },
+  },
+  createSpeech: {
+    summary: 'Create speech',
+    description: [
+      'Says a text. The sound is sent as it is made; a wav is sent when it is finished, since its head says how long it ' +
+        'is. A sound that breaks off is cut off: the connection ends without the proper end of the answer.',
+      'A voice of the common protocol that the model does not have, or none, is its default voice; any other unknown ' +
+        'voice is a 400. Every model gives `mp3` and `wav`; `qwen3-tts-instruct-flash` gives `wav` whatever was asked ' +
+        'for. `speed` has an effect where the vendor has it. Texts longer than the model takes are split at the ends of ' +
+        'sentences and joined again, up to 65,536 characters.',
+      'Models sold by the character are charged by the Unicode code points of `input`, as soon as sound flows; of a ' +
+        'text in parts, those that were begun.',
+      'An unknown model is a 400 `endpoint_model_mismatch` here, and a 402 has only `error.message`. What the vendor ' +
+        'refuses comes with its own message.',
+    ].join('\n\n'),
+    once: true,
+    request: { schema: speechRequest, example: say },
+    answer: {
+      description: 'The sound; with `stream_format` `sse`, the same as events.',
+      schema: z.string().meta({ format: 'binary' }),
+      types: ['audio/mpeg', 'audio/wav'],
+      event: speechEvent,
+      metered: true,
+    },
+    errors: [400, 401, 402, 413, 415, 429, 502, 503, 504],
+    samples: {
+      curl: `curl "$TURNPIKE_URL/v1/audio/speech" \\
+  -H "Authorization: Bearer $TURNPIKE_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '${JSON.stringify(say)}' -o sea.mp3`,
+      typescript: `import { writeFile } from 'node:fs/promises'
+${typescriptClient}
+const sound = await client.audio.speech.create({
+  model: '${say.model}',
+  input: '${say.input}',
+  voice: '${say.voice}',
+})
+await writeFile('sea.mp3', Buffer.from(await sound.arrayBuffer()))`,
+      python: `${pythonClient}
+with client.audio.speech.with_streaming_response.create(
+    model="${say.model}",
+    input="${say.input}",
+    voice="${say.voice}",
+) as sound:
+    sound.stream_to_file("sea.mp3")`,
+    },
+  },
+} as const satisfies Record<string, OperationDocs>

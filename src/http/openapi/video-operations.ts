@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import { videoRequest } from '../../wire/native/video-schema.ts'
+import type { OperationDocs } from './operations.ts'
+
+const text = (description: string) => z.string().meta({ description })
+const unixTime = (description: string) => z.int().meta({ description: `${description} Unix seconds.` })
+
+const notes = {
+  model: 'An id of the list of models that makes videos.',
+  duration: 'Seconds of the video; billing follows it.',
+  resolution: '`480p`, `720p` or `1080p`, as the model has it; billing follows it.',
+  aspect_ratio: 'Such as `16:9`.',
+  input: 'What it is made from: a `prompt`, and pictures, films or sound in the way of the model.',
+  parameters: "What else the model's vendor takes.",
+  webhook_url: 'Is told once, when the task is over. Without it, ask for the task from time to time.',
+  wait: 'Wait for the end and answer with the record. Also as `?wait=true`.',
+  timeout: 'How many seconds to wait at most; 60 unless said otherwise. Also as `?timeout=`.',
+} as const satisfies Record<keyof typeof videoRequest.shape, string>
+
+const described = z.looseObject(
+  Object.fromEntries(
+    Object.entries(videoRequest.shape).map(([name, schema]) => [
+      name,
+      schema.meta({ description: notes[name as keyof typeof notes] }),
+    ]),
+  ) as typeof videoRequest.shape,
+)
+
+export const acceptedVideo = z.object({
+  id: text('The task, for as long as it is kept.'),
+  model: text('As it was asked for.'),
+  status: z.literal('submitted'),
+  created_at: unixTime('When it was accepted.'),
+})
+
+export const videoTask = z.looseObject({
+  id: text('The task.'),
+  model: text('As it was asked for.'),
+  status: z
+    .enum(['submitted', 'running', 'succeeded', 'failed', 'cancelled'])
+    .meta({ description: 'The last three are final.' }),
+  created_at: unixTime('When it was accepted.'),
+  updated_at: unixTime('When its status last changed.'),
+  content: z
+    .looseObject({
+      video_url: text('Where the video is, for 24 hours; then null.').nullable(),
+      last_frame_url: text('Its last picture, where that was asked for.').nullable().optional(),
+      expires_at: unixTime('Until when the links work.'),
+      expired: z.boolean().optional(),
+    })
+    .optional()
+    .meta({ description: 'With `succeeded`.' }),
+  usage: z
+    .looseObject({
+      duration: z.number().meta({ description: 'Seconds, as billed.' }),
+      resolution: text('As billed.'),
+      aspect_ratio: z.string().optional(),
+      total_tokens: z.int().optional().meta({ description: 'Where the vendor counts those.' }),
+    })
+    .optional()
+    .meta({ description: 'With `succeeded`.' }),
+  seed: z.int().optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional().meta({ description: 'With `failed`.' }),
+})
+
+const videoList = z.object({
+  object: z.literal('list'),
+  data: z.array(videoTask),
+  next: text('Give it as `after` for the next page; null on the last one.').nullable(),
+})
+
+const ask = {
+  model: 'wan2.6-t2v',
+  duration: 5,
+  resolution: '720p',
+  input: { prompt: 'A lighthouse at dusk, waves, slow pan' },
+}
+
+const json = JSON.stringify(ask)
+const url = '$TURNPIKE_URL/v1/videos/generations'
+const bearer = '-H "Authorization: Bearer $TURNPIKE_KEY"'
+
+/** The official clients have no word for these paths, so they are called by hand. */
+function samples(method: 'GET' | 'POST' | 'DELETE', tail: string, body?: string) {
+  const path = `/v1/videos/generations${tail}`
+  const verb = method === 'GET' ? '' : `-X ${method} `
+  const sent = body === undefined ? '' : ` \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`
+  const type = body === undefined ? '' : `, 'content-type': 'application/json'`
+  return {
+    curl: `curl ${verb}"${url}${tail}" \\\n  ${bearer}${sent}`,
+    typescript: `const response = await fetch(\`\${process.env.TURNPIKE_URL}${path}\`, {
+  method: '${method}',
+  headers: { authorization: \`Bearer \${process.env.TURNPIKE_KEY}\`${type} },${body === undefined ? '' : `\n  body: JSON.stringify(${body}),`}
+})
+console.log(await response.json())`,
+    python: `import json, os, urllib.request
+
+request = urllib.request.Request(
+    os.environ["TURNPIKE_URL"] + "${path}",
+    method="${method}",
+    headers={"Authorization": "Bearer " + os.environ["TURNPIKE_KEY"], "Content-Type": "application/json"},${
+      body === undefined ? '' : `\n    data=json.dumps(${body}).encode(),`
+    }
+)
+print(json.load(urllib.request.urlopen(request)))`,
+  }
+}
+
+/** What the contract says about videos. */
+export const videoOperations = {
+  createVideo: {
+    summary: 'Order a video',
+    description: [
+      'Videos are made asynchronously: the answer is a task, which is asked for by its id, or tells `webhook_url` when it ' +
+        'is over. What it costs is known then, by what the vendor counted; until then the most it can cost is set aside. ' +
+        'A task that fails, is cancelled or takes too long costs nothing.',
+      '`duration`, `resolution` and `aspect_ratio` may stand in `parameters` too, in the way of the model; where both ' +
+        'say one, they have to agree.',
+      'With `wait` the answer comes when the task is over, as `200` with its record, or after the `timeout` as `202`.',
+    ].join('\n\n'),
+    once: true,
+    request: { schema: described, example: ask },
+    accepted: { description: 'The task was accepted.', schema: acceptedVideo },
+    answer: { description: 'With `wait`: the task is over.', schema: videoTask, metered: true },
+    errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
+    samples: samples('POST', '', json),
+  },
+  listVideos: {
+    summary: 'List videos',
+    description: "The account's tasks, newest first.",
+    query: [
+      {
+        name: 'status',
+        description: 'Only those with this status.',
+        schema: { type: 'string', enum: ['submitted', 'running', 'succeeded', 'failed', 'cancelled'] },
+      },
+      { name: 'model', description: 'Only those of this model.', schema: { type: 'string' } },
+      { name: 'from', description: 'Unix seconds, a date, or a time with its zone.', schema: { type: 'string' } },
+      { name: 'to', description: 'The end, not included.', schema: { type: 'string' } },
+      {
+        name: 'limit',
+        description: 'How many: 20 unless said otherwise.',
+        schema: { type: 'integer', minimum: 1, maximum: 100 },
+      },
+      { name: 'after', description: 'The `next` of the page before.', schema: { type: 'string' } },
+    ],
+    answer: { description: 'The tasks.', schema: videoList },
+    errors: [400, 401, 429, 503],
+    samples: samples('GET', '?status=succeeded'),
+  },
+  retrieveVideo: {
+    summary: 'Retrieve a video',
+    description: [
+      "A task by its id, or by that of the model's vendor. The record is the vendor's own, with the fields below laid " +
+        'over it.',
+      'Its links work for 24 hours after the end; its status and usage are kept.',
+    ].join('\n\n'),
+    answer: { description: 'The task.', schema: videoTask },
+    errors: [401, 404, 429, 503],
+    samples: samples('GET', '/$TASK'),
+  },
+  cancelVideo: {
+    summary: 'Cancel a video',
+    description:
+      'Stops a task that has not begun, where its vendor can. Where it cannot, or the task is over, the answer is a 409 ' +
+      'with the code `not_cancellable`, and nothing changes.',
+    answer: { description: 'The cancelled task.', schema: videoTask },
+    errors: [401, 404, 409, 429, 502, 503, 504],
+    samples: samples('DELETE', '/$TASK'),
+  },
+} as const satisfies Record<string, OperationDocs>

@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { badRequest, GatewayError } from '../base/errors.ts'
+import { formatDollars } from '../base/money.ts'
+import { bearerOf } from '../edge/credential.ts'
+import type { Visit } from '../edge/route.ts'
+import { order } from '../flow/order.ts'
+import { placeVideo, type VideoParts } from '../flow/video.ts'
+import { checkPeriod, exactText, pageFields, pageOf, periodFields, readQuery } from '../reports/query.ts'
+import { listTasks } from '../store/task-lists.ts'
+import { findTask, type Task } from '../store/tasks.ts'
+import { showTask } from '../tasks/show.ts'
+import { statesShownAs } from '../tasks/state.ts'
+import { serveKeyed } from './keyed.ts'
+import { readJson, receive, type ServeParts } from './serve.ts'
+
+export type VideoRouteParts = ServeParts & VideoParts
+
+/** `POST /v1/videos/generations` */
+export function serveVideoOrder(parts: VideoRouteParts) {
+  return async (visit: Visit): Promise<Response> => {
+    const { request, requestId, said } = visit
+    const query = new URL(request.url).searchParams
+    const received = receive(visit, parts, bearerOf(request), readJson)
+    const answer = await order(parts.line, received, (ordered, remembered) =>
+      placeVideo(parts, ordered, (name) => query.get(name), remembered),
+    )
+    if (answer.kind === 'stream') throw new GatewayError('bug', 'an order was answered by a stream')
+    const { status = 200, cost } = answer
+    return new Response(answer.body as Uint8Array<ArrayBuffer>, {
+      status,
+      headers: {
+        'content-type': answer.contentType,
+        'x-request-id': requestId,
+        // What it will cost is known at its end.
+        ...(status === 200 && { 'x-turnpike-cost': formatDollars(cost) }),
+        ...said,
+      },
+    })
+  }
+}
+
+// Vendors' ids have letters, digits and a few marks; some are paths.
+const idPattern = /^[\w.:/-]{1,256}$/
+
+/** Another account's task, one that never was, and what cannot be an id look alike. */
+async function ownTask({ store }: VideoRouteParts, accountId: string, id: string): Promise<Task> {
+  const task = idPattern.test(id) ? await findTask(store.db, { accountId, id }) : undefined
+  if (task === undefined) {
+    throw new GatewayError('not-found', 'There is no such video task.', { code: 'task_not_found' })
+  }
+  return task
+}
+
+/** `GET /v1/videos/generations/{id}`: by our id, or by the vendor's. */
+export function serveVideo(parts: VideoRouteParts) {
+  return serveKeyed(parts.line, bearerOf, async ({ id }, { accountId }) =>
+    showTask(await ownTask(parts, accountId, id), parts.clock.now()),
+  )
+}
+
+/** `DELETE /v1/videos/generations/{id}` */
+export function serveVideoCancel(parts: VideoRouteParts) {
+  return serveKeyed(parts.line, bearerOf, async ({ id }, { accountId }) => {
+    const task = await ownTask(parts, accountId, id)
+    return showTask(await parts.tasks.cancel(task), parts.clock.now())
+  })
+}
+
+const shownStates = ['submitted', 'running', 'succeeded', 'failed', 'cancelled'] as const
+
+const listQuery = z.strictObject({
+  ...pageFields,
+  ...periodFields,
+  model: exactText.exactOptional(),
+  status: z.enum(shownStates).exactOptional(),
+})
+
+// Refused creations were answered as such: they are no tasks to whoever made them.
+const listed = shownStates.flatMap(statesShownAs)
+
+/** `GET /v1/videos/generations`: the account's own, newest first. */
+export function serveVideoList(parts: VideoRouteParts) {
+  const { store, clock } = parts
+  return serveKeyed(parts.line, bearerOf, async ({ request }, { accountId }) => {
+    const { limit, after, status, ...filter } = readQuery(request, listQuery)
+    checkPeriod(filter)
+    const last = after === undefined ? undefined : await findTask(store.db, { accountId, id: after })
+    if (after !== undefined && last === undefined) throw badRequest('There is no such video task.', 'after')
+    const states = status === undefined ? listed : statesShownAs(status)
+    const page = { limit: limit + 1, ...(last !== undefined && { before: last }) }
+    const rows = await listTasks(store.db, { scope: { accountId }, states, ...filter }, page)
+    return {
+      object: 'list',
+      ...pageOf(
+        rows,
+        limit,
+        (task) => showTask(task, clock.now()),
+        ({ id }) => id,
+      ),
+    }
+  })
+}
+
+/**
+ * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing of it is read: what is true, the task is
+ * asked for. A token that we did not make is a path that is not there.
+ */
+export function serveVideoCallback({ tasks }: Pick<VideoParts, 'tasks'>) {
+  return async ({ id, request }: Visit): Promise<Response> => {
+    await request.body?.cancel()
+    if ((await tasks.hint(id)) === 'unknown') throw new GatewayError('not-found', 'Unknown path.')
+    return Response.json({})
+  }
+}

@@ -1,0 +1,75 @@
+import { badRequest, type GatewayError } from '../base/errors.ts'
+import { boundOf } from '../capabilities/image-tokens.ts'
+import type { PictureAsk } from '../capabilities/images.ts'
+import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
+import { countText } from './openai/estimate.ts'
+
+/** What a request is for, in words that no form has to itself. */
+export type Wished = Pick<
+  PictureAsk,
+  'prompt' | 'count' | 'size' | 'quality' | 'background' | 'outputFormat' | 'delivery' | 'partialImages' | 'stream'
+> & { readonly references: number }
+
+/** A request for pictures with its bound. Throws for one that has no price. */
+export function pictureFacts(
+  { references, ...wished }: Wished,
+  traits: ModelTraits,
+  limits: ImageLimits,
+): Omit<PictureAsk, 'capability' | 'written'> {
+  const sold = traits.sells('imageOutput') ? 'tokens' : 'pieces'
+  if (sold === 'pieces' && !traits.sellsImage(wished.size, wished.quality)) {
+    throw badRequest('This size and quality has no price on this model.', 'size', 'unsupported_value')
+  }
+  return {
+    ...wished,
+    model: traits.id,
+    limits,
+    sold,
+    textTokens: countText(wished.prompt),
+    bound: boundOf({ ...wished, sold, limits }, { promptBytes: Buffer.byteLength(wished.prompt), references }),
+  }
+}
+
+/** Tokens for the limits of a key; pictures by the piece have none. */
+export function estimateInput({ sold, textTokens }: Pick<PictureAsk, 'sold' | 'textTokens'>): number {
+  return sold === 'tokens' ? textTokens : 0
+}
+
+export function imageLimitsOf({ images, id }: ModelTraits): ImageLimits {
+  if (images === undefined) throw new Error(`${id} makes pictures and has no limits`)
+  return images
+}
+
+/** Throws for more or fewer pictures than the model works from. */
+export function checkReferences(given: number, { references: { min, max } }: ImageLimits, param: string): void {
+  if (given >= min && given <= max) return
+  throw badRequest(`${wanted(min, max)}, but ${given === 0 ? 'none was' : `${given} were`} given.`, param)
+}
+
+function wanted(min: number, max: number): string {
+  if (max === 0) return 'This model takes no reference images'
+  return min === 0
+    ? `This model takes at most ${max} reference images`
+    : `This model needs ${min} to ${max} reference images`
+}
+
+/** The common protocol's older words for two of its qualities. */
+const aliases: Readonly<Record<string, string>> = { standard: 'medium', hd: 'high' }
+
+/** One of the model's own qualities; nothing where it has no choice of them. */
+export function readQuality(given: string | undefined, { qualities }: ImageLimits): string | undefined {
+  if (qualities.length === 0) return undefined
+  if (given === undefined) return qualities.length === 1 ? qualities[0] : undefined
+  if (qualities.includes(given)) return given
+  const meant = aliases[given] ?? given
+  if (qualities.includes(meant)) return meant
+  // A model with one quality makes it whatever `auto` may mean elsewhere.
+  if (given === 'auto' && qualities.length === 1) return qualities[0]
+  throw unsupported('quality', given, qualities)
+}
+
+export function unsupported(param: string, value: string, values: readonly string[]): GatewayError {
+  const list = values.map((each) => `'${each}'`).join(', ')
+  const message = `Unsupported value: '${param}' does not support '${value}' with this model. Supported values are: ${list}.`
+  return badRequest(message, param, 'unsupported_value')
+}

@@ -1,0 +1,67 @@
+import type { FreeSize, ImageLimits } from '../capabilities/limits.ts'
+
+export type Size = { readonly width: number; readonly height: number }
+
+const sizePatterns = { x: /^([1-9]\d{0,4})x([1-9]\d{0,4})$/, '*': /^([1-9]\d{0,4})\*([1-9]\d{0,4})$/ } as const
+
+/** `1024x768`, or `1024*768` as the native form writes it. */
+export function readSize(text: string, sign: keyof typeof sizePatterns = 'x'): Size | undefined {
+  const found = sizePatterns[sign].exec(text)
+  return found === null ? undefined : { width: Number(found[1]), height: Number(found[2]) }
+}
+
+export function writeSize({ width, height }: Size, sign = 'x'): string {
+  return `${width}${sign}${height}`
+}
+
+/** Whether the vendor lets a size be chosen at all; Google takes a shape, and one editing model nothing. */
+export function takesSize({ sizes, free }: Pick<ImageLimits, 'sizes' | 'free'>): boolean {
+  return sizes.length > 0 || free !== undefined
+}
+
+/** What keeps a size from being one of a model that takes any; undefined where nothing does. */
+export function whyNotFree({ width, height }: Size, free: FreeSize): string | undefined {
+  const [short, long] = width < height ? [width, height] : [height, width]
+  const { step, sideMin = 1, sideMax = Number.POSITIVE_INFINITY, ratioMax = Number.POSITIVE_INFINITY } = free
+  const { pixelsMin = 1, pixelsMax = Number.POSITIVE_INFINITY } = free
+  if (width % step !== 0 || height % step !== 0) return `width and height must be multiples of ${step}`
+  if (short < sideMin) return `width and height must be at least ${sideMin}`
+  if (long > sideMax) return `width and height must be at most ${sideMax}`
+  if (long > short * ratioMax) return `the long side must be at most ${ratioMax} times the short side`
+  if (width * height < pixelsMin) return `it must have at least ${pixelsMin} pixels`
+  if (width * height > pixelsMax) return `it must have at most ${pixelsMax} pixels`
+  return undefined
+}
+
+/** The model's own size that is nearest to a wished one: the same way up, then of the most similar shape. */
+export function nearestSize(wished: Size, { sizes, free }: Pick<ImageLimits, 'sizes' | 'free'>): string {
+  const text = writeSize(wished)
+  if (sizes.includes(text) || !takesSize({ sizes, ...(free !== undefined && { free }) })) return text
+  if (free !== undefined) return writeSize(nearestFree(wished, free))
+  const known = sizes.flatMap((size) => readSize(size) ?? [])
+  const sameWay = known.filter((size) => orientation(size) === orientation(wished))
+  const distance = (size: Size) => Math.abs(Math.log(shape(size) / shape(wished)))
+  const [nearest] = (sameWay.length > 0 ? sameWay : known).toSorted((a, b) => distance(a) - distance(b))
+  return nearest === undefined ? text : writeSize(nearest)
+}
+
+/** The shape is kept, and the size changed as little as the vendor's bounds ask for. */
+function nearestFree(wished: Size, free: FreeSize): Size {
+  if (whyNotFree(wished, free) === undefined) return wished
+  const { step, sideMin = step, sideMax = Number.POSITIVE_INFINITY } = free
+  const { pixelsMin = 0, pixelsMax = Number.POSITIVE_INFINITY } = free
+  const [short, long] = [Math.min(wished.width, wished.height), Math.max(wished.width, wished.height)]
+  const grown = Math.max(1, sideMin / short, Math.sqrt(pixelsMin / (short * long)))
+  const shrunk = Math.min(1, sideMax / long, Math.sqrt(pixelsMax / (short * long)))
+  const round = grown > 1 ? Math.ceil : shrunk < 1 ? Math.floor : Math.round
+  const side = (length: number) => Math.max(step, round((length * grown * shrunk) / step) * step)
+  return { width: side(wished.width), height: side(wished.height) }
+}
+
+function orientation({ width, height }: Size): number {
+  return Math.sign(width - height)
+}
+
+export function shape({ width, height }: Size): number {
+  return width / height
+}

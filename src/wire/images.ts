@@ -1,0 +1,67 @@
+import { badRequest } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../capabilities/images.ts'
+import type { Asked } from '../capabilities/ask.ts'
+import type { ModelTraits } from '../capabilities/limits.ts'
+import { estimateInput } from './image-facts.ts'
+import * as native from './native/images.ts'
+import * as edits from './openai/edits-ask.ts'
+import { writeStreamError } from './openai/errors.ts'
+import { writeAnswer, writeEvents } from './openai/images-answer.ts'
+import * as common from './openai/images-ask.ts'
+import { passStream } from './openai/images-stream.ts'
+
+const json = 'application/json'
+
+type Name = { readonly requestId: string; readonly createdAt: number }
+
+/** Two forms meet on one path; a body with both is the native one. Undefined while it has neither. */
+export function formOf({ input, prompt }: JsonObject): ImagesAsk['form'] | undefined {
+  if (input !== undefined && input !== null) return 'native'
+  return prompt !== undefined && prompt !== null ? 'common' : undefined
+}
+
+const stream = {
+  pass: passStream,
+  write: (ask: PictureAsk, answer: ImagesAnswer, { createdAt }: Name) => writeEvents(ask, answer, createdAt),
+  writeError: writeStreamError,
+}
+
+/** `POST /v1/images/generations`, in both its forms. */
+export const imagesCodec = {
+  readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): ImagesAsk {
+    switch (formOf(asked.body)) {
+      case 'native':
+        return native.readAsk(asked, lookUp)
+      case 'common':
+        return common.readAsk(asked, lookUp)
+      case undefined:
+        throw badRequest("Missing required parameter: 'prompt', or 'input'.", 'prompt', 'missing_required_parameter')
+    }
+  },
+  estimateInput,
+  writeAnswer(ask: ImagesAsk, answer: ImagesAnswer, { requestId, createdAt }: Name) {
+    if (ask.form === 'common') return { body: writeAnswer(answer, createdAt), contentType: json }
+    return { body: Buffer.from(JSON.stringify(native.writeAnswer(answer, requestId))), contentType: json }
+  },
+  stream,
+}
+
+/** `POST /v1/images/edits`. */
+export const editsCodec = {
+  readAsk: edits.readAsk,
+  estimateInput,
+  writeAnswer: (ask: EditsAsk, answer: ImagesAnswer, { createdAt }: Name) => ({
+    body: writeAnswer(withLooks(ask, answer), createdAt),
+    contentType: json,
+  }),
+  stream,
+}
+
+/** The older model does not say how its pictures look; the result of an edit does on every model. */
+function withLooks({ limits, size }: EditsAsk, answer: ImagesAnswer): ImagesAnswer {
+  if (limits.alwaysBytes) return answer
+  const { passed: _, said, ...rest } = answer
+  const looks = { background: 'opaque', output_format: 'png', quality: 'standard', ...(size !== undefined && { size }) }
+  return { ...rest, said: { ...looks, ...said } }
+}

@@ -1,0 +1,319 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { readBase64Head } from '../../src/base/image-head.ts'
+import { drawPicture, type PictureWish } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { recordOf } from '../support/records.ts'
+import { refusedForFree } from '../support/refused.ts'
+
+// `POST /v1/images/edits`, row by row of the specification.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    yaml: `models:
+  - { id: maskless, from: gpt-image-1.5, images: { sizes: [auto], alwaysBytes: true, qualities: [auto, low], edits: { sizes: [auto], references: { min: 1, max: 16 }, mask: false } } }`,
+  })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const path = '/v1/images/edits'
+const newer = ['gpt-image-1', 'gpt-image-1-mini', 'gpt-image-1.5', 'gpt-image-2']
+const older = 'dall-e-2'
+
+function picture(wish: Partial<PictureWish> = {}): Buffer<ArrayBuffer> {
+  return drawPicture({ width: 256, height: 256, format: 'png', seed: 1, ...wish })
+}
+
+type Part = string | Uint8Array<ArrayBuffer>
+type Fields = readonly (readonly [name: string, value: Part])[]
+
+const plain: Fields = [
+  ['model', 'gpt-image-2'],
+  ['prompt', 'Add a hat'],
+  ['image', picture()],
+]
+
+/** The plain form with some of its fields in another way; an empty list leaves one out. */
+function form(changes: Readonly<Record<string, Part | readonly Part[]>> = {}): FormData {
+  const built = new FormData()
+  const kept = plain.filter(([name]) => changes[name] === undefined)
+  const changed = Object.entries(changes).flatMap(([name, value]) =>
+    [value].flat().map((each) => [name, each] as const),
+  )
+  for (const [name, value] of [...kept, ...changed]) {
+    if (typeof value === 'string') built.append(name, value)
+    else built.append(name, new File([value], 'ignored.png', { type: 'image/png' }))
+  }
+  return built
+}
+
+function send(body: FormData, key = gateway.key, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(gateway.url + path, { method: 'POST', headers: { authorization: `Bearer ${key}`, ...headers }, body })
+}
+
+type Made = {
+  created: number
+  data: { b64_json?: string; url?: string }[]
+  background: string
+  output_format: string
+  quality: string
+  size: string
+  usage: {
+    input_tokens: number
+    input_tokens_details: { text_tokens: number; image_tokens: number }
+    output_tokens: number
+    total_tokens: number
+  }
+}
+
+async function made(response: Response): Promise<Made> {
+  if (response.status !== 200) throw new Error(await response.text())
+  return (await response.json()) as Made
+}
+
+/** The text fields that the vendor was sent last, and the names and types of files. */
+async function lastSent(): Promise<{ fields: Record<string, string>; files: string[]; text: string }> {
+  const text = (await gateway.calls()).at(-1)?.text ?? ''
+  const parts = [...text.matchAll(/name="([^"]+)"(?:; filename="([^"]+)"\r\nContent-Type: (\S+))?\r\n\r\n([^\r]*)/g)]
+  const files = parts.filter(([, , file]) => file !== undefined)
+  return {
+    text,
+    fields: Object.fromEntries(
+      parts.filter((part) => !files.includes(part)).map(([, name, , , value]) => [name ?? '', value ?? '']),
+    ),
+    files: files.map(([, name, file, type]) => `${name} ${file} ${type}`),
+  }
+}
+
+/** 400 with Shape B, for free. */
+async function isInvalid(body: FormData, param: string | null, code?: string): Promise<string> {
+  const response = await refusedForFree(gateway, () => send(body))
+  const said = (await response.json()) as { error: { message: string } }
+  expect([response.status, said]).toEqual([
+    400,
+    {
+      error: { message: expect.any(String), type: 'invalid_request_error', param, code: code ?? expect.any(String) },
+    } as never,
+  ])
+  return said.error.message
+}
+
+describe('image', () => {
+  test.each(['png', 'jpeg', 'webp'] as const)('a %s file, known by its head', async (format) => {
+    const answer = await made(await send(form({ image: picture({ format, width: 300, height: 200 }) })))
+    expect(answer).toMatchObject({
+      created: expect.any(Number),
+      data: [{ b64_json: expect.any(String) }],
+      background: 'opaque',
+      output_format: 'png',
+      quality: expect.any(String),
+      size: expect.stringMatching(/^\d+x\d+$/),
+    })
+    const { usage } = answer
+    expect(usage.input_tokens_details.image_tokens).toBeGreaterThan(0)
+    expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens)
+    // What the client called it and said of it stays here.
+    expect((await lastSent()).files).toEqual([`image image-1.${format} image/${format}`])
+  })
+
+  test('several as image[], or as image repeated, on models that take several', async () => {
+    const two = [picture(), picture({ format: 'jpeg' })]
+    for (const field of ['image[]', 'image']) {
+      await made(await send(form({ image: [], [field]: two })))
+      expect((await lastSent()).files).toEqual(['image[] image-1.png image/png', 'image[] image-2.jpeg image/jpeg'])
+    }
+    await isInvalid(form({ model: older, image: two }), 'image')
+    const seventeen = Array.from({ length: 17 }, () => picture())
+    await isInvalid(form({ image: seventeen }), 'image')
+  })
+
+  test('is required, and is a file', async () => {
+    await isInvalid(form({ image: [] }), 'image', 'missing_required_parameter')
+    await isInvalid(form({ image: 'https://example.com/cat.png' }), 'image')
+    await isInvalid(form({ picture: picture() }), 'picture', 'unknown_parameter')
+  })
+
+  test.each([
+    ['GIF', Buffer.from('GIF89a\x01\x00\x01\x00', 'latin1')],
+    ['SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')],
+    ['PDF', Buffer.from('%PDF-1.7')],
+    ['HTML', Buffer.from('<html><script>')],
+    ['nothing', Buffer.alloc(0)],
+  ])('not %s', (_name, image) => isInvalid(form({ image }), 'image', 'invalid_image_format'))
+
+  test('not a damaged one, nor one that would fill the memory of whoever decodes it', async () => {
+    await isInvalid(form({ image: picture().subarray(0, 18) }), 'image', 'invalid_image')
+    const huge = picture()
+    huge.writeUInt32BE(30_000, 16)
+    huge.writeUInt32BE(30_000, 20)
+    await isInvalid(form({ image: huge }), 'image', 'invalid_image')
+  })
+})
+
+describe('mask', () => {
+  const mask = picture({ isTransparent: true })
+
+  test('a PNG of the size of the image, with transparency', async () => {
+    await made(await send(form({ mask })))
+    expect((await lastSent()).files).toEqual(['image image-1.png image/png', 'mask mask.png image/png'])
+    await made(await send(form({ model: older, mask })))
+  })
+
+  test('another size: invalid_mask', async () => {
+    const message = await isInvalid(
+      form({ mask: picture({ isTransparent: true, width: 512 }) }),
+      'mask',
+      'invalid_mask',
+    )
+    expect(message).toContain('512x256')
+    expect(message).toContain('256x256')
+  })
+
+  test('another format, no transparency, or twice', async () => {
+    await isInvalid(form({ mask: picture({ format: 'jpeg' }) }), 'mask', 'invalid_mask')
+    await isInvalid(form({ mask: picture() }), 'mask', 'invalid_mask')
+    await isInvalid(form({ mask: [mask, mask] }), 'mask')
+    await isInvalid(form({ mask: 'text' }), 'mask')
+  })
+
+  test('a model that does not support one: invalid_mask', async () => {
+    await made(await send(form({ model: 'maskless' })))
+    await isInvalid(form({ model: 'maskless', mask }), 'mask', 'invalid_mask')
+  })
+})
+
+describe('model and prompt', () => {
+  test.each([...newer, older])('%s', async (model) => {
+    const response = await send(form({ model }))
+    expect((await made(response)).data).toHaveLength(1)
+    expect(await recordOf(gateway, response)).toMatchObject({ capability: 'edits', basis: 'vendor', model })
+  })
+
+  test('are required', async () => {
+    await isInvalid(form({ model: [] }), 'model', 'missing_required_parameter')
+    await isInvalid(form({ prompt: [] }), 'prompt', 'missing_required_parameter')
+    await isInvalid(form({ prompt: '' }), 'prompt')
+  })
+
+  test('an unknown model is a 404, and one that edits on the other path a 400', async () => {
+    const unknown = await refusedForFree(gateway, () => send(form({ model: 'gpt-image-0' })))
+    expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }])
+    await isInvalid(form({ model: 'qwen-image-edit' }), 'model', 'endpoint_model_mismatch')
+    await isInvalid(form({ model: 'gpt-4o' }), 'model', 'endpoint_model_mismatch')
+  })
+})
+
+describe('n', () => {
+  test.each(['1', '2', '10'])('%s', async (n) => {
+    expect((await made(await send(form({ n, quality: 'low' })))).data).toHaveLength(Number(n))
+  })
+  test.each(['0', '11', '-1', '1.5', '2x', '', ' 1', '1e1'])('not %p', (n) => isInvalid(form({ n }), 'n'))
+})
+
+describe('size', () => {
+  test.each(['auto', '1024x1024', '1024x1536', '1536x1024'])('%s on the newer models', async (size) => {
+    const answer = await made(await send(form({ size, quality: 'low' })))
+    if (size !== 'auto') expect(answer.size).toBe(size)
+    expect(readBase64Head(answer.data[0]?.b64_json ?? '')).toMatchObject({ mediaType: 'image/png' })
+  })
+  test.each(['auto', '256x256', '512x512', '1024x1024'])('%s on the older model', async (size) => {
+    expect((await made(await send(form({ model: older, size })))).size).toBe(size === 'auto' ? '1024x1024' : size)
+  })
+  test.each(newer)('%s takes no 256x256 and 512x512', async (model) => {
+    for (const size of ['256x256', '512x512']) await isInvalid(form({ model, size }), 'size', 'unsupported_value')
+  })
+  test.each(['1536x1024', '1024x1536'])('the older model takes no %s', (size) =>
+    isInvalid(form({ model: older, size }), 'size', 'unsupported_value'),
+  )
+  test.each(['2048x2048', '3840x2160', '4096x4096', '2K', '4K', '1024*1024', ''])('no model takes %p here', (size) =>
+    isInvalid(form({ size }), 'size', 'unsupported_value'),
+  )
+})
+
+describe('quality', () => {
+  test.each([
+    ['auto', 'auto'],
+    ['low', 'low'],
+    ['medium', 'medium'],
+    ['high', 'high'],
+    ['standard', 'medium'],
+    ['hd', 'high'],
+  ])('%s goes as %s', async (quality, sent) => {
+    await made(await send(form({ quality })))
+    expect((await lastSent()).fields).toMatchObject({ quality: sent })
+    await made(await send(form({ model: older, quality })))
+  })
+  test('not another', () => isInvalid(form({ quality: 'best' }), 'quality'))
+})
+
+describe('response_format', () => {
+  test('url is accepted on the newer models and answered with b64_json', async () => {
+    for (const format of ['url', 'b64_json']) {
+      expect((await made(await send(form({ response_format: format })))).data[0]).toEqual({
+        b64_json: expect.any(String),
+      })
+    }
+    expect((await lastSent()).fields).not.toHaveProperty('response_format')
+  })
+  test('the older model has both, and b64_json where nothing is said', async () => {
+    expect((await made(await send(form({ model: older })))).data[0]).toEqual({ b64_json: expect.any(String) })
+    const { data } = await made(await send(form({ model: older, response_format: 'url' })))
+    expect((await fetch(data[0]?.url ?? '')).headers.get('content-type')).toBe('image/png')
+  })
+  test('not another', () => isInvalid(form({ response_format: 'json' }), 'response_format'))
+})
+
+describe('output_format and background', () => {
+  test.each(['png', 'jpeg', 'webp'])('output_format %s', async (format) => {
+    const { data } = await made(await send(form({ output_format: format })))
+    expect(readBase64Head(data[0]?.b64_json ?? '')).toMatchObject({ mediaType: `image/${format}` })
+  })
+  test('output_format is for the newer models only', async () => {
+    await isInvalid(form({ model: older, output_format: 'png' }), 'output_format')
+    await isInvalid(form({ output_format: 'gif' }), 'output_format')
+  })
+  test.each(['transparent', 'opaque', 'auto'])('background %s', async (background) => {
+    await made(await send(form({ background })))
+    expect((await lastSent()).fields).toMatchObject({ background })
+  })
+  test('transparent needs png or webp', async () => {
+    await made(await send(form({ background: 'transparent', output_format: 'png' })))
+    await made(await send(form({ background: 'transparent', output_format: 'webp' })))
+    await isInvalid(form({ background: 'transparent', output_format: 'jpeg' }), 'background')
+    await isInvalid(form({ background: 'blue' }), 'background')
+  })
+})
+
+describe('errors and money', () => {
+  test('user is a label that the vendor sees only as ours', async () => {
+    await made(await send(form({ user: 'ada@example.com' })))
+    const { fields, text } = await lastSent()
+    expect(fields['user']).toMatch(/^[\w-]{20,}$/)
+    expect(text).not.toContain('ada@')
+  })
+
+  test('an empty purse is a 402 with a message and nothing else', async () => {
+    const { key } = await gateway.account({ dollars: '0.001' })
+    const response = await refusedForFree(gateway, () => send(form(), key))
+    expect([response.status, await response.json()]).toEqual([
+      402,
+      { error: { message: expect.stringContaining('Insufficient balance') } },
+    ])
+  })
+
+  test("the vendor's refusal passes as it came", async () => {
+    const response = await send(form({ prompt: 'sandbox:fail=moderation_blocked' }))
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ error: { code: 'moderation_blocked' } })
+  })
+
+  test('the same edit under one Idempotency-Key is made once, whatever boundary its client makes up', async () => {
+    const once = { 'idempotency-key': 'edit-1' }
+    const first = await send(form({ quality: 'low' }), gateway.key, once)
+    const second = await send(form({ quality: 'low' }), gateway.key, once)
+    expect(second.headers.get('idempotent-replayed')).toBe('true')
+    expect(await second.text()).toBe(await first.text())
+  })
+})

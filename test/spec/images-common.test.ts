@@ -1,0 +1,323 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { readBase64Head, readImageHead } from '../../src/base/image-head.ts'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf, booked, recordOf } from '../support/records.ts'
+import { refusedForFree } from '../support/refused.ts'
+
+// The common form of `POST /v1/images/generations`, which the specification leaves open and the decisions settle.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const path = '/v1/images/generations'
+
+type Made = {
+  created: number
+  data: { url?: string; b64_json?: string; revised_prompt?: string }[]
+  usage: { input_tokens: number; output_tokens: number; total_tokens: number; width?: number; height?: number }
+}
+
+function ask(model: string, more: object = {}): Promise<Response> {
+  return gateway.post(path, { model, prompt: 'A cat on a roof', ...more })
+}
+
+async function made(response: Response): Promise<Made> {
+  expect(response.status).toBe(200)
+  return (await response.json()) as Made
+}
+
+async function lastSent() {
+  const sent = (await gateway.calls()).at(-1)
+  if (sent === undefined) throw new Error('no vendor was asked')
+  return sent
+}
+
+/** 400 with Shape B and nothing beside it, for free. */
+async function isInvalid(send: () => Promise<Response>, param: string | null, code?: string): Promise<void> {
+  const response = await refusedForFree(gateway, send)
+  expect([response.status, await response.json()]).toEqual([
+    400,
+    { error: { message: expect.any(String), type: 'invalid_request_error', param, code: code ?? expect.any(String) } },
+  ])
+}
+
+const everyFamily = [
+  'gpt-image-2',
+  'gpt-image-1-mini',
+  'dall-e-2',
+  'dall-e-3',
+  'qwen-image-2.0',
+  'qwen-image-max',
+  'doubao-seedream-4-0',
+  'doubao-seedream-4-5',
+  'doubao-seedream-5-0-lite',
+  'imagen-4.0-fast-generate-001',
+  'gemini-2.5-flash-image',
+  'gemini-3-pro-image',
+]
+
+describe('works on every image model', () => {
+  test.each(everyFamily)('%s as a link', async (model) => {
+    const { created, data, usage } = await made(await ask(model, { response_format: 'url' }))
+    expect(created).toBeGreaterThan(1_700_000_000)
+    expect(data).toHaveLength(1)
+    const link = await fetch(data[0]?.url ?? '')
+    expect(readImageHead(new Uint8Array(await link.arrayBuffer()))).toMatchObject({ width: expect.any(Number) })
+    expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens)
+  })
+
+  test.each(everyFamily)('%s as bytes', async (model) => {
+    const { data } = await made(await ask(model, { response_format: 'b64_json' }))
+    expect(Object.keys(data[0] ?? {})).toContain('b64_json')
+    expect(readBase64Head(data[0]?.b64_json ?? '')).toMatchObject({ width: expect.any(Number) })
+  })
+
+  test('where nothing is said it is a link, and bytes on models that give nothing else', async () => {
+    expect((await made(await ask('qwen-image-max'))).data[0]).toHaveProperty('url')
+    expect((await made(await ask('imagen-4.0-generate-001'))).data[0]).toHaveProperty('url')
+    expect((await made(await ask('gpt-image-2'))).data[0]).toHaveProperty('b64_json')
+  })
+
+  test('an unknown model is a 404 here, and one of another capability a 400', async () => {
+    const unknown = await refusedForFree(gateway, () => ask('gpt-image-0'))
+    expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }])
+    await isInvalid(() => ask('gpt-4o-mini'), 'model', 'endpoint_model_mismatch')
+  })
+})
+
+describe('sizes', () => {
+  test.each(['1024x1024', '1536x1024', '2048x2048', '3840x2160', '3840x1280', '16x16', 'auto'])(
+    'the freeform model takes %s',
+    async (size) => {
+      await made(await ask('gpt-image-2', { size, quality: 'low' }))
+      expect((await lastSent()).body).toMatchObject({ size })
+    },
+  )
+
+  test.each(['1000x1000', '1472x1140', '3856x1600', '3840x1024', '1024x3840', '0x1024', '1024*1024', 'big'])(
+    'and not %s: multiples of 16, at most 3840, at most 3:1',
+    (size) => isInvalid(() => ask('gpt-image-2', { size }), 'size'),
+  )
+
+  test.each(['2048x2048', '512x512', '1792x1024'])('a model of three sizes does not take %s', (size) =>
+    isInvalid(() => ask('gpt-image-1.5', { size }), 'size', 'unsupported_value'),
+  )
+
+  test.each([
+    { model: 'qwen-image-max', size: '1024x1024', sent: { parameters: { size: '1328*1328' } }, real: [1328, 1328] },
+    { model: 'qwen-image-max', size: '1536x1024', sent: { parameters: { size: '1472*1104' } }, real: [1472, 1104] },
+    { model: 'qwen-image-2.0', size: '2048x2048', sent: { parameters: { size: '2048*2048' } }, real: [2048, 2048] },
+    { model: 'doubao-seedream-4-5', size: '1024x1024', sent: { size: '1920x1920' }, real: [1920, 1920] },
+    { model: 'doubao-seedream-4-0', size: '2K', sent: { size: '2048x2048' }, real: [2048, 2048] },
+    {
+      model: 'imagen-4.0-generate-001',
+      size: '1536x1024',
+      sent: { parameters: { aspectRatio: '4:3' } },
+      real: [1280, 896],
+    },
+    {
+      model: 'gemini-3-pro-image',
+      size: '2560x1440',
+      sent: { generationConfig: { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } } },
+      real: [2688, 1536],
+    },
+  ])('$size on $model goes as the nearest it has', async ({ model, size, sent, real }) => {
+    const { usage } = await made(await ask(model, { size }))
+    expect((await lastSent()).body).toMatchObject(sent)
+    expect([usage.width, usage.height]).toEqual([...real])
+  })
+})
+
+describe('how many', () => {
+  test.each([
+    { model: 'gpt-image-1.5', n: 10 },
+    { model: 'imagen-4.0-generate-001', n: 4 },
+    { model: 'qwen-image-2.0', n: 6 },
+    { model: 'dall-e-2', n: 2 },
+  ])('$model makes $n at once, all of them charged', async ({ model, n }) => {
+    const one = await ask(model, { quality: 'low' })
+    const several = await ask(model, { quality: 'low', n })
+    expect((await made(several)).data).toHaveLength(n)
+    expect(Number(several.headers.get('x-turnpike-cost'))).toBeGreaterThan(
+      (n - 1) * Number(one.headers.get('x-turnpike-cost')),
+    )
+  })
+
+  test.each([0, 11, -1, 1.5, '2', true])('not n of %p', (n) => isInvalid(() => ask('gpt-image-2', { n }), 'n'))
+
+  test('not more than the model makes', async () => {
+    await isInvalid(() => ask('qwen-image-max', { n: 2 }), 'n', 'unsupported_value')
+    await isInvalid(() => ask('imagen-4.0-generate-001', { n: 5 }), 'n', 'unsupported_value')
+  })
+
+  test('of several, those that were held back are not charged', async () => {
+    const response = await gateway.post(path, {
+      model: 'imagen-4.0-generate-001',
+      prompt: 'a cat sandbox:fail-image=2',
+      n: 3,
+    })
+    expect((await made(response)).data).toHaveLength(2)
+    expect(response.headers.get('x-turnpike-cost')).toBe('0.08')
+  })
+
+  test.each(['doubao-seedream-4-0', 'imagen-4.0-generate-001', 'qwen-image-2.0'])(
+    'where %s makes none, the reason passes on and nothing is charged',
+    async (model) => {
+      const { posted } = await gateway.balance()
+      const response = await gateway.post(path, { model, prompt: 'a cat sandbox:fail-image=1' })
+      expect([response.status, await response.json()]).toMatchObject([
+        400,
+        { error: { code: 'content_policy_violation' } },
+      ])
+      expect((await gateway.balance()).posted).toBe(posted)
+    },
+  )
+
+  test('what a vendor counted for a picture that it held back is our loss', async () => {
+    const [{ posted }, lossBefore] = [await gateway.balance(), await booked(gateway, 'platform:loss')]
+    const response = await gateway.post(path, { model: 'gemini-3-pro-image', prompt: 'a cat sandbox:refusal' })
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { message: expect.any(String) } }])
+    expect((await gateway.balance()).posted).toBe(posted)
+    const [attempt] = await attemptsOf(gateway, response)
+    const line = (await gateway.bill()).find(({ ref }) => ref === attempt?.id)
+    expect(Number(line?.cost)).toBeGreaterThan(0)
+    expect(await booked(gateway, 'platform:loss')).not.toBe(lossBefore)
+  })
+})
+
+describe('how they look', () => {
+  test.each(['auto', 'low', 'medium', 'high'])('quality %s', async (quality) => {
+    await made(await ask('gpt-image-2', { quality }))
+    expect((await lastSent()).body).toMatchObject({ quality })
+  })
+
+  test.each([
+    ['standard', 'medium'],
+    ['hd', 'high'],
+  ])('quality %s is another name of %s', async (quality, meant) => {
+    await made(await ask('gpt-image-2', { quality }))
+    expect((await lastSent()).body).toMatchObject({ quality: meant })
+  })
+
+  test('not a quality that the model has no price for, or nobody knows', async () => {
+    await isInvalid(() => ask('dall-e-3', { quality: 'hd' }), 'quality', 'unsupported_value')
+    await isInvalid(() => ask('gpt-image-2', { quality: 'best' }), 'quality')
+  })
+
+  test('a transparent background needs png or webp, and a model that has one', async () => {
+    await made(await ask('gpt-image-2', { background: 'transparent' }))
+    await made(await ask('gpt-image-2', { background: 'transparent', output_format: 'webp' }))
+    await isInvalid(() => ask('gpt-image-2', { background: 'transparent', output_format: 'jpeg' }), 'background')
+    await isInvalid(() => ask('qwen-image-max', { background: 'transparent' }), 'background')
+  })
+
+  test.each(['png', 'jpeg', 'webp'])('output_format %s', async (format) => {
+    const { data } = await made(await ask('gpt-image-2', { output_format: format, response_format: 'url' }))
+    const link = await fetch(data[0]?.url ?? '')
+    expect(link.headers.get('content-type')).toBe(`image/${format}`)
+  })
+
+  test('a body goes to a vendor of this protocol as it was written', async () => {
+    const written = { output_compression: 50, output_format: 'jpeg', moderation: 'low', user: 'ada' }
+    await made(await ask('gpt-image-2', { ...written, n: 1 }))
+    const { body } = await lastSent()
+    const { user, ...rest } = body
+    expect(rest).toEqual({
+      model: 'gpt-image-2',
+      prompt: 'A cat on a roof',
+      n: 1,
+      output_compression: 50,
+      output_format: 'jpeg',
+      moderation: 'low',
+    })
+    // Labels of two accounts must not meet at the vendor.
+    expect(user).toMatch(/^[\w-]{20,}$/)
+  })
+})
+
+describe('reference images', () => {
+  const data = `data:image/png;base64,${drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')}`
+
+  test.each([
+    { model: 'qwen-image-edit-plus', sent: { input: { messages: [{ content: [{ image: data }, {}] }] } } },
+    { model: 'doubao-seedream-4-0', sent: { image: data } },
+    {
+      model: 'gemini-2.5-flash-image',
+      sent: { contents: [{ parts: [{ inlineData: { mimeType: 'image/png' } }, {}] }] },
+    },
+  ])('inline on $model', async ({ model, sent }) => {
+    await made(await ask(model, { image: data }))
+    expect((await lastSent()).body).toMatchObject(sent)
+  })
+
+  test('by links, as many as the model takes', async () => {
+    const image = ['https://example.com/a.png', 'http://example.com/b.png']
+    await made(await ask('doubao-seedream-4-0', { image }))
+    expect((await lastSent()).body).toMatchObject({ image })
+    await isInvalid(() => ask('qwen-image-edit'), 'image')
+    await isInvalid(() => ask('qwen-image-edit', { image: [data, data, data, data] }), 'image')
+    await isInvalid(() => ask('gpt-image-2', { image: data }), 'image')
+  })
+
+  test.each(['https://127.0.0.1/a.png', 'http://10.0.0.1/a.png', 'file:///etc/passwd', 'data:text/html;base64,AAAA'])(
+    'not %s',
+    (image) => isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', 'invalid_url'),
+  )
+
+  test('one that the gateway has to fetch for the vendor is fetched by the rules for strangers', async () => {
+    // Its name leads nowhere: the guard refuses, and no vendor hears of it.
+    const image = 'https://pictures.invalid/a.png'
+    await isInvalid(() => ask('gemini-2.5-flash-image', { image }), null, 'invalid_url')
+  })
+})
+
+describe('money', () => {
+  test('tokens of the prompt and of pictures, each at its price', async () => {
+    const record = await recordOf(gateway, await ask('gpt-image-2', { quality: 'low', size: '1024x1024' }))
+    expect(record).toMatchObject({ basis: 'vendor', usage: { input: expect.any(Number), imageOutput: 272 } })
+  })
+
+  test('images by size', async () => {
+    for (const [size, cost] of [
+      ['1024x1024', '0.02'],
+      ['512x512', '0.018'],
+      ['256x256', '0.016'],
+    ]) {
+      expect((await ask('dall-e-2', { size })).headers.get('x-turnpike-cost')).toBe(cost ?? '')
+    }
+  })
+
+  test('without the usage of the vendor it is estimated, and marked so', async () => {
+    const response = await gateway.post(path, { model: 'gpt-image-2', prompt: 'a cat sandbox:nousage' })
+    expect(response.status).toBe(200)
+    const record = await recordOf(gateway, response)
+    expect(record.basis).toBe('estimated')
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  test('an answer that cannot be brought to the client is not charged, and its cost is on record', async () => {
+    const { posted } = await gateway.balance()
+    const ask = { model: 'qwen-image-2.0', prompt: 'a cat sandbox:expired', response_format: 'b64_json' }
+    const response = await gateway.post(path, ask)
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([502, 'false'])
+    expect((await gateway.balance()).posted).toBe(posted)
+    const [attempt] = await attemptsOf(gateway, response)
+    expect(attempt?.vendor_cost).toBe(35_000_000n as never)
+  })
+
+  test('an empty purse is a 402 in this form', async () => {
+    const { key } = await gateway.account({ dollars: '0.001' })
+    const body = { model: 'gpt-image-2', prompt: 'a cat' }
+    const response = await refusedForFree(gateway, () => gateway.post(path, body, { authorization: `Bearer ${key}` }))
+    expect([response.status, await response.json()]).toMatchObject([
+      402,
+      { error: { code: 'insufficient_balance', param: null } },
+    ])
+  })
+})

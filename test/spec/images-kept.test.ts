@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readImageHead } from '../../src/base/image-head.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf } from '../support/records.ts'
+
+// Where a vendor gives bytes and a link is wanted, or the operator keeps everything, the link is the gateway's own.
+
+const ask = { prompt: 'A cat on a roof', response_format: 'url' }
+const models = ['gpt-image-2', 'qwen-image-2.0', 'doubao-seedream-4-0', 'imagen-4.0-generate-001']
+
+async function linkOf(gateway: TestGateway, model: string): Promise<string> {
+  const response = await gateway.post('/v1/images/generations', { ...ask, model })
+  const { data } = (await response.json()) as { data: { url: string }[] }
+  return data[0]?.url ?? ''
+}
+
+describe('artifacts: { keep: true }', () => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startTestGateway({ yaml: 'artifacts: { keep: true }' })
+  })
+  afterAll(() => gateway.close())
+
+  test.each(models)('%s', async (model) => {
+    const link = await linkOf(gateway, model)
+    expect(link).toStartWith(`${gateway.url}/artifacts/`)
+    const kept = await fetch(link)
+    expect(kept.headers.get('content-type')).toMatch(/^image\/(?:png|jpeg)$/)
+    expect(readImageHead(new Uint8Array(await kept.arrayBuffer()))).toMatchObject({ width: expect.any(Number) })
+    await gateway.assertBooks()
+  })
+})
+
+describe('without room to keep them', () => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startTestGateway({ yaml: 'artifacts: { bytesMax: 1024 }' })
+  })
+  afterAll(() => gateway.close())
+
+  test('a link of the vendor is passed on', async () => {
+    expect(await linkOf(gateway, 'qwen-image-2.0')).toStartWith(gateway.sandboxUrl ?? 'no simulator')
+  })
+
+  test('a picture that came as bytes is not delivered and not charged; what it cost is our loss', async () => {
+    const { posted } = await gateway.balance()
+    const response = await gateway.post('/v1/images/generations', { ...ask, model: 'imagen-4.0-generate-001' })
+    // The vendor was paid: whoever tried again would pay it again.
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false'])
+    expect((await gateway.balance()).posted).toBe(posted)
+    const [attempt] = await attemptsOf(gateway, response)
+    expect(attempt).toMatchObject({ status: 200, vendor_cost: 40_000_000n })
+    await gateway.assertBooks()
+  })
+})

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { errorOf } from '../support/streams.ts'
+
+// Forms that no honest client sends (B-02, B-11, B-12, B-13): refused quickly, in the usual shape, for free.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ yaml: 'limits: { editsBodyBytesMax: 2097152 }' })
+})
+afterAll(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+})
+
+const boundary = 'the-boundary'
+const formType = `multipart/form-data; boundary=${boundary}`
+const field = (name: string, value: string, head = '') =>
+  `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${head}\r\n\r\n${value}\r\n`
+const end = `--${boundary}--\r\n`
+const picture = drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('latin1')
+const file = (name = 'image') => field(name, picture, '; filename="a.png"\r\nContent-Type: image/png')
+const good = field('model', 'gpt-image-2') + field('prompt', 'a hat') + file()
+
+function send(body: string | ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${gateway.url}/v1/images/edits`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': formType, ...headers },
+    body: typeof body === 'string' ? Buffer.from(body, 'latin1') : body,
+  })
+}
+
+async function refused(body: string | ReadableStream<Uint8Array>, headers?: Record<string, string>) {
+  const startedAt = performance.now()
+  const error = await errorOf(await refusedForFree(gateway, () => send(body, headers)))
+  return { ...error, ms: performance.now() - startedAt }
+}
+
+/** What comes a few bytes at a time, as over a slow network. */
+function inPieces(text: string, bytes: number): ReadableStream<Uint8Array> {
+  const all = Buffer.from(text, 'latin1')
+  let at = 0
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= all.length) return controller.close()
+      controller.enqueue(all.subarray(at, (at += bytes)))
+    },
+  })
+}
+
+describe('a good form', () => {
+  test.each([1, 3, 7, 64, 1000])('in pieces of %d bytes', async (bytes) => {
+    expect((await send(inPieces(good + end, bytes))).status).toBe(200)
+  })
+
+  test('with a quoted boundary, and words behind its end', async () => {
+    const quoted = { 'content-type': `multipart/form-data; boundary="${boundary}"; charset=utf-8` }
+    expect((await send(`${good}${end}epilogue`, quoted)).status).toBe(200)
+    expect((await send(inPieces(`${good}${end}epilogue`, 5))).status).toBe(200)
+  })
+})
+
+describe('not a form', () => {
+  test.each([
+    ['no boundary', good + end, 'multipart/form-data'],
+    ['a boundary of 71 characters', good + end, `multipart/form-data; boundary=${'b'.repeat(71)}`],
+    ['an empty boundary', good + end, 'multipart/form-data; boundary='],
+    ['another boundary', good + end, 'multipart/form-data; boundary=other'],
+    ['no last boundary', good, formType],
+    ['nothing', '', formType],
+    ['a megabyte of dashes behind the boundary', `--${boundary}${'-'.repeat(1_000_000)}`, formType],
+    ['ten thousand parts', Array.from({ length: 10_000 }, (_, at) => field(`f${at}`, '')).join('') + end, formType],
+    ['a head that does not end', `--${boundary}\r\nX: ${'x'.repeat(100_000)}`, formType],
+    ['a head of 9 KiB', field('model', 'x', `\r\nX: ${'x'.repeat(9 * 1024)}`) + good + end, formType],
+    ['a form within the form', `${good}${field('more', '', '\r\nContent-Type: multipart/mixed')}${end}`, formType],
+    ['a part without a name', `${good}--${boundary}\r\nContent-Type: text/plain\r\n\r\nx\r\n${end}`, formType],
+    ['a field named __proto__', good + field('__proto__', '{}') + end, formType],
+    ['a field that is not UTF-8', good + field('user', '\xff\xfe') + end, formType],
+    ['a field of 65 KiB', good + field('user', 'x'.repeat(65 * 1024)) + end, formType],
+    ['eighteen files', good + file('image').repeat(17) + end, formType],
+  ])('%s', async (_name, body, contentType) => {
+    const { status, type, ms } = await refused(body, { 'content-type': contentType })
+    expect([status, type]).toEqual([400, 'invalid_request_error'])
+    expect(ms).toBeLessThan(1_000)
+  })
+
+  test('a field twice: the last must not win', async () => {
+    const twice = await refused(good + field('model', 'gpt-image-1.5') + end)
+    expect(twice).toMatchObject({ status: 400, param: 'model' })
+    expect(await refused(good + field('n', '1') + field('n', '2') + end)).toMatchObject({ status: 400, param: 'n' })
+  })
+
+  test('JSON, or something packed', async () => {
+    expect(await refused('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 })
+    expect(await refused(good + end, { 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
+  })
+})
+
+describe('too large', () => {
+  test('by what it says, at once', async () => {
+    const large = field('user', 'x'.repeat(3 * 1024 * 1024))
+    expect(await refused(good + large + end)).toMatchObject({ status: 413, code: 'request_too_large' })
+  })
+
+  test('by what comes, whatever it says', async () => {
+    const piece = new Uint8Array(64 * 1024)
+    let sent = 0
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += piece.length
+        controller.enqueue(sent === piece.length ? Buffer.from(good + file('image').slice(0, 200), 'latin1') : piece)
+        if (sent > 64 * 1024 * 1024) controller.close()
+      },
+    })
+    expect(await refused(endless)).toMatchObject({ status: 413 })
+    expect(sent).toBeLessThan(32 * 1024 * 1024)
+  })
+})
