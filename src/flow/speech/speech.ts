@@ -39,12 +39,18 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
   if (failure !== undefined) return failure
   const contentType = codec.contentTypeOf(ask)
   if (ask.stream) return { kind: 'streaming', relay, contentType }
+  // Nobody has heard anything yet: a client that leaves ends the call.
+  const leave = () => relay.abort()
+  routed.signal.addEventListener('abort', leave, { once: true })
   try {
+    if (routed.signal.aborted) leave()
     const body = wavOf(await readAll(relay), shaper)
     return { kind: 'answered', body, contentType, legs: relay.legs, failed: relay.failed }
   } catch (thrown) {
     relay.abort()
     return wasted(parts, routed, relay, asGatewayError(thrown))
+  } finally {
+    routed.signal.removeEventListener('abort', leave)
   }
 }
 

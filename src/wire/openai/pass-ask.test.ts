@@ -111,6 +111,29 @@ describe('what goes to the vendor', () => {
     expect(sent({ store: true }, { storesByDefault: true })['store']).toBe(true)
     expect(sent({})).not.toHaveProperty('store')
   })
+
+  test('nothing that only another vendor takes back', () => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const signed = { ...call, extra_content: { google: { thought_signature: 's' } } }
+    const shown = { role: 'assistant', content: null, tool_calls: [signed] }
+    const thoughts = {
+      thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }],
+      reasoning_content: 'hm',
+    }
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { ...shown, ...thoughts },
+      { ...shown, reasoning_content: 'hm' },
+    ]
+    const sent = (upstreamModel: string) =>
+      JSON.parse(passAsk(read({ messages }), { ...target, upstreamModel })) as { messages: unknown[] }
+    expect(sent('gpt-4.1').messages.slice(1)).toEqual([
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'assistant', content: null, tool_calls: [call], reasoning_content: 'hm' },
+    ])
+    expect(sent('google/gemini-3-pro').messages[2]).toEqual(messages[2])
+    expect(sent('anthropic/claude-opus').messages[1]).toEqual({ ...shown, ...thoughts, tool_calls: [call] })
+  })
 })
 
 describe('a vendor that is told to think in its own words', () => {
@@ -167,27 +190,4 @@ test('one of several calls asks for one choice', () => {
   }
   expect(JSON.parse(passAsk(ask, target))).toHaveProperty('n', 3)
   expect(JSON.parse(passAsk({ ...ask, choices: 1 }, target))).not.toHaveProperty('n')
-
-  test('nothing that only another vendor takes back', () => {
-    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
-    const signed = { ...call, extra_content: { google: { thought_signature: 's' } } }
-    const shown = { role: 'assistant', content: null, tool_calls: [signed] }
-    const thoughts = {
-      thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }],
-      reasoning_content: 'hm',
-    }
-    const messages = [
-      { role: 'user', content: 'Hi' },
-      { ...shown, ...thoughts },
-      { ...shown, reasoning_content: 'hm' },
-    ]
-    const sent = (upstreamModel: string) =>
-      JSON.parse(passAsk(read({ messages }), { ...target, upstreamModel })) as { messages: unknown[] }
-    expect(sent('gpt-4.1').messages.slice(1)).toEqual([
-      { role: 'assistant', content: null, tool_calls: [call] },
-      { role: 'assistant', content: null, tool_calls: [call], reasoning_content: 'hm' },
-    ])
-    expect(sent('google/gemini-3-pro').messages[2]).toEqual(messages[2])
-    expect(sent('anthropic/claude-opus').messages[1]).toEqual({ ...shown, ...thoughts, tool_calls: [call] })
-  })
 })

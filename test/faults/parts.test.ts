@@ -1,0 +1,159 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { nano } from '../../src/base/money.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf, recordOf } from '../support/records.ts'
+import { errorOf } from '../support/streams.ts'
+import { answer, chunk, lastChunk, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
+
+// Requests that are several calls to a vendor: texts in batches, and a text in pieces.
+
+let gateway: TestGateway
+let vendor: RawVendor
+afterEach(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+  await vendor.stop()
+})
+
+async function start(reply: Reply): Promise<void> {
+  vendor = await startVendor(reply)
+  gateway = await startTestGateway({
+    yaml: `
+sandbox: false
+channels:
+  - { id: own, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: ["vendor-key"] }
+models:
+  - id: vectors
+    capability: embeddings
+    channels: [{ channel: own }]
+    embeddings: { dimensions: [2], dimensionsDefault: 2, batchMax: 1 }
+    prices: { inputPerMillion: "1" }
+  - id: voice
+    capability: speech
+    channels: [{ channel: own }]
+    speech: { formats: [pcm], charactersMax: 20 }
+    prices: { perMillionCharacters: "10" }
+`,
+  })
+}
+
+const embed = (input: readonly string[]) => gateway.post('/v1/embeddings', { model: 'vectors', input })
+
+/** Each text is a number, and its vector says which. */
+function vectorFor(input: unknown): string {
+  const data = [{ object: 'embedding', index: 0, embedding: [1, Number(input)] }]
+  return answer(200, JSON.stringify({ object: 'list', data, usage: { prompt_tokens: 3, total_tokens: 3 } }))
+}
+
+type Vectors = { data: { embedding: number[] }[]; usage: { total_tokens: number } }
+const numbersIn = async (response: Response) =>
+  ((await response.json()) as Vectors).data.map(({ embedding }) => embedding[1])
+
+const inputOf = (body: Record<string, unknown>) => (body['input'] as readonly string[])[0]
+
+describe('batches', () => {
+  test('one that fails is tried again alone, and the answer is whole', async () => {
+    let failures = 0
+    await start((socket, { body }) => {
+      const fails = inputOf(body) === '2' && failures++ === 0
+      socket.write(fails ? answer(500, '{"error":{"message":"broken"}}') : vectorFor(inputOf(body)))
+    })
+    const response = await embed(['1', '2', '3'])
+    expect(await numbersIn(response)).toEqual([1, 2, 3])
+    expect(vendor.requests).toHaveLength(4)
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.filter(({ status }) => status === 500)).toMatchObject([{ vendor_cost: 0n }])
+    expect(attempts.filter(({ vendor_cost: cost }) => cost === 3_000n)).toHaveLength(3)
+    expect(await recordOf(gateway, response)).toMatchObject({ usage: { input: 9 }, cost: 9_000n, basis: 'vendor' })
+  })
+
+  test('come back in the order of the inputs, whoever is first, and at most eight at a time', async () => {
+    let running = 0
+    let most = 0
+    await start(async (socket, { body }) => {
+      most = Math.max(most, ++running)
+      const input = Number(inputOf(body))
+      await new Promise((resolve) => setTimeout(resolve, (20 - input) * 2))
+      running--
+      socket.write(vectorFor(input))
+    })
+    const inputs = Array.from({ length: 20 }, (_, at) => String(at))
+    expect(await numbersIn(await embed(inputs))).toEqual(inputs.map(Number))
+    expect(most).toBe(8)
+  })
+
+  test('after one has failed for good, no further one is begun', async () => {
+    await start((socket, { body }) => {
+      socket.write(inputOf(body) === '0' ? answer(422, '{"error":{"message":"no"}}') : vectorFor(inputOf(body)))
+    })
+    const response = await embed(Array.from({ length: 200 }, (_, at) => String(at)))
+    expect(await errorOf(response)).toMatchObject({ status: 422, message: 'no' })
+    expect(vendor.requests.length).toBeLessThan(200)
+    expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+  })
+
+  test('a client that leaves ends them all', async () => {
+    await start(() => new Promise(() => {}))
+    const abort = new AbortController()
+    const sent = fetch(`${gateway.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'vectors', input: Array.from({ length: 30 }, (_, at) => String(at)) }),
+      signal: abort.signal,
+    }).catch(() => 'left')
+    await until(() => vendor.requests.length === 8)
+    abort.abort()
+    expect(await sent).toBe('left')
+    await until(() => gateway.openHolds() === 0 && vendor.hangups === 8)
+    expect(vendor.requests).toHaveLength(8)
+  })
+})
+
+describe('pieces of a text', () => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: audio/pcm\r\ntransfer-encoding: chunked\r\n\r\n'
+  const text = 'One short sentence. And one more here. '
+
+  test('a later one that fails before it is heard is said again', async () => {
+    await start((socket, { body, call }) => {
+      if (call === 2) return void socket.write(answer(503, '{"error":{"message":"busy"}}'))
+      const sound = String(body['input']).startsWith('One') ? [1, 0] : [2, 0]
+      socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.from(sound)), Buffer.from(lastChunk)]))
+    })
+    const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: text, response_format: 'pcm' })
+    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([1, 0, 2, 0])
+    expect(vendor.requests.map(({ body }) => body['input'])).toEqual([
+      text.slice(0, 20),
+      text.slice(20),
+      text.slice(20),
+    ])
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.map(({ status, vendor_cost: cost }) => [status, cost])).toContainEqual([503, nano(0n)])
+    // Both pieces at 10 dollars a million, and nothing for the try in between.
+    expect(await recordOf(gateway, response)).toMatchObject({ cost: 390_000n, basis: 'vendor', status: 200 })
+  })
+
+  test('a sound without an end is ended', async () => {
+    await start(async (socket) => {
+      socket.write(head)
+      const second = chunk(new Uint8Array(1024 * 1024))
+      while (!socket.destroyed) {
+        if (!socket.write(second)) await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve))
+      }
+    })
+    const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: 'Hi', response_format: 'pcm' })
+    expect(await response.arrayBuffer().catch(() => 'cut off')).toBe('cut off')
+    expect(await recordOf(gateway, response)).toMatchObject({
+      status: 502,
+      usage: { character: 2 },
+      basis: 'estimated',
+    })
+  })
+
+  test('a page where sound should be is no sound', async () => {
+    await start((socket) => {
+      socket.write(answer(200, '<html>busy</html>', { 'content-type': 'text/html' }))
+    })
+    const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: 'Hi' })
+    expect((await errorOf(response)).status).toBe(502)
+  })
+})

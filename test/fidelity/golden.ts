@@ -1,0 +1,151 @@
+import { expect } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import {
+  canonical,
+  fieldsIn,
+  isFields,
+  itemsIn,
+  objectsIn,
+  parse,
+  pretty,
+  replace,
+  textIn,
+  type Fields,
+  type Value,
+} from './exact-json.ts'
+
+/**
+ * What was sent and what was got, kept in `golden/`, one file a conversation and one entry a model. With UPDATE_GOLDEN=1 a
+ * difference is written down in place of being reported; what must survive is asserted beside it, and cannot be so blessed.
+ */
+const folder = join(import.meta.dir, 'golden')
+const isUpdating = process.env['UPDATE_GOLDEN'] === '1'
+
+export function checkGolden(name: string, model: string, turns: Value): void {
+  const file = join(folder, `${name}.json`)
+  const known = existsSync(file) ? fieldsIn(parse(readFileSync(file, 'utf8'))) : {}
+  const shown = parse(JSON.stringify(turns))
+  if (!isUpdating) expect(pretty(shown)).toBe(pretty(known[model] ?? null))
+  else if (canonical(known[model]) !== canonical(shown))
+    writeFileSync(file, `${pretty({ ...known, [model]: shown })}\n`)
+}
+
+/** The entries that no example has any more; with UPDATE_GOLDEN they go. */
+export function checkNoneLeft(expected: ReadonlyMap<string, readonly string[]>): void {
+  const left: string[] = []
+  for (const file of readdirSync(folder)) {
+    const name = basename(file, '.json')
+    const known = fieldsIn(parse(readFileSync(join(folder, file), 'utf8')))
+    const models = expected.get(name) ?? []
+    const stale = Object.keys(known).filter((model) => !models.includes(model))
+    left.push(...stale.map((model) => `${name}: ${model}`))
+    if (!isUpdating || stale.length === 0) continue
+    const kept = Object.entries(known).filter(([model]) => models.includes(model))
+    writeFileSync(join(folder, file), `${pretty(Object.fromEntries(kept))}\n`)
+  }
+  if (!isUpdating) expect(left).toEqual([])
+}
+
+const charactersMax = 200
+const charactersShown = 40
+
+/** Long texts by their beginning, their length and a fingerprint. */
+function shorten(value: Value): Value {
+  if (typeof value !== 'string' || value.length <= charactersMax) return value
+  const hash = createHash('sha256').update(value).digest('hex').slice(0, 8)
+  return `${value.slice(0, charactersShown)}… ${value.length} characters, ${hash}`
+}
+
+/** Words of an answer are compared with the vendor's own elsewhere; here their beginning is enough to tell them. */
+function shortenWords(value: Value, name: string): Value {
+  const isWords = ['text', 'content', 'thinking', 'reasoning_content'].includes(name)
+  if (typeof value !== 'string' || !isWords || value.length <= charactersShown) return shorten(value)
+  return `${value.slice(0, charactersShown)}… ${value.length} characters`
+}
+
+const labels: ReadonlySet<string> = new Set(['user', 'user_id', 'safety_identifier', 'prompt_cache_key'])
+
+/** A vendor's body. Labels of users are made the account's own, by a secret: they differ from start to start. */
+export function showSent(body: Fields, before: Fields | undefined): Fields {
+  const shown = fieldsIn(
+    replace(body, (value, name) => (labels.has(name) && typeof value === 'string' ? '<opaque>' : shorten(value))),
+  )
+  return before === undefined ? shown : asChanges(shown, fieldsIn(showSent(before, undefined)))
+}
+
+/** A later turn by what is new in it. */
+function asChanges(shown: Fields, before: Fields): Fields {
+  const same = Object.keys(shown).filter((name) => canonical(shown[name]) === canonical(before[name]))
+  const changed = Object.entries(shown).flatMap(([name, value]) => {
+    if (same.includes(name)) return []
+    const known = itemsIn(before[name])
+    const isLonger = known.length > 0 && known.every((item, at) => canonical(item) === canonical(itemsIn(value)[at]))
+    return [[name, isLonger ? [`${known.length} as before`, ...itemsIn(value).slice(known.length)] : value]]
+  })
+  return { ...(same.length > 0 && { 'as before': same.join(', ') }), ...(Object.fromEntries(changed) as Fields) }
+}
+
+const ours: ReadonlySet<string> = new Set(['id', 'created', 'request_id', 'system_fingerprint'])
+
+export function showGot(body: Fields): Fields {
+  const named = Object.entries(body).map(([name, value]) => [name, ours.has(name) ? `<${name}>` : value])
+  return fieldsIn(replace(Object.fromEntries(named) as Fields, shortenWords))
+}
+
+const pieces: ReadonlySet<string> = new Set([
+  'content',
+  'reasoning_content',
+  'refusal',
+  'arguments',
+  'text',
+  'thinking',
+  'partial_json',
+])
+
+/** The events of a stream, those that only go on with a text put together, and of chunks only what is in them. */
+export function showEvents(events: readonly Fields[]): Value[] {
+  const shown: Value[] = []
+  for (const event of events) {
+    const next = showEvent(event)
+    const last = shown.at(-1)
+    const isMore = last !== undefined && canonical(blank(last)) === canonical(blank(next))
+    if (isMore) shown[shown.length - 1] = joinPieces(last, next)
+    else shown.push(next)
+  }
+  return shown.map((event) =>
+    replace(event, (value, name) => (pieces.has(name) ? shortenPiece(value) : shorten(value))),
+  )
+}
+
+function showEvent(event: Fields): Fields {
+  const { choices, usage, message } = event
+  if (isFields(message)) return { ...event, message: showGot(message) }
+  if (choices === undefined) return event
+  const [choice] = objectsIn(choices)
+  if (choice === undefined) return usage === undefined ? {} : { usage }
+  const { delta, finish_reason: finish } = choice
+  return finish === null ? { delta } : { delta, finish_reason: finish }
+}
+
+function shortenPiece(value: Value): Value {
+  return typeof value === 'string' && value.length > 2 * charactersShown
+    ? `${value.slice(0, 20)}… ${value.length} characters`
+    : value
+}
+
+function blank(event: Value): Value {
+  return replace(event, (value, name) => (pieces.has(name) && typeof value === 'string' ? '' : value))
+}
+
+function joinPieces(known: Value, more: Value, name = ''): Value {
+  if (pieces.has(name) && typeof known === 'string') return known + textIn(more)
+  if (Array.isArray(known)) return itemsIn(known).map((item, at) => joinPieces(item, itemsIn(more)[at] ?? null))
+  if (!isFields(known)) return known
+  const joined = Object.entries(known).map(([key, value]) => [
+    key,
+    joinPieces(value ?? null, fieldsIn(more)[key] ?? null, key),
+  ])
+  return Object.fromEntries(joined) as Fields
+}

@@ -1,0 +1,242 @@
+import { expect } from 'bun:test'
+import type { AskFacts } from './ask-facts.ts'
+import type { Protocol, Speech } from './corpus.ts'
+import { fieldsIn, type Fields } from './exact-json.ts'
+import type { ReplyFacts, UsageFacts } from './reply-facts.ts'
+
+/** What has to arrive, whatever the goldens say. Where a vendor cannot take a thing, the reason stands beside it. */
+
+export type Asked = {
+  readonly asked: AskFacts
+  readonly sent: AskFacts
+  /** The vendor's. */
+  readonly speech: Speech
+  readonly model: string
+  /** Both speak the same protocol: what the client wrote is the vendor's to judge. */
+  readonly isPassed: boolean
+  readonly sentText: string
+}
+
+type Row<T> = { readonly what: string; check(seen: T): void }
+
+/** Finds each of the texts behind the one before it. */
+function inOrder(texts: readonly string[], within: string): string[] {
+  let at = 0
+  return texts.filter((text) => {
+    const found = within.indexOf(text, at)
+    if (found >= 0) at = found + text.length
+    return found < 0
+  })
+}
+
+function callsIn({ calls }: Pick<AskFacts | ReplyFacts, 'calls'>) {
+  return calls.map(({ name, input }) => ({ name, input }))
+}
+
+function sorted({ results }: AskFacts) {
+  return results.toSorted((a, b) => a.call - b.call)
+}
+
+/** Not the word that the vendor takes in place of one that was lost. */
+function isMade(signature: string | undefined): boolean {
+  return signature !== undefined && !signature.startsWith('skip_')
+}
+
+const isThinker = (model: string) => /^gpt-5|^o\d/.test(model)
+
+export const asks: readonly Row<Asked>[] = [
+  {
+    what: 'instructions, in their order',
+    check({ asked, sent }) {
+      // Models that take none in the middle get those as words of the user, marked as what they are.
+      const marked = sent.said.filter(({ text }) => text.startsWith('<system>')).map(({ text }) => text)
+      expect(inOrder(asked.instructions, [...sent.instructions, ...marked].join('\n\n'))).toEqual([])
+    },
+  },
+  {
+    what: 'what was said, by whom, in its order',
+    check({ asked, sent }) {
+      const written = sent.said.map(({ by, text }) => `${by}: ${text}`).join('\n')
+      const wanted = asked.said.flatMap(({ by, text }, at) => {
+        // Neighbours of one speaker may have become one text.
+        return asked.said[at - 1]?.by === by ? [text] : [by, text]
+      })
+      expect(inOrder(wanted, written)).toEqual([])
+    },
+  },
+  {
+    what: 'calls with their names and arguments, in their order',
+    check({ asked, sent }) {
+      expect(callsIn(sent)).toEqual(callsIn(asked))
+    },
+  },
+  {
+    what: 'ids of calls, as far as the vendor takes them',
+    check({ asked, sent, speech, isPassed }) {
+      if (isPassed) return expect(sent.calls.map(({ id }) => id)).toEqual(asked.calls.map(({ id }) => id))
+      const takes = { common: /^.{1,40}$/s, anthropic: /^[\w-]+$/, google: /^/ }[speech]
+      const ids = sent.calls.map(({ id }) => id)
+      expect(ids.filter((id) => !takes.test(id) && id !== '')).toEqual([])
+      for (const [at, { id }] of asked.calls.entries()) {
+        // What another vendor's id stands for is spelled out wherever that can be.
+        const isTaken = id !== '' && takes.test(id) && !id.startsWith('tpk_')
+        const isFirst = asked.calls.findIndex((call) => call.id === id) === at
+        if (isTaken && isFirst) expect(ids[at]).toBe(id)
+      }
+    },
+  },
+  {
+    what: 'results with the calls that they answer',
+    check({ asked, sent, speech }) {
+      expect(sorted(sent).map(({ call }) => call)).toEqual(sorted(asked).map(({ call }) => call))
+      for (const [at, wanted] of sorted(asked).entries()) {
+        const found = sorted(sent)[at]
+        expect(found?.call).toBeGreaterThanOrEqual(0)
+        expect(found?.text).toContain(wanted.text)
+        // The common protocol has no mark for a failure: it is said.
+        if (speech === 'common' && wanted.isError) expect(found?.text ?? '').toStartWith('Error')
+        else expect(found?.isError).toBe(wanted.isError)
+      }
+    },
+  },
+  {
+    what: 'pictures, byte by byte',
+    check: ({ asked, sent }) => expect(sent.images).toEqual(asked.images),
+  },
+  {
+    what: 'documents with their names and notes',
+    check({ asked, sent, sentText }) {
+      const said = [...sent.said.map(({ text }) => text), ...sent.results.map(({ text }) => text)]
+      for (const document of asked.documents) {
+        const isThere = sent.documents.includes(document) || said.some((text) => text.includes(document))
+        expect([document, isThere]).toEqual([document, true])
+      }
+      const missing = asked.labels.filter((label) => !sentText.includes(JSON.stringify(label).slice(1, -1)))
+      expect(missing).toEqual([])
+    },
+  },
+  {
+    what: 'thoughts, at the vendor that signed them, and nowhere else',
+    check({ asked, sent, speech }) {
+      const isTheirs = speech === 'anthropic'
+      expect(sent.thoughts).toEqual(isTheirs ? asked.thoughts : [])
+      expect(sent.hidden).toEqual(isTheirs ? asked.hidden : [])
+    },
+  },
+  {
+    what: 'signatures of calls, at Google, and nowhere else',
+    check({ asked, sent, speech }) {
+      const made = sent.calls.map(({ signature }) => (isMade(signature) ? signature : undefined))
+      expect(made).toEqual(asked.calls.map(({ signature }) => (speech === 'google' ? signature : undefined)))
+    },
+  },
+  {
+    what: 'tools, what they are for and what they take',
+    check({ asked, sent, speech }) {
+      // Those that wait to be found are nobody's but Anthropic's, until they are.
+      const offered = asked.tools.filter(({ isWaiting }) => speech === 'anthropic' || !isWaiting)
+      const shown = offered.map((tool) => ({ ...tool, isWaiting: tool.isWaiting && speech === 'anthropic' }))
+      // A conversation with calls in it must offer the tools, also where the client no longer does.
+      if (asked.tools.length > 0) expect(sent.tools).toEqual(shown)
+    },
+  },
+  {
+    what: 'the choice of tools',
+    check({ asked, sent, speech }) {
+      if (asked.tools.length === 0) return
+      expect(sent.choice).toBe(asked.choice)
+      // Google cannot be told to make one call at a time.
+      if (speech !== 'google' && asked.choice !== 'none') expect(sent.isAlone).toBe(asked.isAlone)
+    },
+  },
+  {
+    what: 'stop sequences',
+    check({ asked, sent, speech, model }) {
+      if (speech === 'common' && isThinker(model)) return expect(sent.stop).toEqual([]) // refused by the vendor
+      // Anthropic refuses one that is nothing but space.
+      expect(sent.stop).toEqual(asked.stop.filter((stop) => speech !== 'anthropic' || stop.trim() !== ''))
+    },
+  },
+  {
+    what: 'the cap on output',
+    check({ asked, sent, speech }) {
+      const modelMost = 30_000
+      if (asked.cap === undefined) expect(sent.cap ?? modelMost).toBeGreaterThanOrEqual(modelMost)
+      else if (asked.cap <= modelMost) expect(sent.cap).toBe(asked.cap)
+      else expect(sent.cap).toBeGreaterThan(modelMost)
+      if (speech === 'anthropic') expect(sent.cap).toBeDefined()
+    },
+  },
+  {
+    what: 'the schema of the answer',
+    check: ({ asked, sent }) => expect(sent.schema).toEqual(asked.schema),
+  },
+]
+
+export type Replied = {
+  readonly protocol: Protocol
+  /** The request, in the client's words. */
+  readonly request: Fields
+  /** The vendor's. */
+  readonly speech: Speech
+  /** One call at a time. */
+  readonly isAlone: boolean
+  readonly said: ReplyFacts
+  readonly got: ReplyFacts
+}
+
+export const replies: readonly Row<Replied>[] = [
+  { what: 'the text', check: ({ said, got }) => expect(got.text).toBe(said.text) },
+  {
+    what: 'calls with their names and arguments',
+    check({ said, got, isAlone }) {
+      // Google cannot be told: whoever wants one call at a time gets the first.
+      expect(callsIn(got)).toEqual(isAlone ? callsIn(said).slice(0, 1) : callsIn(said))
+    },
+  },
+  {
+    what: 'ids of calls; Google gives none, so they are made',
+    check({ said, got, request }) {
+      // The retired functions have none.
+      if (request['functions'] !== undefined) return
+      const ids = got.calls.map(({ id }) => id)
+      expect(new Set(ids).size).toBe(ids.length)
+      for (const [at, id] of ids.entries()) {
+        expect(id).toMatch(/^[\w-]{1,40}$/)
+        if (said.calls[at]?.id !== '') expect(id).toBe(said.calls[at]?.id ?? '')
+      }
+    },
+  },
+  {
+    what: 'signatures of Google’s calls, for the way back',
+    check({ said, got, request }) {
+      if (request['functions'] !== undefined) return // nor a place for these
+      const made = said.calls.map(({ signature }) => signature)
+      expect(got.calls.map(({ signature }) => signature)).toEqual(made.slice(0, got.calls.length))
+    },
+  },
+  {
+    what: 'thoughts, as far as the client wants to see them, and their signatures in any case',
+    check({ said, got, protocol, request }) {
+      const { type, display } = fieldsIn(request['thinking'])
+      const isOff = protocol === 'messages' && (type === undefined || type === 'disabled')
+      const isShown = protocol === 'chat' || (!isOff && display !== 'omitted')
+      expect(got.thinking).toBe(isShown ? said.thinking : '')
+      expect(got.signed).toEqual(isOff ? [] : said.signed)
+      expect(got.hidden).toEqual(isOff ? [] : said.hidden)
+    },
+  },
+  {
+    what: 'the reason of its end',
+    check({ said, got, protocol }) {
+      expect(got.finish).toBe(said.finish)
+      if (protocol === 'messages') expect(got.stopSequence).toBe(said.stopSequence)
+    },
+  },
+]
+
+/** The vendor's own bill, by the simulator's arithmetic. */
+export function expectUsage(got: UsageFacts, units: Readonly<Record<string, number>>): void {
+  const { input = 0, cachedInput = 0, cacheWrite5m = 0, cacheWrite1h = 0, output = 0, reasoning = 0 } = units
+  expect(got).toEqual({ input, cached: cachedInput, written: cacheWrite5m + cacheWrite1h, output, reasoning })
+}
