@@ -139,8 +139,13 @@ function localModels(servers: readonly LocalServer[]) {
     }
   }
   const free = { inputPerMillion: '0', outputPerMillion: '0' }
-  return [...channels].map(([id, offers]) => ({ id, capability: 'chat', channels: offers, prices: free }))
+  return [...channels].map(([id, offers]) => {
+    return { id, capability: embeds.test(id) ? 'embeddings' : 'chat', channels: offers, prices: free }
+  })
 }
+
+// A list of models does not say what they are for; those that embed say it in their names.
+const embeds = /embed|^(?:baai-)?bge-|(?:^|-)(?:e5|gte|minilm)-/
 
 /** What these channels can answer: a model needs a price, and a channel that has it and speaks its capability. */
 export function servedModels(catalogue: Catalogue, channels: readonly Channel[]): ReadonlyMap<string, Model> {

@@ -111,6 +111,8 @@ export type ChatAdapter = {
   readonly pass?: (ask: ChatAsk, context: CallContext) => Call
   /** The client speaks another: what it means is said in this one. */
   translate(ask: ChatAsk, conversation: Conversation, context: CallContext): Call
+  /** Whether the vendor itself reads what this address leads to. Absent: it reads the whole web. */
+  readonly readsLink?: (url: string) => boolean
   /** Throws where the body is an error or no answer, whatever its status said. */
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader

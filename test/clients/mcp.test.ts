@@ -345,6 +345,24 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     await own.close()
   })
 
+  test('whoever leaves before the answer begins pays nothing, and holds nothing', async () => {
+    const { key, id } = await gateway.account({ dollars: '5' })
+    const own = await connect(gateway, era, { key })
+    for (const [name, given] of [
+      ['chat', { model: chatModel, prompt: 'Hello! sandbox:delay=60000' }],
+      ['generate_image', { model: 'gpt-image-1', prompt: 'A cat sandbox:delay=60000' }],
+    ] as const) {
+      const controller = new AbortController()
+      const call = own.call(name, given, { signal: controller.signal })
+      await until(() => gateway.openHolds() === 1)
+      controller.abort()
+      await expect(call).rejects.toThrow()
+      await until(() => gateway.openHolds() === 0)
+    }
+    expect((await gateway.balance(id)).posted).toBe(5_000_000_000n as never)
+    await own.close()
+  })
+
   test('every resource can be read, and what a template leads to', async () => {
     const resources = await client.resources()
     const uris = resources.map(({ uri }) => uri)

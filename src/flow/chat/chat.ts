@@ -31,7 +31,7 @@ export function chatJob(codec: ChatCodec): Job {
 
 async function callChat(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   if (routed.ask.choices > chatOf(routed).choicesMax) return callSideBySide(parts, routed)
-  const lane = laneOf(routed, contextOf(routed, parts.tenantMac))
+  const lane = await laneOf(routed, contextOf(routed, parts.tenantMac), parts.fetchLink)
   const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(routed, lane, exchange))
   return attempted.kind === 'failed' ? attempted : attempted.accepted
 }

@@ -12,7 +12,8 @@ import {
   type CallParts,
   type Failed,
 } from '../attempt.ts'
-import { answerOf, chatOf, writerFor } from './lane.ts'
+import type { FetchLink } from '../../upstream/links.ts'
+import { answerOf, chatOf, conversationFor, writerFor } from './lane.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import { inputCounter, legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
@@ -32,7 +33,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   const legs = Array.from({ length: routed.ask.choices }, (_, index): ChatRouted => {
     return { ...routed, ask, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
   })
-  const { write, readers } = planCalls(routed, ask)
+  const { write, readers } = await planCalls(routed, ask, parts.fetchLink)
   const calls = legs.map((leg) => write(contextOf(leg, parts.tenantMac)))
   const writer = writerFor(routed, routed.ask)
   const inputTokens = inputCounter({ codec: routed.codec, ask })
@@ -63,13 +64,13 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
 }
 
 /** In the client's own words where the vendor knows them: nothing of the ask is lost, although the replies are merged. */
-function planCalls(routed: ChatRouted, ask: ChatAsk): Plan {
+async function planCalls(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Plan> {
   const chat = chatOf(routed)
   const { pass } = chat
   if (chat.protocol === ask.protocol && pass !== undefined) {
     return { write: (context) => pass(ask, context), readers: chat }
   }
-  const conversation = routed.codec.readConversation(ask)
+  const conversation = await conversationFor(routed, ask, fetchLink)
   return {
     write: (context) => chat.translate(ask, conversation, context),
     readers: readersFor(chat, conversation),

@@ -1,8 +1,10 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAnswer, ChatAsk, ChatStream, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
-import type { Reply } from '../../capabilities/conversation.ts'
+import type { Conversation, Reply } from '../../capabilities/conversation.ts'
+import type { FetchLink } from '../../upstream/links.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
 import type { ChatRouted } from './chat.ts'
+import { inlineMedia } from './inline-media.ts'
 import { legOfStream } from './legs.ts'
 import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
@@ -24,7 +26,7 @@ export function chatOf({ route }: ChatRouted): ChatAdapter {
 }
 
 /** Throws bad-request where what was asked cannot be said in the vendor's protocol. */
-export function laneOf(routed: ChatRouted, context: CallContext): Lane {
+export async function laneOf(routed: ChatRouted, context: CallContext, fetchLink: FetchLink): Promise<Lane> {
   const { ask, codec } = routed
   const chat = chatOf(routed)
   if (chat.protocol === ask.protocol && chat.pass !== undefined) {
@@ -34,7 +36,7 @@ export function laneOf(routed: ChatRouted, context: CallContext): Lane {
       openStream: () => codec.passStream(ask),
     }
   }
-  const conversation = codec.readConversation(ask)
+  const conversation = await conversationFor(routed, ask, fetchLink)
   const readers = readersFor(chat, conversation)
   return {
     call: chat.translate(ask, conversation, context),
@@ -45,6 +47,13 @@ export function laneOf(routed: ChatRouted, context: CallContext): Lane {
       })
     },
   }
+}
+
+/** What the client means, with what it links to where the vendor cannot read that itself. */
+export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Conversation> {
+  const conversation = routed.codec.readConversation(ask)
+  const { readsLink } = chatOf(routed)
+  return readsLink === undefined ? conversation : inlineMedia(conversation, readsLink, routed, fetchLink)
 }
 
 /** A reply as the client reads it. */

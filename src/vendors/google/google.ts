@@ -1,6 +1,7 @@
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { openReader, readAnswer } from '../../wire/gemini/read-answer.ts'
 import { writeAsk } from '../../wire/gemini/write-ask.ts'
+import { isReadByVendor } from '../../wire/gemini/write-media.ts'
 import type { CallContext, Vendor } from '../vendor.ts'
 import { embeddings } from './embeddings.ts'
 import { explain } from './explain.ts'
@@ -38,6 +39,7 @@ export const google: Vendor = {
         body: JSON.stringify(writeAsk(conversation, target)),
       }
     },
+    readsLink: isReadByVendor,
     readAnswer,
     openReader,
   },

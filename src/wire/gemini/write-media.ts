@@ -8,6 +8,10 @@ const readByVendor =
 const vendorFile = /^files\/[\w-]+$/
 const filesAt = 'https://generativelanguage.googleapis.com/v1beta/'
 
+export function isReadByVendor(url: string): boolean {
+  return readByVendor.test(url)
+}
+
 /**
  * A picture, sound, film or file as a part. The one place where an address that the vendor does not read is met: whoever
  * fetches such things turns them into bytes before they come here.
@@ -20,7 +24,7 @@ export function writeMedia(media: Media): JsonObject {
       if (vendorFile.test(media.id)) return { fileData: { fileUri: `${filesAt}${media.id}` } }
       throw badRequest('A file id of another vendor cannot be read by this model.', 'messages', 'unsupported_value')
     case 'url':
-      if (readByVendor.test(media.url)) return { fileData: { fileUri: media.url } }
+      if (isReadByVendor(media.url)) return { fileData: { fileUri: media.url } }
       throw badRequest(
         'This model does not read media from the web: send the bytes as a base64 data: URL.',
         'messages',

@@ -1,0 +1,60 @@
+import { expect, test } from 'bun:test'
+import type { Conversation } from '../../capabilities/conversation.ts'
+import type { FetchLink } from '../../upstream/links.ts'
+import type { Channel } from '../../upstream/channels.ts'
+import type { Route } from '../../upstream/channels.ts'
+import { inlineMedia } from './inline-media.ts'
+
+const route = { channel: { baseUrl: 'https://v' } as Channel, credential: 'k', upstreamModel: 'm' } satisfies Route
+const routed = { route, signal: new AbortController().signal }
+
+function talkOf(...urls: readonly string[]): Conversation {
+  const images = urls.map((url) => ({ kind: 'image' as const, media: { kind: 'url' as const, url } }))
+  return {
+    system: [],
+    turns: [
+      { role: 'user', blocks: [{ kind: 'text', text: 'Look' }, ...images.slice(0, 1)] },
+      { role: 'assistant', blocks: [{ kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}' }] },
+      { role: 'user', blocks: [{ kind: 'tool-result', callId: 'c', isError: false, blocks: images.slice(1) }] },
+    ],
+    tools: [],
+    hostedTools: [],
+    stop: [],
+  }
+}
+
+function fetching(mediaType: string, bytes: number) {
+  const asked: string[] = []
+  const fetchLink: FetchLink = async ({ transport, url }) => {
+    asked.push(`${transport} ${url}`)
+    return { mediaType, body: new Uint8Array(bytes).fill(65), header: () => mediaType }
+  }
+  return { asked, fetchLink }
+}
+
+const never = () => false
+
+test('what a conversation links to is fetched by the rules for strangers, once each, wherever it stands', async () => {
+  const { asked, fetchLink } = fetching('image/png', 3)
+  const talk = await inlineMedia(talkOf('https://h/a', 'https://h/a', 'https://h/b'), never, routed, fetchLink)
+  expect(asked.toSorted()).toEqual(['guarded https://h/a', 'guarded https://h/b'])
+  const inline = { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'QUFB' } } as const
+  expect(talk.turns[0]?.blocks[1]).toEqual(inline)
+  expect(talk.turns[2]?.blocks[0]).toMatchObject({ blocks: [inline, inline] })
+})
+
+test('what the vendor reads itself stays a link', async () => {
+  const { asked, fetchLink } = fetching('image/png', 3)
+  const talk = talkOf('https://youtu.be/x')
+  expect(await inlineMedia(talk, () => true, routed, fetchLink)).toBe(talk)
+  expect(asked).toEqual([])
+})
+
+test.each([
+  ['too many', talkOf(...Array.from({ length: 17 }, (_, i) => `https://h/${i}`)), 'image/png', 1],
+  ['no media', talkOf('https://h/a'), 'text/html', 1],
+  ['too large together', talkOf('https://h/a', 'https://h/b'), 'image/png', 11 * 1024 * 1024],
+])('%s is refused', async (_name, talk, mediaType, bytes) => {
+  const { fetchLink } = fetching(mediaType, bytes)
+  expect(inlineMedia(talk, never, routed, fetchLink)).rejects.toMatchObject({ kind: 'bad-request' })
+})

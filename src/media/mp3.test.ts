@@ -1,0 +1,61 @@
+import { afterAll, expect, test } from 'bun:test'
+import { makeMp3Encoders } from './mp3.ts'
+
+const encoders = makeMp3Encoders()
+afterAll(() => encoders.stop())
+
+const rate = 24_000
+
+/** A tone of so many milliseconds. */
+function tone(ms: number, channels: 1 | 2 = 1): Uint8Array {
+  const samples = new Int16Array((rate / 1_000) * ms * channels)
+  samples.forEach((_, at) => {
+    samples[at] = Math.round(8_000 * Math.sin((at / channels) * 0.05))
+  })
+  return new Uint8Array(samples.buffer)
+}
+
+/** Frames of MPEG-2 layer III at 24 kHz, each found where the one before it ends; 24 ms of sound each. */
+function framesOf(bytes: Uint8Array): number {
+  const kilobits = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
+  let frames = 0
+  for (let at = 0; at < bytes.length; frames++) {
+    expect([bytes[at], (bytes[at + 1] ?? 0) & 0xfe]).toEqual([0xff, 0xf2])
+    const third = bytes[at + 2] ?? 0
+    at += Math.floor((72 * (kilobits[third >> 4] ?? 0) * 1_000) / rate) + ((third >> 1) & 1)
+  }
+  return frames
+}
+
+async function encode(ms: number, channels: 1 | 2 = 1): Promise<Uint8Array> {
+  const encoding = encoders.open({ rate, channels })
+  const sound = tone(ms, channels)
+  const parts: Uint8Array[] = []
+  for (let at = 0; at < sound.length; at += 12_000) parts.push(await encoding.encode(sound.subarray(at, at + 12_000)))
+  expect(parts.slice(1).every(({ length }) => length > 0)).toBe(true)
+  return Buffer.concat([...parts, await encoding.end()])
+}
+
+test.each([1, 2] as const)('sound of %d channels becomes mp3 of the same length, as it comes', async (channels) => {
+  const frames = framesOf(await encode(2_000, channels))
+  expect(frames * 24).toBeGreaterThanOrEqual(2_000)
+  expect(frames * 24).toBeLessThan(2_150)
+})
+
+test('sounds beside each other do not mix, and an encoder that is used again has forgotten the last one', async () => {
+  const alone = await encode(500)
+  const [first, second] = await Promise.all([encode(500), encode(500)])
+  expect(Buffer.from(first).equals(alone)).toBe(true)
+  expect(Buffer.from(second).equals(alone)).toBe(true)
+  expect(Buffer.from(await encode(500)).equals(alone)).toBe(true)
+})
+
+test('a sound that is given up leaves its encoder to others', async () => {
+  const encoding = encoders.open({ rate, channels: 1 })
+  await encoding.encode(tone(100))
+  encoding.close()
+  // Not by `rejects`, inside which Bun hears nothing from other threads.
+  const failure: unknown = await encoding.encode(tone(100)).catch((error: unknown) => error)
+  expect(String(failure)).toContain('no such sound')
+  expect((await encode(100)).length).toBeGreaterThan(0)
+})

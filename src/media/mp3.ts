@@ -1,0 +1,80 @@
+import type { Samples } from './wav.ts'
+
+type Asked =
+  | ({ readonly method: 'open'; readonly session: number } & Samples)
+  | { readonly method: 'encode'; readonly session: number; readonly samples: Uint8Array }
+  | { readonly method: 'end' | 'close'; readonly session: number }
+
+export type Mp3Call = Asked & { readonly id: number }
+export type Mp3Reply =
+  | { readonly id: number; readonly kind: 'done'; readonly bytes: Uint8Array }
+  | { readonly id: number; readonly kind: 'failed'; readonly message: string }
+
+/** One sound on its way to mp3. Whole frames come out as soon as they are full. */
+export type Mp3Encoding = {
+  encode(samples: Uint8Array): Promise<Uint8Array>
+  end(): Promise<Uint8Array>
+  /** Whoever does not come to the end says so; the encoder is then free for others. */
+  close(): void
+}
+
+export type Mp3Encoders = {
+  open(samples: Samples): Mp3Encoding
+  stop(): void
+}
+
+type Pending = { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (error: Error) => void }
+
+/** Encoders in a thread of their own, which is started when the first sound needs one. */
+export function makeMp3Encoders(): Mp3Encoders {
+  const pending = new Map<number, Pending>()
+  let worker: Worker | undefined
+  let calls = 0
+  let sessions = 0
+
+  function start(): Worker {
+    const started = new Worker(new URL('./mp3-worker.ts', import.meta.url).href)
+    started.addEventListener('message', ({ data: reply }: MessageEvent<Mp3Reply>) => {
+      const call = pending.get(reply.id)
+      pending.delete(reply.id)
+      if (reply.kind === 'done') call?.resolve(reply.bytes)
+      else call?.reject(new Error(reply.message))
+    })
+    started.addEventListener('error', (event) => fail(new Error(`the encoder's thread failed: ${event.message}`)))
+    return started
+  }
+
+  /** The sounds in it are lost; the next one gets a new thread. */
+  function fail(error: Error): void {
+    worker?.terminate()
+    worker = undefined
+    for (const { reject } of pending.values()) reject(error)
+    pending.clear()
+  }
+
+  function ask(asked: Asked): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const id = ++calls
+      pending.set(id, { resolve, reject })
+      worker ??= start()
+      worker.postMessage({ ...asked, id })
+    })
+  }
+
+  return {
+    open(samples) {
+      const session = ++sessions
+      const opened = ask({ method: 'open', session, ...samples })
+      // Told by the first use of it; a rejection that nobody awaits would end the process.
+      opened.catch(() => {})
+      return {
+        encode: (bytes) => opened.then(() => ask({ method: 'encode', session, samples: bytes })),
+        end: () => opened.then(() => ask({ method: 'end', session })),
+        close() {
+          ask({ method: 'close', session }).catch(() => {})
+        },
+      }
+    },
+    stop: () => fail(new Error('the encoder has stopped')),
+  }
+}

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'bun:test'
+import { wavHead, WavReader } from './wav.ts'
+
+const mono = { rate: 24_000, channels: 1 } as const
+const sound = Buffer.from(Array.from({ length: 1_000 }, (_, at) => at % 251))
+const file = Buffer.concat([wavHead(mono, sound.length), sound])
+
+function readIn(bytes: Uint8Array, chunkBytes: number) {
+  const reader = new WavReader()
+  const read: Uint8Array[] = []
+  for (let at = 0; at < bytes.length; at += chunkBytes) read.push(reader.push(bytes.subarray(at, at + chunkBytes)))
+  return { samples: reader.samples, sound: Buffer.concat(read) }
+}
+
+describe('a wav file', () => {
+  test.each([1, 7, 44, 45, 5_000])('is read in chunks of %d bytes', (chunkBytes) => {
+    expect(readIn(file, chunkBytes)).toEqual({ samples: mono, sound })
+  })
+
+  test('says its lengths', () => {
+    const head = Buffer.from(wavHead(mono, 1_000))
+    expect([head.readUInt32LE(4), head.readUInt32LE(40)]).toEqual([1_036, 1_000])
+    expect(head.length).toBe(44)
+  })
+
+  test('of unknown length, as vendors stream them, goes to its end', () => {
+    for (const length of [undefined, 0]) {
+      expect(readIn(Buffer.concat([wavHead(mono, length), sound]), 100)).toEqual({ samples: mono, sound })
+    }
+  })
+
+  test('may hold other things before and behind the samples', () => {
+    const list = Buffer.from('LIST\x03\0\0\0abc\0', 'latin1')
+    const odd = Buffer.concat([file.subarray(0, 36), list, file.subarray(36), list])
+    expect(readIn(odd, 13)).toEqual({ samples: mono, sound })
+  })
+
+  test.each([
+    ['is no wav', Buffer.alloc(100, 'ID3')],
+    ['has samples of no kind', Buffer.concat([file.subarray(0, 12), file.subarray(36)])],
+    ['has samples of 8 bits', Buffer.from(file).fill(8, 34, 35)],
+    ['never comes to its samples', Buffer.concat([file.subarray(0, 36), Buffer.alloc(300_000, 'JUNK\x08\0\0\0')])],
+  ])('that %s is refused', (_, bytes) => {
+    expect(() => readIn(bytes, 4_096)).toThrow('cannot be read')
+  })
+})

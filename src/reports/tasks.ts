@@ -1,0 +1,59 @@
+import { badRequest } from '../base/errors.ts'
+import { unixSeconds } from '../base/moment.ts'
+import { formatDollars, type Nano } from '../base/money.ts'
+import type { Queries } from '../store/schema.ts'
+import type { StoredTaskState } from '../store/task-schema.ts'
+import { holdsOfTasks, listTasks, type TaskFilter } from '../store/task-lists.ts'
+import { type Task, taskById } from '../store/tasks.ts'
+import { checkPeriod, type Page, pageOf } from './query.ts'
+
+/** Video tasks as operators see them, newest first: never what was asked or made. */
+export async function reportTasks(
+  db: Queries,
+  filter: TaskFilter,
+  page: { readonly limit: number; readonly after?: string },
+): Promise<Page<ShownTask>> {
+  checkPeriod(filter)
+  const { limit, after } = page
+  const before = after === undefined ? undefined : await taskById(db, { scope: filter.scope, id: after })
+  if (after !== undefined && before === undefined) throw badRequest('There is no such task.', 'after')
+  const rows = await listTasks(db, filter, { limit: limit + 1, ...(before !== undefined && { before }) })
+  const held = await holdsOfTasks(db, rows)
+  return pageOf(
+    rows,
+    limit,
+    (task) => showTaskRow(task, held.get(task.holdId)),
+    ({ id }) => id,
+  )
+}
+
+export type ShownTask = ReturnType<typeof showTaskRow>
+
+/** In the words of the table: `creating` and `refused` are not shown to customers. */
+export function showTaskRow(task: Task, held: Nano | undefined) {
+  const at = (moment: number | null) => (moment === null ? null : unixSeconds(moment))
+  return {
+    id: task.id,
+    account: task.accountId,
+    key: task.keyId,
+    request: task.requestId,
+    model: task.model,
+    state: task.state satisfies StoredTaskState,
+    in_doubt: task.inDoubt,
+    vendor: task.vendor,
+    channel: task.channel,
+    upstream_model: task.upstreamModel,
+    upstream_id: task.upstreamId,
+    attempt: task.attemptId,
+    held: held === undefined ? null : formatDollars(held),
+    error: task.failure,
+    sends: task.sends,
+    polls: task.polls,
+    webhook: task.webhookUrl !== null,
+    created_at: unixSeconds(task.createdAt),
+    updated_at: unixSeconds(task.updatedAt),
+    finished_at: at(task.finishedAt),
+    deadline: unixSeconds(task.deadline),
+    next_poll_at: at(task.nextPollAt),
+  }
+}

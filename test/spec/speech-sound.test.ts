@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars, nano } from '../../src/base/money.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { basic, billedFor, expectMp3, hear, instruct, say, speakers, speechPath } from '../support/speech.ts'
+import { errorOf, payloads } from '../support/streams.ts'
+
+// `POST /v1/audio/speech`: how sound is sent, what is charged for it, and what happens when it breaks off.
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+describe('models billed by tokens report what they used', () => {
+  test.each([['gpt-4o-mini-tts'], ['gemini-2.5-flash-preview-tts']])('%s', async (model) => {
+    for (const response_format of ['mp3', 'wav']) {
+      const { response } = await hear(gateway, { model, input: 'Hello there, how are you?', response_format })
+      const { usage, basis, cost } = await recordOf(gateway, response)
+      const [line] = await billedFor(gateway, response)
+      expect(basis).toBe('vendor')
+      expect(usage).toMatchObject({ input: line?.units['input'] ?? -1, audioOutput: line?.units['audioOutput'] ?? -1 })
+      expect(formatDollars(cost)).toBe(line?.cost ?? '')
+    }
+  })
+
+  test.each(speakers)('%s: with `stream_format` sse the sound comes as events, and its usage', async (model) => {
+    const { response, sound, type } = await hear(gateway, { model, stream_format: 'sse' })
+    expect(type).toBe('text/event-stream; charset=utf-8')
+    const events = payloads(sound.toString()).map((text) => JSON.parse(text) as { type: string; audio?: string })
+    const deltas = events.slice(0, -1)
+    expect(deltas.every((event) => event.type === 'speech.audio.delta')).toBe(true)
+    const joined = Buffer.concat(deltas.map(({ audio = '' }) => Buffer.from(audio, 'base64')))
+    if (model === instruct) expect(joined.toString('latin1', 0, 4)).toBe('RIFF')
+    else expectMp3(joined)
+    const { usage } = await recordOf(gateway, response)
+    const total = (usage?.input ?? 0) + (usage?.audioOutput ?? 0)
+    expect(events.at(-1)).toMatchObject({ type: 'speech.audio.done', usage: { total_tokens: total } })
+  })
+})
+
+describe('sound is sent as it is made', () => {
+  test.each([basic, 'tts-1', 'gemini-2.5-flash-preview-tts'])(
+    '%s: the first of it comes long before the last',
+    async (model) => {
+      const response = await say(gateway, { model, input: `${'A longer sentence. '.repeat(4)} sandbox:pace=50` })
+      const reader = response.body?.getReader()
+      const first = await reader?.read()
+      expect(first?.value?.length).toBeGreaterThan(0)
+      expect(gateway.openHolds()).toBe(1)
+      while (!(await reader?.read())?.done);
+      expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', streamed: true })
+    },
+  )
+
+  test('a stream that breaks off is cut off, not closed, and the characters are paid', async () => {
+    const response = await say(gateway, { input: `${'A longer sentence. '.repeat(20)} sandbox:pace=20 sandbox:cut=3` })
+    expect(response.status).toBe(200)
+    const failure: unknown = await response.arrayBuffer().catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(Error)
+    const record = await recordOf(gateway, response)
+    expect(record).toMatchObject({ status: 502, basis: 'estimated', usage: { character: 410 } })
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  test('as events it ends with an error', async () => {
+    const response = await say(gateway, {
+      input: `${'A longer sentence. '.repeat(20)} sandbox:pace=20 sandbox:cut=3`,
+      stream_format: 'sse',
+    })
+    const events = payloads(await response.text())
+    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { type: 'upstream_error' } })
+    expect(events.join('')).not.toContain('speech.audio.done')
+  })
+
+  test('a wav that breaks off is an error, and free', async () => {
+    const response = await say(gateway, { input: 'A longer sentence. sandbox:cut=3', response_format: 'wav' })
+    expect(await errorOf(response)).toMatchObject({ status: 502 })
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+  })
+
+  test.each(['sandbox:status=500', 'sandbox:html', 'sandbox:error200', 'sandbox:cut=0'])(
+    '%s before any of it is an ordinary error, and free',
+    async (word) => {
+      for (const model of [basic, 'tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
+        const response = await say(gateway, { model, input: `Hello ${word}` })
+        expect((await errorOf(response)).status).toBe(502)
+        expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+      }
+    },
+  )
+
+  test('a later part that fails is said again, and what was heard before is paid where it stays failed', async () => {
+    const sentence = 'Every sentence is said once. '
+    const response = await say(gateway, { input: `${sentence.repeat(25)}sandbox:status=500 ${sentence}` })
+    expect(response.status).toBe(200)
+    expect(await response.arrayBuffer().catch(() => 'cut off')).toBe('cut off')
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 500, 500, 500])
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, usage: { character: 580 } })
+  })
+
+  test('a client that leaves pays for the part it heard, and no further one is begun', async () => {
+    const account = await gateway.account()
+    const abort = new AbortController()
+    const response = await fetch(gateway.url + speechPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: basic, input: `${'A longer sentence. '.repeat(60)}sandbox:pace=50` }),
+      signal: abort.signal,
+    })
+    await response.body?.getReader().read()
+    abort.abort()
+    await until(() => gateway.openHolds() === 0)
+    const record = await lastRequestOf(gateway, account.id)
+    expect(record).toMatchObject({ status: 499, usage: { character: 589 } })
+    expect(record?.cost).toBe(nano(5_890_000n))
+  })
+
+  test('a client that leaves before a wav is finished pays nothing', async () => {
+    const account = await gateway.account()
+    const abort = new AbortController()
+    const sent = fetch(gateway.url + speechPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: basic,
+        input: `${'A longer sentence. '.repeat(30)}sandbox:pace=50`,
+        response_format: 'wav',
+      }),
+      signal: abort.signal,
+    }).catch(() => 'left')
+    await until(async () => (await gateway.calls()).at(-1)?.text.includes('sandbox:pace=50') === true)
+    abort.abort()
+    expect(await sent).toBe('left')
+    await until(() => gateway.openHolds() === 0)
+    expect(await lastRequestOf(gateway, account.id)).toMatchObject({ status: 499, cost: 0n })
+  })
+
+  test('usage that is not told is estimated, and marked', async () => {
+    for (const model of [basic, 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
+      const { response } = await hear(gateway, { model, input: 'Hello there. sandbox:nousage' })
+      expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', status: 200 })
+    }
+  })
+})
+
+test('the same Idempotency-Key is not said twice', async () => {
+  const headers = { 'idempotency-key': 'say-once' }
+  const first = await gateway.post(speechPath, { model: basic, input: 'Once.' }, headers)
+  await first.arrayBuffer()
+  const second = await refusedForFree(gateway, () =>
+    gateway.post(speechPath, { model: basic, input: 'Once.' }, headers),
+  )
+  expect(await errorOf(second)).toMatchObject({ status: 409, code: 'already_completed' })
+})
