@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { systemTimers, type Clock } from './base/clock.ts'
 import type { Log } from './base/log.ts'
-import { capSpending } from './billing/caps.ts'
+import { capSpending, type CappedBilling } from './billing/caps.ts'
 import type { Billing } from './billing/funds.ts'
 import { makeSharedBank } from './billing/leased/bank.ts'
 import { openDisk } from './billing/leased/disk.ts'
@@ -18,6 +18,7 @@ import { closeAbandoned, dropOldAnswers } from './store/idempotency.ts'
 import { recoverAll, recoverHolds } from './store/ledger.ts'
 import { openStore, type Store } from './store/open.ts'
 import { claimSingleNode } from './store/single-node.ts'
+import { heldByTasks } from './store/task-claims.ts'
 import { spentSince } from './store/usage.ts'
 
 /** The database and the way money is booked in it, as the settings ask. */
@@ -25,6 +26,8 @@ export type Books = {
   readonly store: Store
   readonly node: string
   readonly billing: TrackedBilling
+  /** Counts against spending caps what tasks hold. */
+  readonly reserve: CappedBilling['reserve']
   /** Why nothing can be admitted now, if so. */
   trouble(): string | undefined
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
@@ -35,6 +38,8 @@ export type Books = {
    * count as held until those give them back, two seconds after the last request. Waits a second at most.
    */
   readonly settle: (accountIds: readonly string[]) => Promise<void>
+  /** Asks every node to give back what it has leased of this account and does not use: here at once, elsewhere soon. */
+  readonly recall: (accountId: string) => Promise<void>
   close(): Promise<void>
 }
 
@@ -68,7 +73,11 @@ export async function openBooks(options: BooksOptions): Promise<Books> {
   // On SQLite there is one node: every hold that is open at its start is an orphan of the last process.
   if (databaseUrl === undefined) await recoverAll(store)
   const opened = await openBilling({ ...options, store, node })
-  const billing = capSpending(opened.billing, { clock, spentSince: (by) => spentSince(store.db, by) })
+  const billing = capSpending(opened.billing, {
+    clock,
+    spentSince: (by) => spentSince(store.db, by),
+    heldByTasks: (by) => heldByTasks(store.db, by),
+  })
   await closeAbandoned(store, node, opened.reachedVendors)
 
   const recovery = setInterval(() => void tidyUp(store, clock.now()).catch(() => {}), recoveryEveryMs)
@@ -77,9 +86,14 @@ export async function openBooks(options: BooksOptions): Promise<Books> {
     store,
     node,
     billing: trackOpenHolds(billing),
+    reserve: (order) => billing.reserve(order),
     trouble: opened.trouble,
     post: opened.post,
     settle: (accountIds) => within(settleMsMax, opened.settle(accountIds)),
+    async recall(accountId) {
+      await opened.recall(accountId).catch(() => {}) // nobody hears it: their leases end by themselves
+      await within(settleMsMax, opened.settle([accountId]))
+    },
     async close() {
       clearInterval(recovery)
       // A database that is away must not keep a process from ending: what is owed is in the journal.
@@ -105,6 +119,7 @@ type OpenedBilling = {
   readonly trouble: () => string | undefined
   readonly post: () => Promise<void>
   readonly settle: (accountIds: readonly string[]) => Promise<void>
+  readonly recall: (accountId: string) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -114,6 +129,7 @@ const atOnce = {
   trouble: () => undefined,
   post: () => Promise.resolve(),
   settle: () => Promise.resolve(),
+  recall: () => Promise.resolve(),
   close: () => Promise.resolve(),
 } as const satisfies Omit<OpenedBilling, 'billing'>
 
@@ -134,6 +150,7 @@ async function openBilling(options: BooksOptions & { store: Store; node: string 
     trouble: () => (leased.ready ? undefined : 'nothing new can be recorded'),
     post: () => leased.post(),
     settle: (accountIds) => leased.settle(accountIds),
+    recall: async (accountId) => bank.recall?.(accountId),
     close: () => leased.close(),
   }
 }

@@ -1,5 +1,6 @@
 import { makeOperators } from './admin/operators.ts'
 import { makeAdminRoutes } from './admin/routes.ts'
+import { showModel } from './admin/show-model.ts'
 import { makeGuardedFetch } from './base/guarded-fetch.ts'
 import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { systemClock, systemTimers, type Clock } from './base/clock.ts'
@@ -32,12 +33,19 @@ import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
 import { makeLimiter } from './limits/limiter.ts'
 import { makeMarket, type Market } from './market.ts'
+import { openMcp } from './mcp/open.ts'
+import { makeMp3Encoders } from './media/mp3.ts'
+import packageJson from '../package.json'
 import { anyAccount } from './store/accounts.ts'
 import type { Store } from './store/open.ts'
 import type { Mode } from './store/schema.ts'
+import { makeCallbacks } from './tasks/callbacks.ts'
+import { openTasks, type Tasks } from './tasks/tasks.ts'
+import { openWebhooks, webhookPolicy } from './tasks/webhooks/webhooks.ts'
 import { discoverLocalServers } from './upstream/discover.ts'
 import { makeFetchLink } from './upstream/links.ts'
-import { makeTransport } from './upstream/transport.ts'
+import { makeTransport, type Timeouts } from './upstream/transport.ts'
+import { videoCodec } from './wire/native/video.ts'
 import { writeError } from './wire/openai/errors.ts'
 
 export type GatewayOptions = {
@@ -57,6 +65,8 @@ export type Gateway = {
   readonly url: string
   /** Where operators are served. */
   readonly adminUrl: string
+  /** The tool server. */
+  readonly mcpUrl: string
   readonly mode: Mode
   readonly sandboxUrl: string | undefined
   readonly firstStart: FirstStart
@@ -65,6 +75,7 @@ export type Gateway = {
   readonly exampleModel: string | undefined
   readonly store: Store
   readonly artifacts: Artifacts
+  readonly tasks: Tasks
   readonly openHolds: () => number
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
   settleBooks(): Promise<void>
@@ -97,6 +108,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { mode } = market
   const { bootstrapKey, adminKey } = environment
   const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
+  const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log })
 
   const { authFailuresPerMinute, attemptsMax } = settings.limits
   const keyRing = new KeyRing({ store, secretKeys, mode, clock, log, authFailuresPerMinute })
@@ -105,13 +117,14 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const models = () => market.current.models
   const idempotency = makeIdempotency({ store, secret, node })
   const calling = { transport: makeTransport(clock), channels, timeouts, tenantMac: macFor(secret, 'tenant-label') }
+  const fetchLink = makeFetchLink(makeGuardedFetch())
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
     once: makeOnce({ idempotency, log }),
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
-    call: makeCall({ ...calling, fetchLink: makeFetchLink(makeGuardedFetch()), log }),
+    call: makeCall({ ...calling, fetchLink, log }),
     meter: makeMeter({ log, drains: new Drains() }),
     release: makeRelease(log),
   }
@@ -126,7 +139,32 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     log,
   })
 
+  const mp3 = makeMp3Encoders()
+  const publicUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
+  const tasks = openTasks({
+    ...calling,
+    store,
+    node,
+    mode,
+    clock,
+    timers: systemTimers,
+    random: Math.random,
+    log,
+    fetchLink,
+    timeouts: taskTimeouts(timeouts.whole),
+    attemptsMax,
+    // Vendors cannot reach an address of this machine; simulators can.
+    callbacks: publicUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), publicUrl),
+    keepResult: (result, about) => artifacts.keep(result, about),
+    keepsAll: artifacts.keepsAll,
+    reserve: books.reserve,
+    giveBackLeases: books.recall,
+    told: () => webhooks.wake(),
+  })
+  const webhookRules = webhookPolicy(mode, settings.webhooks)
+
   let draining = false
+  const json = { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax }
   const routes = makeRoutes({
     line,
     store,
@@ -134,17 +172,49 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     settle: books.settle,
     models,
     clock,
-    json: { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax },
+    json,
     chatBodyBytesMax: settings.limits.chatBodyBytesMax,
+    imagesBodyBytesMax: settings.limits.imagesBodyBytesMax,
+    editsBodyBytesMax: settings.limits.editsBodyBytesMax,
+    embeddingsBodyBytesMax: settings.limits.embeddingsBodyBytesMax,
+    bodyBytesMax: settings.limits.bodyBytesMax,
+    videosBodyBytesMax: settings.limits.videosBodyBytesMax,
+    mp3,
+    tasks,
+    readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules),
+    checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),
     count: makeCount({ ...calling, authenticate: line.authenticate, limiter: makeLimiter(), models }),
     readiness: () => notReady(books, market, draining),
   })
   const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log }
-  ports.public.serve(makeEdge({ ...edge, routes, cors: makeCors(settings.cors.origins) }))
+  const cors = makeCors(settings.cors.origins)
+  const mcp = openMcp({
+    routes,
+    line,
+    models,
+    artifacts,
+    store,
+    clock,
+    log,
+    json,
+    edge,
+    cors,
+    version: packageJson.version,
+    port: settings.mcp.port,
+    at: { hostname: environment.host, port: listener.port, url: listener.url },
+    allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
+    publicUrl: settings.publicUrl ?? listener.url,
+    guardedFetch: makeGuardedFetch(),
+    limiter: makeLimiter(),
+    sessionMac: macFor(secret, 'tool-session'),
+    showPrices: (model) => showModel(model).prices,
+    bodyBytesMax: settings.limits.mcpBodyBytesMax,
+  })
+  ports.public.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
   const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
   const { settle } = books
   const unsold = () => market.current.unsold
-  const admin = { store, mode, clock, operators, secretKeys, idempotency, settle, models, unsold, channels }
+  const admin = { store, mode, clock, operators, secretKeys, idempotency, settle, models, unsold, channels, webhooks }
   ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void offerLocalModels(listener.port, market, log)
@@ -152,6 +222,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     url: listener.url,
     adminUrl: ports.admin.listener.url,
+    mcpUrl: mcp.url,
     mode,
     sandboxUrl: market.sandboxUrl,
     firstStart,
@@ -159,15 +230,21 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     exampleModel: exampleOf(market.current.models),
     store,
     artifacts,
+    tasks,
     openHolds: () => billing.open,
     settleBooks: () => books.post(),
     reload: (changed) => market.reload(changed),
     async close({ drainMs = 0 } = {}) {
       draining = true
       if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
+      mcp.drain()
       await stopListening(listener, billing, drainMs)
+      await mcp.close()
       await ports.stop()
+      await tasks.close()
+      await webhooks.close({ withinMs: drainMs })
       await artifacts.close()
+      mp3.stop()
       keyRing.close()
       await books.close()
       await market.close()
@@ -226,6 +303,20 @@ function callTimeouts(written: ConfigFile['settings']['timeouts']) {
     stream: { ...shared, firstByteMs: written.firstByteSeconds * 1000 },
     whole: { ...shared, firstByteMs: wholeMs },
   }
+}
+
+// A creation is answered within seconds, and a poll at once; a film is large.
+const createMs = 60_000
+const askMs = 15_000
+const fetchMs = 10 * 60_000
+
+function taskTimeouts(whole: Timeouts) {
+  const within = (ms: number) => ({
+    ...whole,
+    firstByteMs: Math.min(whole.firstByteMs, ms),
+    totalMs: Math.min(whole.totalMs, ms),
+  })
+  return { create: within(createMs), ask: within(askMs), fetch: within(fetchMs) }
 }
 
 const usualExample = 'gpt-4o-mini'

@@ -160,6 +160,54 @@ command(requests, 'show', 'show one, with every attempt at a vendor')
   .argument('<id>', 'the x-request-id of its answer')
   .action(async (id, options) => (await import('./commands/usage.ts')).showRequest(id, options))
 
+const tasks = program.command('tasks').description('videos on their way: how far they are, never what they show')
+command(tasks, 'list', 'list tasks, the newest first')
+  .option('--account <account>', 'name or id')
+  .option('--model <id>', 'of this model alone')
+  .addOption(
+    new Option('--state <state>', 'in this state alone').choices([
+      'creating',
+      'submitted',
+      'running',
+      'succeeded',
+      'failed',
+      'cancelled',
+      'refused',
+    ]),
+  )
+  .option('--in-doubt', 'those of which nobody knows whether their vendor has them')
+  .option('--from <when>', 'unix seconds, a date, or a time with its zone')
+  .option('--to <when>', 'the end, not included')
+  .option('--limit <count>', 'how many, at most 100', '20')
+  .option('--after <id>', 'those before this one')
+  .action(async (options) => (await import('./commands/tasks.ts')).list(options))
+command(tasks, 'show', 'show one')
+  .argument('<id>', 'as tasks list shows it')
+  .action(async (id, options) => (await import('./commands/tasks.ts')).show(id, options))
+command(tasks, 'watch', 'watch one to its end; exit 1 where it was not made')
+  .argument('<id>', 'as tasks list shows it')
+  .action(async (id, options) => (await import('./commands/tasks.ts')).watch(id, options))
+
+const webhooks = program.command('webhooks').description('events of finished tasks, and their delivery')
+command(webhooks, 'list', 'list events, the newest first')
+  .option('--account <account>', 'name or id')
+  .option('--task <id>', 'of this task alone')
+  .option('--state <state>', 'pending, delivered, gone or given_up')
+  .option('--from <when>', 'unix seconds, a date, or a time with its zone')
+  .option('--to <when>', 'the end, not included')
+  .option('--limit <count>', 'how many, at most 100', '20')
+  .option('--after <id>', 'those before this one')
+  .action(async (options) => (await import('./commands/webhooks.ts')).list(options))
+webhooks
+  .command('resend')
+  .description('send one again, under the same id')
+  .argument('<id>', 'as webhooks list shows it')
+  .addOption(jsonOption())
+  .action(async (id, options) => (await import('./commands/webhooks.ts')).resend(id, options))
+command(webhooks, 'secret', 'make a new signing secret, and show it this once; the old one is valid 24 h more')
+  .argument('<account>', 'name or id')
+  .action(async (account, options) => (await import('./commands/webhooks.ts')).secret(account, options))
+
 try {
   await program.parseAsync()
 } catch (thrown) {

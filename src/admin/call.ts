@@ -29,6 +29,6 @@ export async function readCall<S extends z.ZodType>(
   return { body: parsed.data, raw }
 }
 
-export function absent(what: 'account' | 'key' | 'request' | 'webhook'): GatewayError {
+export function absent(what: 'account' | 'key' | 'request' | 'task' | 'webhook'): GatewayError {
   return new GatewayError('not-found', `There is no such ${what}.`, { code: `${what}_not_found` })
 }

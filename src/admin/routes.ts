@@ -17,6 +17,7 @@ import { keyCalls } from './keys.ts'
 import { offeringCalls } from './offering.ts'
 import type { Operators } from './operators.ts'
 import { recordCalls } from './records.ts'
+import { taskCalls } from './tasks.ts'
 import { webhookCalls } from './webhooks.ts'
 
 export type AdminParts = {
@@ -40,6 +41,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
   const keys = keyCalls(parts)
   const records = recordCalls(parts)
   const offering = offeringCalls(parts)
+  const tasks = taskCalls(parts)
   const webhooks = webhookCalls(parts)
   const { operators } = parts
 
@@ -57,6 +59,8 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/usage', records.usage),
     guarded('GET', '/admin/requests', records.requests),
     guarded('GET', '/admin/requests/{id}', records.request),
+    guarded('GET', '/admin/tasks', tasks.list),
+    guarded('GET', '/admin/tasks/{id}', tasks.read),
     guarded('GET', '/admin/webhooks', webhooks.list),
     guarded('POST', '/admin/webhooks/{id}/resend', webhooks.resend),
     guarded('GET', '/admin/audit', records.audit),

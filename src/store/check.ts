@@ -1,12 +1,13 @@
 import { type Expression, type RawBuilder, sql } from 'kysely'
 import { type Nano, zeroNano } from '../base/money.ts'
 import { brokenChains } from './check-chains.ts'
+import { wrongTasks } from './check-tasks.ts'
 import type { Store } from './open.ts'
 import type { Tx } from './schema.ts'
 
 /** One broken rule of the books, and what breaks it. */
 export type Breach = {
-  readonly rule: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8'
+  readonly rule: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8'
   readonly subject: string
   readonly why: string
 }
@@ -16,7 +17,8 @@ export type Breach = {
  * I1 entries of a posting sum to zero. I2 a balance is the sum of its entries. I3 what is held is the sum of open holds and leases.
  * I4 a hold ends at most once, and as its state says; none is open past its deadline. I5 no charge exceeds its hold, and
  * a request's record shows what was charged. I6 what is owed to a vendor is the cost of its attempts; the other half of
- * it, that its bill says the same, takes the bill. I8 the chains of postings are whole.
+ * it, that its bill says the same, takes the bill. I7 a task that is over has one resolution and one event. I8 the chains
+ * of postings are whole.
  */
 export async function checkLedger(store: Store): Promise<Breach[]> {
   const now = store.now()
@@ -29,6 +31,7 @@ export async function checkLedger(store: Store): Promise<Breach[]> {
     ...(await excessiveCharges(tx)),
     ...(await wrongRecords(tx)),
     ...(await wrongPayables(tx)),
+    ...(await wrongTasks(tx)),
     ...(await brokenChains(tx)),
   ])
 }

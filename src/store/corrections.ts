@@ -25,45 +25,48 @@ export type Corrected = 'corrected' | 'changed'
 
 /** Brings an attempt to what the vendor charges. The difference is ours; a customer can only get something back. */
 export async function correctAttempt(store: Store, correction: Correction): Promise<Corrected> {
+  return store.transaction((tx) => correctAttemptIn(tx, correction, store.now()))
+}
+
+/** For callers that end something else in the same commit, such as the watch over a task. */
+export async function correctAttemptIn(tx: Tx, correction: Correction, now: number): Promise<Corrected> {
   const { attempt, billed, credit, usage, note } = correction
   const { request, vendor } = attempt
   if (credit < 0n) throw new Error(`attempt ${attempt.id} would be charged for afterwards`)
-  return store.transaction(async (tx) => {
-    const owed = await tx
-      .updateTable('attempt')
-      .set((eb) => ({ vendor_cost: billed, recorded_cost: eb.fn.coalesce('recorded_cost', 'vendor_cost') }))
-      .where('id', '=', attempt.id)
-      .where('vendor_cost', '=', attempt.cost)
-      .returning('id')
-      .executeTakeFirst()
-    if (owed === undefined) return 'changed'
-    if (request !== undefined && credit > 0n) await lowerCost(tx, request, credit)
+  const owed = await tx
+    .updateTable('attempt')
+    .set((eb) => ({ vendor_cost: billed, recorded_cost: eb.fn.coalesce('recorded_cost', 'vendor_cost') }))
+    .where('id', '=', attempt.id)
+    .where('vendor_cost', '=', attempt.cost)
+    .returning('id')
+    .executeTakeFirst()
+  if (owed === undefined) return 'changed'
+  if (request !== undefined && credit > 0n) await lowerCost(tx, request, credit)
 
-    const entries = new Entries()
-    const difference = nano(billed - attempt.cost)
-    entries.move('platform:loss', `payable:${vendor}`, difference)
-    if (request !== undefined) {
-      entries.move(`revenue:${request.model}`, `cust:${request.accountId}`, credit)
-      await addToSums(tx, request, vendor, { cost: nano(0n - credit), vendorCost: difference })
-    }
-    const chain = await lockChain(tx, platformChain)
-    const holdId = request?.holdId ?? undefined
-    await together(
-      tx,
-      postingOf(tx, chain, {
-        id: newId('txn'),
-        kind: 'correction',
-        basis: 'vendor',
-        usage,
-        note,
-        now: store.now(),
-        entries,
-        ...(holdId !== undefined && { holdId }),
-      }),
-    )
-    if (request !== undefined && credit > 0n) await giveBack(tx, request.accountId, credit)
-    return 'corrected'
-  })
+  const entries = new Entries()
+  const difference = nano(billed - attempt.cost)
+  entries.move('platform:loss', `payable:${vendor}`, difference)
+  if (request !== undefined) {
+    entries.move(`revenue:${request.model}`, `cust:${request.accountId}`, credit)
+    await addToSums(tx, request, vendor, { cost: nano(0n - credit), vendorCost: difference })
+  }
+  const chain = await lockChain(tx, platformChain)
+  const holdId = request?.holdId ?? undefined
+  await together(
+    tx,
+    postingOf(tx, chain, {
+      id: newId('txn'),
+      kind: 'correction',
+      basis: 'vendor',
+      usage,
+      note,
+      now,
+      entries,
+      ...(holdId !== undefined && { holdId }),
+    }),
+  )
+  if (request !== undefined && credit > 0n) await giveBack(tx, request.accountId, credit)
+  return 'corrected'
 }
 
 async function lowerCost(tx: Tx, request: RecordedRequest, credit: Nano): Promise<void> {

@@ -4,6 +4,7 @@ import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
 import { reports } from './migrations/0004-reports.ts'
+import { tasks } from './migrations/0005-tasks.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
@@ -17,6 +18,7 @@ function migrations(engine: Engine): Record<string, Migration> {
     '0002-leases': leases(),
     '0003-chains': chains(),
     '0004-reports': reports(),
+    '0005-tasks': tasks(),
   }
 }
 

@@ -2,6 +2,7 @@ import type { ColumnType, Kysely, Transaction } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
+import { taskKinds, type TaskSchema } from './task-schema.ts'
 
 /**
  * The tables as code sees them, the same on both engines. Times are unix milliseconds. JSON is stored as text and
@@ -181,7 +182,7 @@ export type UsageHourTable = {
   reasoning: number
 }
 
-export type Schema = {
+export type Schema = TaskSchema & {
   account: AccountTable
   api_key: ApiKeyTable
   admin_key: AdminKeyTable
@@ -357,6 +358,7 @@ export const columnKinds = {
   },
   usage_hour: usageKinds,
   usage_day: usageKinds,
+  ...taskKinds,
 } as const satisfies Kinds
 
 /** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */

@@ -1,4 +1,4 @@
-import { crashPoints, type CrashPoint } from '../../src/base/crash-points.ts'
+import { requestCrashPoints, type RequestCrashPoint } from '../../src/base/crash-points.ts'
 import { nano, parseDollars } from '../../src/base/money.ts'
 import { Random } from '../simulation/random.ts'
 import { judge, type Funded, type Outcome } from './books.ts'
@@ -28,7 +28,7 @@ export type Summary = Outcome & {
 }
 
 /** How often a point comes by before it fires, at most: near the start of a life, and well into it. */
-const hitsMax: Readonly<Record<CrashPoint, number>> = {
+const hitsMax: Readonly<Record<RequestCrashPoint, number>> = {
   'after-hold': 40,
   'after-send': 80,
   'mid-stream': 600,
@@ -42,7 +42,7 @@ const hitsMax: Readonly<Record<CrashPoint, number>> = {
 const lifeMsMax = 5_000
 
 /** Booked at once, there is no journal and no lease to die with. */
-const strictPoints: readonly CrashPoint[] = ['after-hold', 'after-send', 'mid-stream', 'after-usage', 'after-settle']
+const strictPoints: readonly RequestCrashPoint[] = ['after-hold', 'after-send', 'mid-stream', 'after-usage', 'after-settle']
 
 /** Gateways under load, killed again and again; then the books. */
 export async function run(campaign: Campaign): Promise<Summary> {
@@ -94,7 +94,7 @@ async function haunt(
   },
 ): Promise<void> {
   const { random, budget, killedAt, say } = parts
-  const points = parts.mode === 'strict' ? strictPoints : crashPoints
+  const points = parts.mode === 'strict' ? strictPoints : requestCrashPoints
   let turn = random.between(0, points.length)
   while (budget.left > 0) {
     budget.left--
@@ -111,7 +111,7 @@ async function haunt(
   if (!node.running) await node.start()
 }
 
-async function live(node: Node, chosen: CrashPoint | undefined, random: Random): Promise<string> {
+async function live(node: Node, chosen: RequestCrashPoint | undefined, random: Random): Promise<string> {
   if (chosen === undefined) {
     await pause(random.between(50, 1_200))
     node.kill()

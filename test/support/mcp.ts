@@ -60,7 +60,7 @@ export async function connect(
     const client = new ModernClient(clientInfo, { versionNegotiation: { mode: 'auto' } })
     const transport = new ModernTransport(url, options)
     await client.connect(transport)
-    return wrap(client as unknown as Spoken, (name, args, more) => client.callTool({ name, arguments: args }, more), client.getNegotiatedProtocolVersion())
+    return wrap(client as unknown as Spoken, (name, args, more) => client.callTool({ name, arguments: args }, more as never), client.getNegotiatedProtocolVersion())
   }
   const client = new LegacyClient(clientInfo)
   const transport = new LegacyTransport(url, options)

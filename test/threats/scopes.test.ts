@@ -38,6 +38,28 @@ describe('every route asks who is calling, and whether they may', () => {
   // A new route has no row and fails the test below, until somebody has thought about who may call it.
   const rows: Readonly<Record<string, Row>> = {
     'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
+    // The model that is allowed can only chat.
+    'POST /v1/images/generations': {
+      path: () => '/v1/images/generations',
+      body: { prompt: 'A cat' },
+      answers: { ...guarded, allowed: 400 },
+    },
+    // A form is refused as anything else: `test/spec/edits.test.ts`.
+    'POST /v1/images/edits': {
+      path: () => '/v1/images/edits',
+      answers: { withoutKey: 401, forbidden: 415, allowed: 415 },
+    },
+    'POST /v1/embeddings': {
+      path: () => '/v1/embeddings',
+      body: { input: 'Hi' },
+      answers: { ...guarded, allowed: 400 },
+    },
+    // By the specification an unknown model is a 400 here too.
+    'POST /v1/audio/speech': {
+      path: () => '/v1/audio/speech',
+      body: { input: 'Hi' },
+      answers: { ...guarded, forbidden: 400, allowed: 400 },
+    },
     'GET /v1/models': { path: () => '/v1/models', answers: { ...guarded, forbidden: 200 } },
     'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
     'GET /v1/usage': { path: () => '/v1/usage?group_by=model', answers: { ...guarded, forbidden: 200 } },

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { exactText, pageFields, periodFields, readQuery } from '../reports/query.ts'
+import { reportTasks, showTaskRow } from '../reports/tasks.ts'
+import { findAccount } from '../store/accounts.ts'
+import { holdsOfTasks } from '../store/task-lists.ts'
+import { taskById } from '../store/tasks.ts'
+import { absent, type Call } from './call.ts'
+import type { AdminParts } from './routes.ts'
+
+const states = ['creating', 'submitted', 'running', 'succeeded', 'failed', 'cancelled', 'refused'] as const
+
+const tasksQuery = z.strictObject({
+  ...pageFields,
+  ...periodFields,
+  account: exactText.exactOptional(),
+  model: exactText.exactOptional(),
+  state: z.enum(states).exactOptional(),
+  in_doubt: z.enum(['true', 'false']).exactOptional(),
+})
+
+export function taskCalls({ store, mode }: Pick<AdminParts, 'store' | 'mode'>) {
+  return {
+    /** `GET /admin/tasks`: newest first. */
+    list: async ({ visit }: Call) => {
+      const { account, state, in_doubt: doubt, limit, after, ...rest } = readQuery(visit.request, tasksQuery)
+      const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
+      const filter = {
+        ...rest,
+        mode,
+        scope: account === undefined ? ('every-account' as const) : { accountId: found?.id ?? account },
+        ...(state !== undefined && { states: [state] }),
+        ...(doubt !== undefined && { inDoubt: doubt === 'true' }),
+      }
+      return reportTasks(store.db, filter, { limit, ...(after !== undefined && { after }) })
+    },
+
+    /** `GET /admin/tasks/{id}` */
+    read: async ({ id }: Call) => {
+      const task = await taskById(store.db, { scope: 'every-account', id })
+      if (task === undefined) throw absent('task')
+      return showTaskRow(task, (await holdsOfTasks(store.db, [task])).get(task.holdId))
+    },
+  }
+}

@@ -1,0 +1,15 @@
+import { expect, test } from 'bun:test'
+import { bar } from './progress.ts'
+
+const about = { label: 'vid_1', state: 'running', usualMs: 60_000, isOver: false }
+
+test('a bar fills as time passes, slows down when it takes longer than usual, and is full at the end alone', () => {
+  const percent = (elapsedMs: number, isOver = false) =>
+    Number(/(\d+)%/.exec(bar({ ...about, elapsedMs, isOver }))?.[1] ?? -1)
+  expect([0, 30_000, 60_000, 120_000, 600_000, 600_000_000].map((ms) => percent(ms))).toEqual([0, 45, 90, 95, 99, 100])
+  expect(percent(1_000, true)).toBe(100)
+})
+
+test('a line is as wide as the terminal, so that it can be written over itself', () => {
+  for (const columns of [40, 60, 120]) expect(bar({ ...about, elapsedMs: 5_000 }, columns)).toHaveLength(columns - 1)
+})

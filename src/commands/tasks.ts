@@ -1,0 +1,142 @@
+import { unixSeconds } from '../base/moment.ts'
+import { momentRule, readMoment } from '../reports/query.ts'
+import { reportTasks, showTaskRow, type ShownTask } from '../reports/tasks.ts'
+import type { Store } from '../store/open.ts'
+import type { StoredTaskState } from '../store/task-schema.ts'
+import { holdsOfTasks, typicalTaskMs } from '../store/task-lists.ts'
+import { type Task, taskById } from '../store/tasks.ts'
+import { isOver } from '../tasks/state.ts'
+import { accountNamed } from './accounts.ts'
+import { withInstallation, type InstallationOptions } from './installation.ts'
+import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
+import { bar, type Progress } from './progress.ts'
+
+type Options = InstallationOptions & { readonly json?: boolean }
+
+type Listed = {
+  readonly account?: string
+  readonly model?: string
+  readonly state?: StoredTaskState
+  readonly inDoubt?: boolean
+  readonly from?: string
+  readonly to?: string
+  readonly limit: string
+  readonly after?: string
+}
+
+const pageSizeMax = 100
+
+/** `turnpike tasks list` */
+export async function list(options: Options & Listed): Promise<void> {
+  const { account, model, state, inDoubt, after } = options
+  const limit = Number(options.limit)
+  if (!/^\d{1,3}$/.test(options.limit) || limit < 1 || limit > pageSizeMax) {
+    throw new Error(`--limit takes a number from 1 to ${pageSizeMax}`)
+  }
+  const [from, to] = [momentOf(options.from), momentOf(options.to)]
+  await withInstallation(options, async ({ store, mode }) => {
+    const scope =
+      account === undefined ? ('every-account' as const) : { accountId: (await accountNamed(store, mode, account)).id }
+    const filter = {
+      scope,
+      mode,
+      ...(model !== undefined && { model }),
+      ...(state !== undefined && { states: [state] }),
+      ...(inDoubt && { inDoubt }),
+      ...(from !== undefined && { from }),
+      ...(to !== undefined && { to }),
+    }
+    const page = await reportTasks(store.db, filter, { limit, ...(after !== undefined && { after }) })
+    if (options.json) return sayJson(page)
+    if (page.data.length === 0) return say(`There is no such task in ${mode} mode.`)
+    say(table(columns, page.data))
+    if (page.next !== null) say(`More: --after ${page.next}`)
+  })
+}
+
+function momentOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const at = readMoment(text)
+  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
+  return at
+}
+
+const columns: readonly Column<ShownTask>[] = [
+  { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
+  { name: 'MODEL', show: ({ model }) => model },
+  { name: 'STATE', show: stateOf },
+  { name: 'HELD', align: 'right', show: ({ held }) => (held === null ? '-' : `$${held}`) },
+  { name: 'CHANNEL', show: ({ channel }) => channel },
+  { name: 'ERROR', show: ({ error }) => error?.code ?? '' },
+  { name: 'ID', show: ({ id }) => id },
+]
+
+function stateOf({ state, in_doubt: isInDoubt }: Pick<ShownTask, 'state' | 'in_doubt'>): string {
+  return isInDoubt ? `${state} (in doubt)` : state
+}
+
+/** `turnpike tasks show` */
+export async function show(id: string, options: Options): Promise<void> {
+  await withInstallation(options, async ({ store }) => {
+    const task = await taskNamed(store, id)
+    const row = showTaskRow(task, (await holdsOfTasks(store.db, [task])).get(task.holdId))
+    if (options.json) return sayJson(row)
+    const { error, created_at: _, updated_at: __, finished_at: ___, deadline: ____, next_poll_at: next, ...facts } = row
+    const shown = Object.entries(facts).map(([name, value]) => [name, value === null ? '-' : String(value)] as const)
+    say(
+      sheet({
+        ...Object.fromEntries(shown),
+        error: error === null ? '-' : `${error.code}: ${error.message}`,
+        created: showTime(task.createdAt),
+        finished: task.finishedAt === null ? '-' : showTime(task.finishedAt),
+        deadline: showTime(task.deadline),
+        'next poll': next === null ? '-' : showTime(next * 1000),
+      }),
+    )
+  })
+}
+
+async function taskNamed(store: Store, id: string): Promise<Task> {
+  const task = await taskById(store.db, { scope: 'every-account', id })
+  if (task === undefined) throw new Error(`there is no task "${id}"`)
+  return task
+}
+
+const everyMs = 1_000
+const frameMs = 200
+
+/** `turnpike tasks watch`: a bar on a terminal, a line for each change elsewhere. Exit 1 where it was not made. */
+export async function watch(id: string, options: Options): Promise<void> {
+  await withInstallation(options, async ({ store }) => {
+    const isLive = process.stdout.isTTY && !options.json
+    let task = await taskNamed(store, id)
+    const usualMs = await typicalTaskMs(store.db, task.model)
+    let said = ''
+    let readAt = performance.now()
+    for (;;) {
+      const progress = progressOf(task, store.now(), usualMs)
+      if (isLive) process.stdout.write(`\r${bar(progress, process.stdout.columns)}`)
+      else if (progress.state !== said) sayChange(task, progress, options)
+      said = progress.state
+      if (isOver(task.state)) break
+      await new Promise((resolve) => setTimeout(resolve, isLive ? frameMs : everyMs))
+      if (performance.now() - readAt < everyMs) continue
+      task = await taskNamed(store, id)
+      readAt = performance.now()
+    }
+    if (isLive) say()
+    if (task.failure !== null && !options.json) say(`${task.failure.code}: ${task.failure.message}`)
+    process.exitCode = task.state === 'succeeded' ? 0 : 1
+  })
+}
+
+function progressOf(task: Task, now: number, usualMs: number): Progress {
+  const state = stateOf({ state: task.state, in_doubt: task.inDoubt })
+  const elapsedMs = Math.max(0, (task.finishedAt ?? now) - task.createdAt)
+  return { label: task.id, state, elapsedMs, usualMs, isOver: isOver(task.state) }
+}
+
+function sayChange(task: Task, { state, elapsedMs }: Progress, options: Options): void {
+  if (options.json) console.log(JSON.stringify({ id: task.id, state: task.state, at: unixSeconds(Date.now()) }))
+  else say(`${new Date().toISOString()} ${task.id} ${state} after ${Math.round(elapsedMs / 1000)} s`)
+}

@@ -1,0 +1,49 @@
+import type { CompleteRequest } from '@modelcontextprotocol/server'
+import type { Capability } from '../capabilities/capability.ts'
+import { listTasks } from '../store/task-lists.ts'
+import type { Desk } from './desk.ts'
+import { prompts } from './prompts.ts'
+import { endpointsOf, readContract } from './reference.ts'
+import { modelsFor } from './show-models.ts'
+
+/** The protocol gives a hundred at a time. */
+const valuesMax = 100
+
+/** What could be meant by what has been typed so far: those that begin with it, then those that hold it. */
+export async function complete({ ref, argument }: CompleteRequest['params'], desk: Desk) {
+  const typed = argument.value.toLowerCase()
+  const all = await candidates(ref, argument.name, desk)
+  const held = all.filter((value) => value.toLowerCase().includes(typed))
+  const [first, rest] = [held.filter(begins), held.filter((value) => !begins(value))]
+  function begins(value: string): boolean {
+    return value.toLowerCase().startsWith(typed)
+  }
+  const values = [...first, ...rest]
+  const shown = values.slice(0, valuesMax)
+  return { completion: { values: shown, total: values.length, hasMore: values.length > shown.length } }
+}
+
+async function candidates(ref: CompleteRequest['params']['ref'], name: string, desk: Desk): Promise<string[]> {
+  if (ref.type === 'ref/prompt') {
+    const prompt = prompts.find((one) => one.name === ref.name)
+    return name === 'model' ? modelIds(desk, prompt?.modelsFor) : []
+  }
+  switch (ref.uri) {
+    case 'turnpike://models/{id}':
+      return modelIds(desk)
+    case 'turnpike://api/{operation}':
+      return endpointsOf(await readContract(desk)).map(({ operationId }) => operationId)
+    case 'turnpike://tasks/{id}': {
+      const scope = { accountId: desk.principal.accountId }
+      return (await listTasks(desk.store.db, { scope }, { limit: valuesMax })).map(({ id }) => id)
+    }
+    default:
+      return []
+  }
+}
+
+function modelIds(desk: Desk, capability?: Capability): string[] {
+  return modelsFor(desk)
+    .filter(([, model]) => capability === undefined || model.capabilities.includes(capability))
+    .map(([id]) => id)
+}

@@ -1,0 +1,189 @@
+import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { Clock } from '../base/clock.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
+import type { GuardedFetch } from '../base/guarded-fetch.ts'
+import { newRequestId, type RequestId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import type { WireError, WriteError } from '../capabilities/errors.ts'
+import type { Model } from '../catalogue/model.ts'
+import type { Route, Visit } from '../edge/route.ts'
+import type { Parts as Line } from '../flow/run.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import type { Store } from '../store/open.ts'
+import { writeError } from '../wire/openai/errors.ts'
+import type { Progress } from './progress.ts'
+
+/** A line of the route table, as tools name it. */
+export type RouteName = `${Route['method']} /${string}`
+
+/** What a tool asks of a route: what a client of that path would have sent. */
+export type Asking = {
+  readonly id?: string
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly json?: object
+  /** Made when the route reads it: the key is known and has requests left by then. */
+  readonly body?: { readonly contentType: string; readonly stream: ReadableStream<Uint8Array> }
+}
+
+/** One call of one client, and everything that can be done about it. */
+export type Desk = {
+  readonly principal: Principal
+  readonly requestId: RequestId
+  readonly signal: AbortSignal
+  readonly progress: Progress
+  readonly models: ReadonlyMap<string, Model>
+  readonly clock: Clock
+  readonly store: Store
+  /**
+   * Walks a route of the public port as the caller: the same key, limits, hold and record as over HTTP. Throws a
+   * `Refused` with the very body that a client of the route would have got.
+   */
+  ask(name: RouteName, asking?: Asking): Promise<Response>
+  /** Whatever was thrown, as the client may read it; our own mistakes are logged. */
+  refused(thrown: unknown): Refused
+  /** What needs no route counts as a request of the key all the same. */
+  counted<T>(work: () => T | Promise<T>): Promise<T>
+  /** A link to a result of this call; undefined where it cannot be kept, which must not cost the client the result. */
+  keep(bytes: Uint8Array, mediaType: string): Promise<string | undefined>
+  /** What a link of the client's leads to: a result of ours, or anything public. */
+  fetchFile(url: string): Promise<Uint8Array>
+}
+
+export type DeskParts = {
+  /** Every path of the public port, by its name. */
+  readonly routes: ReadonlyMap<string, Route>
+  readonly line: Pick<Line, 'authenticate' | 'limit'>
+  readonly models: () => ReadonlyMap<string, Model>
+  readonly artifacts: Artifacts
+  /** Where links to kept results begin. */
+  readonly publicUrl: string
+  readonly guardedFetch: GuardedFetch
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** An error as a client of the route would have read it. */
+export class Refused extends Error {
+  readonly error: GatewayError
+  readonly written: WireError
+  readonly requestId: RequestId
+
+  constructor(error: GatewayError, written: WireError, requestId: RequestId) {
+    super(error.message)
+    this.name = 'Refused'
+    this.error = error
+    this.written = written
+    this.requestId = requestId
+  }
+}
+
+/** The key of the caller, of an authenticated visit. */
+export type Caller = { readonly visit: Visit; readonly principal: Principal; readonly credential: string }
+
+const fileBytesMax = 50 * 1024 * 1024
+
+export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'signal' | 'progress'>): Desk {
+  const { visit, principal, credential } = caller
+  const { log } = parts
+  // One call of a tool is one request, under the id that its answer shows; what else it asks has ids of its own.
+  let nextId: RequestId | undefined = visit.requestId
+
+  function refuse(thrown: unknown, requestId: RequestId, write: WriteError): Refused {
+    if (thrown instanceof Refused) return thrown
+    const error = asGatewayError(thrown)
+    if (error.kind === 'bug') {
+      const { cause } = error.details
+      log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')
+    }
+    return new Refused(error, write(error, requestId), requestId)
+  }
+
+  async function ask(name: RouteName, asking: Asking = {}): Promise<Response> {
+    const route = parts.routes.get(name)
+    if (route === undefined) throw new Error(`there is no route ${name}`)
+    const requestId = nextId ?? newRequestId()
+    nextId = undefined
+    let write = route.writeError
+    try {
+      return await route.serve({
+        ...visit,
+        requestId,
+        request: requestFor(route, asking, credential, call.signal),
+        path: route.path,
+        id: asking.id ?? '',
+        said: {},
+        speak(other) {
+          write = other
+        },
+      })
+    } catch (thrown) {
+      throw refuse(thrown, requestId, write)
+    }
+  }
+
+  return {
+    ...call,
+    principal,
+    requestId: visit.requestId,
+    models: parts.models(),
+    clock: parts.clock,
+    store: parts.store,
+    ask,
+    refused: (thrown) => refuse(thrown, visit.requestId, writeError),
+
+    async counted(work) {
+      try {
+        const { address } = visit
+        const known = await parts.line.authenticate({ credential, address, say() {} })
+        const { pass } = await parts.line.limit(known)
+        try {
+          return await work()
+        } finally {
+          pass.leave(0)
+        }
+      } catch (thrown) {
+        throw refuse(thrown, visit.requestId, writeError)
+      }
+    },
+
+    async keep(bytes, mediaType) {
+      try {
+        return (await parts.artifacts.keep(bytes, { mediaType, accountId: principal.accountId })).url
+      } catch (thrown) {
+        log.warn({ request: visit.requestId, cause: String(thrown) }, 'a result was shown and not kept')
+        return undefined
+      }
+    },
+
+    async fetchFile(url) {
+      const kept = `${parts.publicUrl}/artifacts/`
+      if (url.startsWith(kept)) return readKept(parts.artifacts, new URL(url), url.slice(kept.length).split('?')[0] ?? '')
+      const { status, body } = await parts.guardedFetch.get(url, { bytesMax: fileBytesMax, signal: call.signal })
+      if (status === 200) return body
+      throw new GatewayError('bad-request', `The URL answered ${status}.`, { code: 'invalid_url' })
+    },
+  }
+}
+
+export function byName(routes: readonly Route[]): ReadonlyMap<string, Route> {
+  return new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
+}
+
+/** A request that never was on a socket; only its path's codec and its own limits look at it. */
+function requestFor({ method, path }: Route, { id, query, json, body }: Asking, credential: string, signal: AbortSignal) {
+  const url = new URL(path.replace('{id}', encodeURIComponent(id ?? '')), 'http://tools.invalid')
+  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) url.searchParams.set(name, value)
+  const headers = new Headers({ authorization: `Bearer ${credential}` })
+  const contentType = json === undefined ? body?.contentType : 'application/json'
+  if (contentType !== undefined) headers.set('content-type', contentType)
+  const sent = json === undefined ? body?.stream : JSON.stringify(json)
+  return new Request(url, { method, headers, signal, ...(sent !== undefined && { body: sent }) })
+}
+
+async function readKept(artifacts: Artifacts, { searchParams }: URL, id: string): Promise<Uint8Array> {
+  const link = { id, expires: searchParams.get('expires'), signature: searchParams.get('signature') }
+  const artifact = await artifacts.find(link)
+  if (artifact.bytes > fileBytesMax) throw new GatewayError('too-large', 'The file is too large.')
+  return new Uint8Array(await new Response(await artifact.read(0, artifact.bytes)).arrayBuffer())
+}

@@ -1,0 +1,59 @@
+import type { GatewayError, Kind } from '../base/errors.ts'
+import type { WriteError } from '../capabilities/errors.ts'
+import { errorObject, writeError } from '../wire/openai/errors.ts'
+
+/** Before the caller is known, in the common shape, with the statuses that only hosts and origins have. */
+const statuses: Readonly<Record<string, number>> = { invalid_host: 403, invalid_origin: 403 }
+
+export const writeDoorError: WriteError = (error, requestId) => {
+  const written = writeError(error, requestId)
+  const status = statuses[error.details.code ?? ''] ?? written.status
+  const challenge = status === 401 ? { 'www-authenticate': 'Bearer realm="turnpike", error="invalid_token"' } : {}
+  return { ...written, status, headers: { ...written.headers, ...challenge } }
+}
+
+const invalidRequest = -32_600
+const invalidParams = -32_602
+const internalError = -32_603
+/** What servers may give meanings of their own begins here. */
+const serverError = -32_000
+
+/** The codes of JSON-RPC. A new kind does not compile until it has a row here. */
+const codes = {
+  'bad-request': invalidRequest,
+  unauthenticated: serverError,
+  'no-funds': serverError,
+  'unknown-model': invalidParams,
+  'wrong-capability': invalidParams,
+  'not-found': invalidParams,
+  'wrong-method': invalidRequest,
+  'wrong-type': invalidRequest,
+  conflict: serverError,
+  'idempotency-mismatch': serverError,
+  'too-many': serverError,
+  'too-large': invalidRequest,
+  'upstream-rejected': serverError,
+  'upstream-failed': serverError,
+  'upstream-timeout': serverError,
+  overloaded: serverError,
+  'client-gone': serverError,
+  bug: internalError,
+} as const satisfies Record<Kind, number>
+
+/** A body that is no JSON at all. */
+const parseErrors: ReadonlySet<string> = new Set(['invalid_json', 'invalid_utf8'])
+const parseError = -32_700
+
+export function rpcCodeOf(error: GatewayError): number {
+  return parseErrors.has(error.details.code ?? '') ? parseError : codes[error.kind]
+}
+
+/** Once the caller is known: JSON-RPC, with the status and the words of every other path. */
+export function writeRpcError(id: string | number | null): WriteError {
+  return (error, requestId) => {
+    const written = writeError(error, requestId)
+    const { message, ...about } = errorObject(error)
+    const body = { jsonrpc: '2.0', id, error: { code: rpcCodeOf(error), message, data: about } }
+    return { ...written, body: JSON.stringify(body) }
+  }
+}

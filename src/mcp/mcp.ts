@@ -1,0 +1,134 @@
+import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
+import type { JsonLimits, JsonObject } from '../base/json.ts'
+import type { Mac } from '../base/secret.ts'
+import { bearerOf } from '../edge/credential.ts'
+import { readJsonBody } from '../edge/read-body.ts'
+import type { Route, Visit } from '../edge/route.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import { byName, type Caller } from './desk.ts'
+import { writeDoorError, writeRpcError } from './errors.ts'
+import { makeServers, type ServerParts } from './server.ts'
+import { makeSessions, type Followed } from './sessions.ts'
+import { modelShower, type ShowPrices } from './show-models.ts'
+import { makeTools } from './tools/index.ts'
+
+export type McpParts = Omit<ServerParts, 'routes' | 'tools' | 'showModel'> & {
+  readonly routes: readonly Route[]
+  /** Throws where the Host or the Origin of a request is not ours. */
+  readonly checkOrigin: (request: Request) => void
+  readonly showPrices: ShowPrices
+  /** Lists, pages and completions: asked by the dozen, so counted apart from what is bought. */
+  readonly limiter: Limiter
+  readonly sessionMac: Mac
+  readonly bodyBytesMax: number
+  readonly json: JsonLimits
+}
+
+export type Mcp = { readonly route: Route; close(): Promise<void> }
+
+/** The tool server: every capability as a tool, on one path, for one request at a time. */
+export function makeMcp(parts: McpParts): Mcp {
+  const showModel = modelShower(parts.showPrices)
+  const serverFor = makeServers({ ...parts, routes: byName(parts.routes), showModel, tools: makeTools(showModel) })
+  const sessions = makeSessions(parts.sessionMac)
+  // Which caller a request is of: the library hands the request on, and nothing else of ours.
+  const callers = new WeakMap<Request, Caller>()
+  const handlerWith = (responseMode: 'auto' | 'sse') =>
+    createMcpHandler(
+      ({ requestInfo }) => {
+        const caller = requestInfo === undefined ? undefined : callers.get(requestInfo)
+        if (caller === undefined) throw new Error('a request of the tool server has no caller')
+        return serverFor(caller)
+      },
+      { responseMode },
+    )
+  // A call may last for minutes: as a stream, it shows that it lives.
+  const [plain, streaming] = [handlerWith('auto'), handlerWith('sse')]
+
+  async function serve(visit: Visit): Promise<Response> {
+    const { request, connection } = visit
+    parts.checkOrigin(request)
+    const credential = bearerOf(request)
+    const { principal } = await parts.line.authenticate({ credential, address: visit.address })
+    visit.speak(writeRpcError(null))
+    const { body } = await readJsonBody(request, parts.bodyBytesMax, parts.json)
+    connection.holdOpen()
+    visit.speak(writeRpcError(idOf(body)))
+    const caller = { visit, principal, credential: credential ?? '' }
+    if (body['method'] === 'tools/call') return dispatch(streaming, body, caller)
+    const pass = await parts.limiter.enter(principal.keyId, principal.limits, (header, value) => {
+      visit.said[header] = value
+    })
+    try {
+      return await dispatch(plain, body, caller)
+    } finally {
+      pass.leave(0)
+    }
+  }
+
+  async function dispatch(handler: McpHttpHandler, body: JsonObject, caller: Caller): Promise<Response> {
+    const { request } = caller.visit
+    const isOlder = await isLegacyRequest(request, body)
+    const session = isOlder ? request.headers.get('mcp-session-id') : null
+    if (session !== null) sessions.check(session, caller.principal.keyId)
+    if (session !== null && body['method'] === 'notifications/cancelled') sessions.cancel(session, cancelledIn(body))
+    const id = idOf(body)
+    const followed = session === null || id === null ? undefined : sessions.follow(session, id, request.signal)
+    const inner = new Request(request.url, {
+      method: 'POST',
+      headers: request.headers,
+      signal: followed?.signal ?? request.signal,
+    })
+    callers.set(inner, caller)
+    const response = await handler.fetch(inner, { parsedBody: body })
+    if (isOlder && body['method'] === 'initialize' && response.ok) {
+      response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId))
+    }
+    for (const [header, value] of Object.entries(caller.visit.said)) response.headers.set(header, value)
+    if (followed === undefined) return response
+    return untilRead(response, followed)
+  }
+
+  return {
+    route: { method: 'POST', path: '/mcp', auth: 'key', writeError: writeDoorError, serve },
+    async close() {
+      await Promise.all([plain.close(), streaming.close()])
+    },
+  }
+}
+
+function idOf({ id }: JsonObject): string | number | null {
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
+
+function cancelledIn({ params }: JsonObject): string | number {
+  const id = typeof params === 'object' && params !== null ? (params as JsonObject)['requestId'] : undefined
+  return typeof id === 'string' || typeof id === 'number' ? id : ''
+}
+
+/** The same response, whose end is told: read to its end, or left. */
+function untilRead(response: Response, { end: ended }: Followed): Response {
+  if (response.body === null) {
+    ended()
+    return response
+  }
+  const reader = response.body.getReader()
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) return controller.enqueue(value)
+        ended()
+        controller.close()
+      } catch {
+        ended()
+        controller.close()
+      }
+    },
+    cancel(reason) {
+      ended()
+      return reader.cancel(reason)
+    },
+  })
+  return new Response(body, response)
+}

@@ -1,0 +1,55 @@
+import type { Cors } from '../edge/cors.ts'
+import { makeEdge, type EdgeOptions } from '../edge/edge.ts'
+import type { Route } from '../edge/route.ts'
+import { listen } from '../base/listen.ts'
+import { makeMcp, type McpParts } from './mcp.ts'
+import { makeOriginCheck, type OriginParts } from './origins.ts'
+
+export type OpenMcpParts = Omit<McpParts, 'checkOrigin'> & {
+  /** A port of its own; absent, it is a path of the public one. */
+  readonly port: number | undefined
+  /** Where the public port listens. */
+  readonly at: Pick<OriginParts, 'hostname' | 'port'> & { readonly url: string }
+  readonly allowed: Pick<OriginParts, 'publicUrl' | 'hosts' | 'origins'>
+  readonly edge: Omit<EdgeOptions, 'routes' | 'cors'>
+  readonly cors: Cors | undefined
+}
+
+export type OpenMcp = {
+  readonly url: string
+  /** What the public port serves of it. */
+  readonly publicRoutes: readonly Route[]
+  /** Takes no new requests on a port of its own. */
+  drain(): void
+  close(): Promise<void>
+}
+
+/** Opens the tool server where the settings want it. */
+export function openMcp(parts: OpenMcpParts): OpenMcp {
+  const { at, allowed, port } = parts
+  if (port === undefined) {
+    const mcp = makeMcp({ ...parts, checkOrigin: makeOriginCheck({ ...at, ...allowed }) })
+    return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], drain() {}, close: () => mcp.close() }
+  }
+  // Which port it gets may be known only once it has it.
+  const listener = listen({
+    hostname: at.hostname,
+    port,
+    bodyBytesMax: Number.MAX_SAFE_INTEGER,
+    fetch: (request, connection) => serve(request, connection),
+  })
+  const checkOrigin = makeOriginCheck({ ...allowed, hostname: at.hostname, port: listener.port })
+  const mcp = makeMcp({ ...parts, checkOrigin })
+  const serve = makeEdge({ ...parts.edge, routes: [mcp.route], cors: parts.cors })
+  return {
+    url: `${listener.url}/mcp`,
+    publicRoutes: [],
+    drain() {
+      listener.stop(false).catch(() => {})
+    },
+    async close() {
+      await listener.stop(true)
+      await mcp.close()
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'bun:test'
+import { networkInterfaces } from 'node:os'
+import { makeOriginCheck, type OriginParts } from './origins.ts'
+
+const plain: OriginParts = { hostname: '127.0.0.1', port: 8080, publicUrl: undefined, hosts: [], origins: [] }
+
+function takes(given: Partial<OriginParts>, host: string, origin?: string): boolean {
+  const headers = new Headers({ host, ...(origin !== undefined && { origin }) })
+  try {
+    // A Request would not keep these headers.
+    makeOriginCheck({ ...plain, ...given })({ headers } as Request)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('which hosts the tool server answers to', () => {
+  test.each([
+    ['its own address', {}, '127.0.0.1:8080', true],
+    ['localhost', {}, 'localhost:8080', true],
+    ['the loopback of the other kind', {}, '[::1]:8080', true],
+    ['another port', {}, '127.0.0.1:8081', false],
+    ['no port', {}, '127.0.0.1', false],
+    ['a name', {}, 'evil.example:8080', false],
+    ['the default port, left out', { port: 80 }, 'localhost', true],
+    ['an address that it listens at', { hostname: '10.1.2.3' }, '10.1.2.3:8080', true],
+    ['an address of the newer kind', { hostname: 'fd00::1' }, '[fd00::1]:8080', true],
+    ['the wildcard itself', { hostname: '0.0.0.0' }, '0.0.0.0:8080', false],
+    ['the public name', { publicUrl: 'https://gw.example.com' }, 'gw.example.com', true],
+    ['the public name with its port', { publicUrl: 'https://gw.example.com:8443/base' }, 'gw.example.com:8443', true],
+    ['the public name at another port', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:8080', false],
+    ['a name of the settings, however it is written', { hosts: ['Tools.internal:9000'] }, 'tools.INTERNAL:9000', true],
+  ] as const)('%s', (_name, given, host, isTaken) => {
+    expect(takes(given, host)).toBe(isTaken)
+  })
+
+  test('listening everywhere, every address of this machine', () => {
+    const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+    expect(found.length).toBeGreaterThan(0)
+    for (const { address, family } of found) {
+      const host = family === 'IPv6' ? `[${address}]:8080` : `${address}:8080`
+      expect({ host, isTaken: takes({ hostname: '0.0.0.0' }, host) }).toEqual({ host, isTaken: true })
+    }
+    expect(takes({ hostname: '0.0.0.0' }, '203.0.113.9:8080')).toBe(false)
+  })
+})
+
+describe('which origins', () => {
+  const host = 'localhost:8080'
+  test.each([
+    ['none', undefined, true],
+    ['its own', 'http://localhost:8080', true],
+    ['its own at another port', 'http://localhost:3000', false],
+    ['a stranger', 'https://evil.example', false],
+    ['an opaque one', 'null', false],
+    ['another scheme', 'chrome-extension://localhost:8080', false],
+    ['one that the operator named', 'https://app.example.com', true],
+  ] as const)('%s', (_name, origin, isTaken) => {
+    expect(takes({ origins: ['https://app.example.com', '*'] }, host, origin)).toBe(isTaken)
+  })
+})

@@ -1,0 +1,69 @@
+import { networkInterfaces } from 'node:os'
+import { badRequest } from '../base/errors.ts'
+
+export type OriginParts = {
+  /** Where the tool server listens. */
+  readonly hostname: string
+  readonly port: number
+  readonly publicUrl: string | undefined
+  /** Further hosts, each as the Host header writes it. */
+  readonly hosts: readonly string[]
+  /** Origins whose pages the operator lets in by name. */
+  readonly origins: readonly string[]
+}
+
+const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::', ''])
+const loopback = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Refuses what a page in a browser could send on behalf of its visitor: a foreign Origin, or a name that was made to
+ * point here for a moment. On every address that is listened at, not on the loopback alone.
+ */
+export function makeOriginCheck(parts: OriginParts): (request: Request) => void {
+  const allowed = new Set(allowedHosts(parts))
+  const origins = new Set(parts.origins.filter((origin) => origin !== '*'))
+  return ({ headers }) => {
+    const host = headers.get('host') ?? ''
+    if (!allowed.has(host.toLowerCase())) {
+      throw badRequest('This host is not served here: name it in the setting mcp.hosts.', 'Host', 'invalid_host')
+    }
+    const origin = headers.get('origin')
+    if (origin !== null && !origins.has(origin) && !isOurs(origin, allowed)) {
+      throw badRequest('Pages of this origin may not use the tool server.', 'Origin', 'invalid_origin')
+    }
+  }
+}
+
+function allowedHosts({ hostname, port, publicUrl, hosts }: OriginParts): string[] {
+  const own = [...loopback, ...arrivalAddresses(hostname)].flatMap((name) => withPort(name, port))
+  const given = publicUrl === undefined ? [] : hostsOf(new URL(publicUrl))
+  return [...own, ...given, ...hosts.map((host) => host.toLowerCase())]
+}
+
+/** Where connections can arrive: the one address, or with a wildcard those of this machine. */
+function arrivalAddresses(hostname: string): string[] {
+  if (!wildcards.has(hostname)) return [bracketed(hostname)]
+  const found = Object.values(networkInterfaces()).flat()
+  return found.flatMap((one) => (one === undefined ? [] : [bracketed(one.address)]))
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') && !address.startsWith('[') ? `[${address}]` : address.toLowerCase()
+}
+
+const defaultPorts: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
+
+/** A port that is the scheme's own may be written or left out. */
+function withPort(name: string, port: number): string[] {
+  return port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]
+}
+
+function hostsOf({ host, hostname, port, protocol }: URL): string[] {
+  return port === '' ? [host, `${hostname}:${defaultPorts[protocol] ?? ''}`] : [host]
+}
+
+function isOurs(origin: string, allowed: ReadonlySet<string>): boolean {
+  if (!URL.canParse(origin)) return false
+  const url = new URL(origin)
+  return /^https?:$/.test(url.protocol) && hostsOf(url).some((host) => allowed.has(host))
+}

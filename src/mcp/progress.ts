@@ -1,0 +1,66 @@
+import type { Clock } from '../base/clock.ts'
+
+/** Tells a waiting client how far its call is. Without a token nobody listens, and nothing is sent. */
+export type Progress = {
+  readonly isWanted: boolean
+  /** Now. */
+  tell(message: string): void
+  /** A piece of a text that grows: pieces are put together and sent a few times a second. */
+  add(text: string): void
+  /** From now on says that it is still at work, since clients give up on silence; in words, unless a text is on its way. */
+  keepTelling(message?: string): Telling
+}
+
+/** Ends it, and sends what is left of a text. */
+type Telling = () => void
+
+export type SendProgress = (progress: number, message?: string) => void
+
+/** A reader follows text that moves four times a second; more would be events for nobody. */
+const pieceMs = 250
+/** The usual patience of clients is a minute, that of some proxies half of one. */
+const aliveMs = 10_000
+
+export function makeProgress(send: SendProgress | undefined, clock: Pick<Clock, 'monotonic'>): Progress {
+  if (send === undefined) return { isWanted: false, tell() {}, add() {}, keepTelling: () => () => {} }
+  let count = 0
+  let pending = ''
+  let sentAt = clock.monotonic()
+
+  const say = (message?: string, units = 1) => {
+    count += units
+    sentAt = clock.monotonic()
+    send(count, message)
+  }
+  const flush = () => {
+    if (pending === '') return
+    const text = pending
+    pending = ''
+    say(text, text.length)
+  }
+
+  return {
+    isWanted: true,
+    tell(message) {
+      flush()
+      say(message)
+    },
+    add(text) {
+      pending += text
+      if (clock.monotonic() - sentAt >= pieceMs) flush()
+    },
+    keepTelling(message) {
+      const startedAt = clock.monotonic()
+      const timer = setInterval(() => {
+        const seconds = Math.round((clock.monotonic() - startedAt) / 1000)
+        flush()
+        say(message === undefined ? undefined : `${message} (${seconds} s)`)
+      }, aliveMs)
+      timer.unref()
+      return () => {
+        clearInterval(timer)
+        flush()
+      }
+    },
+  }
+}

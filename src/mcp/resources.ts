@@ -1,0 +1,164 @@
+import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
+import { findModel } from '../flow/admit.ts'
+import type { Desk, RouteName } from './desk.ts'
+import { endpointsOf, readContract, writeEndpoint, writeErrors, writeIndex } from './reference.ts'
+import { modelPage, modelsFor, type ShowModel } from './show-models.ts'
+
+const markdown = 'text/markdown'
+const json = 'application/json'
+
+type Listed = { uri: string; name: string; title: string; description: string; mimeType: string }
+type Read = { uri: string; mimeType: string; text: string }
+
+const models: Listed = {
+  uri: 'turnpike://models',
+  name: 'models',
+  title: 'Models',
+  description: 'Every model this key may use, with its abilities and prices.',
+  mimeType: json,
+}
+const api: Listed = {
+  uri: 'turnpike://api',
+  name: 'api',
+  title: 'API reference',
+  description: 'Every endpoint of the HTTP API, with the address of its page.',
+  mimeType: markdown,
+}
+const errors: Listed = {
+  uri: 'turnpike://errors',
+  name: 'errors',
+  title: 'Errors',
+  description: 'Every error, when it comes, and what its status and code are.',
+  mimeType: markdown,
+}
+const usage: Listed = {
+  uri: 'turnpike://usage',
+  name: 'usage',
+  title: 'Usage and balance',
+  description: 'What this account has left, and its last 30 days by model.',
+  mimeType: json,
+}
+const tasks: Listed = {
+  uri: 'turnpike://tasks',
+  name: 'tasks',
+  title: 'Recent video tasks',
+  description: 'The account’s newest video tasks.',
+  mimeType: json,
+}
+
+export const templates = [
+  {
+    uriTemplate: 'turnpike://models/{id}',
+    name: 'model',
+    title: 'A model',
+    description: 'What one model takes, what it costs, and how to call it.',
+    mimeType: markdown,
+  },
+  {
+    uriTemplate: 'turnpike://api/{operation}',
+    name: 'endpoint',
+    title: 'An endpoint',
+    description: 'One endpoint of the HTTP API: its fields, its answer, an example.',
+    mimeType: markdown,
+  },
+  {
+    uriTemplate: 'turnpike://tasks/{id}',
+    name: 'task',
+    title: 'A video task',
+    description: 'One video task of the account, as it is now.',
+    mimeType: json,
+  },
+] as const
+
+/** What is there to read, a page of it at a time. */
+export async function listResources(desk: Desk, cursor: string | undefined) {
+  const endpoints = endpointsOf(await readContract(desk)).map(({ operationId, method, path, summary = '' }) => ({
+    uri: `turnpike://api/${operationId}`,
+    name: operationId,
+    title: summary,
+    description: `${method} ${path}`,
+    mimeType: markdown,
+  }))
+  const pages = modelsFor(desk).map(([id, { capabilities }]) => ({
+    uri: `turnpike://models/${id}`,
+    name: id,
+    title: id,
+    description: `Does ${capabilities.join(', ')}.`,
+    mimeType: markdown,
+  }))
+  return pageOf([models, api, errors, usage, tasks, ...endpoints, ...pages], cursor)
+}
+
+const pageSize = 100
+
+function pageOf(all: readonly Listed[], cursor: string | undefined) {
+  const from = cursor === undefined ? 0 : Number(Buffer.from(cursor, 'base64url').toString())
+  if (!Number.isSafeInteger(from) || from < 0) throw new ProtocolError(-32_602, 'Invalid cursor')
+  const to = from + pageSize
+  const nextCursor = to < all.length ? { nextCursor: Buffer.from(String(to)).toString('base64url') } : {}
+  return { resources: all.slice(from, to), ...nextCursor }
+}
+
+/** One of them, as the caller may see it: what is another's is as unknown as what never was. */
+export async function readResource(desk: Desk, showModel: ShowModel, uri: string): Promise<Read> {
+  try {
+    const read = await find(desk, showModel, uri)
+    if (read !== undefined) return { uri, ...read }
+  } catch (thrown) {
+    const refused = desk.refused(thrown)
+    const { kind } = refused.error
+    if (kind !== 'unknown-model' && kind !== 'not-found') throw refused
+  }
+  throw new ResourceNotFoundError(uri)
+}
+
+const place = /^turnpike:\/\/([a-z]+)(?:\/([^/?#]+))?$/
+
+async function find(desk: Desk, showModel: ShowModel, uri: string): Promise<Omit<Read, 'uri'> | undefined> {
+  const [, kind, written] = place.exec(uri) ?? []
+  const name = written === undefined ? undefined : decode(written)
+  switch (kind) {
+    case 'models':
+      if (name === undefined) return asJson({ models: modelsFor(desk).map(([id, model]) => showModel(id, model)) })
+      return { mimeType: markdown, text: modelPage(name, findModel(desk.models, desk.principal, name), showModel) }
+    case 'api': {
+      const contract = await readContract(desk)
+      if (name === undefined) return { mimeType: markdown, text: writeIndex(contract) }
+      const endpoint = endpointsOf(contract).find(({ operationId }) => operationId === name)
+      return endpoint && { mimeType: markdown, text: writeEndpoint(contract, endpoint) }
+    }
+    case 'errors':
+      return name === undefined ? { mimeType: markdown, text: writeErrors(await readContract(desk)) } : undefined
+    case 'usage':
+      return name === undefined ? asJson(await readUsage(desk)) : undefined
+    case 'tasks':
+      if (name !== undefined) return asJson(await answerOf(desk, 'GET /v1/videos/generations/{id}', { id: name }))
+      return asJson(await answerOf(desk, 'GET /v1/videos/generations', { query: { limit: '20' } }))
+    default:
+      return undefined
+  }
+}
+
+const monthMs = 30 * 24 * 60 * 60 * 1000
+
+async function readUsage(desk: Desk) {
+  const from = String(Math.floor((desk.clock.now() - monthMs) / 1000))
+  const balance = await answerOf(desk, 'GET /v1/balance', {})
+  return { balance, usage: await answerOf(desk, 'GET /v1/usage', { query: { group_by: 'model', from } }) }
+}
+
+async function answerOf(desk: Desk, route: RouteName, asking: Parameters<Desk['ask']>[1]): Promise<unknown> {
+  return (await desk.ask(route, asking)).json()
+}
+
+function asJson(shown: unknown) {
+  return { mimeType: json, text: JSON.stringify(shown, null, 1) }
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,103 @@
+import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { complete } from './completion.ts'
+import { errorObject } from '../wire/openai/errors.ts'
+import { makeDesk, type Caller, type Desk, type DeskParts } from './desk.ts'
+import { rpcCodeOf } from './errors.ts'
+import { makeProgress, type SendProgress } from './progress.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { listResources, readResource, templates } from './resources.ts'
+import type { ShowModel } from './show-models.ts'
+import { callTool, describe, type Tool } from './tool.ts'
+
+export type ServerParts = DeskParts & {
+  readonly tools: readonly Tool[]
+  readonly showModel: ShowModel
+  readonly version: string
+}
+
+const instructions = [
+  'Turnpike sells many vendors’ models behind one key: chat, pictures, video, vectors and speech, each call paid for from',
+  'the key’s account. Call `list_models` before you choose a model: ids and prices change. Videos are tasks: start one with',
+  '`generate_video`, look at it with `get_video`. An error says what was wrong and which argument; `get_usage` says what was',
+  'spent. Reference pages are resources under turnpike://api, a page for each model under turnpike://models/{id}.',
+].join(' ')
+
+// What changes only with a new version may be kept for minutes, by whoever; what depends on the key by nobody else.
+const steady = { ttlMs: 300_000, cacheScope: 'public' } as const
+const own = { ttlMs: 60_000, cacheScope: 'private' } as const
+const fresh = { ttlMs: 0, cacheScope: 'private' } as const
+const cacheHints = {
+  'server/discover': steady,
+  'tools/list': steady,
+  'prompts/list': steady,
+  'resources/templates/list': steady,
+  'resources/list': own,
+  'resources/read': fresh,
+}
+
+const invalidParams = -32_602
+
+/** Makes servers for single requests of single callers: nothing of one is ever in another. */
+export function makeServers(parts: ServerParts): (caller: Caller) => Server {
+  // A tool is there when the paths that it walks are.
+  const offered = parts.tools.filter(({ routes }) => routes.every((route) => parts.routes.has(route)))
+  const tools = offered.map(describe)
+
+  return (caller) => {
+    const server = new Server(
+      { name: 'turnpike', title: 'Turnpike', version: parts.version },
+      // Nothing is pushed, so no change is announced.
+      { capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, instructions, cacheHints },
+    )
+    const deskOf = (context: ServerContext) => {
+      const progress = makeProgress(progressOf(context), parts.clock)
+      return makeDesk(parts, caller, { signal: context.mcpReq.signal, progress })
+    }
+
+    const withDesk = async <T>(context: ServerContext, work: (desk: Desk) => Promise<T>): Promise<T> => {
+      const desk = deskOf(context)
+      return work(desk).catch((thrown: unknown) => {
+        throw explain(thrown, desk)
+      })
+    }
+
+    server.setRequestHandler('tools/list', () => ({ tools }))
+    server.setRequestHandler('tools/call', ({ params }, context) => {
+      const tool = offered.find(({ name }) => name === params.name)
+      if (tool === undefined) throw new ProtocolError(invalidParams, `Unknown tool: ${params.name}`)
+      return callTool(tool, params.arguments ?? {}, deskOf(context))
+    })
+    server.setRequestHandler('resources/list', ({ params }, context) =>
+      withDesk(context, (desk) => listResources(desk, params?.cursor)),
+    )
+    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...templates] }))
+    server.setRequestHandler('resources/read', ({ params }, context) =>
+      withDesk(context, async (desk) => ({ contents: [await readResource(desk, parts.showModel, params.uri)] })),
+    )
+    server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts() }))
+    server.setRequestHandler('prompts/get', ({ params }) => getPrompt(params.name, params.arguments ?? {}))
+    server.setRequestHandler('completion/complete', ({ params }, context) =>
+      withDesk(context, (desk) => complete(params, desk)),
+    )
+    return server
+  }
+}
+
+/** In the words of every other path: the library would show a client whatever an error says. */
+function explain(thrown: unknown, desk: Desk): ProtocolError {
+  if (thrown instanceof ProtocolError) return thrown
+  const { error } = desk.refused(thrown)
+  const { message, ...about } = errorObject(error)
+  return new ProtocolError(rpcCodeOf(error), message, about)
+}
+
+/** Only a client that gave a token is told anything. */
+function progressOf({ mcpReq }: ServerContext): SendProgress | undefined {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined) return undefined
+  return (progress, message) => {
+    const params = { progressToken, progress, ...(message !== undefined && { message }) }
+    // Whoever has left needs no progress.
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
+  }
+}

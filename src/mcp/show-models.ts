@@ -1,0 +1,53 @@
+import type { Model } from '../catalogue/model.ts'
+import type { Desk } from './desk.ts'
+
+/** Prices in the words of the settings; see `admin/show-model.ts`. */
+export type ShowPrices = (model: Model) => Readonly<Record<string, unknown>>
+export type ShowModel = (id: string, model: Model) => Record<string, unknown>
+
+/** What the caller may use, and nothing else: a model of another scope is as unknown as one that never was. */
+export function modelsFor({ models, principal }: Pick<Desk, 'models' | 'principal'>): [string, Model][] {
+  return [...models].filter(([id]) => principal.mayUse(id))
+}
+
+export function modelShower(showPrices: ShowPrices): ShowModel {
+  return (id, model) => ({
+    id,
+    owned_by: model.vendor,
+    capabilities: model.capabilities,
+    ...(model.aliasOf !== undefined && { alias_of: model.aliasOf }),
+    ...(model.capabilities.includes('chat') && {
+      context_tokens: model.contextTokens,
+      output_tokens_max: model.outputTokensMax,
+      ...(model.efforts.length > 0 && { reasoning_efforts: model.efforts }),
+    }),
+    prices: showPrices(model),
+  })
+}
+
+/** One model's page: what it takes, what it costs, and a call to begin with. */
+export function modelPage(id: string, model: Model, showModel: ShowModel): string {
+  const { images, embeddings, speech, video } = model
+  const limits = { ...(images && { images }), ...(embeddings && { embeddings }), ...(speech && { speech }), ...(video && { video }) }
+  const sections = [
+    `# ${id}`,
+    `Does ${model.capabilities.join(', ')}. Made by ${model.vendor}.`,
+    section('Facts and prices (dollars)', showModel(id, model)),
+    ...(Object.keys(limits).length === 0 ? [] : [section('What it takes', limits)]),
+    ...model.capabilities.map((capability) => section(`To call it: \`${calls[capability][0]}\``, { model: id, ...calls[capability][1] })),
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+function section(title: string, shown: object): string {
+  return `## ${title}\n\n\`\`\`json\n${JSON.stringify(shown, null, 2)}\n\`\`\``
+}
+
+const calls = {
+  chat: ['chat', { prompt: 'Hello!' }],
+  embeddings: ['create_embeddings', { input: ['a river', 'a stream'] }],
+  images: ['generate_image', { prompt: 'A lighthouse at dusk, ink.' }],
+  edits: ['edit_image', { prompt: 'Make it night.', images: ['https://…'] }],
+  speech: ['speak', { input: 'Good morning.' }],
+  video: ['generate_video', { prompt: 'Waves against a lighthouse.', wait: true }],
+} as const satisfies Record<Model['capabilities'][number], readonly [string, object]>

@@ -1,0 +1,128 @@
+import type { CallToolResult, ContentBlock, Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { fieldError } from '../wire/issues.ts'
+import type { Desk, RouteName } from './desk.ts'
+
+/** What a tool gives back: blocks that a client can show, and the same as a JSON object that a program can read. */
+export type Shown = { readonly blocks: readonly ContentBlock[]; readonly structured: Record<string, unknown> }
+
+export type Tool = {
+  readonly name: string
+  readonly title: string
+  /** Read by models: what it is for, what it costs, what to call before and after. No word of it is a vendor's. */
+  readonly description: string
+  readonly annotations: ToolAnnotations
+  readonly input: z.ZodObject
+  readonly output: z.ZodObject
+  /** The paths that it walks. */
+  readonly routes: readonly RouteName[]
+  call(given: Record<string, unknown>, desk: Desk): Promise<Shown>
+}
+
+/** Ties the arguments of a tool to the schema that has checked them. */
+export function tool<I extends z.ZodObject, O extends z.ZodObject>(
+  made: Omit<Tool, 'input' | 'output' | 'call'> & {
+    readonly input: I
+    readonly output: O
+    call(given: z.output<I>, desk: Desk): Promise<Shown>
+  },
+): Tool {
+  return { ...made, call: (given, desk) => made.call(given as z.output<I>, desk) }
+}
+
+/** Spends money and changes nothing else; a client should ask its user. */
+export const spending = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true }
+export const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+
+/** As `tools/list` shows it. The dialect is the protocol's own, and older clients stumble over its name. */
+export function describe({ name, title, description, annotations, input, output }: Tool): ListedTool {
+  return {
+    name,
+    title,
+    description,
+    inputSchema: jsonSchema(input, 'input'),
+    outputSchema: jsonSchema(output, 'output'),
+    annotations: { title, ...annotations },
+  }
+}
+
+function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['inputSchema'] {
+  const { $schema: _, ...written } = z.toJSONSchema(schema, { io })
+  // Both sides mean JSON Schema, and neither knows the other's type of it.
+  return { ...written, type: 'object' } as ListedTool['inputSchema']
+}
+
+/** Runs a tool. Whatever goes wrong is a result that says so, in the words of the path: a model can read it and do better. */
+export async function callTool(called: Tool, given: Record<string, unknown>, desk: Desk): Promise<CallToolResult> {
+  try {
+    const parsed = called.input.safeParse(given)
+    if (!parsed.success) throw fieldError(parsed.error)
+    const { blocks, structured } = await called.call(parsed.data, desk)
+    return {
+      content: [...blocks, { type: 'text', text: JSON.stringify(structured) }],
+      structuredContent: structured,
+      _meta: metaOf(desk.requestId),
+    }
+  } catch (thrown) {
+    return refusal(thrown, desk)
+  }
+}
+
+/** A result that failed after some of it was delivered, and paid for. */
+export class CutShort extends Error {
+  readonly blocks: readonly ContentBlock[]
+  /** As the path says it. */
+  readonly body: string
+
+  constructor(blocks: readonly ContentBlock[], body: string) {
+    super('cut short')
+    this.name = 'CutShort'
+    this.blocks = blocks
+    this.body = body
+  }
+}
+
+function refusal(thrown: unknown, desk: Desk): CallToolResult {
+  if (thrown instanceof CutShort) {
+    const content = [...thrown.blocks, { type: 'text' as const, text: thrown.body }]
+    return { content, isError: true, _meta: metaOf(desk.requestId) }
+  }
+  const { written, requestId } = desk.refused(thrown)
+  const retryAfter = written.headers['retry-after']
+  return {
+    content: [{ type: 'text', text: written.body }],
+    isError: true,
+    _meta: {
+      ...metaOf(requestId),
+      'turnpike/status': written.status,
+      ...(retryAfter !== undefined && { 'turnpike/retry_after': Number(retryAfter) }),
+    },
+  }
+}
+
+function metaOf(requestId: string) {
+  return { 'turnpike/request_id': requestId }
+}
+
+/** What every answer that was paid for says about it. */
+export const costField = z.string().optional().meta({ description: 'What it cost, in dollars, where that is known yet.' })
+
+export function costOf(response: Response): { cost?: string } {
+  const cost = response.headers.get('x-turnpike-cost')
+  return cost === null ? {} : { cost }
+}
+
+export const modelField = (capability: string, example: string) =>
+  z
+    .string()
+    .min(1)
+    .meta({ description: `Id of a model that does ${capability}; \`list_models\` names them.`, examples: [example] })
+
+/** The arguments without those that are absent: null stands for absent in every path. */
+export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null))
+}
+
+export function fileLink(url: string, name: string, mimeType: string): ContentBlock {
+  return { type: 'resource_link', uri: url, name, mimeType }
+}

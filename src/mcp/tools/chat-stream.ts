@@ -1,0 +1,122 @@
+import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { looseJson } from '../loose-json.ts'
+
+/** A chat's answer, put together. */
+export type ChatReply = {
+  readonly id?: string | undefined
+  readonly model: string
+  readonly replies: readonly Reply[]
+  readonly usage?: object | undefined
+}
+
+export type Reply = {
+  readonly index: number
+  readonly text: string
+  readonly finish: string | null
+  readonly toolCalls: readonly object[]
+  readonly refusal: string
+  readonly reasoning: string
+}
+
+type Growing = {
+  text: string
+  finish: string | null
+  refusal: string
+  reasoning: string
+  readonly calls: Map<number, { id: string; type: string; function: { name: string; arguments: string } }>
+}
+
+type Chunk = {
+  readonly id?: string
+  readonly model?: string
+  readonly usage?: object | null
+  readonly error?: unknown
+  readonly choices?: readonly { readonly index?: number; readonly delta?: Delta; readonly finish_reason?: string | null }[]
+}
+
+type Delta = {
+  readonly content?: string | null
+  readonly refusal?: string | null
+  readonly reasoning_content?: string | null
+  readonly tool_calls?: readonly CallDelta[] | null
+}
+
+type CallDelta = {
+  readonly index?: number
+  readonly id?: string
+  readonly type?: string
+  readonly function?: { readonly name?: string; readonly arguments?: string }
+}
+
+// The line has bounded every event already.
+const eventBytesMax = 64 * 1024 * 1024
+
+/** Reads a stream of chunks to its end; `error` is the body of the event that it failed with, if it did. */
+export async function readChatStream(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+  onText: (text: string) => void,
+): Promise<{ reply: ChatReply; error?: string }> {
+  const splitter = new EventSplitter(eventBytesMax)
+  const growing = new Map<number, Growing>()
+  let id: string | undefined
+  let model = ''
+  let usage: object | undefined
+  let error: string | undefined
+
+  const take = (chunk: Chunk, text: string) => {
+    if (chunk.error !== undefined) error = text
+    id ??= chunk.id
+    model = chunk.model ?? model
+    usage = chunk.usage ?? usage
+    for (const { index = 0, delta = {}, finish_reason: finish } of chunk.choices ?? []) {
+      const choice = growing.get(index) ?? { text: '', finish: null, refusal: '', reasoning: '', calls: new Map() }
+      growing.set(index, choice)
+      grow(choice, delta)
+      choice.finish = finish ?? choice.finish
+      if (delta.content) onText(delta.content)
+    }
+  }
+
+  await readPieces(body, signal, (piece) => {
+    for (const event of splitter.push(piece)) {
+      const text = dataOf(event)
+      const chunk = looseJson<Chunk>(text)
+      if (chunk !== undefined) take(chunk, text)
+    }
+  })
+  const replies = [...growing].map(([index, { calls, ...choice }]) => {
+    return { index, ...choice, toolCalls: [...calls.values()] }
+  })
+  const reply = { id, model, replies: replies.toSorted((a, b) => a.index - b.index), usage }
+  return error === undefined ? { reply } : { reply, error }
+}
+
+/** A stream whose client has left gives nothing more, not even its end: whoever reads it has to leave too. */
+async function readPieces(body: ReadableStream<Uint8Array>, signal: AbortSignal, take: (piece: Uint8Array) => void) {
+  const reader = body.getReader()
+  const leave = () => {
+    reader.cancel().catch(() => {})
+  }
+  if (signal.aborted) leave()
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) take(read.value)
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+function grow(choice: Growing, delta: Delta): void {
+  choice.text += delta.content ?? ''
+  choice.refusal += delta.refusal ?? ''
+  choice.reasoning += delta.reasoning_content ?? ''
+  for (const { index = 0, id, type, function: called } of delta.tool_calls ?? []) {
+    const call = choice.calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } }
+    choice.calls.set(index, call)
+    if (id !== undefined) call.id = id
+    if (type !== undefined) call.type = type
+    call.function.name += called?.name ?? ''
+    call.function.arguments += called?.arguments ?? ''
+  }
+}

@@ -1,0 +1,154 @@
+import type { ContentBlock } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { badRequest } from '../../base/errors.ts'
+import type { Desk } from '../desk.ts'
+import { costField, costOf, CutShort, modelField, spending, tool, type Shown } from '../tool.ts'
+import { readChatStream, type ChatReply } from './chat-stream.ts'
+
+const path = 'POST /v1/chat/completions'
+
+const message = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: z
+    .union([z.string(), z.array(z.looseObject({ type: z.string() }))])
+    .nullish()
+    .meta({ description: 'Text, or blocks such as {type: "text", text} and {type: "image_url", image_url: {url}}.' }),
+})
+
+const input = z.looseObject({
+  model: modelField('chat', 'gpt-4o-mini'),
+  prompt: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'What to ask. Comes after `messages` where both are given.', examples: ['Name three rivers.'] }),
+  system: z.string().optional().meta({ description: 'How the model should behave.' }),
+  messages: z.array(message).optional().meta({ description: 'The conversation so far, the oldest first.' }),
+  max_tokens: z.int().min(1).optional().meta({ description: 'Output tokens at most, thinking included.' }),
+  temperature: z.number().min(0).max(2).optional(),
+  reasoning_effort: z.string().optional().meta({ description: 'On models that think: low, medium, high and others.' }),
+  response_format: z
+    .looseObject({ type: z.string() })
+    .optional()
+    .meta({ description: 'For JSON: {type: "json_object"}, or {type: "json_schema", json_schema: {name, schema}}.' }),
+})
+
+const output = z.looseObject({
+  id: z.string().optional(),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: z.int(),
+      text: z.string(),
+      finish_reason: z.string().nullable().meta({ description: '`length`: it was cut at `max_tokens`.' }),
+      tool_calls: z.array(z.looseObject({})).optional(),
+      refusal: z.string().optional(),
+      reasoning: z.string().optional(),
+    }),
+  ),
+  usage: z.looseObject({}).optional(),
+  cost: costField,
+})
+
+/** These come only with the whole answer. */
+const wholeOnly = ['logprobs', 'audio', 'modalities', 'n']
+
+export const chat = tool({
+  name: 'chat',
+  title: 'Ask a chat model',
+  description: [
+    'Asks one of many vendors’ chat models and returns its answer. Use it for a second opinion, a cheaper or stronger',
+    'model, or one that sees pictures. Give `prompt`, or `messages` for a whole conversation. The answer streams as',
+    'progress where that is asked for. Any other field of POST /v1/chat/completions is taken as well (see the resource',
+    'turnpike://api/createChatCompletion). Costs money by tokens.',
+  ].join(' '),
+  annotations: spending,
+  input,
+  output,
+  routes: [path],
+  async call({ prompt, system, messages = [], ...rest }, desk) {
+    if (prompt === undefined && messages.length === 0) {
+      throw badRequest("Missing required parameter: 'prompt', or 'messages'.", 'prompt', 'missing_required_parameter')
+    }
+    const conversation = [
+      ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+      ...messages,
+      ...(prompt === undefined ? [] : [{ role: 'user', content: prompt }]),
+    ]
+    const { stream: _, stream_options: __, ...fields } = rest
+    const body = { ...fields, messages: conversation }
+    const isWhole = !desk.progress.isWanted || wholeOnly.some((field) => (fields[field] ?? null) !== null)
+    return isWhole ? askWhole(body, desk) : askStreaming(body, desk)
+  },
+})
+
+async function askWhole(body: object, desk: Desk): Promise<Shown> {
+  const stop = desk.progress.keepTelling('The model is answering')
+  try {
+    const response = await desk.ask(path, { json: body })
+    const { id, model, choices, usage } = (await response.json()) as WholeAnswer
+    const replies = choices.map(({ index, message: said, finish_reason: finish }) => ({
+      index,
+      text: said.content ?? '',
+      finish,
+      toolCalls: said.tool_calls ?? [],
+      refusal: said.refusal ?? '',
+      reasoning: said.reasoning_content ?? '',
+    }))
+    return show({ id, model, replies, usage }, costOf(response))
+  } finally {
+    stop()
+  }
+}
+
+async function askStreaming(body: object, desk: Desk): Promise<Shown> {
+  const stop = desk.progress.keepTelling()
+  try {
+    const response = await desk.ask(path, { json: { ...body, stream: true, stream_options: { include_usage: true } } })
+    if (response.body === null) throw new Error('a stream has no body')
+    const { reply, error } = await readChatStream(response.body, desk.signal, (text) => desk.progress.add(text))
+    if (error === undefined) return show(reply)
+    throw new CutShort(textBlocks(reply), error)
+  } finally {
+    stop()
+  }
+}
+
+type WholeAnswer = {
+  readonly id?: string
+  readonly model: string
+  readonly choices: readonly {
+    readonly index: number
+    readonly finish_reason: string | null
+    readonly message: {
+      readonly content?: string | null
+      readonly refusal?: string | null
+      readonly reasoning_content?: string | null
+      readonly tool_calls?: readonly object[] | null
+    }
+  }[]
+  readonly usage?: object
+}
+
+function show(reply: ChatReply, cost: { cost?: string } = {}): Shown {
+  const { id, model, replies, usage } = reply
+  const structured = {
+    ...(id !== undefined && { id }),
+    model,
+    choices: replies.map(({ index, text, finish, toolCalls, refusal, reasoning }) => ({
+      index,
+      text,
+      finish_reason: finish,
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      ...(refusal !== '' && { refusal }),
+      ...(reasoning !== '' && { reasoning }),
+    })),
+    ...(usage !== undefined && { usage }),
+    ...cost,
+  }
+  return { blocks: textBlocks(reply), structured }
+}
+
+function textBlocks({ replies }: ChatReply): ContentBlock[] {
+  return replies.flatMap(({ text }) => (text === '' ? [] : [{ type: 'text' as const, text }]))
+}

@@ -1,0 +1,141 @@
+import type { ContentBlock } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { readBase64Head } from '../../base/image-head.ts'
+import type { Desk, RouteName } from '../desk.ts'
+import { costField, costOf, fileLink, given, modelField, spending, tool, type Shown } from '../tool.ts'
+import { formOf } from './form.ts'
+
+const shown = z
+  .enum(['image', 'link'])
+  .default('image')
+  .meta({ description: '`image` shows the picture itself and a link to it; `link` gives the link alone.' })
+const count = z.int().min(1).max(10).optional().meta({ description: 'How many; each is paid for.' })
+const size = z.string().optional().meta({ description: 'Width x height, or `auto`.', examples: ['1024x1024'] })
+const quality = z.string().optional().meta({ description: 'Such as low, medium or high, on models that have it.' })
+const outputFormat = z.enum(['png', 'jpeg', 'webp']).optional()
+const background = z.enum(['auto', 'transparent', 'opaque']).optional()
+
+const output = z.looseObject({
+  model: z.string(),
+  images: z.array(
+    z.looseObject({
+      url: z.string().optional().meta({ description: 'Works for a while, at most 24 hours.' }),
+      media_type: z.string().optional(),
+      width: z.int().optional(),
+      height: z.int().optional(),
+      revised_prompt: z.string().optional(),
+    }),
+  ),
+  usage: z.looseObject({}).optional(),
+  cost: costField,
+})
+
+export const generateImage = tool({
+  name: 'generate_image',
+  title: 'Make a picture',
+  description:
+    'Makes pictures from a text, or from a text and reference pictures. Shows them, and links to the files. Takes up to a minute or two. Costs money by picture or by tokens.',
+  annotations: spending,
+  input: z.strictObject({
+    model: modelField('images', 'gpt-image-1'),
+    prompt: z.string().min(1).meta({ description: 'What it shows, and how.', examples: ['A lighthouse at dusk, ink.'] }),
+    n: count,
+    size,
+    quality,
+    background,
+    output_format: outputFormat,
+    image: z
+      .array(z.string().min(1))
+      .optional()
+      .meta({ description: 'Reference pictures, as https or data: URLs, on models that take them.' }),
+    negative_prompt: z.string().optional().meta({ description: 'What to avoid.' }),
+    seed: z.int().optional(),
+    watermark: z.boolean().optional(),
+    prompt_extend: z.boolean().optional().meta({ description: 'Whether the vendor may enrich the prompt.' }),
+    show: shown,
+  }),
+  output,
+  routes: ['POST /v1/images/generations'],
+  call({ show, ...fields }, desk) {
+    const json = { ...given(fields), response_format: show === 'link' ? 'url' : 'b64_json' }
+    return makePictures(desk, 'POST /v1/images/generations', { json }, fields.model)
+  },
+})
+
+export const editImage = tool({
+  name: 'edit_image',
+  title: 'Edit a picture',
+  description:
+    'Changes one or more pictures as a text says; with a mask, only where that is transparent. Shows the results, and links to the files. Costs money by picture or by tokens.',
+  annotations: spending,
+  input: z.strictObject({
+    model: modelField('edits', 'gpt-image-1'),
+    prompt: z.string().min(1).meta({ description: 'What to change.', examples: ['Make it night.'] }),
+    images: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(16)
+      .meta({ description: 'The pictures: https links (also those that other tools gave), or data: URLs. PNG, JPEG or WebP.' }),
+    mask: z.string().min(1).optional().meta({ description: 'A PNG of the same size, given in the same way.' }),
+    n: count,
+    size,
+    quality,
+    background,
+    output_format: outputFormat,
+    input_fidelity: z.enum(['high', 'low']).optional(),
+  }),
+  output,
+  routes: ['POST /v1/images/edits'],
+  call({ images, mask, ...fields }, desk) {
+    const files = [
+      ...images.map((source) => ({ field: images.length === 1 ? 'image' : 'image[]', source })),
+      ...(mask === undefined ? [] : [{ field: 'mask', source: mask }]),
+    ]
+    const body = formOf(given(fields), files, (url) => desk.fetchFile(url))
+    return makePictures(desk, 'POST /v1/images/edits', { body }, fields.model)
+  },
+})
+
+type Made = {
+  readonly data: readonly { readonly url?: string; readonly b64_json?: string; readonly revised_prompt?: string }[]
+  readonly usage?: object
+}
+
+async function makePictures(
+  desk: Desk,
+  route: RouteName,
+  asking: Parameters<Desk['ask']>[1],
+  model: string,
+): Promise<Shown> {
+  const stop = desk.progress.keepTelling('The picture is being made')
+  try {
+    const response = await desk.ask(route, asking)
+    const { data, usage } = (await response.json()) as Made
+    const pictures = await Promise.all(data.map((made) => showPicture(desk, made)))
+    return {
+      blocks: pictures.flatMap(({ blocks }) => blocks),
+      structured: {
+        model,
+        images: pictures.map(({ about }) => about),
+        ...(usage !== undefined && { usage }),
+        ...costOf(response),
+      },
+    }
+  } finally {
+    stop()
+  }
+}
+
+async function showPicture(desk: Desk, { url, b64_json: base64, revised_prompt: revised }: Made['data'][number]) {
+  const wording = revised === undefined ? {} : { revised_prompt: revised }
+  if (base64 === undefined) {
+    const about = { ...(url !== undefined && { url }), ...wording }
+    return { blocks: url === undefined ? [] : [fileLink(url, 'picture', 'image/*')], about }
+  }
+  const head = readBase64Head(base64)
+  const { mediaType, ...sides } = head === undefined || head === 'broken' ? { mediaType: 'image/png' } : head
+  const kept = await desk.keep(Buffer.from(base64, 'base64'), mediaType)
+  const blocks: ContentBlock[] = [{ type: 'image', data: base64, mimeType: mediaType }]
+  if (kept !== undefined) blocks.push(fileLink(kept, `picture.${mediaType.slice('image/'.length)}`, mediaType))
+  return { blocks, about: { ...(kept !== undefined && { url: kept }), media_type: mediaType, ...sides, ...wording } }
+}

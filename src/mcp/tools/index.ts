@@ -1,0 +1,25 @@
+import type { Capability } from '../../capabilities/capability.ts'
+import type { ShowModel } from '../show-models.ts'
+import type { Tool } from '../tool.ts'
+import { chat } from './chat.ts'
+import { createEmbeddings } from './embeddings.ts'
+import { editImage, generateImage } from './images.ts'
+import { listModels } from './models.ts'
+import { speak } from './speech.ts'
+import { getUsage } from './usage.ts'
+import { cancelVideo, generateVideo, getVideo, listVideos } from './videos.ts'
+
+/** What each capability is as tools. A new one does not compile until it has a line here. */
+const byCapability = {
+  chat: [chat],
+  images: [generateImage],
+  edits: [editImage],
+  video: [generateVideo, getVideo, listVideos, cancelVideo],
+  embeddings: [createEmbeddings],
+  speech: [speak],
+} as const satisfies Record<Capability, readonly Tool[]>
+
+/** Every tool, in the order in which a model reads them. */
+export function makeTools(showModel: ShowModel): readonly Tool[] {
+  return [listModels(showModel), ...Object.values(byCapability).flat(), getUsage]
+}

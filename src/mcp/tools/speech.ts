@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { costField, costOf, fileLink, given, modelField, spending, tool } from '../tool.ts'
+
+const path = 'POST /v1/audio/speech'
+
+export const speak = tool({
+  name: 'speak',
+  title: 'Read a text aloud',
+  description:
+    'Turns a text into speech and returns the sound, with a link to the file. Costs money by character or by tokens.',
+  annotations: spending,
+  input: z.strictObject({
+    model: modelField('speech', 'gpt-4o-mini-tts'),
+    input: z.string().min(1).meta({ description: 'What to say.', examples: ['Good morning.'] }),
+    voice: z.string().optional().meta({ description: 'One of the model’s voices (see turnpike://models/{id}).' }),
+    response_format: z.string().optional().meta({ description: 'mp3 or wav; some models have others.', examples: ['mp3'] }),
+    instructions: z.string().optional().meta({ description: 'Tone, pace and mood, on models that take them.' }),
+    speed: z.number().optional(),
+  }),
+  output: z.looseObject({
+    model: z.string(),
+    media_type: z.string(),
+    bytes: z.int(),
+    url: z.string().optional().meta({ description: 'Works for a while, at most 24 hours.' }),
+    cost: costField,
+  }),
+  routes: [path],
+  async call(fields, desk) {
+    const stop = desk.progress.keepTelling('The text is being spoken')
+    try {
+      const response = await desk.ask(path, { json: given(fields) })
+      const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
+      const sound = new Uint8Array(await response.arrayBuffer())
+      const url = await desk.keep(sound, mediaType)
+      const about = { model: fields.model, media_type: mediaType, bytes: sound.length }
+      return {
+        blocks: [
+          { type: 'audio', data: Buffer.from(sound).toString('base64'), mimeType: mediaType },
+          ...(url === undefined ? [] : [fileLink(url, 'speech', mediaType)]),
+        ],
+        structured: { ...about, ...(url !== undefined && { url }), ...costOf(response) },
+      }
+    } finally {
+      stop()
+    }
+  },
+})

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { reading, tool } from '../tool.ts'
+
+const sums = 'GET /v1/usage'
+const balance = 'GET /v1/balance'
+const moment = 'Unix seconds, or a date such as 2027-01-31.'
+
+export const getUsage = tool({
+  name: 'get_usage',
+  title: 'Read usage and balance',
+  description:
+    'What this key’s account has used and what that cost, in sums (`report: sums`) or request by request (`requests`), or what it has left (`balance`). Free.',
+  annotations: reading,
+  input: z.strictObject({
+    report: z.enum(['sums', 'requests', 'balance']).default('sums'),
+    group_by: z
+      .enum(['hour', 'day', 'model', 'key', 'account', 'capability'])
+      .optional()
+      .meta({ description: 'Of sums: one line for each.' }),
+    from: z.string().optional().meta({ description: `The beginning of the period. ${moment}` }),
+    to: z.string().optional().meta({ description: `Its end. ${moment}` }),
+    model: z.string().optional().meta({ description: 'Sums of this model alone.' }),
+    own: z.boolean().optional().meta({ description: 'Of the calling key alone, not of its whole account.' }),
+    limit: z.int().min(1).max(100).optional(),
+    after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
+  }),
+  output: z.looseObject({
+    data: z.array(z.looseObject({})).optional().meta({ description: 'Lines of sums, or requests, newest first.' }),
+    next: z.string().nullish(),
+    balance: z.string().optional().meta({ description: 'Dollars.' }),
+    available: z.string().optional().meta({ description: 'The balance less what is held for running requests.' }),
+  }),
+  routes: [sums, balance],
+  async call({ report, own, limit, ...asked }, desk) {
+    if (report === 'balance') return show(await desk.ask(balance))
+    const query = {
+      ...asked,
+      ...(own === true && { key: 'self' }),
+      ...(limit !== undefined && { limit: String(limit) }),
+      ...(report === 'requests' && { records: 'true' }),
+    }
+    return show(await desk.ask(sums, { query }))
+  },
+})
+
+async function show(response: Response) {
+  return { blocks: [], structured: (await response.json()) as Record<string, unknown> }
+}

@@ -1,0 +1,160 @@
+import type { ContentBlock } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { findTask } from '../../store/tasks.ts'
+import type { Desk } from '../desk.ts'
+import { fileLink, given, modelField, reading, spending, tool, type Shown } from '../tool.ts'
+
+const create = 'POST /v1/videos/generations'
+const list = 'GET /v1/videos/generations'
+const retrieve = 'GET /v1/videos/generations/{id}'
+const cancel = 'DELETE /v1/videos/generations/{id}'
+
+const record = z.looseObject({
+  id: z.string(),
+  model: z.string(),
+  status: z.string().meta({ description: '`submitted`, `running`, `succeeded`, `failed` or `cancelled`.' }),
+  created_at: z.int().optional(),
+  content: z.looseObject({}).nullish().meta({ description: 'Once it has succeeded: `video_url`.' }),
+  error: z.looseObject({}).nullish(),
+})
+const id = z.string().min(1).meta({ description: 'The id that `generate_video` gave.' })
+
+export const generateVideo = tool({
+  name: 'generate_video',
+  title: 'Make a video',
+  description: [
+    'Starts the making of a video, which takes minutes, and returns its task at once; ask `get_video` for it later.',
+    'With `wait` the call lasts until the video is done, and says how far it is. Costs money by seconds and resolution,',
+    'once it has succeeded.',
+  ].join(' '),
+  annotations: spending,
+  input: z.strictObject({
+    model: modelField('video', 'wan2.6-t2v'),
+    prompt: z.string().optional().meta({ description: 'What it shows.', examples: ['Waves against a lighthouse.'] }),
+    duration: z.int().optional().meta({ description: 'Seconds.', examples: [5] }),
+    resolution: z.string().optional().meta({ description: 'Such as 720p.' }),
+    aspect_ratio: z.string().optional().meta({ description: 'Such as 16:9.' }),
+    input: z.looseObject({}).optional().meta({
+      description:
+        'Pictures, films and sounds to begin with, in the model’s own fields, such as `img_url`, `media` or `reference_urls` (see turnpike://api/createVideo and turnpike://models/{id}).',
+    }),
+    parameters: z.looseObject({}).optional().meta({ description: 'Further settings of the model.' }),
+    webhook_url: z.string().optional().meta({ description: 'Is told once when the task ends.' }),
+    wait: z.boolean().default(false).meta({ description: 'Whether to stay until it is done.' }),
+    timeout: z.int().min(1).max(1800).default(300).meta({ description: 'Seconds to wait at most; it goes on after that.' }),
+  }),
+  output: record,
+  routes: [create, retrieve],
+  async call({ prompt, input, wait, timeout, ...fields }, desk) {
+    const scene = { ...input, ...(prompt !== undefined && { prompt }) }
+    const response = await desk.ask(create, { json: { ...given(fields), input: scene } })
+    const task = (await response.json()) as Task
+    if (!wait || isOver(task.status)) return show(task)
+    await waitForEnd(desk, task, timeout * 1000)
+    // A client that has left needs no record.
+    desk.signal.throwIfAborted()
+    return show(await readTask(desk, task.id))
+  },
+})
+
+export const getVideo = tool({
+  name: 'get_video',
+  title: 'Look at a video task',
+  description: 'How far a video is; once it has succeeded, with the link to it, which works for a while. Free.',
+  annotations: reading,
+  input: z.strictObject({ id }),
+  output: record,
+  routes: [retrieve],
+  call: async ({ id: taskId }, desk) => show(await readTask(desk, taskId)),
+})
+
+export const listVideos = tool({
+  name: 'list_videos',
+  title: 'List video tasks',
+  description: 'The account’s video tasks, newest first. Free.',
+  annotations: reading,
+  input: z.strictObject({
+    status: z.enum(['submitted', 'running', 'succeeded', 'failed', 'cancelled']).optional(),
+    model: z.string().optional(),
+    limit: z.int().min(1).max(100).optional(),
+    after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
+  }),
+  output: z.looseObject({ data: z.array(record) }),
+  routes: [list],
+  async call({ limit, ...asked }, desk) {
+    const query = { ...asked, ...(limit !== undefined && { limit: String(limit) }) }
+    const response = await desk.ask(list, { query })
+    return { blocks: [], structured: (await response.json()) as Record<string, unknown> }
+  },
+})
+
+export const cancelVideo = tool({
+  name: 'cancel_video',
+  title: 'Cancel a video task',
+  description:
+    'Stops a video that is not done yet, where its vendor can; it then costs nothing. One that is done, or cannot be stopped, stays as it is.',
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  input: z.strictObject({ id }),
+  output: record,
+  routes: [cancel],
+  async call({ id: taskId }, desk) {
+    const response = await desk.ask(cancel, { id: taskId })
+    return show((await response.json()) as Task)
+  },
+})
+
+type Task = { readonly id: string; readonly status: string; readonly content?: { readonly video_url?: string | null } }
+
+async function readTask(desk: Desk, taskId: string): Promise<Task> {
+  return (await (await desk.ask(retrieve, { id: taskId })).json()) as Task
+}
+
+function show(task: Task): Shown {
+  const url = task.content?.video_url ?? undefined
+  const blocks: ContentBlock[] = url === undefined ? [] : [fileLink(url, `${task.id}.mp4`, 'video/mp4')]
+  return { blocks, structured: { ...task } }
+}
+
+function isOver(status: string): boolean {
+  return status === 'succeeded' || status === 'failed' || status === 'cancelled'
+}
+
+const lookMs = 500
+const tellMs = 5_000
+
+/**
+ * Looks at the task's row until it is over, the time is up or the client has left. Not through its path: a caller that
+ * waits should not use up its requests by waiting.
+ */
+async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<void> {
+  const { clock, progress, signal, store, principal } = desk
+  const startedAt = clock.monotonic()
+  let [said, toldAt] = ['', Number.NEGATIVE_INFINITY]
+  let state = status
+  while (!isOver(state) && !signal.aborted) {
+    const waitedMs = clock.monotonic() - startedAt
+    if (waitedMs >= withinMs) return
+    if (state !== said || clock.monotonic() - toldAt >= tellMs) {
+      progress.tell(`The video is ${state} (${Math.round(waitedMs / 1000)} s)`)
+      said = state
+      toldAt = clock.monotonic()
+    }
+    await pause(Math.min(lookMs, withinMs - waitedMs), signal)
+    const row = await findTask(store.db, { accountId: principal.accountId, id: taskId })
+    if (row === undefined) return
+    state = row.state === 'creating' ? 'submitted' : row.state
+    if (row.state === 'refused') return
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

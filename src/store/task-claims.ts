@@ -1,0 +1,128 @@
+import { type Expression, type SqlBool, sql } from 'kysely'
+import type { Nano } from '../base/money.ts'
+import { sum } from './check.ts'
+import type { Store } from './open.ts'
+import type { Mode, Queries } from './schema.ts'
+import { type Claim, type Task, toTask } from './tasks.ts'
+
+/** How many tasks wait to be looked at, channel by channel: each has a pace of its own. */
+export async function dueChannels(
+  db: Queries,
+  due: { readonly now: number; readonly mode: Mode },
+): Promise<{ channel: string; rows: number }[]> {
+  return db
+    .selectFrom('task')
+    .select((eb) => ['channel', eb.fn.countAll<number>().as('rows')])
+    .where(isDue(due))
+    .groupBy('channel')
+    .orderBy('channel')
+    .execute()
+}
+
+/**
+ * Claims tasks of a channel that are due, the longest due first: each is then one node's for a while, and anybody's again
+ * where that node says nothing more. What another node is claiming at this moment is passed over.
+ */
+export async function claimTasks(
+  store: Store,
+  { channel, limit, claim, ...due }: { channel: string; limit: number; now: number; mode: Mode; claim: Claim },
+): Promise<Task[]> {
+  return store.transaction(async (tx) => {
+    const free = tx
+      .selectFrom('task')
+      .select('id')
+      .where('channel', '=', channel)
+      .where(isDue(due))
+      .orderBy('next_poll_at')
+      .limit(limit)
+    // SQLite has one writer, and no word for passing over what another one is writing.
+    const ids = store.engine === 'postgres' ? free.forUpdate().skipLocked() : free
+    const rows = await tx
+      .updateTable('task')
+      .set({ claim_owner: claim.owner, claim_until: claim.until })
+      .where('id', 'in', ids)
+      .returningAll()
+      .execute()
+    return rows.map(toTask).toSorted((a, b) => (a.nextPollAt ?? 0) - (b.nextPollAt ?? 0))
+  })
+}
+
+/** Of this mode alone: what simulators were asked to make, real vendors do not know, nor the reverse. */
+function isDue({ now, mode }: { readonly now: number; readonly mode: Mode }): Expression<SqlBool> {
+  return sql<SqlBool>`next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now})
+    and exists (select 1 from account where account.id = task.account_id and account.mode = ${mode})`
+}
+
+/** At the start of a node: what its last process had claimed is due at once. */
+export async function releaseClaims(db: Queries, owner: string, now: number): Promise<void> {
+  await db
+    .updateTable('task')
+    .set({ claim_owner: null, claim_until: null, next_poll_at: now })
+    .where('claim_owner', '=', owner)
+    .where('next_poll_at', 'is not', null)
+    .execute()
+}
+
+/** Somebody says that there is news: whether it is true, the next look tells. One that is under way may have missed it. */
+export async function hintTask(db: Queries, id: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('task')
+    .set({ next_poll_at: now })
+    .where('id', '=', id)
+    .where('state', 'in', ['submitted', 'running'])
+    .where((eb) => eb.or([eb('next_poll_at', '>', now), eb('claim_until', '>', now)]))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** When to look again after a look, unless somebody has hinted in the meantime. */
+export function nextLook({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number) {
+  return sql<number>`case when next_poll_at = ${nextPollAt} then cast(${next} as bigint) else next_poll_at end`
+}
+
+/** The vendor's ids of a channel's other tasks: one that is looked for is none of these. */
+export async function knownUpstreamIds(
+  db: Queries,
+  by: { readonly channel: string; readonly since: number },
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('task')
+    .select('upstream_id')
+    .where('channel', '=', by.channel)
+    .where('upstream_id', 'is not', null)
+    .where('created_at', '>=', by.since)
+    .execute()
+  return new Set(rows.flatMap(({ upstream_id: id }) => (id === null ? [] : [id])))
+}
+
+/** Which of these references belong to tasks that are not over: their cost is yet to be recorded. */
+export async function openTaskRefs(db: Queries, refs: readonly string[]): Promise<Set<string>> {
+  const open = new Set<string>()
+  for (let i = 0; i < refs.length; i += refsPerQuery) {
+    const rows = await db
+      .selectFrom('task')
+      .select('attempt_id')
+      .where('attempt_id', 'in', refs.slice(i, i + refsPerQuery))
+      .where('state', 'in', ['creating', 'submitted', 'running'])
+      .execute()
+    for (const { attempt_id: ref } of rows) open.add(ref)
+  }
+  return open
+}
+
+const refsPerQuery = 500
+
+/** What is set aside for the tasks of an account, or of one of its keys. */
+export async function heldByTasks(
+  db: Queries,
+  by: { readonly accountId: string; readonly keyId?: string },
+): Promise<Nano> {
+  let query = db
+    .selectFrom('hold')
+    .select((eb) => sum(eb.ref('amount')).as('total'))
+    .where('state', '=', 'open')
+    .where('kind', '=', 'task')
+    .where('account_id', '=', by.accountId)
+  if (by.keyId !== undefined) query = query.where('key_id', '=', by.keyId)
+  return (await query.executeTakeFirstOrThrow()).total
+}

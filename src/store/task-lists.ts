@@ -1,0 +1,74 @@
+import type { Nano } from '../base/money.ts'
+import type { Mode, Queries, Scope } from './schema.ts'
+import type { StoredTaskState } from './task-schema.ts'
+import { type Task, toTask } from './tasks.ts'
+
+export type TaskFilter = {
+  readonly scope: Scope
+  /** Of accounts of this mode alone. */
+  readonly mode?: Mode
+  readonly states?: readonly StoredTaskState[]
+  readonly model?: string
+  readonly inDoubt?: boolean
+  readonly from?: number
+  readonly to?: number
+}
+
+type Place = { readonly createdAt: number; readonly id: string }
+
+/** Newest first; `before` is the last task of the page before. */
+export async function listTasks(
+  db: Queries,
+  filter: TaskFilter,
+  page: { readonly limit: number; readonly before?: Place },
+): Promise<Task[]> {
+  const { scope, mode, states, model, inDoubt, from, to } = filter
+  const { before } = page
+  let query = db.selectFrom('task').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit)
+  if (scope !== 'every-account') query = query.where('account_id', '=', scope.accountId)
+  else if (mode !== undefined) {
+    query = query.where('account_id', 'in', (eb) => eb.selectFrom('account').select('id').where('mode', '=', mode))
+  }
+  if (states !== undefined) query = query.where('state', 'in', states)
+  if (model !== undefined) query = query.where('model', '=', model)
+  if (inDoubt !== undefined) query = query.where('in_doubt', '=', inDoubt)
+  if (from !== undefined) query = query.where('created_at', '>=', from)
+  if (to !== undefined) query = query.where('created_at', '<', to)
+  if (before !== undefined) {
+    query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before.createdAt, before.id)))
+  }
+  return (await query.execute()).map(toTask)
+}
+
+/** What is still set aside for these, by hold. */
+export async function holdsOfTasks(db: Queries, tasks: readonly Task[]): Promise<ReadonlyMap<string, Nano>> {
+  if (tasks.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('hold')
+    .select(['id', 'amount'])
+    .where(
+      'id',
+      'in',
+      tasks.map(({ holdId }) => holdId),
+    )
+    .where('state', '=', 'open')
+    .execute()
+  return new Map(rows.map(({ id, amount }) => [id, amount]))
+}
+
+const typicalOf = 20
+const typicalMsUnknown = 120_000
+
+/** What the newest videos of a model took, for whoever wants to know how long one may take. */
+export async function typicalTaskMs(db: Queries, model: string): Promise<number> {
+  const rows = await db
+    .selectFrom('task')
+    .select(['created_at', 'finished_at'])
+    .where('model', '=', model)
+    .where('state', '=', 'succeeded')
+    .orderBy('created_at', 'desc')
+    .limit(typicalOf)
+    .execute()
+  const took = rows.map((row) => (row.finished_at ?? row.created_at) - row.created_at).toSorted((a, b) => a - b)
+  return took[Math.floor(took.length / 2)] ?? typicalMsUnknown
+}

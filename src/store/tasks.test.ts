@@ -1,0 +1,324 @@
+import { describe, expect, test } from 'bun:test'
+import { newAttemptId, newId, newOpaqueId, newRequestId } from '../base/ids.ts'
+import { nano } from '../base/money.ts'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, attemptOf, fundedAccount, holdOf, requestOf } from '../../test/support/ledger.ts'
+import { checkLedger } from './check.ts'
+import { settleHoldIn, voidHoldIn } from './ledger.ts'
+import type { Store } from './open.ts'
+import { claimTasks, dueChannels, heldByTasks, hintTask, nextLook, openTaskRefs, releaseClaims } from './task-claims.ts'
+import { addEventIn } from './task-events.ts'
+import { listTasks } from './task-lists.ts'
+import type { StoredTaskState, TaskTable } from './task-schema.ts'
+import { changeTask, findTask, type NewTask, recordTask, rerouteTask, taskById } from './tasks.ts'
+
+const noPrices = { version: 'v1', rates: {}, tiers: [], perImage: {}, perSecond: {}, perVideoToken: {} }
+const facts = { kind: 't2v', seconds: 5, resolution: '720p', ratio: '', sound: false, hasInputVideo: false } as const
+const open: readonly StoredTaskState[] = ['creating', 'submitted', 'running']
+
+function newTask(overrides: Partial<NewTask> = {}): NewTask {
+  const now = Date.now()
+  return {
+    id: newOpaqueId('vid'),
+    accountId,
+    keyId: 'key_a',
+    requestId: newRequestId(),
+    attemptId: newAttemptId(),
+    model: 'film',
+    vendor: 'films',
+    channel: 'first',
+    upstreamModel: 'film-1',
+    ask: null,
+    facts: { ...facts, bound: {} },
+    prices: noPrices,
+    costs: noPrices,
+    webhookUrl: null,
+    createdAt: now,
+    deadline: now + 3_600_000,
+    claim: { owner: 'node_a', until: now + 60_000 },
+    ...overrides,
+  }
+}
+
+async function record(store: Store, overrides: Partial<NewTask> = {}, amount = 10n) {
+  const task = newTask(overrides)
+  const hold = holdOf(newId('hold'), amount, { kind: 'task', accountId: task.accountId })
+  const request = requestOf('', { id: task.requestId, capability: 'video', status: 202 })
+  return recordTask(store, { task, hold, request })
+}
+
+async function recorded(store: Store, overrides: Partial<NewTask> = {}) {
+  const outcome = await record(store, overrides)
+  if (outcome.outcome !== 'recorded') throw new Error(outcome.outcome)
+  return outcome.task
+}
+
+/** Lets a task come to a state as it would, without its money. */
+const put = (store: Store, id: string, change: Partial<TaskTable>) =>
+  store.db
+    .updateTable('task')
+    .set(change as object)
+    .where('id', '=', id)
+    .execute()
+
+const free = { claim_owner: null, claim_until: null }
+
+eachEngine('the store of tasks', (openStore) => {
+  const funded = async (options = {}) => {
+    const store = await openStore(options)
+    await fundedAccount(store, { amount: 100n })
+    return store
+  }
+
+  test('a task and its money are there together, or neither is', async () => {
+    const store = await funded()
+    const task = await recorded(store)
+    expect(await store.db.selectFrom('hold').select(['kind', 'state']).execute()).toEqual([
+      { kind: 'task', state: 'open' },
+    ])
+    expect(await heldByTasks(store.db, { accountId })).toBe(nano(10n))
+    expect(await heldByTasks(store.db, { accountId, keyId: 'key_b' })).toBe(nano(0n))
+    expect(await record(store, {}, 91n)).toEqual({ outcome: 'no-funds', available: nano(90n) })
+    const failing = { ...newTask(), id: task.id }
+    const hold = holdOf(newId('hold'), 10n, { kind: 'task' })
+    await expect(recordTask(store, { task: failing, hold, request: requestOf('x') })).rejects.toThrow()
+    expect(await heldByTasks(store.db, { accountId })).toBe(nano(10n))
+  })
+
+  test('what joins the commit is there exactly if the task is', async () => {
+    const store = await funded()
+    const task = newTask()
+    const hold = holdOf(newId('hold'), 10n, { kind: 'task' })
+    const request = requestOf('', { id: task.requestId })
+    const also = () => Promise.reject(new Error('it cannot be kept'))
+    await expect(recordTask(store, { task, hold, request, also })).rejects.toThrow('it cannot be kept')
+    expect(await taskById(store.db, { scope: 'every-account', id: task.id })).toBeUndefined()
+    expect(await heldByTasks(store.db, { accountId })).toBe(nano(0n))
+  })
+
+  test('of any number who change a task at once, those succeed whose turn it is', async () => {
+    const store = await funded({ books: 'unchecked' })
+    const { id } = await recorded(store)
+    const ends = (['succeeded', 'failed', 'cancelled'] as const).flatMap((state) => [state, state, state])
+    const won = await Promise.all(ends.map((state) => changeTask(store.db, { id, from: open }, { state })))
+    expect(won.filter((task) => task !== undefined)).toHaveLength(1)
+    const end = (await taskById(store.db, { scope: 'every-account', id }))?.state
+    // Late news of a task that is over change nothing.
+    expect(await changeTask(store.db, { id, from: open }, { state: 'running' })).toBeUndefined()
+    expect((await taskById(store.db, { scope: 'every-account', id }))?.state).toBe(end as StoredTaskState)
+  })
+
+  test('who has lost a claim is not heard', async () => {
+    const store = await funded()
+    const { id } = await recorded(store)
+    const from = ['creating'] as const
+    expect(await changeTask(store.db, { id, from, owner: 'node_b' }, { sends: 2 })).toBeUndefined()
+    expect(await changeTask(store.db, { id, from, owner: 'node_a' }, { sends: 2 })).toMatchObject({ sends: 2 })
+  })
+
+  test('a task goes elsewhere once, and what was tried before stays on record', async () => {
+    const store = await funded()
+    const task = await recorded(store)
+    const next = { attemptId: newAttemptId(), vendor: 'other', channel: 'second', upstreamModel: 'film-2' }
+    const failed = attemptOf('', 0n, { id: task.attemptId, status: 0 })
+    expect(await rerouteTask(store, task, 'node_b', next, failed)).toBe(false)
+    expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(true)
+    // Said again, after the answer was lost.
+    expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(false)
+    expect(await findTask(store.db, { accountId, id: task.id })).toMatchObject(next)
+    expect(await store.db.selectFrom('attempt').select('id').execute()).toEqual([{ id: task.attemptId }])
+  })
+
+  test('one task of a vendor is never two of ours', async () => {
+    const store = await funded()
+    const [one, other] = [await recorded(store), await recorded(store)]
+    const adopt = (id: string) => changeTask(store.db, { id, from: open }, { state: 'submitted', upstream_id: 'up' })
+    await adopt(one.id)
+    await expect(adopt(other.id)).rejects.toThrow()
+    const elsewhere = await recorded(store, { channel: 'second' })
+    expect(await adopt(elsewhere.id)).toMatchObject({ upstreamId: 'up' })
+  })
+
+  describe('finding', () => {
+    test('by either id, and only one’s own', async () => {
+      const store = await funded()
+      await fundedAccount(store, { id: 'acc_b' })
+      const task = await recorded(store)
+      await changeTask(store.db, { id: task.id, from: open }, { state: 'submitted', upstream_id: 'up-1' })
+      for (const id of [task.id, 'up-1']) {
+        expect((await findTask(store.db, { accountId, id }))?.id).toBe(task.id)
+        expect(await findTask(store.db, { accountId: 'acc_b', id })).toBeUndefined()
+      }
+    })
+
+    test('page by page, newest first, with nothing left out or twice', async () => {
+      const store = await funded()
+      const at = Date.now()
+      // Three of one millisecond: the id decides.
+      for (let i = 0; i < 9; i++) await recorded(store, { createdAt: at + Math.floor(i / 3), model: `m${i % 2}` })
+      const filter = { scope: { accountId } } as const
+      const all = await listTasks(store.db, filter, { limit: 100 })
+      const paged: string[] = []
+      for (let before = all[0]; before !== undefined;) {
+        paged.push(before.id)
+        const [next] = await listTasks(store.db, filter, { limit: 1, before })
+        before = next
+      }
+      expect(paged).toEqual(all.map(({ id }) => id))
+      expect(all.map(({ createdAt }) => createdAt)).toEqual(
+        all
+          .map(({ createdAt }) => createdAt)
+          .toSorted()
+          .toReversed(),
+      )
+      expect(await listTasks(store.db, { ...filter, model: 'm1' }, { limit: 100 })).toHaveLength(4)
+      expect(await listTasks(store.db, { ...filter, states: ['running'] }, { limit: 100 })).toEqual([])
+      expect(await listTasks(store.db, { ...filter, from: at + 2 }, { limit: 100 })).toHaveLength(3)
+      expect(await listTasks(store.db, { scope: 'every-account', mode: 'real' }, { limit: 100 })).toEqual([])
+    })
+  })
+
+  describe('claims', () => {
+    const due = (store: Store) => ({ now: store.now(), mode: 'sandbox' as const })
+    const claim = (store: Store, owner: string, limit = 100, until = store.now() + 60_000) =>
+      claimTasks(store, { channel: 'first', limit, ...due(store), claim: { owner, until } })
+
+    test('each due task is one node’s, however many nodes ask at once', async () => {
+      const store = await funded()
+      const ids: string[] = []
+      for (let i = 0; i < 10; i++) {
+        const { id } = await recorded(store)
+        await put(store, id, { ...free, next_poll_at: store.now() - 10 + i })
+        ids.push(id)
+      }
+      expect(await dueChannels(store.db, due(store))).toEqual([{ channel: 'first', rows: 10 }])
+      const claimed = await Promise.all(['a', 'b', 'c'].map((owner) => claim(store, owner, 4)))
+      const taken = claimed.flat().map(({ id }) => id)
+      expect(new Set(taken).size).toBe(taken.length)
+      const rest = await claim(store, 'd')
+      expect([...taken, ...rest.map(({ id }) => id)].toSorted()).toEqual(ids.toSorted())
+      expect(await claim(store, 'e')).toEqual([])
+    })
+
+    test('run out, and are given up at the next start of their node', async () => {
+      const store = await funded()
+      const { id } = await recorded(store)
+      await put(store, id, { ...free, next_poll_at: store.now() })
+      expect(await claim(store, 'a', 1, store.now())).toHaveLength(1)
+      expect(await claim(store, 'b', 1)).toHaveLength(1)
+      expect(await claim(store, 'c', 1)).toEqual([])
+      await releaseClaims(store.db, 'a', store.now())
+      expect(await claim(store, 'c', 1)).toEqual([])
+      await releaseClaims(store.db, 'b', store.now())
+      expect(await claim(store, 'c', 1)).toHaveLength(1)
+    })
+
+    test('are of tasks of one’s own mode alone', async () => {
+      const store = await funded()
+      const { id } = await recorded(store)
+      await put(store, id, { ...free, next_poll_at: store.now() })
+      expect(await dueChannels(store.db, { now: store.now(), mode: 'real' })).toEqual([])
+    })
+
+    test('a hint makes a task due, also while somebody looks at it', async () => {
+      const store = await funded()
+      const { id } = await recorded(store)
+      const later = store.now() + 60_000
+      await put(store, id, { ...free, state: 'submitted', next_poll_at: later })
+      expect(await hintTask(store.db, id, store.now())).toBe(true)
+      const [task] = await claim(store, 'a')
+      if (task === undefined) throw new Error('it is not due')
+      const again = () => changeTask(store.db, { id, from: open }, { next_poll_at: nextLook(task, later) })
+      expect((await again())?.nextPollAt).toBe(later)
+      await put(store, id, { next_poll_at: task.nextPollAt })
+      expect(await hintTask(store.db, id, store.now() + 5)).toBe(true)
+      expect((await again())?.nextPollAt).toBeLessThan(later)
+      await put(store, id, { state: 'failed' })
+      expect(await hintTask(store.db, id, store.now() + 9)).toBe(false)
+      await put(store, id, { state: 'submitted' })
+    })
+  })
+
+  test('a reference belongs to a task until it is over', async () => {
+    const store = await funded({ books: 'unchecked' })
+    const task = await recorded(store)
+    expect(await openTaskRefs(store.db, [task.attemptId, 'att_other'])).toEqual(new Set([task.attemptId]))
+    await put(store, task.id, { state: 'failed' })
+    expect(await openTaskRefs(store.db, [task.attemptId])).toEqual(new Set())
+  })
+
+  describe('I7', () => {
+    const why = async (store: Store) => (await checkLedger(store)).map(({ rule, why: reason }) => `${rule} ${reason}`)
+
+    test('holds for tasks under way and for every end', async () => {
+      const store = await funded()
+      for (const state of ['submitted', 'succeeded', 'failed', 'cancelled', 'refused'] as const) {
+        const task = await recorded(store, { webhookUrl: 'https://customer.example/' })
+        const { id, holdId, requestId } = task
+        await store.transaction(async (tx) => {
+          await changeTask(tx, { id, from: open }, { state })
+          if (state === 'submitted') return
+          const hold = { id: holdId, accountId }
+          const request = requestOf('', { id: requestId })
+          if (state === 'succeeded') {
+            const sale = { price: nano(3n), basis: 'vendor', usage: null, attempts: [] } as const
+            await settleHoldIn(tx, { hold, request, ...sale }, store.now())
+          } else await voidHoldIn(tx, { hold, request }, store.now())
+          if (state === 'refused') return
+          const event = {
+            id: newOpaqueId('evt'),
+            accountId,
+            taskId: id,
+            url: 'https://customer.example/',
+            payload: '{}',
+          }
+          await addEventIn(tx, event, store.now())
+        })
+      }
+      expect(await why(store)).toEqual([])
+    })
+
+    test('tells an end without its money, money without its end, and events that are missing', async () => {
+      const store = await funded({ books: 'unchecked' })
+      const ended = await recorded(store)
+      await put(store, ended.id, { state: 'succeeded' })
+      const released = await recorded(store)
+      await store.transaction((tx) => voidHoldIn(tx, { hold: { id: released.holdId, accountId } }, store.now()))
+      expect((await why(store)).toSorted()).toEqual([
+        'I7 creating, and its hold is void',
+        'I7 succeeded, and its hold is open',
+      ])
+      await put(store, released.id, { state: 'failed', webhook_url: 'https://customer.example/' })
+      expect(await why(store)).toContain('I7 failed, with 0 events')
+    })
+
+    test('and money for a task that is not there', async () => {
+      const store = await funded({ books: 'unchecked' })
+      const hold = holdOf(newId('hold'), 5n, { kind: 'task' })
+      await store.transaction(async (tx) => {
+        await tx
+          .insertInto('hold')
+          .values({
+            id: hold.id,
+            account_id: accountId,
+            key_id: 'k',
+            kind: 'task',
+            amount: nano(5n),
+            price_version: 'v',
+            deadline: hold.deadline,
+            state: 'open',
+            node: 'n',
+            created_at: 0,
+            ended_at: null,
+          })
+          .execute()
+        await tx
+          .updateTable('account')
+          .set({ held: nano(5n) })
+          .where('id', '=', accountId)
+          .execute()
+      })
+      expect(await why(store)).toEqual(['I7 set aside for a task that is not there'])
+    })
+  })
+})

@@ -1,0 +1,255 @@
+import type { RawBuilder, Selectable, Updateable } from 'kysely'
+import { zeroNano } from '../base/money.ts'
+import { type NewHold, type Taken, takeHoldIn } from './holds.ts'
+import type { Store } from './open.ts'
+import { attemptRecords, type AttemptRecord, type RequestRecord, requestRecord } from './requests.ts'
+import { json } from './rows.ts'
+import type { JsonText, Queries, Scope, Tx } from './schema.ts'
+import type { StoredTaskState, TaskError, TaskTable } from './task-schema.ts'
+
+type Row = Selectable<TaskTable>
+
+/** A task as it is stored; see `TaskTable` for what the fields mean. */
+export type Task = {
+  readonly id: string
+  readonly accountId: string
+  readonly keyId: string
+  readonly requestId: string
+  readonly holdId: string
+  readonly attemptId: string
+  readonly model: string
+  readonly vendor: string
+  readonly channel: string
+  readonly upstreamModel: string
+  readonly upstreamId: string | null
+  readonly state: StoredTaskState
+  readonly inDoubt: boolean
+  readonly sends: number
+  readonly sentAt: number
+  readonly ask: Row['ask']
+  readonly facts: Row['facts']
+  readonly record: Row['record']
+  readonly result: Row['result']
+  readonly usage: Row['usage']
+  readonly failure: TaskError | null
+  readonly prices: Row['prices']
+  readonly costs: Row['costs']
+  readonly webhookUrl: string | null
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly finishedAt: number | null
+  readonly deadline: number
+  readonly nextPollAt: number | null
+  readonly polls: number
+  readonly failures: number
+  readonly lost: number
+  readonly claimOwner: string | null
+}
+
+export type NewTask = Pick<
+  Task,
+  | 'id'
+  | 'accountId'
+  | 'keyId'
+  | 'requestId'
+  | 'attemptId'
+  | 'model'
+  | 'vendor'
+  | 'channel'
+  | 'upstreamModel'
+  | 'ask'
+  | 'facts'
+  | 'prices'
+  | 'costs'
+  | 'webhookUrl'
+  | 'createdAt'
+  | 'deadline'
+> & { readonly claim: Claim }
+
+/** Whose a task is for now. Once the time is over it is anybody's, and what its owner still says is not heard. */
+export type Claim = { readonly owner: string; readonly until: number }
+
+export type Recorded = { outcome: 'recorded'; task: Task } | Exclude<Taken, { outcome: 'held' }>
+
+/**
+ * A new task and the money for it, in one commit and before anything is sent: whatever happens from here on, somebody
+ * finds it. `also` joins in, for what must not be there without the task.
+ */
+export async function recordTask(
+  store: Store,
+  recorded: {
+    readonly task: NewTask
+    readonly hold: NewHold
+    readonly request: RequestRecord
+    readonly also?: ((tx: Tx) => Promise<void>) | undefined
+  },
+): Promise<Recorded> {
+  const { task, hold, request } = recorded
+  return store.transaction(async (tx) => {
+    const taken = await takeHoldIn(tx, hold, store.now())
+    if (taken.outcome !== 'held') return taken
+    const row = await tx.insertInto('task').values(newRow(task, hold.id)).returningAll().executeTakeFirstOrThrow()
+    const charged = { cost: zeroNano, basis: 'policy_zero', usage: null, holdId: hold.id } as const
+    await requestRecord(tx, task.accountId, request, charged).execute()
+    await recorded.also?.(tx)
+    return { outcome: 'recorded', task: toTask(row) }
+  })
+}
+
+function newRow(task: NewTask, holdId: string) {
+  return {
+    id: task.id,
+    account_id: task.accountId,
+    key_id: task.keyId,
+    request_id: task.requestId,
+    hold_id: holdId,
+    attempt_id: task.attemptId,
+    model: task.model,
+    vendor: task.vendor,
+    channel: task.channel,
+    upstream_model: task.upstreamModel,
+    upstream_id: null,
+    state: 'creating',
+    in_doubt: false,
+    sends: 1,
+    sent_at: task.createdAt,
+    ask: json(task.ask),
+    facts: json(task.facts),
+    record: json(null) as JsonText<Row['record']>,
+    result: json(null) as JsonText<Row['result']>,
+    usage: json(null) as JsonText<Row['usage']>,
+    failure: json(null) as JsonText<Row['failure']>,
+    prices: json(task.prices),
+    costs: json(task.costs),
+    webhook_url: task.webhookUrl,
+    created_at: task.createdAt,
+    updated_at: task.createdAt,
+    finished_at: null,
+    deadline: task.deadline,
+    // Not before its creator had its time: then somebody else looks what became of it.
+    next_poll_at: task.claim.until,
+    polls: 0,
+    failures: 0,
+    lost: 0,
+    claim_owner: task.claim.owner,
+    claim_until: task.claim.until,
+  } as const
+}
+
+/** What changes about a task; columns as they are stored, JSON already written. */
+export type TaskChange = Omit<Updateable<TaskTable>, 'next_poll_at'> & {
+  next_poll_at?: number | null | RawBuilder<number>
+}
+
+/**
+ * The compare-and-set of every change: it happens in one of these states, and under this claim where one is named, or not
+ * at all. Gives the task as it is then.
+ */
+export async function changeTask(
+  db: Queries,
+  task: { readonly id: string; readonly from: readonly StoredTaskState[]; readonly owner?: string | undefined },
+  change: TaskChange,
+): Promise<Task | undefined> {
+  let query = db.updateTable('task').set(change).where('id', '=', task.id).where('state', 'in', task.from)
+  if (task.owner !== undefined) query = query.where('claim_owner', '=', task.owner)
+  const row = await query.returningAll().executeTakeFirst()
+  return row && toTask(row)
+}
+
+/** The next way to have it: what became of the one before stays on record. Under the creator's own claim. */
+export async function rerouteTask(
+  store: Store,
+  task: Pick<Task, 'id' | 'requestId'>,
+  owner: string,
+  next: Pick<Task, 'attemptId' | 'vendor' | 'channel' | 'upstreamModel'>,
+  failed: AttemptRecord,
+): Promise<boolean> {
+  return store.transaction(async (tx) => {
+    const now = store.now()
+    const moved = await tx
+      .updateTable('task')
+      .set({
+        attempt_id: next.attemptId,
+        vendor: next.vendor,
+        channel: next.channel,
+        upstream_model: next.upstreamModel,
+        sent_at: now,
+        updated_at: now,
+      })
+      .where('id', '=', task.id)
+      .where('state', '=', 'creating')
+      .where('claim_owner', '=', owner)
+      .where('attempt_id', '=', failed.id)
+      .returning('id')
+      .executeTakeFirst()
+    if (moved === undefined) return false
+    for (const write of attemptRecords(tx, task.requestId, [failed])) await write.execute()
+    return true
+  })
+}
+
+export async function taskById(
+  db: Queries,
+  by: { readonly scope: Scope; readonly id: string },
+): Promise<Task | undefined> {
+  let query = db.selectFrom('task').selectAll().where('id', '=', by.id)
+  if (by.scope !== 'every-account') query = query.where('account_id', '=', by.scope.accountId)
+  const row = await query.executeTakeFirst()
+  return row && toTask(row)
+}
+
+/** By our id or the vendor's, among the account's own alone: another's is as unknown as one that never was. */
+export async function findTask(
+  db: Queries,
+  by: { readonly accountId: string; readonly id: string },
+): Promise<Task | undefined> {
+  const own = await taskById(db, { scope: { accountId: by.accountId }, id: by.id })
+  if (own !== undefined) return own
+  const row = await db
+    .selectFrom('task')
+    .selectAll()
+    .where('upstream_id', '=', by.id)
+    .where('account_id', '=', by.accountId)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && toTask(row)
+}
+
+export function toTask(row: Row): Task {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    keyId: row.key_id,
+    requestId: row.request_id,
+    holdId: row.hold_id,
+    attemptId: row.attempt_id,
+    model: row.model,
+    vendor: row.vendor,
+    channel: row.channel,
+    upstreamModel: row.upstream_model,
+    upstreamId: row.upstream_id,
+    state: row.state,
+    inDoubt: row.in_doubt,
+    sends: row.sends,
+    sentAt: row.sent_at,
+    ask: row.ask,
+    facts: row.facts,
+    record: row.record,
+    result: row.result,
+    usage: row.usage,
+    failure: row.failure,
+    prices: row.prices,
+    costs: row.costs,
+    webhookUrl: row.webhook_url,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    finishedAt: row.finished_at,
+    deadline: row.deadline,
+    nextPollAt: row.next_poll_at,
+    polls: row.polls,
+    failures: row.failures,
+    lost: row.lost,
+    claimOwner: row.claim_owner,
+  }
+}

@@ -1,0 +1,51 @@
+import { crashPoint } from '../base/crash-points.ts'
+import { json } from '../store/rows.ts'
+import { changeTask, type Task, taskById } from '../store/tasks.ts'
+import { insist } from './insist.ts'
+import { jittered, paceOf, pollWait } from './pace.ts'
+import type { TaskParts } from './parts.ts'
+
+/** The vendor has it, under this id. What was asked is not needed any more, and is not kept. */
+export async function adopt(parts: TaskParts, task: Task, upstreamId: string): Promise<Task> {
+  const { store, clock, node } = parts
+  const wait = pollWait(paceAt(parts, task), 0, parts.random)
+  const change = {
+    state: 'submitted',
+    upstream_id: upstreamId,
+    in_doubt: false,
+    ask: json(null),
+    lost: 0,
+    failures: 0,
+    updated_at: clock.now(),
+    next_poll_at: Math.min(clock.now() + wait, task.deadline),
+    claim_owner: null,
+    claim_until: null,
+  } as const
+  const adopted = await insist(() => changeTask(store.db, { id: task.id, from: ['creating'], owner: node }, change))
+  if (adopted !== undefined) crashPoint('task-created')
+  return adopted ?? (await asItIs(parts, task))
+}
+
+/** Nobody knows whether the vendor has it. It is looked for in a while, and never simply sent again. */
+export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
+  const { store, clock, node } = parts
+  const { doubtMs } = paceAt(parts, task)
+  const change = {
+    in_doubt: true,
+    updated_at: clock.now(),
+    next_poll_at: Math.min(clock.now() + jittered(doubtMs, parts.random), task.deadline),
+    claim_owner: null,
+    claim_until: null,
+  } as const
+  const kept = await insist(() => changeTask(store.db, { id: task.id, from: ['creating'], owner: node }, change))
+  return kept ?? (await asItIs(parts, task))
+}
+
+/** Somebody else has taken it on, or a commit of ours took place although its answer was lost. */
+async function asItIs({ store }: TaskParts, task: Task): Promise<Task> {
+  return (await taskById(store.db, { scope: 'every-account', id: task.id })) ?? task
+}
+
+export function paceAt(parts: TaskParts, { channel: id }: Pick<Task, 'channel'>) {
+  return paceOf(parts.channels().all.find((channel) => channel.id === id))
+}

@@ -1,0 +1,97 @@
+import type { AttemptId } from '../base/ids.ts'
+import { asGatewayError, type GatewayError } from '../base/errors.ts'
+import type { Task } from '../store/tasks.ts'
+import type { Route } from '../upstream/channels.ts'
+import type { Timeouts } from '../upstream/transport.ts'
+import type { Call, CallContext, Responded, VideoAdapter } from '../vendors/vendor.ts'
+import type { TaskParts } from './parts.ts'
+
+type CallParts = Pick<TaskParts, 'channels' | 'transport' | 'tenantMac' | 'clock' | 'stopping'>
+
+export type Answered = Responded & { readonly kind: 'answered'; readonly status: number }
+export type Unanswered = {
+  readonly kind: 'failed'
+  readonly error: GatewayError
+  /** `unsent`: the vendor was never reached. Else it may have got it, and may be working on it. */
+  readonly delivery: 'unsent' | 'unknown'
+}
+
+// A record of a task, or a page of a list.
+const answerBytesMax = 8 * 1024 * 1024
+
+/**
+ * One call and its whole answer, whoever may have left meanwhile: what is begun is carried through. What must not be made
+ * twice goes over a connection of its own: one that was kept may have been closed by the vendor in that very moment, and
+ * then nobody knows whether the call was heard.
+ */
+export async function makeCall(
+  parts: CallParts,
+  call: Call,
+  how: { timeouts: Timeouts; connection: 'kept' | 'new'; ref: string },
+): Promise<Answered | Unanswered> {
+  const headers = { ...call.headers, 'x-client-request-id': how.ref }
+  const sent = await parts.transport.send({ ...call, headers }, how.timeouts, parts.stopping, how.connection)
+  if (sent.kind === 'failed') {
+    return { kind: 'failed', error: sent.error, delivery: sent.delivery === 'unsent' ? 'unsent' : 'unknown' }
+  }
+  const { exchange } = sent
+  try {
+    const body = await exchange.readAll(answerBytesMax)
+    return { kind: 'answered', status: exchange.status, header: (name) => exchange.header(name), body }
+  } catch (thrown) {
+    exchange.abort()
+    return { kind: 'failed', error: asGatewayError(thrown), delivery: 'unknown' }
+  }
+}
+
+/** Where a task is at home: its channel, with a key of it that works. */
+export type Home = Omit<Route, 'upstreamModel'> & { readonly adapter: VideoAdapter }
+
+/** Undefined while the channel is not configured, or all its keys are at rest. */
+export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Task, 'channel'>): Home | undefined {
+  const known = channels()
+  const channel = known.all.find(({ id }) => id === task.channel)
+  const adapter = channel?.vendor.video
+  if (channel === undefined || adapter === undefined) return undefined
+  const credential = channel.credentials.find((one) => !known.isResting({ channel, credential: one }))
+  return credential === undefined ? undefined : { channel, credential, adapter }
+}
+
+export function contextOf(
+  { tenantMac, clock }: Pick<CallParts, 'tenantMac' | 'clock'>,
+  { channel, credential }: Pick<Route, 'channel' | 'credential'>,
+  task: Pick<Task, 'attemptId' | 'upstreamModel' | 'accountId'>,
+): CallContext {
+  return {
+    baseUrl: channel.baseUrl,
+    credential,
+    upstreamModel: task.upstreamModel,
+    reasoning: false,
+    efforts: [],
+    outputTokensMax: 0,
+    now: clock.now(),
+    // Made by us as an attempt's id, and kept as text.
+    ref: task.attemptId as AttemptId,
+    namespaced: (label) => tenantMac(`${task.accountId}/${label}`).toString('base64url'),
+  }
+}
+
+/** Judges an answer that is not a success by the vendor's own table, and lets a key rest that is refused. */
+export function judge({ channels }: Pick<TaskParts, 'channels'>, home: Omit<Home, 'adapter'>, answered: Answered) {
+  const { channel, credential } = home
+  const verdict = channel.vendor.explain(
+    {
+      status: answered.status,
+      retryAfterSeconds: readSeconds(answered.header('retry-after')),
+      body: new TextDecoder().decode(answered.body),
+    },
+    { baseUrl: channel.baseUrl, credential },
+  )
+  if (verdict.restCredentialSeconds !== undefined) channels().rest(home, verdict.restCredentialSeconds)
+  return verdict
+}
+
+/** A date in its place is as good as nothing: how long to wait is decided here. */
+function readSeconds(header: string | null): number | undefined {
+  return header !== null && /^\d{1,6}$/.test(header) ? Number(header) : undefined
+}

@@ -1,0 +1,67 @@
+import { GatewayError } from '../base/errors.ts'
+import type { VideoNews } from '../capabilities/video.ts'
+import { type Task, taskById } from '../store/tasks.ts'
+import { contextOf, type Home, homeOf, judge, makeCall } from './calls.ts'
+import { endTask } from './end.ts'
+import { askVendor } from './news.ts'
+import type { TaskParts } from './parts.ts'
+import { isOver } from './state.ts'
+
+/** Stops a task where its vendor can; throws `not_cancellable`, and changes nothing, where it cannot. */
+export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
+  if (isOver(task.state)) throw notCancellable('it is over')
+  if (task.upstreamId === null) throw notCancellable('its vendor has not confirmed it yet')
+  const home = homeOf(parts, task)
+  if (home === undefined) {
+    throw new GatewayError('overloaded', 'The vendor of this task cannot be asked now.', { retryAfterSeconds: 5 })
+  }
+  const { cancel } = home.adapter
+  if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
+  // Where the same call deletes what is over, it is made only for what still waits.
+  if (cancel.deletes === true && (await stateOf(parts, home, task)) !== 'submitted')
+    throw notCancellable('it is too late')
+  const call = cancel.call(task.upstreamId, contextOf(parts, home, task))
+  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref: task.attemptId } as const
+  const answered = await makeCall(parts, call, how)
+  // Whether it was heard, the next poll tells.
+  if (answered.kind === 'failed') throw answered.error
+  const { status } = answered
+  if (status === 401 || status === 403 || status === 429 || status >= 500) {
+    // Some vendors say with 403 that it is too late, which is about the task; their adapters know.
+    if (status !== 403 || !isReadable(() => cancel.read(answered))) throw judge(parts, home, answered).error
+  }
+  if (!cancel.read(answered)) throw notCancellable('it is too late')
+  if (cancel.deletes === true && (await stateOf(parts, home, task)) !== 'cancelled')
+    throw notCancellable('it is too late')
+  const ended = await endTask(parts, task, { state: 'cancelled' })
+  return ended ?? (await whatItBecame(parts, task))
+}
+
+async function stateOf(parts: TaskParts, home: Home, task: Task): Promise<VideoNews['state']> {
+  const news = await askVendor(parts, home, task, task.upstreamId ?? '')
+  if (news !== undefined) return news.state
+  throw new GatewayError('upstream-failed', 'The vendor did not say how far the task is.')
+}
+
+function isReadable(read: () => unknown): boolean {
+  try {
+    read()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A poll saw the end first. */
+async function whatItBecame({ store }: TaskParts, { id }: Task): Promise<Task> {
+  const task = await taskById(store.db, { scope: 'every-account', id })
+  if (task?.state !== 'cancelled') throw notCancellable('it is over')
+  return task
+}
+
+function notCancellable(why: string): GatewayError {
+  return new GatewayError('conflict', `This task cannot be cancelled: ${why}.`, {
+    code: 'not_cancellable',
+    shouldRetry: false,
+  })
+}

@@ -1,0 +1,253 @@
+import { crashPoint } from '../base/crash-points.ts'
+import { GatewayError } from '../base/errors.ts'
+import { newAttemptId, newId, newOpaqueId, type RequestId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
+import { zeroNano, type Nano } from '../base/money.ts'
+import { writePriceList } from '../billing/pinned.ts'
+import { holdFor } from '../billing/price.ts'
+import { recordedStatus } from '../billing/record.ts'
+import type { VideoAsk } from '../capabilities/video.ts'
+import type { Model } from '../catalogue/model.ts'
+import { storeError } from '../store/faults.ts'
+import type { SpendingCap } from '../store/keys.ts'
+import { leasedOf } from '../store/leased.ts'
+import type { Tx } from '../store/schema.ts'
+import { type NewTask, recordTask, rerouteTask, type Task, taskById } from '../store/tasks.ts'
+import type { Route } from '../upstream/channels.ts'
+import { adopt, keepInDoubt } from './adopt.ts'
+import { attemptOf, endTask } from './end.ts'
+import { insist } from './insist.ts'
+import type { TaskParts } from './parts.ts'
+import { channelOfDraft, type Leg, sendLeg, type SendOutcome, writeLeg } from './send.ts'
+import { showAccepted } from './show.ts'
+
+/** A video that somebody asks for, checked and allowed. */
+export type VideoOrder = {
+  readonly requestId: RequestId
+  readonly accountId: string
+  readonly keyId: string
+  readonly caps: readonly SpendingCap[]
+  readonly ask: VideoAsk
+  readonly model: Model
+  readonly webhookUrl?: string | undefined
+  readonly receivedAt: number
+  /** Joins the commit that records the task: for what is to be answered, should we not live to answer it. */
+  readonly remember?: ((tx: Tx, accepted: JsonObject) => Promise<void>) | undefined
+}
+
+export type Placed =
+  | { readonly kind: 'placed'; readonly task: Task }
+  | { readonly kind: 'no-funds'; readonly needed: Nano; readonly available: Nano; readonly cap?: SpendingCap }
+
+// The creator's own time: connecting, sending, and a database that takes a moment. Then others look after the task.
+const claimMarginMs = 60_000
+// A hold outlives its task's deadline: the task ends it, and who comes to that late is not to be taken for a mistake.
+const holdMarginMs = 60 * 60_000
+
+/**
+ * Record before send: the task and its money are in the database before the vendor hears of it, and the vendor's id comes
+ * in a second commit. Throws what the client is to be told where the vendor would not have it; nothing is left open then.
+ */
+export async function createTask(parts: TaskParts, order: VideoOrder): Promise<Placed> {
+  const id = newOpaqueId('vid')
+  const routes = await routesFor(parts, order)
+  const first = await nextLeg(parts, order, id, routes, 'throw')
+  if (first === undefined) {
+    throw new GatewayError('overloaded', `No vendor serves ${order.model.id} now.`, { retryAfterSeconds: 5 })
+  }
+  const recorded = await record(parts, order, newTask(parts, order, id, first))
+  if (recorded.kind === 'no-funds') return recorded
+  crashPoint('task-recorded')
+  return { kind: 'placed', task: await sendSomewhere(parts, order, recorded.task, first, routes) }
+}
+
+/** Sends it to one after another, as long as it surely reached nobody. */
+async function sendSomewhere(
+  parts: TaskParts,
+  order: VideoOrder,
+  recorded: Task,
+  first: Leg,
+  routes: Iterator<Route>,
+): Promise<Task> {
+  const recordedAt = parts.clock.monotonic()
+  let task = recorded
+  let leg = first
+  for (let attempts = 1; ; attempts++) {
+    // A process that slept for long may have been given up, and the task be in other hands.
+    if (parts.clock.monotonic() - recordedAt > parts.timeouts.create.totalMs * attempts) throw tooLate()
+    const outcome = await sendLeg(parts, leg)
+    if (outcome.kind === 'created') return adopt(parts, task, outcome.upstreamId)
+    logFailure(parts, task, outcome)
+    if (outcome.kind === 'doubt') return keepInDoubt(parts, task)
+    const mayTryAgain = outcome.kind === 'unsent' || outcome.elsewhere
+    const next =
+      mayTryAgain && attempts < parts.attemptsMax ? await nextLeg(parts, order, task.id, routes, 'skip') : undefined
+    if (next === undefined) throw await refuse(parts, task, outcome)
+    task = await reroute(parts, task, next, outcome)
+    leg = next
+  }
+}
+
+type NotTaken = Extract<SendOutcome, { kind: 'refused' | 'unsent' }>
+
+function statusOf(outcome: NotTaken): number {
+  return outcome.kind === 'unsent' ? 0 : outcome.status
+}
+
+/** Nothing came of it: the money goes back, and the client is told. */
+async function refuse(parts: TaskParts, task: Task, outcome: NotTaken): Promise<GatewayError> {
+  const { error } = outcome
+  const failure = { code: error.details.code ?? 'upstream_refused', message: error.message }
+  const end = { failure, status: recordedStatus(error), vendorStatus: statusOf(outcome) }
+  await insist(() => endTask(parts, task, { state: 'refused', ...end }))
+  return error
+}
+
+async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken): Promise<Task> {
+  const { channel, upstreamModel } = leg.route
+  const next = { attemptId: leg.ref, vendor: channel.vendor.id, channel: channel.id, upstreamModel }
+  const failed = attemptOf(task, { status: statusOf(outcome), vendorCost: zeroNano, delivered: false })
+  const isOurs = await insist(() => rerouteTask(parts.store, task, parts.node, next, failed))
+  if (!isOurs) throw tooLate()
+  return { ...task, ...next, sentAt: parts.clock.now() }
+}
+
+/** Whoever has it now looks what became of it; sending it here too might buy it twice. */
+function tooLate(): GatewayError {
+  return new GatewayError('overloaded', 'The request took too long.', { shouldRetry: false })
+}
+
+/** Where it can be had, best first. A draft is finished where it was made. */
+async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder): Promise<Iterator<Route>> {
+  const home = ask.draftOf === undefined ? undefined : await channelOfDraft(parts, accountId, ask.draftOf)
+  const all = parts.channels().routes(model.offers)
+  return (function* () {
+    for (const route of all) {
+      if (route.channel.vendor.video !== undefined && (home ?? route.channel.id) === route.channel.id) yield route
+    }
+  })()
+}
+
+/** `throw`: what the first will not take is the client's to know. `skip`: others may take what one will not. */
+async function nextLeg(
+  parts: TaskParts,
+  { ask, accountId }: VideoOrder,
+  id: string,
+  routes: Iterator<Route>,
+  refusals: 'throw' | 'skip',
+): Promise<Leg | undefined> {
+  for (let next = routes.next(); next.done !== true; next = routes.next()) {
+    try {
+      return await writeLeg(parts, next.value, { id, accountId, attemptId: newAttemptId() }, ask)
+    } catch (thrown) {
+      if (refusals === 'throw') throw thrown
+    }
+  }
+  return undefined
+}
+
+function newTask(parts: TaskParts, order: VideoOrder, id: string, { route, ref }: Leg): NewTask {
+  const { ask, model } = order
+  const { kind, seconds, resolution, ratio, sound, hasInputVideo, bound } = ask
+  const { create } = parts.timeouts
+  const now = parts.clock.now()
+  return {
+    id,
+    accountId: order.accountId,
+    keyId: order.keyId,
+    requestId: order.requestId,
+    attemptId: ref,
+    model: ask.model,
+    vendor: route.channel.vendor.id,
+    channel: route.channel.id,
+    upstreamModel: route.upstreamModel,
+    ask,
+    facts: { kind, seconds, resolution, ratio, sound, hasInputVideo, bound },
+    prices: writePriceList(model.prices),
+    costs: writePriceList(model.costs),
+    webhookUrl: order.webhookUrl ?? null,
+    createdAt: now,
+    deadline: now + ask.limits.deadlineSeconds * 1000,
+    claim: { owner: parts.node, until: now + parts.attemptsMax * create.totalMs + claimMarginMs },
+  }
+}
+
+const fundsTries = 5
+const fundsPauseMs = 100
+
+/** Takes the money and records the task. What nodes have leased of the balance and do not use is asked back first. */
+async function record(
+  parts: TaskParts,
+  order: VideoOrder,
+  task: NewTask,
+): Promise<{ kind: 'recorded'; task: Task } | Extract<Placed, { kind: 'no-funds' }>> {
+  const needed = holdFor(order.ask.bound, order.model.prices)
+  const reserved = await parts.reserve({ amount: needed, caps: order.caps })
+  if (reserved.kind === 'no-funds') return { ...reserved, needed }
+  try {
+    for (let tries = 1; ; tries++) {
+      const taken = await take(parts, order, task, needed)
+      if (taken.outcome === 'recorded') {
+        reserved.heldByTask()
+        return { kind: 'recorded', task: taken.task }
+      }
+      // Disabled since the key was looked up: the key is as dead as if it had been revoked.
+      if (taken.outcome === 'no-account') {
+        throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
+      }
+      const isAll = tries === fundsTries || (await leasedOf(parts.store.db, task.accountId)) === zeroNano
+      if (isAll) return { kind: 'no-funds', needed, available: taken.available }
+      await parts.giveBackLeases(task.accountId)
+      if (tries > 1) await new Promise((resolve) => setTimeout(resolve, fundsPauseMs))
+    }
+  } finally {
+    reserved.giveBack()
+  }
+}
+
+async function take(parts: TaskParts, order: VideoOrder, task: NewTask, amount: Nano) {
+  const { accountId, keyId, requestId, deadline } = task
+  const { remember } = order
+  const hold = {
+    id: newId('hold'),
+    accountId,
+    keyId,
+    kind: 'task',
+    amount,
+    priceVersion: order.model.prices.version,
+    deadline: deadline + holdMarginMs,
+    node: parts.node,
+  } as const
+  const request = {
+    id: requestId,
+    keyId,
+    model: task.model,
+    capability: 'video',
+    status: 202,
+    streamed: false,
+    durationMs: Math.max(0, parts.clock.now() - order.receivedAt),
+    createdAt: task.createdAt,
+  } as const
+  const also = remember === undefined ? undefined : (tx: Tx) => remember(tx, showAccepted(task))
+  return recordTask(parts.store, { task, hold, request, also }).catch(async (thrown: unknown) => {
+    // The commit may have happened although its answer was lost: then nothing was sent, and nothing will be.
+    await abandon(parts, task.id).catch(() => {})
+    throw storeError(thrown)
+  })
+}
+
+async function abandon(parts: TaskParts, id: string): Promise<void> {
+  const task = await taskById(parts.store.db, { scope: 'every-account', id })
+  if (task === undefined) return
+  const failure = { code: 'overloaded', message: 'The database did not answer.' }
+  await endTask(parts, task, { state: 'refused', failure, status: 503, vendorStatus: 0 })
+}
+
+function logFailure({ log }: TaskParts, task: Task, outcome: Exclude<SendOutcome, { kind: 'created' }>): void {
+  const { error } = outcome
+  if (error.kind === 'upstream-rejected') return
+  const { cause } = error.details
+  const fields = { task: task.id, attempt: task.attemptId, channel: task.channel, kind: error.kind }
+  const why = cause instanceof Error ? cause.message : undefined
+  log.warn({ ...fields, cause: why }, outcome.kind === 'doubt' ? 'a task is in doubt' : 'a task was not created')
+}

@@ -1,0 +1,138 @@
+import { GatewayError } from '../base/errors.ts'
+import type { TaskError } from '../store/task-schema.ts'
+import { knownUpstreamIds } from '../store/task-claims.ts'
+import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
+import type { SoughtTask } from '../vendors/vendor.ts'
+import { adopt, keepInDoubt, paceAt } from './adopt.ts'
+import { contextOf, type Home, homeOf, judge, makeCall } from './calls.ts'
+import { endTask } from './end.ts'
+import { jittered, retryWait } from './pace.ts'
+import type { TaskParts } from './parts.ts'
+import { sendLeg, writeLeg } from './send.ts'
+
+type Looked = 'open' | 'over'
+
+/** Once, and once more where the first was surely not received. */
+const sendsMax = 2
+// So often in a row a vendor has to say that it has no such task: what it has just written may not be everywhere yet.
+const absencesMin = 2
+// Where a list cannot tell now, it may once the other tasks in it have come to their ends.
+const unsureMsMax = 10 * 60_000
+
+/**
+ * A task that was recorded and whose vendor's id is not known: its creation was cut off, or the process that made it died.
+ * It is looked for under our reference. Found, it is ours; surely absent, it is sent once more; and where nobody can tell,
+ * it is kept in doubt, and failed at its deadline. It is never simply sent again: that would buy it twice.
+ */
+export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked> {
+  const pace = paceAt(parts, task)
+  const wait = (ms: number, change: TaskChange = {}) => lookAgain(parts, task, ms, change)
+  // A call that was cut off may still be on its way through the vendor.
+  const settledAt = task.sentAt + pace.doubtMs
+  if (parts.clock.now() < settledAt) return wait(settledAt - parts.clock.now())
+  const home = homeOf(parts, task)
+  if (home === undefined) return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
+  const found = await find(parts, home, task)
+  if (found === 'failed') return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
+  if (found === 'unsure') {
+    parts.log.warn({ task: task.id, channel: task.channel }, 'nobody knows whether a vendor has this task')
+    return wait(Math.min(unsureMsMax, pace.doubtMs * 2 ** Math.min(task.polls, 10)), { failures: 0 })
+  }
+  if (found !== 'absent') {
+    await adopt(parts, task, found.upstreamId)
+    return 'open'
+  }
+  const lost = task.lost + 1
+  if (lost < absencesMin) return wait(pace.doubtMs, { lost, failures: 0 })
+  if (task.sends < sendsMax) return sendAgain(parts, home, task)
+  return fail(parts, task, { code: 'upstream_failed', message: 'The vendor did not take the task.' })
+}
+
+type Found = { readonly upstreamId: string } | 'absent' | 'unsure' | 'failed'
+
+// Clocks differ, and a task is older for its vendor than for us at most by what it took to get there.
+const sinceMarginMs = 10 * 60_000
+
+async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
+  const { adapter } = home
+  if (adapter.find === undefined) return 'unsure'
+  const { channel, attemptId: ref, upstreamModel, sentAt, facts } = task
+  const knownIds = await knownUpstreamIds(parts.store.db, { channel, since: sentAt - sinceMarginMs })
+  const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt, knownIds }
+  const call = adapter.find.call(sought, contextOf(parts, home, task))
+  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref } as const
+  const answered = await makeCall(parts, call, how)
+  if (answered.kind === 'failed') return 'failed'
+  const { status } = answered
+  if (status === 401 || status === 403 || status === 429 || status >= 500) {
+    judge(parts, home, answered)
+    return 'failed'
+  }
+  try {
+    const found = adapter.find.read(answered, sought)
+    // One task of the vendor's must never be taken for two of ours.
+    return typeof found === 'object' && knownIds.has(found.upstreamId) ? 'unsure' : found
+  } catch (thrown) {
+    parts.log.warn({ task: task.id, channel, cause: String(thrown) }, 'a list of tasks could not be read')
+    return 'failed'
+  }
+}
+
+/** The vendor surely never got it. That it is sent again is recorded before it is. */
+async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Looked> {
+  const { store, clock, node } = parts
+  if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
+  const route = { channel: home.channel, credential: home.credential, upstreamModel: task.upstreamModel }
+  const leg = await writeLeg(parts, route, task, task.ask).catch((thrown: unknown) => thrown)
+  if (!isLeg(leg)) return fail(parts, task, failureOf(leg))
+  const now = clock.now()
+  const resent = await changeTask(
+    store.db,
+    { id: task.id, from: ['creating'], owner: node },
+    { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + parts.timeouts.create.totalMs * 2 },
+  )
+  if (resent === undefined) return 'open'
+  parts.log.warn({ task: task.id, channel: task.channel }, 'a task that its vendor never got is sent again')
+  const outcome = await sendLeg(parts, leg)
+  if (outcome.kind === 'created') await adopt(parts, resent, outcome.upstreamId)
+  else if (outcome.kind === 'doubt') await keepInDoubt(parts, resent)
+  else if (outcome.kind === 'refused') return fail(parts, resent, failureOf(outcome.error))
+  else {
+    // It never left us, so it does not count.
+    const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
+    return lookAgain(parts, resent, ms, { sends: task.sends, lost: absencesMin - 1, failures: task.failures + 1 })
+  }
+  return 'open'
+}
+
+function isLeg(leg: unknown): leg is Awaited<ReturnType<typeof writeLeg>> {
+  return typeof leg === 'object' && leg !== null && 'call' in leg
+}
+
+function failureOf(thrown: unknown): TaskError {
+  if (!(thrown instanceof GatewayError))
+    return { code: 'upstream_failed', message: 'The vendor did not take the task.' }
+  return { code: thrown.details.code ?? 'upstream_refused', message: thrown.message }
+}
+
+async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<Looked> {
+  await endTask(parts, task, { state: 'failed', failure })
+  return 'over'
+}
+
+async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskChange): Promise<Looked> {
+  const { store, clock, random, node } = parts
+  await changeTask(
+    store.db,
+    { id: task.id, from: ['creating'], owner: node },
+    {
+      ...change,
+      in_doubt: true,
+      polls: task.polls + 1,
+      next_poll_at: Math.min(clock.now() + jittered(ms, random), task.deadline),
+      claim_owner: null,
+      claim_until: null,
+    },
+  )
+  return 'open'
+}

@@ -1,0 +1,174 @@
+import { crashPoint } from '../base/crash-points.ts'
+import { GatewayError } from '../base/errors.ts'
+import { newOpaqueId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
+import { nano, zeroNano, type Nano } from '../base/money.ts'
+import { readPriceList } from '../billing/pinned.ts'
+import { holdFor, priceOf } from '../billing/price.ts'
+import type { PriceList, Usage } from '../capabilities/usage.ts'
+import { type Settled, settleHoldIn, type Voided, voidHoldIn } from '../store/ledger.ts'
+import type { AttemptRecord, RequestRecord } from '../store/requests.ts'
+import { json } from '../store/rows.ts'
+import type { Tx } from '../store/schema.ts'
+import { addEventIn } from '../store/task-events.ts'
+import type { TaskError, TaskResult } from '../store/task-schema.ts'
+import { changeTask, type Task } from '../store/tasks.ts'
+import type { TaskParts } from './parts.ts'
+import { writeEvent } from './show.ts'
+import { before } from './state.ts'
+
+/** How a task ends. */
+export type TaskEnd = {
+  /** The vendor's own record, where it said anything. */
+  readonly record?: JsonObject
+  /** What the vendor counted. */
+  readonly used?: Usage | undefined
+  /** When to look again at what is over: a vendor may still make, and charge, what came too late. */
+  readonly lookAgainAt?: number
+} & (
+  | { readonly state: 'succeeded'; readonly result: TaskResult }
+  | { readonly state: 'cancelled' }
+  | { readonly state: 'failed'; readonly failure: TaskError }
+  /** `status`: as the client was answered; `vendorStatus`: as we were, 0 where nobody was reached. */
+  | {
+      readonly state: 'refused'
+      readonly failure: TaskError
+      readonly status: number
+      readonly vendorStatus: number
+    }
+)
+
+/**
+ * The one way a task ends: its state, its money and its event, in one commit that takes place only where the task is not
+ * over. Of any number who see the end at once, one gets the task, and the others undefined.
+ */
+export async function endTask(
+  { store, clock, log, told }: Pick<TaskParts, 'store' | 'clock' | 'log' | 'told'>,
+  task: Task,
+  end: TaskEnd,
+): Promise<Task | undefined> {
+  const sale = end.state === 'succeeded' ? saleOf(task, end.used) : undefined
+  if (sale?.basis === 'estimated') log.warn({ task: task.id, model: task.model }, 'a video without a usable usage')
+  let excess = zeroNano
+  const ended = await store.transaction(async (tx) => {
+    const now = clock.now()
+    const changed = await changeTask(tx, { id: task.id, from: before(end.state) }, changeFor(end, sale?.usage, now))
+    if (changed === undefined) return undefined
+    const booked = await book(tx, changed, end, sale, now)
+    // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.
+    if (booked.outcome === 'already-ended') throw new GatewayError('bug', `hold ${task.holdId} is ${booked.state}`)
+    if (booked.outcome === 'settled') excess = booked.excess
+    if (changed.webhookUrl !== null && end.state !== 'refused') {
+      const { accountId, id: taskId, webhookUrl: url } = changed
+      await addEventIn(tx, { id: newOpaqueId('evt'), accountId, taskId, url, payload: writeEvent(changed, now) }, now)
+    }
+    return changed
+  })
+  if (ended !== undefined) {
+    crashPoint('task-terminal')
+    if (ended.webhookUrl !== null) told()
+  }
+  if (excess > 0n) log.error({ task: task.id, model: task.model, excess: String(excess) }, 'usage beyond its hold')
+  return ended
+}
+
+function changeFor(end: TaskEnd, usage: Usage | undefined, now: number) {
+  return {
+    state: end.state,
+    in_doubt: false,
+    ask: json(null),
+    ...(end.record !== undefined && { record: json(end.record) }),
+    ...(end.state === 'succeeded' && { result: json(end.result), usage: json(usage ?? null) }),
+    ...('failure' in end && { failure: json(end.failure) }),
+    updated_at: now,
+    finished_at: now,
+    next_poll_at: end.lookAgainAt ?? null,
+    claim_owner: null,
+    claim_until: null,
+  }
+}
+
+async function book(
+  tx: Tx,
+  task: Task,
+  end: TaskEnd,
+  sale: VideoSale | undefined,
+  now: number,
+): Promise<Settled | Voided> {
+  const hold = { id: task.holdId, accountId: task.accountId }
+  const accepted = { status: 202, vendorStatus: 200 }
+  const { status, vendorStatus } = end.state === 'refused' ? end : accepted
+  const request = requestOf(task, status, now)
+  if (sale !== undefined) {
+    const { price, cost, usage, basis, excessTo } = sale
+    const attempts = [attemptOf(task, { status: vendorStatus, vendorCost: cost, delivered: true })]
+    return settleHoldIn(tx, { hold, price, basis, usage, request, attempts, ...(excessTo && { excessTo }) }, now)
+  }
+  const vendorCost = end.used === undefined ? zeroNano : (costOf(task, end.used) ?? zeroNano)
+  // Where nobody took it, and a vendor may still be looked up, there is nothing on any bill: the attempt says so.
+  const reached = task.upstreamId === null && end.state !== 'refused' ? 0 : vendorStatus
+  const attempts = [attemptOf(task, { status: reached, vendorCost, delivered: false })]
+  return voidHoldIn(tx, { hold, request, attempts, note: `task ${end.state}` }, now)
+}
+
+function requestOf(task: Task, status: number, now: number): RequestRecord {
+  return {
+    id: task.requestId,
+    keyId: task.keyId,
+    model: task.model,
+    capability: 'video',
+    status,
+    streamed: false,
+    durationMs: Math.max(0, now - task.createdAt),
+    createdAt: task.createdAt,
+  }
+}
+
+export function attemptOf(
+  task: Pick<Task, 'attemptId' | 'channel' | 'vendor' | 'upstreamModel' | 'sentAt'>,
+  ended: Pick<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>,
+): AttemptRecord {
+  const { attemptId: id, channel, vendor, upstreamModel, sentAt: createdAt } = task
+  return { id, channel, vendor, upstreamModel, createdAt, ...ended }
+}
+
+type VideoSale = {
+  readonly usage: Usage
+  readonly price: Nano
+  readonly cost: Nano
+  readonly basis: 'vendor' | 'estimated'
+  readonly excessTo?: 'suspense'
+}
+
+// Nobody bills twice of what a hold is for, which is the most that it can cost.
+const miscountMax = 2n
+
+/** What a film costs at the pinned prices: by what the vendor counted, or, where that cannot be used, by what was asked. */
+function saleOf(task: Task, used: Usage | undefined): VideoSale {
+  const prices = readPriceList(task.prices)
+  const price = used === undefined ? undefined : priceIn(prices, used)
+  const cost = used === undefined ? undefined : costOf(task, used)
+  if (used !== undefined && price !== undefined && cost !== undefined) {
+    const isMiscounted = price > miscountMax * holdFor(task.facts.bound, prices)
+    return { usage: used, price, cost, basis: 'vendor', ...(isMiscounted && { excessTo: 'suspense' }) }
+  }
+  const { video, videoToken } = task.facts.bound
+  const usage: Usage = { ...(video && { video }), ...(videoToken !== undefined && { videoToken }) }
+  const estimate = (list: PriceList) => priceIn(list, usage) ?? zeroNano
+  return { usage, price: estimate(prices), cost: estimate(readPriceList(task.costs)), basis: 'estimated' }
+}
+
+/** What the vendor charges; undefined where its count has no price with us. */
+export function costOf(task: Task, used: Usage): Nano | undefined {
+  return priceIn(readPriceList(task.costs), used)
+}
+
+/** A number that is not a count, or a size that has no price, must not keep a task from its end. */
+function priceIn(list: PriceList, usage: Usage): Nano | undefined {
+  try {
+    const price = priceOf({ ...usage, request: 1 }, list)
+    return price < 0n ? undefined : nano(price)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,104 @@
+import { GatewayError } from '../base/errors.ts'
+import type { VideoNews } from '../capabilities/video.ts'
+import type { TaskError, TaskResult } from '../store/task-schema.ts'
+import type { Task } from '../store/tasks.ts'
+import type { Exchange } from '../upstream/transport.ts'
+import { contextOf, type Home } from './calls.ts'
+import type { TaskParts } from './parts.ts'
+import { noOutput } from './state.ts'
+
+/** A vendor's link is good for a day; whoever wants it longer has it kept. */
+const linkMs = 24 * 60 * 60_000
+// About five minutes, as the waits between two looks grow.
+const keepTriesMax = 12
+const redirectsMax = 3
+const linkedBytesMax = 512 * 1024 * 1024
+
+/**
+ * Where the film is to be had: under the vendor's own link, or, where only our key opens that or the operator wants
+ * everything kept, under one of ours. `later`: it could not be fetched this time.
+ */
+export async function keepLinks(
+  parts: TaskParts,
+  home: Home,
+  task: Task,
+  { result }: Pick<VideoNews, 'result'>,
+): Promise<TaskResult | TaskError | 'later'> {
+  if (result === undefined) return noOutput
+  const asGiven = { ...result, expiresAt: parts.clock.now() + linkMs }
+  if (!result.needsKey && !parts.keepsAll) return asGiven
+  const keep = (url: string, mediaType: string) =>
+    parts.keeping.run(() => keepOne(parts, home, task, { url, mediaType, needsKey: result.needsKey }))
+  try {
+    const video = await keep(result.videoUrl, 'video/mp4')
+    const { lastFrameUrl } = result
+    const frame = lastFrameUrl === undefined ? undefined : await keep(lastFrameUrl, 'image/png')
+    return {
+      ...result,
+      videoUrl: video.url,
+      vendorUrl: result.videoUrl,
+      ...(frame !== undefined &&
+        lastFrameUrl !== undefined && { lastFrameUrl: frame.url, vendorFrameUrl: lastFrameUrl }),
+      expiresAt: Math.min(video.expiresAt, frame?.expiresAt ?? video.expiresAt),
+    }
+  } catch (thrown) {
+    parts.log.warn({ task: task.id, channel: task.channel, cause: String(thrown) }, 'a video could not be kept')
+    if (task.failures + 1 < keepTriesMax) return 'later'
+    return result.needsKey ? noOutput : asGiven
+  }
+}
+
+type Link = { readonly url: string; readonly mediaType: string; readonly needsKey: boolean }
+
+async function keepOne(parts: TaskParts, home: Home, task: Task, link: Link) {
+  const fetched = link.needsKey ? await fetchWithKey(parts, home, task, link.url) : undefined
+  const { body, mediaType } = fetched ?? (await fetchPlain(parts, home, link.url))
+  const type = /^(?:video|image)\//.test(mediaType) ? mediaType : link.mediaType
+  return parts.keepResult(body, { mediaType: type, accountId: task.accountId })
+}
+
+function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: Home, url: string) {
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeouts.fetch.totalMs)])
+  return fetchLink({ transport: 'linked', url, bytesMax: linkedBytesMax }, channel, signal)
+}
+
+/** The key goes to the origin of the channel's address and to nobody else, wherever the vendor's links may lead. */
+async function fetchWithKey(parts: TaskParts, home: Home, task: Task, first: string) {
+  const { origin } = new URL(home.channel.baseUrl)
+  const { headers } = home.adapter.poll(task.upstreamId ?? '', contextOf(parts, home, task), task.facts)
+  let url = first
+  for (let redirects = 0; redirects <= redirectsMax; redirects++) {
+    if (new URL(url).origin !== origin) return fetchPlain(parts, home, url)
+    const call = { method: 'GET', url, headers: withoutBodyHeaders(headers) } as const
+    const sent = await parts.transport.send(call, parts.timeouts.fetch, parts.stopping, 'kept')
+    if (sent.kind === 'failed') throw sent.error
+    const { exchange } = sent
+    const location = exchange.header('location')
+    if (exchange.status >= 300 && exchange.status < 400 && location !== null) {
+      exchange.abort()
+      url = new URL(location, url).href
+      continue
+    }
+    if (exchange.status !== 200) {
+      exchange.abort()
+      throw new GatewayError('upstream-failed', `The vendor answered ${exchange.status} for its own video.`)
+    }
+    return { body: streamOf(exchange), mediaType: exchange.header('content-type')?.split(';')[0] ?? '' }
+  }
+  throw new GatewayError('upstream-failed', 'The vendor redirects too often.')
+}
+
+function withoutBodyHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-type'))
+}
+
+function streamOf(exchange: Exchange): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const chunk = await exchange.read()
+      if (chunk === undefined) controller.close()
+      else controller.enqueue(chunk)
+    },
+    cancel: () => exchange.abort(),
+  })
+}

@@ -1,0 +1,64 @@
+import { zeroNano } from '../base/money.ts'
+import { correctAttemptIn } from '../store/corrections.ts'
+import { attemptsByIds } from '../store/reconcile.ts'
+import { changeTask, type Task } from '../store/tasks.ts'
+import { homeOf } from './calls.ts'
+import { costOf } from './end.ts'
+import { askVendor } from './news.ts'
+import { jittered } from './pace.ts'
+import type { TaskParts } from './parts.ts'
+
+// Vendors forget their tasks after a day or a week; what they made two days too late, they made for nobody.
+const watchMs = 48 * 60 * 60_000
+const everyMs = 30 * 60_000
+
+function lateUntil({ deadline }: Pick<Task, 'deadline'>): number {
+  return deadline + watchMs
+}
+
+/**
+ * A task that was given up at its deadline and may still be made: its customer has been told and pays nothing, so what
+ * the vendor charges for it is our loss, and is booked as that.
+ */
+export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
+  const { clock } = parts
+  const home = homeOf(parts, task)
+  const { upstreamId } = task
+  const isOver = upstreamId === null || clock.now() >= lateUntil(task)
+  const news = isOver || home === undefined ? undefined : await askVendor(parts, home, task, upstreamId)
+  if (news?.state === 'succeeded') await bookLoss(parts, task, news.used)
+  else if (isOver || (news !== undefined && isEnd(news.state))) await stopWatching(parts, task)
+  else {
+    const next = clock.now() + jittered(everyMs, parts.random)
+    await changeOver(parts, task, { next_poll_at: next, polls: task.polls + 1, claim_owner: null, claim_until: null })
+  }
+  return 'over'
+}
+
+function isEnd(state: string): boolean {
+  return state === 'failed' || state === 'cancelled' || state === 'expired' || state === 'lost'
+}
+
+const unwatched = { next_poll_at: null, claim_owner: null, claim_until: null } as const
+
+async function stopWatching(parts: TaskParts, task: Task): Promise<void> {
+  await changeOver(parts, task, unwatched)
+}
+
+function changeOver({ store, node }: TaskParts, { id }: Task, change: Parameters<typeof changeTask>[2]) {
+  return changeTask(store.db, { id, from: ['failed'], owner: node }, change)
+}
+
+/** In one commit with the end of the watch, so that it is booked once. */
+async function bookLoss(parts: TaskParts, task: Task, used: Parameters<typeof costOf>[1] | undefined): Promise<void> {
+  const { store, log, node } = parts
+  const billed = (used === undefined ? undefined : costOf(task, used)) ?? zeroNano
+  const [attempt] = await attemptsByIds(store.db, [task.attemptId])
+  await store.transaction(async (tx) => {
+    const mine = await changeTask(tx, { id: task.id, from: ['failed'], owner: node }, unwatched)
+    if (mine === undefined || attempt === undefined || billed === attempt.cost) return
+    const note = `task ${task.id}: made after its deadline`
+    await correctAttemptIn(tx, { attempt, billed, credit: zeroNano, usage: used ?? null, note }, store.now())
+  })
+  log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after its deadline')
+}

@@ -1,0 +1,94 @@
+import { crashPoint } from '../base/crash-points.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { VideoNews } from '../capabilities/video.ts'
+import { json } from '../store/rows.ts'
+import { nextLook } from '../store/task-claims.ts'
+import type { TaskError } from '../store/task-schema.ts'
+import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
+import { paceAt } from './adopt.ts'
+import { type Home, homeOf } from './calls.ts'
+import { resolveDoubt } from './doubt.ts'
+import { endTask } from './end.ts'
+import { keepLinks } from './keep.ts'
+import { lookLate } from './late.ts'
+import { askVendor } from './news.ts'
+import { jittered, pollWait, retryWait } from './pace.ts'
+import type { TaskParts } from './parts.ts'
+import { decide, isOver, openStates, timedOut } from './state.ts'
+
+/** What a look at a task came to, for whoever waits for its end. */
+export type Looked = 'open' | 'over'
+
+/** One look at a task that this node has claimed. Whatever happens, somebody looks again. */
+export async function lookAt(parts: TaskParts, task: Task): Promise<Looked> {
+  if (isOver(task.state)) return lookLate(parts, task)
+  const now = parts.clock.now()
+  if (now >= task.deadline) {
+    const lookAgainAt = task.upstreamId === null ? {} : { lookAgainAt: now }
+    await endTask(parts, task, { state: 'failed', failure: timedOut, ...lookAgainAt })
+    return 'over'
+  }
+  if (task.upstreamId === null) return resolveDoubt(parts, task)
+  const home = homeOf(parts, task)
+  const news = home === undefined ? undefined : await askVendor(parts, home, task, task.upstreamId)
+  crashPoint('task-polled')
+  if (home === undefined || news === undefined) return again(parts, task, { failures: task.failures + 1 })
+  return heed(parts, home, task, news)
+}
+
+async function heed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked> {
+  const { record, used } = news
+  const decision = decide(task, news)
+  const known: TaskChange = { record: json(record), failures: 0, lost: 0 }
+  switch (decision.kind) {
+    case 'stay':
+      return again(parts, task, { ...known, lost: decision.lost })
+    case 'run':
+      return again(parts, task, { ...known, state: 'running', updated_at: parts.clock.now() })
+    case 'end':
+      if (decision.state === 'succeeded') return succeed(parts, home, task, news)
+      if (decision.state === 'failed') return end(parts, task, { record, used, failure: decision.failure })
+      await endTask(parts, task, { state: 'cancelled', record })
+      return 'over'
+  }
+}
+
+async function end(
+  parts: TaskParts,
+  task: Task,
+  said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
+): Promise<Looked> {
+  await endTask(parts, task, { state: 'failed', ...said })
+  return 'over'
+}
+
+/** What only we can fetch, or what the operator wants kept, is fetched before anybody is told. */
+async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked> {
+  const { record, used } = news
+  const kept = await keepLinks(parts, home, task, news)
+  if (kept === 'later') return again(parts, task, { record: json(record), failures: task.failures + 1 })
+  if ('code' in kept) return end(parts, task, { record, used, failure: kept })
+  await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
+  return 'over'
+}
+
+/** Puts the task back among those that are looked at, under our own claim: whoever has it by now decides himself. */
+async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
+  const { store, clock, random, node } = parts
+  const pace = paceAt(parts, task)
+  const failures = Number(change.failures ?? 0)
+  const lost = Number(change.lost ?? 0)
+  const wait =
+    failures > 0
+      ? retryWait(pace, failures - 1, random)
+      : lost > 0
+        ? jittered(pace.lostMs, random)
+        : pollWait(pace, task.polls + 1, random)
+  const next = Math.min(clock.now() + wait, task.deadline)
+  await changeTask(
+    store.db,
+    { id: task.id, from: openStates, owner: node },
+    { ...change, polls: task.polls + 1, next_poll_at: nextLook(task, next), claim_owner: null, claim_until: null },
+  )
+  return 'open'
+}

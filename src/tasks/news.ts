@@ -1,0 +1,66 @@
+import type { JsonObject } from '../base/json.ts'
+import { withoutSecrets } from '../base/log.ts'
+import type { VideoNews } from '../capabilities/video.ts'
+import type { Task } from '../store/tasks.ts'
+import { type Answered, contextOf, type Home, judge, makeCall } from './calls.ts'
+import type { TaskParts } from './parts.ts'
+
+/** The vendor's news of a task; undefined where it told nothing. */
+export async function askVendor(
+  parts: TaskParts,
+  home: Home,
+  task: Task,
+  upstreamId: string,
+): Promise<VideoNews | undefined> {
+  const { adapter } = home
+  const call = adapter.poll(upstreamId, contextOf(parts, home, task), task.facts)
+  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref: task.attemptId } as const
+  const answered = await makeCall(parts, call, how)
+  const fields = { task: task.id, channel: task.channel, upstream: upstreamId }
+  if (answered.kind === 'failed') {
+    parts.log.warn({ ...fields, kind: answered.error.kind }, 'a task could not be polled')
+    return undefined
+  }
+  if (isAboutUs(answered)) {
+    const { error } = judge(parts, home, answered)
+    parts.log.warn({ ...fields, status: answered.status, kind: error.kind }, 'a poll was refused')
+    return undefined
+  }
+  try {
+    const news = adapter.readTask(answered, task.facts)
+    if (news.state === 'unknown-word') {
+      parts.log.error({ ...fields, word: news.word.slice(0, wordCharactersMax) }, 'a vendor has a new word for a state')
+    }
+    return discreet(news, home)
+  } catch (thrown) {
+    parts.log.warn({ ...fields, status: answered.status, cause: String(thrown) }, 'a poll could not be read')
+    return undefined
+  }
+}
+
+const wordCharactersMax = 64
+
+/** Refused keys, rates and a vendor's own troubles say nothing of the task. */
+function isAboutUs({ status }: Answered): boolean {
+  return status === 401 || status === 403 || status === 429 || status >= 500
+}
+
+/** A vendor's words as they may be shown: its record is the customer's to see, our key in it is not. */
+function discreet(news: VideoNews, { channel, credential }: Home): VideoNews {
+  const { record, error } = news
+  const secrets = { baseUrl: channel.baseUrl, credential }
+  return {
+    ...news,
+    record: withoutKey(record, credential),
+    ...(error !== undefined && { error: { code: error.code, message: withoutSecrets(error.message, secrets) } }),
+  }
+}
+
+// A word for a key, as simulators and local servers have, is no secret.
+const keyCharactersMin = 8
+
+function withoutKey(record: JsonObject, credential: string): JsonObject {
+  if (credential.length < keyCharactersMin) return record
+  const text = JSON.stringify(record)
+  return text.includes(credential) ? (JSON.parse(text.replaceAll(credential, '[redacted]')) as JsonObject) : record
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '../base/clock.ts'
+import type { Channel } from '../upstream/channels.ts'
+
+/** How often a vendor is asked about a task, and about all of them. */
+export type Pace = {
+  /** Polls a second, of one node at one channel. */
+  readonly perSecond: number
+  /** Between two polls of one task: the first wait, and what it grows to. */
+  readonly firstMs: number
+  readonly slowestMs: number
+  /** After polls that told nothing. */
+  readonly retryMs: number
+  readonly retryMsMax: number
+  /** After a vendor did not know a task: four answers over a minute are believed. */
+  readonly lostMs: number
+  /** A creation of unknown fate may still be under way for so long; what a list says earlier is not believed. */
+  readonly doubtMs: number
+}
+
+const usual: Pace = {
+  perSecond: 10,
+  firstMs: 5_000,
+  slowestMs: 15_000,
+  retryMs: 5_000,
+  retryMsMax: 30_000,
+  lostMs: 20_000,
+  doubtMs: 60_000,
+}
+
+/** Only what a vendor says about it itself. */
+const byVendor: Readonly<Record<string, Partial<Pace>>> = {
+  // 20 a second for an account; several nodes and the account's other programs share them.
+  dashscope: { perSecond: 8, slowestMs: 15_000 },
+}
+
+/** A simulator is on this machine and takes a moment for what takes a vendor minutes. */
+const simulated: Pace = {
+  perSecond: 500,
+  firstMs: 100,
+  slowestMs: 500,
+  retryMs: 200,
+  retryMsMax: 1_000,
+  lostMs: 200,
+  doubtMs: 1_000,
+}
+
+export function paceOf(channel: Pick<Channel, 'vendor' | 'tireless'> | undefined): Pace {
+  if (channel?.tireless === true) return simulated
+  return { ...usual, ...byVendor[channel?.vendor.id ?? ''] }
+}
+
+const growth = 1.5
+// What began together must not go on together.
+const jitterShare = 0.2
+
+/** How long to wait after so many waits. */
+function grown(firstMs: number, mostMs: number, times: number, random: () => number): number {
+  const plain = Math.min(mostMs, firstMs * growth ** Math.min(times, 50))
+  return Math.round(plain * (1 - jitterShare + 2 * jitterShare * random()))
+}
+
+export function pollWait(pace: Pace, polls: number, random: () => number): number {
+  return grown(pace.firstMs, pace.slowestMs, polls, random)
+}
+
+export function retryWait(pace: Pace, failures: number, random: () => number): number {
+  return grown(pace.retryMs, pace.retryMsMax, failures, random)
+}
+
+export function jittered(ms: number, random: () => number): number {
+  return grown(ms, ms, 0, random)
+}
+
+/** What each channel may be asked now: it grows with time up to a second's worth, so that nothing comes in a burst. */
+export class Allowances {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #left = new Map<string, { count: number; at: number }>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  /** At most so many; fewer where the channel had its share. */
+  take(channelId: string, perSecond: number, wanted: number): number {
+    const now = this.#clock.monotonic()
+    const before = this.#left.get(channelId) ?? { count: perSecond, at: now }
+    const left = Math.min(perSecond, before.count + ((now - before.at) / 1000) * perSecond)
+    const taken = Math.min(wanted, Math.floor(left))
+    this.#left.set(channelId, { count: left - taken, at: now })
+    return taken
+  }
+
+  /** What was taken and not used. */
+  giveBack(channelId: string, count: number): void {
+    const left = this.#left.get(channelId)
+    if (left !== undefined) left.count += count
+  }
+}

@@ -1,0 +1,83 @@
+import type { Clock, Timers } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Mac } from '../base/secret.ts'
+import type { CappedBilling } from '../billing/caps.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import type { Channels } from '../upstream/channels.ts'
+import type { FetchLink } from '../upstream/links.ts'
+import type { Timeouts, Transport } from '../upstream/transport.ts'
+
+/** What tasks are made, watched and ended with. */
+export type TaskParts = {
+  readonly store: Store
+  /** Who claims: the same name after a restart, so that what was left is taken up at once. */
+  readonly node: string
+  /** Whose tasks: those of the other mode wait until it runs again. */
+  readonly mode: Mode
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: () => number
+  readonly log: Log
+  readonly channels: () => Channels
+  readonly transport: Transport
+  readonly fetchLink: FetchLink
+  readonly tenantMac: Mac
+  readonly timeouts: TaskTimeouts
+  readonly attemptsMax: number
+  /** Where vendors may tell us of changes; undefined where they could not reach us. */
+  readonly callbacks: Callbacks | undefined
+  readonly keepResult: KeepResult
+  readonly keepsAll: boolean
+  /** Aborts when the node stops: whatever is cut off then is looked up after the next start. */
+  readonly stopping: AbortSignal
+  /** Films are large: few are fetched at a time. */
+  readonly keeping: Turns
+  readonly reserve: CappedBilling['reserve']
+  /** Gives back what leases of an account do not use, here and as far as possible elsewhere; see `Books`. */
+  readonly giveBackLeases: (accountId: string) => Promise<void>
+  /** An event was put into the outbox. */
+  readonly told: () => void
+}
+
+export type TaskTimeouts = {
+  /** A creation: from then on it is in doubt. */
+  readonly create: Timeouts
+  readonly ask: Timeouts
+  /** Of a whole film. */
+  readonly fetch: Timeouts
+}
+
+export type Callbacks = {
+  /** Unguessable, and different for every task. */
+  urlOf(taskId: string): string
+  /** The task that a token was made for; undefined where we did not make it. */
+  taskOf(token: string): string | undefined
+}
+
+/** Keeps what a vendor made, and gives the link under which it is served for so long. */
+export type KeepResult = (
+  result: Uint8Array | ReadableStream<Uint8Array>,
+  about: { readonly mediaType: string; readonly accountId: string },
+) => Promise<{ readonly url: string; readonly expiresAt: number }>
+
+/** So many at a time, and the others in their order. */
+export type Turns = { run<T>(work: () => Promise<T>): Promise<T> }
+
+export function makeTurns(atOnceMax: number): Turns {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return {
+    async run(work) {
+      if (running >= atOnceMax) await new Promise<void>((resolve) => waiting.push(resolve))
+      else running++
+      try {
+        return await work()
+      } finally {
+        const next = waiting.shift()
+        if (next === undefined) running--
+        else next()
+      }
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { nano } from '../base/money.ts'
+import { openStore } from '../store/open.ts'
+import { filmVendor } from '../../test/support/film-vendor.ts'
+import { fundedAccount } from '../../test/support/ledger.ts'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { makeTaskWorld } from '../../test/support/tasks.ts'
+import { Allowances, paceOf, pollWait, retryWait } from './pace.ts'
+
+const count = 10_000
+
+/** Ten thousand open tasks that are all due at once, as after a night without a gateway. */
+async function crowd() {
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { amount: 10n ** 15n })
+  const vendor = filmVendor()
+  const world = makeTaskWorld(store, { first: vendor })
+  const first = await world.order()
+  // Each as the first one, with its own ids and its own task at the vendor.
+  const numbers = sql`(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count - 1}) select i from n)`
+  const hold = store.db.selectFrom('hold').selectAll().where('id', '=', first.holdId)
+  const { amount } = await hold.executeTakeFirstOrThrow()
+  await sql`insert into hold select id || i, account_id, key_id, kind, amount, price_version, deadline, state, node,
+    created_at, ended_at from hold, ${numbers} as many where id = ${first.holdId}`.execute(store.db)
+  await sql`update account set held = ${nano(amount * BigInt(count))} where id = ${first.accountId}`.execute(store.db)
+  const columns = Object.keys(await store.db.selectFrom('task').selectAll().executeTakeFirstOrThrow())
+  const own = new Set(['id', 'hold_id', 'attempt_id', 'upstream_id'])
+  const select = columns.map((name) => (own.has(name) ? sql`${sql.ref(name)} || i` : sql.ref(name)))
+  await sql`insert into task (${sql.join(columns.map((name) => sql.ref(name)))})
+    select ${sql.join(select)} from task, ${numbers} as many where id = ${first.id}`.execute(store.db)
+  const made = vendor.tasks.get(first.upstreamId ?? '')
+  if (made === undefined) throw new Error('the vendor made nothing')
+  for (let i = 1; i < count; i++) vendor.tasks.set(`${made.id}${i}`, { ...made, id: `${made.id}${i}` })
+  return { store, vendor, world, upstreamId: made.id }
+}
+
+test('ten thousand open tasks are polled at the vendor’s pace, and spread themselves out', async () => {
+  const { store, vendor, world } = await crowd()
+  const { perSecond } = paceOf({ vendor: vendor.vendor })
+  const stepMs = 200
+  const polls: number[] = []
+  world.clock.advance(10 * 60_000)
+  const startedAt = world.clock.monotonic()
+  // The second's worth that had gathered, and then the pace: as many as ninety seconds bear.
+  const seconds = 90
+  for (let step = 0; step < (seconds * 1000) / stepMs; step++) {
+    const before = vendor.calls.length
+    await world.tasks.turn()
+    await world.tasks.idle()
+    polls.push(vendor.calls.length - before)
+    world.clock.advance(stepMs)
+  }
+  const perWindow = polls.map((_, at) => polls.slice(at, at + 5).reduce((sum, one) => sum + one, 0))
+  expect(Math.max(...perWindow)).toBeLessThanOrEqual(perSecond * 2.5)
+  const total = polls.reduce((sum, one) => sum + one, 0)
+  const passed = (world.clock.monotonic() - startedAt) / 1000
+  expect(total).toBeGreaterThan(passed * perSecond * 0.9)
+  expect(total).toBeLessThanOrEqual((passed + 1) * perSecond)
+  // Whoever waited longest comes first: nobody was asked for twice while others still wait.
+  expect(Math.max(...[...vendor.tasks.values()].map((task) => task.polls))).toBeLessThanOrEqual(1)
+  await world.close()
+  await store.close()
+}, 60_000)
+
+test('tasks that begin together do not stay together', () => {
+  const pace = paceOf(undefined)
+  const waits = Array.from({ length: count }, () => pollWait(pace, 0, Math.random))
+  const buckets = Map.groupBy(waits, (wait) => Math.floor(wait / 100))
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(pace.firstMs * 0.8)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(pace.firstMs * 1.2)
+  // Two seconds of jitter in tenths: none has much more than its share.
+  expect(Math.max(...[...buckets.values()].map(({ length }) => length))).toBeLessThan((count / 20) * 1.3)
+})
+
+test('waits grow, and have an end', () => {
+  const pace = paceOf(undefined)
+  const plain = (wait: typeof pollWait) => [0, 1, 2, 3, 10, 1_000].map((times) => wait(pace, times, () => 0.5))
+  expect(plain(pollWait)).toEqual([5_000, 7_500, 11_250, 15_000, 15_000, 15_000])
+  expect(plain(retryWait)).toEqual([5_000, 7_500, 11_250, 16_875, 30_000, 30_000])
+})
+
+test('a channel is asked as often as it bears, and what was not used may be used', () => {
+  const clock = movableClock()
+  const still = { monotonic: () => at }
+  let at = clock.monotonic()
+  const allowances = new Allowances(still)
+  expect(allowances.take('a', 10, 4)).toBe(4)
+  expect(allowances.take('a', 10, 100)).toBe(6)
+  expect(allowances.take('a', 10, 100)).toBe(0)
+  expect(allowances.take('b', 10, 100)).toBe(10)
+  at += 300
+  expect(allowances.take('a', 10, 100)).toBe(3)
+  allowances.giveBack('a', 2)
+  expect(allowances.take('a', 10, 100)).toBe(2)
+  at += 60_000
+  expect(allowances.take('a', 10, 100)).toBe(10)
+})

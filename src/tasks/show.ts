@@ -1,0 +1,90 @@
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import { unixSeconds } from '../base/moment.ts'
+import type { Task } from '../store/tasks.ts'
+import { isOver, shownState } from './state.ts'
+
+/** What is answered to whoever orders a video: the specification's four fields. */
+export function showAccepted(task: Pick<Task, 'id' | 'model' | 'createdAt'>): JsonObject {
+  return { id: task.id, model: task.model, status: 'submitted', created_at: unixSeconds(task.createdAt) }
+}
+
+/**
+ * A task as its customer sees it: the vendor's own record, with the platform's fields laid over it. Links that have
+ * expired, and those that only we could follow, stand nowhere in it.
+ */
+export function showTask(task: Task, now: number): JsonObject {
+  const { state, result, failure, usage } = task
+  const record = linksReplaced(task.record ?? {}, task, now)
+  const seed = result?.seed
+  return {
+    ...record,
+    id: task.id,
+    model: task.model,
+    status: shownState(state),
+    created_at: unixSeconds(task.createdAt),
+    updated_at: unixSeconds(task.updatedAt),
+    ...(result !== null && state === 'succeeded' && { content: showContent(record['content'], task, now) }),
+    ...(usage !== null && state === 'succeeded' && { usage: showUsage(record['usage'], task) }),
+    ...(seed !== undefined && { seed }),
+    ...(isOver(state) && failure !== null && { error: { code: failure.code, message: failure.message } }),
+  }
+}
+
+/** Whoever comes after its time learns that it was there, and no more. */
+function showContent(native: Json | undefined, { result }: Task, now: number): JsonObject {
+  if (result === null) return {}
+  const isExpired = now >= result.expiresAt
+  const { videoUrl, lastFrameUrl } = result
+  return {
+    ...(isObject(native) && native),
+    video_url: isExpired ? null : videoUrl,
+    ...(lastFrameUrl !== undefined && { last_frame_url: isExpired ? null : lastFrameUrl }),
+    expires_at: unixSeconds(result.expiresAt),
+    ...(isExpired && { expired: true }),
+  }
+}
+
+function showUsage(native: Json | undefined, { usage, result, facts }: Task): JsonObject {
+  const video = usage?.video
+  const ratio = result?.ratio ?? facts.ratio
+  return {
+    ...(isObject(native) && native),
+    duration: video?.seconds ?? result?.seconds ?? facts.seconds,
+    resolution: video?.resolution ?? result?.resolution ?? facts.resolution,
+    ...(ratio !== '' && { aspect_ratio: ratio }),
+    ...(usage?.videoToken !== undefined && { total_tokens: usage.videoToken }),
+  }
+}
+
+/** The vendor's record with our links in the place of those that it gave, or with none once they lead nowhere. */
+function linksReplaced(record: JsonObject, { result }: Task, now: number): JsonObject {
+  if (result === null) return record
+  const isExpired = now >= result.expiresAt
+  const links = new Map<string, string | null>()
+  for (const [given, ours] of [
+    [result.vendorUrl, result.videoUrl],
+    [result.vendorFrameUrl, result.lastFrameUrl],
+    [result.videoUrl, result.videoUrl],
+    [result.lastFrameUrl, result.lastFrameUrl],
+  ]) {
+    if (given !== undefined) links.set(given, isExpired ? null : (ours ?? null))
+  }
+  return replaced(record, links) as JsonObject
+}
+
+function replaced(value: Json | undefined, links: ReadonlyMap<string, string | null>): Json | undefined {
+  if (typeof value === 'string') return links.has(value) ? (links.get(value) ?? null) : value
+  if (Array.isArray(value)) return value.map((item: Json) => replaced(item, links) ?? null)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replaced(item, links)]))
+}
+
+export type EventType = 'video.generation.succeeded' | 'video.generation.failed' | 'video.generation.cancelled'
+
+/** What a webhook says: the record that GET gives in this moment. */
+export function writeEvent(task: Task, now: number): string {
+  const state = shownState(task.state)
+  if (state === 'submitted' || state === 'running') throw new Error(`task ${task.id} is not over`)
+  const type: EventType = `video.generation.${state}`
+  return JSON.stringify({ type, created_at: unixSeconds(now), data: showTask(task, now) })
+}

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'bun:test'
+import type { VideoNews } from '../capabilities/video.ts'
+import type { StoredTaskState } from '../store/task-schema.ts'
+import { before, decide, isOver, openStates, shownState } from './state.ts'
+
+const all: readonly StoredTaskState[] = [
+  'creating',
+  'submitted',
+  'running',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'refused',
+]
+
+describe('the states of a task', () => {
+  test('lead one way: nothing comes before what it came from, and nothing after an end', () => {
+    for (const state of all) {
+      expect(before(state).filter(isOver)).toEqual([])
+      for (const earlier of before(state)) expect(before(earlier)).not.toContain(state)
+    }
+    expect(before('creating')).toEqual([])
+    expect(before('running')).toEqual(['creating', 'submitted'])
+    expect(before('succeeded')).toEqual(['creating', 'submitted', 'running'])
+    // What a vendor has taken cannot be refused any more.
+    expect(before('refused')).toEqual(['creating'])
+    expect(openStates).toEqual(['creating', 'submitted', 'running'])
+  })
+
+  test('are shown in the words of the specification', () => {
+    expect(all.map(shownState)).toEqual([
+      'submitted',
+      'submitted',
+      'running',
+      'succeeded',
+      'failed',
+      'cancelled',
+      'failed',
+    ])
+  })
+})
+
+const result = { videoUrl: 'https://vendor.example/v.mp4', needsKey: false }
+const task = (state: StoredTaskState, lost = 0) => ({ state, lost })
+
+describe("a vendor's news", () => {
+  type Row = { state: StoredTaskState; lost?: number; news: Partial<VideoNews>; is: object }
+  const rows: readonly Row[] = [
+    { state: 'submitted', news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
+    { state: 'submitted', news: { state: 'running' }, is: { kind: 'run' } },
+    { state: 'running', news: { state: 'running' }, is: { kind: 'stay', lost: 0 } },
+    // A vendor that falls back is not followed.
+    { state: 'running', news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
+    { state: 'running', news: { state: 'unknown-word' }, is: { kind: 'stay', lost: 0 } },
+    { state: 'submitted', news: { state: 'succeeded', result }, is: { kind: 'end', state: 'succeeded' } },
+    {
+      state: 'running',
+      news: { state: 'succeeded' },
+      is: { state: 'failed', failure: { code: 'upstream_no_output' } },
+    },
+    {
+      state: 'running',
+      news: { state: 'succeeded', result: { ...result, videoUrl: '' } },
+      is: { state: 'failed', failure: { code: 'upstream_no_output' } },
+    },
+    {
+      state: 'running',
+      news: { state: 'succeeded', result: { ...result, videoUrl: 'javascript:alert(1)' } },
+      is: { state: 'failed', failure: { code: 'upstream_no_output' } },
+    },
+    {
+      state: 'running',
+      news: { state: 'failed', error: { code: 'Sensitive', message: 'no' } },
+      is: { kind: 'end', state: 'failed', failure: { code: 'Sensitive', message: 'no' } },
+    },
+    { state: 'running', news: { state: 'failed' }, is: { failure: { code: 'upstream_failed' } } },
+    { state: 'running', news: { state: 'cancelled' }, is: { kind: 'end', state: 'cancelled' } },
+    { state: 'running', news: { state: 'expired' }, is: { state: 'failed', failure: { code: 'timeout' } } },
+    { state: 'submitted', news: { state: 'lost' }, is: { kind: 'stay', lost: 1 } },
+    { state: 'submitted', lost: 2, news: { state: 'lost' }, is: { kind: 'stay', lost: 3 } },
+    { state: 'submitted', lost: 3, news: { state: 'lost' }, is: { failure: { code: 'upstream_task_lost' } } },
+    // Once it is known again, losing it begins anew.
+    { state: 'submitted', lost: 3, news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
+  ]
+  test.each(rows)('%#', ({ state, lost, news, is }) => {
+    expect(decide(task(state, lost), { state: 'submitted', ...news })).toMatchObject(is)
+  })
+})

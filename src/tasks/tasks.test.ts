@@ -1,0 +1,271 @@
+import { describe, expect, test } from 'bun:test'
+import { nano } from '../base/money.ts'
+import { linkOf } from '../../test/support/film-vendor.ts'
+import { balances } from '../../test/support/ledger.ts'
+import {
+  attemptsOf,
+  deadlineSeconds,
+  dollars,
+  eventsOf,
+  held,
+  model,
+  moneyOf,
+  price,
+  requestsOf,
+  taskSuite,
+  usedOf,
+} from '../../test/support/tasks.ts'
+import type { TaskParts } from './parts.ts'
+
+const minute = 60_000
+
+taskSuite('video tasks', ({ begin, within }) => {
+  test('from the order to the charge: by what the vendor counted, at the pinned prices, with one event', () =>
+    within(async ({ store, vendor, world }) => {
+      const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
+      expect(task).toMatchObject({ state: 'submitted', upstreamId: expect.stringMatching(/^up-/), ask: null })
+      expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held })
+      const [accepted] = await requestsOf(store)
+      expect(accepted).toMatchObject({ id: task.requestId, status: 202, cost: nano(0n), hold_id: task.holdId })
+
+      vendor.become('running')
+      await world.pass(minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'running', polls: 1 })
+      vendor.become('done')
+      await world.pass(minute)
+      const done = await world.task(task.id)
+      expect(done).toMatchObject({ state: 'succeeded', nextPollAt: null, result: { seed: 7 } })
+
+      const charge = nano(5n * price.sold)
+      const cost = nano(5n * price.bought)
+      expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n) - charge), held: nano(0n) })
+      expect(await balances(store)).toMatchObject({ 'cost:films': nano(-cost), 'payable:films': cost })
+      const [request] = await requestsOf(store)
+      expect(request).toMatchObject({ cost: charge, basis: 'vendor', usage: { video: { seconds: 5 } } })
+      expect(await attemptsOf(store)).toMatchObject([{ id: task.attemptId, vendor_cost: cost, status: 200 }])
+      expect(await usedOf(store)).toMatchObject([{ requests: 1, cost: charge, vendor_cost: cost, video_seconds: 5 }])
+
+      const [event, ...more] = await eventsOf(store)
+      expect(more).toEqual([])
+      const told = JSON.parse(event?.payload ?? '') as { data: object }
+      expect(told).toMatchObject({ type: 'video.generation.succeeded', data: { id: task.id, status: 'succeeded' } })
+      expect(world.told()).toBe(1)
+    }))
+
+  test('prices that change meanwhile change nothing', () =>
+    within(async ({ store, vendor, world }) => {
+      const dear = { ...model, prices: { ...model.prices, perSecond: { '720p': model.prices.perSecond['720p'] } } }
+      const task = await world.order({ model: dear as typeof model })
+      Object.assign(dear.prices.perSecond, { '720p': 1n })
+      vendor.become('done')
+      await world.pass(minute)
+      expect((await requestsOf(store))[0]).toMatchObject({ id: task.requestId, cost: nano(5n * price.sold) })
+    }))
+
+  test('what a vendor counts beyond the hold is our loss', () =>
+    within(async ({ store, vendor, world }) => {
+      vendor.seconds = 15
+      await world.order()
+      vendor.become('done')
+      await world.pass(minute)
+      expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n) - held), held: nano(0n) })
+      expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.sold))
+    }))
+
+  test('a film without a usage is charged by what was asked for, and marked', () =>
+    within(async ({ store, vendor, world }) => {
+      vendor.counts = false
+      await world.order()
+      vendor.become('done')
+      await world.pass(minute)
+      expect((await requestsOf(store))[0]).toMatchObject({ basis: 'estimated', cost: held })
+    }))
+
+  describe('a task that comes to nothing costs nothing', () => {
+    const endings = [
+      { word: 'failed', state: 'failed', code: 'Unsuitable' },
+      { word: 'expired', state: 'failed', code: 'timeout' },
+      { word: 'cancelled', state: 'cancelled', code: undefined },
+    ] as const
+    test.each(endings)('$word', ({ word, state, code }) =>
+      within(async ({ store, vendor, world }) => {
+        const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
+        vendor.become(word)
+        await world.pass(minute)
+        const over = await world.task(task.id)
+        expect(over).toMatchObject({ state, nextPollAt: null })
+        expect(over.failure?.code).toBe(code as string)
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+        expect(await eventsOf(store)).toHaveLength(1)
+        expect(await usedOf(store)).toMatchObject([{ requests: 1, cost: nano(0n) }])
+      }),
+    )
+
+    test('a film that is not there: the vendor charges, and that is our loss', () =>
+      within(async ({ store, vendor, world }) => {
+        const task = await world.order()
+        vendor.become('empty')
+        await world.pass(minute)
+        expect((await world.task(task.id)).failure?.code).toBe('upstream_no_output')
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+        expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.bought))
+      }))
+
+    test('one that the vendor has lost: after four answers over a minute', () =>
+      within(async ({ vendor, world }) => {
+        const task = await world.order()
+        vendor.tasks.clear()
+        for (let looks = 0; looks < 3; looks++) {
+          await world.pass(20_000)
+          expect((await world.task(task.id)).state).toBe('submitted')
+        }
+        await world.pass(20_000)
+        expect((await world.task(task.id)).failure?.code).toBe('upstream_task_lost')
+      }))
+  })
+
+  test('whatever a vendor says in other words, or not at all, keeps the state', () =>
+    within(async ({ store, vendor, world }) => {
+      const task = await world.order()
+      vendor.become('running')
+      await world.pass(minute)
+      vendor.become('pondering')
+      await world.pass(minute)
+      vendor.become('queued')
+      await world.pass(minute)
+      vendor.polls.push(500, 429, 0, 401)
+      for (let looks = 0; looks < 4; looks++) await world.pass(minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'running', failures: 4 })
+      expect(world.logged.join('')).toContain('a vendor has a new word for a state')
+      expect((await moneyOf(store)).held).toBe(held)
+      vendor.become('done')
+      await world.pass(minute)
+      expect((await world.task(task.id)).state).toBe('succeeded')
+    }))
+
+  describe('a task that never ends', () => {
+    test('is failed at its deadline; what is made too late is our loss, booked once', () =>
+      within(async ({ store, vendor, world }) => {
+        const task = await world.order()
+        vendor.become('running')
+        await world.pass(minute)
+        world.clock.advance(deadlineSeconds * 1000)
+        await world.tasks.turn()
+        await world.tasks.idle()
+        expect((await world.task(task.id)).failure?.code).toBe('timeout')
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+
+        vendor.become('done')
+        await world.pass(31 * minute)
+        await world.pass(60 * minute)
+        const late = await world.task(task.id)
+        expect(late).toMatchObject({ state: 'failed', nextPollAt: null })
+        expect(late.failure?.code).toBe('timeout')
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+        expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.bought))
+        expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought) }])
+      }))
+
+    test('is not watched for ever', () =>
+      within(async ({ vendor, world }) => {
+        const task = await world.order()
+        vendor.become('running')
+        await world.pass(deadlineSeconds * 1000 + minute)
+        expect((await world.task(task.id)).nextPollAt).not.toBeNull()
+        await world.pass(49 * 60 * minute)
+        expect((await world.task(task.id)).nextPollAt).toBeNull()
+      }))
+  })
+
+  test('three nodes that see the end at once end it once', () =>
+    within(async ({ store, vendor, world }) => {
+      const nodes = [world.tasks, world.node('node_b'), world.node('node_c')]
+      const tasks = await Promise.all(
+        Array.from({ length: 6 }, () => world.order({ webhookUrl: 'https://c.example/' })),
+      )
+      vendor.become('failed')
+      world.clock.advance(minute)
+      // A claim that has run out: everybody holds the task, and everybody has the news.
+      for (let rounds = 0; rounds < 3; rounds++) {
+        await Promise.all(nodes.map((node) => node.turn()))
+        world.clock.advance(2 * minute)
+      }
+      await Promise.all(nodes.map((node) => node.idle()))
+      for (const { id } of tasks) expect((await world.task(id)).state).toBe('failed')
+      expect(await eventsOf(store)).toHaveLength(6)
+      expect(await usedOf(store)).toMatchObject([{ requests: 6 }])
+    }))
+
+  test('a node that died leaves its tasks to the others, once its claims have run out', () =>
+    within(async ({ vendor, world }) => {
+      const task = await world.order()
+      await world.tasks.close()
+      vendor.become('done')
+      const other = world.node('node_b')
+      world.clock.advance(10 * minute)
+      await other.turn()
+      await other.idle()
+      expect((await world.task(task.id)).state).toBe('succeeded')
+    }))
+
+  describe('cancelling', () => {
+    test('a task that waits', () =>
+      within(async ({ store, world }) => {
+        const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
+        expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+        expect(await eventsOf(store)).toHaveLength(1)
+        await expect(world.tasks.cancel(await world.task(task.id))).rejects.toMatchObject({
+          details: { code: 'not_cancellable', shouldRetry: false },
+        })
+      }))
+
+    test('one that runs is too late, and nothing changes', () =>
+      within(async ({ store, vendor, world }) => {
+        const task = await world.order()
+        vendor.become('running')
+        await expect(world.tasks.cancel(task)).rejects.toMatchObject({ details: { code: 'not_cancellable' } })
+        expect((await moneyOf(store)).held).toBe(held)
+        expect((await world.task(task.id)).state).toBe('submitted')
+      }))
+  })
+
+  test('a callback is only a hint: the task is asked for, and what the vendor says then counts', () =>
+    within(async ({ vendor, world }) => {
+      const task = await world.order()
+      const [made] = [...vendor.tasks.values()]
+      const { callbackUrl } = made?.body as { callbackUrl: string }
+      const token = callbackUrl.slice(callbackUrl.lastIndexOf('/') + 1)
+      expect(await world.tasks.hint('vid_0.nonsense')).toBe('unknown')
+      expect(await world.tasks.hint(`${task.id}.${'A'.repeat(43)}`)).toBe('unknown')
+      vendor.become('done')
+      expect(await world.tasks.hint(token)).toBe('heard')
+      await world.tasks.turn()
+      await world.tasks.idle()
+      expect((await world.task(task.id)).state).toBe('succeeded')
+      // Of a task that is over there is no news.
+      expect(await world.tasks.hint(token)).toBe('heard')
+      expect((await world.task(task.id)).nextPollAt).toBeNull()
+    }))
+
+  test('a film that only our key opens is fetched and kept before anybody is told', async () => {
+    let isFull = true
+    const keepResult: TaskParts['keepResult'] = async (result) => {
+      if (isFull) throw new Error('no room')
+      const bytes = await new Response(result as ReadableStream<Uint8Array>).text()
+      return { url: `https://gateway.example/artifacts/${bytes.length}`, expiresAt: world.clock.now() + minute }
+    }
+    const { vendor, world } = await begin({ keepResult })
+    vendor.onlyWithKey = true
+    const task = await world.order()
+    vendor.become('done')
+    await world.pass(minute)
+    expect((await world.task(task.id)).state).toBe('submitted')
+    isFull = false
+    await world.pass(minute)
+    const done = await world.task(task.id)
+    expect(done).toMatchObject({ state: 'succeeded', result: { vendorUrl: linkOf(done.upstreamId ?? '') } })
+    expect(done.result?.videoUrl).toStartWith('https://gateway.example/artifacts/')
+    await world.close()
+  })
+})

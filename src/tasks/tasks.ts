@@ -1,0 +1,99 @@
+import { type Task, taskById } from '../store/tasks.ts'
+import { hintTask } from '../store/task-claims.ts'
+import { cancelTask } from './cancel.ts'
+import { createTask, type Placed, type VideoOrder } from './create.ts'
+import { makeTurns, type TaskParts } from './parts.ts'
+import { startPoller } from './poller.ts'
+import { isOver } from './state.ts'
+
+/** Asynchronous video: made, watched to its end, and paid for there. */
+export type Tasks = {
+  /** Throws what the client is to be told where the vendor would not have it. */
+  create(order: VideoOrder): Promise<Placed>
+  /** The task once it is over, or as it is when the time is. */
+  wait(task: Task, ms: number, signal: AbortSignal): Promise<Task>
+  cancel(task: Task): Promise<Task>
+  /** A vendor says that there is news. Whatever else it says is not believed. */
+  hint(token: string): Promise<'heard' | 'unknown'>
+  /** Takes what is due now; the looks go on behind it. For tests, which move the clock by hand. */
+  turn(): Promise<number>
+  /** Resolves when no look and no creation is under way. */
+  idle(): Promise<void>
+  close(): Promise<void>
+}
+
+// Another node may see the end: nobody tells us, so we look.
+const waitPollMs = 1_000
+const keepingMax = 2
+
+export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks {
+  const stopping = new AbortController()
+  const parts: TaskParts = { ...given, keeping: makeTurns(keepingMax), stopping: stopping.signal }
+  const { store, clock } = parts
+  const waiters = new Map<string, Set<() => void>>()
+  const creating = new Set<Promise<unknown>>()
+
+  const poller = startPoller(parts, ({ id }) => {
+    for (const wake of waiters.get(id) ?? []) wake()
+  })
+
+  /** Until somebody here sees the end of a task, or the time is over. */
+  async function pause(id: string, ms: number, signal: AbortSignal): Promise<void> {
+    const wakes = waiters.get(id) ?? new Set()
+    waiters.set(id, wakes)
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', wake)
+        wakes.delete(wake)
+        if (wakes.size === 0) waiters.delete(id)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      signal.addEventListener('abort', wake, { once: true })
+      wakes.add(wake)
+    })
+  }
+
+  return {
+    create(order) {
+      const created = createTask(parts, order).finally(() => creating.delete(created))
+      creating.add(created)
+      return created
+    },
+
+    async wait(task, ms, signal) {
+      const endsAt = clock.monotonic() + ms
+      let current = task
+      for (;;) {
+        const left = endsAt - clock.monotonic()
+        if (isOver(current.state) || left <= 0 || signal.aborted || stopping.signal.aborted) return current
+        await pause(task.id, Math.min(left, waitPollMs), signal)
+        current = (await taskById(store.db, { scope: { accountId: task.accountId }, id: task.id })) ?? current
+      }
+    },
+
+    cancel: (task) => cancelTask(parts, task),
+
+    async hint(token) {
+      const id = parts.callbacks?.taskOf(token)
+      if (id === undefined) return 'unknown'
+      if (await hintTask(store.db, id, clock.now())) poller.wake()
+      return 'heard'
+    },
+
+    turn: () => poller.turn(),
+
+    async idle() {
+      await Promise.allSettled(creating)
+      await poller.idle()
+    },
+
+    async close() {
+      stopping.abort()
+      for (const wakes of waiters.values()) for (const wake of wakes) wake()
+      await Promise.allSettled(creating)
+      await poller.close()
+    },
+  }
+}

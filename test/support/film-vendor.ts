@@ -1,0 +1,199 @@
+import { GatewayError } from '../../src/base/errors.ts'
+import type { Call, VideoAdapter, Vendor } from '../../src/vendors/vendor.ts'
+import type { Sent, Transport } from '../../src/upstream/transport.ts'
+
+/** A task as the vendor has it. */
+export type FilmedTask = { id: string; ref: string; word: string; body: unknown; polls: number }
+
+/** What the vendor does with the next creations; after those it simply makes them. */
+export type Trick =
+  | 'unsent' // the connection is refused
+  | 'drop' // the connection breaks, and nothing was made
+  | 'lose' // it is made, and the answer gets lost
+  | { readonly status: number; readonly makes?: boolean }
+
+/** A vendor of videos in memory: its tasks are as far as a test says, and it counts what it was asked for. */
+export type FilmVendor = {
+  readonly vendor: Vendor
+  readonly transport: Transport
+  readonly tasks: Map<string, FilmedTask>
+  readonly tricks: Trick[]
+  /** Answers to polls in place of the truth, one for each. */
+  readonly polls: number[]
+  readonly calls: { readonly method: string; readonly path: string }[]
+  /** Says how far every task is. */
+  become(word: string): void
+  seconds: number
+  /** Without: the vendor keeps no list. */
+  finds: boolean
+  /** Without: it reports no usage. */
+  counts: boolean
+  onlyWithKey: boolean
+}
+
+const base = 'https://films.example'
+
+export function filmVendor(id = 'films'): FilmVendor {
+  const tasks = new Map<string, FilmedTask>()
+  const world: Omit<FilmVendor, 'vendor' | 'transport'> = {
+    tasks,
+    tricks: [],
+    polls: [],
+    calls: [],
+    become(word) {
+      for (const task of tasks.values()) task.word = word
+    },
+    seconds: 5,
+    finds: true,
+    counts: true,
+    onlyWithKey: false,
+  }
+  const made: FilmVendor = Object.assign(world, {
+    transport: { send: (call: Call) => Promise.resolve(answer(world, call)) },
+    vendor: vendorOf(id, world),
+  })
+  return made
+}
+
+type World = Omit<FilmVendor, 'vendor' | 'transport'>
+
+const states = {
+  queued: 'submitted',
+  running: 'running',
+  done: 'succeeded',
+  empty: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  expired: 'expired',
+  gone: 'lost',
+} as const
+
+function vendorOf(id: string, world: World): Vendor {
+  const get = (path: string, method: Call['method'] = 'GET'): Call => ({ method, url: base + path, headers: {} })
+  const adapter: VideoAdapter = {
+    create: (ask, { ref, callbackUrl }) => ({
+      url: `${base}/tasks`,
+      headers: {},
+      body: JSON.stringify({ ref, prompt: ask.prompt, callbackUrl }),
+    }),
+    readCreated({ body }) {
+      const { id: own } = parse(body) as { id?: string }
+      if (own === undefined) throw new GatewayError('upstream-failed', 'This is no answer.')
+      return own
+    },
+    poll: (upstreamId) => get(`/tasks/${upstreamId}`),
+    readTask({ body }, facts) {
+      const { word, id: own } = parse(body) as { word: string; id: string }
+      const state = word in states ? states[word as keyof typeof states] : 'unknown-word'
+      return {
+        state,
+        word,
+        record: { native: { word, id: own, link: linkOf(own) } },
+        ...(word === 'done' && { result: { videoUrl: linkOf(own), needsKey: world.onlyWithKey, seed: 7 } }),
+        ...((word === 'done' || word === 'empty') &&
+          world.counts && { used: { video: { seconds: world.seconds, resolution: facts.resolution } } }),
+        ...(word === 'failed' && { error: { code: 'Unsuitable', message: 'It cannot be shown.' } }),
+      }
+    },
+    cancel: {
+      call: (upstreamId) => get(`/tasks/${upstreamId}`, 'DELETE'),
+      read: ({ status }) => status === 200,
+    },
+    find: {
+      call: ({ ref }) => get(`/find?ref=${ref}`),
+      read({ body }) {
+        const { id: found } = parse(body) as { id: string | null }
+        if (!world.finds) return 'unsure'
+        return found === null ? 'absent' : { upstreamId: found }
+      },
+    },
+  }
+  return {
+    id,
+    baseUrl: base,
+    environment: [],
+    hangup: 'stop',
+    local: false,
+    video: adapter,
+    explain({ status }) {
+      const kind = status === 429 ? 'too-many' : status >= 500 ? 'upstream-failed' : 'upstream-rejected'
+      const refusal = status < 500 && status !== 429 ? { protocol: 'films', status, body: '{}' } : undefined
+      return {
+        error: new GatewayError(kind, `The vendor says ${status}.`, { ...(refusal && { refusal }) }),
+        retryable: status === 429 || status >= 500,
+      }
+    },
+  }
+}
+
+export function linkOf(id: string): string {
+  return `${base}/results/${id}.mp4`
+}
+
+function parse(body: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder().decode(body))
+}
+
+function answer(world: World, call: Call): Sent {
+  const { method = 'POST' } = call
+  const path = call.url.slice(base.length)
+  world.calls.push({ method, path })
+  if (path === '/tasks' && method === 'POST') return create(world, call)
+  if (path.startsWith('/find')) {
+    const ref = path.slice('/find?ref='.length)
+    return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
+  }
+  if (path.startsWith('/results/')) return respond(200, { film: path })
+  const task = world.tasks.get(path.slice('/tasks/'.length))
+  if (method === 'DELETE') {
+    if (task?.word !== 'queued') return respond(409, {})
+    task.word = 'cancelled'
+    return respond(200, {})
+  }
+  const trouble = world.polls.shift()
+  if (trouble === 0) return broken('unknown')
+  if (trouble !== undefined) return respond(trouble, { id: 'x', word: 'queued' })
+  if (task === undefined) return respond(200, { id: '', word: 'gone' })
+  task.polls++
+  return respond(200, { id: task.id, word: task.word })
+}
+
+let made = 0
+
+function create(world: World, call: Call): Sent {
+  const trick = world.tricks.shift()
+  if (trick === 'unsent') return broken('unsent')
+  if (trick === 'drop') return broken('unknown')
+  const isMade = typeof trick !== 'object' || trick.makes === true
+  const id = `up-${++made}`
+  if (isMade) {
+    const body = JSON.parse(String(call.body)) as { ref: string }
+    world.tasks.set(id, { id, ref: body.ref, word: 'queued', body, polls: 0 })
+  }
+  if (trick === 'lose') return broken('unknown')
+  return typeof trick === 'object' ? respond(trick.status, {}) : respond(200, { id })
+}
+
+function broken(delivery: 'unsent' | 'unknown'): Sent {
+  return { kind: 'failed', delivery, error: new GatewayError('upstream-failed', 'The connection broke.') }
+}
+
+function respond(status: number, body: unknown): Sent {
+  const bytes = new TextEncoder().encode(JSON.stringify(body))
+  let left: Uint8Array | undefined = bytes
+  return {
+    kind: 'response',
+    exchange: {
+      status,
+      header: () => null,
+      read() {
+        const chunk = left
+        left = undefined
+        return Promise.resolve(chunk)
+      },
+      readAll: () => Promise.resolve(bytes),
+      finish() {},
+      abort() {},
+    },
+  }
+}

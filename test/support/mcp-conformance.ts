@@ -1,0 +1,92 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { createServer, request as forward, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestGateway } from './gateway.ts'
+
+/** The newest that knows both eras. */
+const version = '0.2.0-alpha.12'
+const installMsMax = 180_000
+const runMsMax = 60_000
+
+/**
+ * Where the protocol's own conformance suite is, installed into a folder of the machine's own on the first call. Undefined,
+ * with the reason printed, where it cannot be had.
+ */
+export function findConformance(): string | undefined {
+  const cache = join(tmpdir(), `turnpike-mcp-conformance-${version}`)
+  const script = 'node_modules/@modelcontextprotocol/conformance/dist/index.js'
+  if (existsSync(join(cache, script))) return join(cache, script)
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-mcp-conformance-install-'))
+  const wanted = `@modelcontextprotocol/conformance@${version}`
+  const flags = ['--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const { status, stderr } = spawnSync('npm', ['install', ...flags, wanted], {
+    cwd: folder,
+    timeout: installMsMax,
+    encoding: 'utf8',
+  })
+  if (status !== 0 || !existsSync(join(folder, script))) {
+    rmSync(folder, { recursive: true, force: true })
+    process.stderr.write(`conformance is not tested: ${wanted} could not be installed. ${stderr.slice(0, 300)}\n`)
+    return undefined
+  }
+  // Another run may have been faster; then its folder stands, and ours is not needed.
+  if (existsSync(cache)) rmSync(folder, { recursive: true, force: true })
+  else renameSync(folder, cache)
+  return join(cache, script)
+}
+
+export type Check = { readonly id: string; readonly status: string; readonly errorMessage?: string }
+
+/** Runs one scenario and gives what came of each of its checks. */
+export async function runScenario(script: string, url: string, scenario: string, revision: string): Promise<Check[]> {
+  const flags = ['server', '--url', url, '--scenario', scenario, '--spec-version', revision, '--verbose']
+  const child = spawn(process.execPath, [script, ...flags], {
+    cwd: tmpdir(),
+    env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir() },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: runMsMax,
+    killSignal: 'SIGKILL',
+  })
+  let printed = ''
+  child.stdout.on('data', (bytes: Buffer) => (printed += bytes.toString()))
+  child.stderr.on('data', (bytes: Buffer) => (printed += bytes.toString()))
+  await new Promise((resolve) => child.on('close', resolve))
+  const from = printed.search(/^\[$/m)
+  const to = printed.slice(from).search(/^\]$/m)
+  if (from === -1 || to === -1) throw new Error(`${scenario} said nothing of its checks: ${printed.slice(0, 2000)}`)
+  return JSON.parse(printed.slice(from, from + to + 1)) as Check[]
+}
+
+/** The suite has no way to say who it is: this says it on its behalf, and changes nothing else. */
+export async function openShim({ mcpUrl, key }: TestGateway): Promise<{ url: string; close(): void }> {
+  const { hostname, port } = new URL(mcpUrl)
+  const server: Server = createServer((request, response) => {
+    const own = `localhost:${(server.address() as AddressInfo).port}`
+    const { host, origin } = request.headers
+    const headers = {
+      ...request.headers,
+      authorization: `Bearer ${key}`,
+      // Only its own name is replaced: a foreign one is what some scenarios are about.
+      host: host === own ? `${hostname}:${port}` : host,
+      ...(origin !== undefined && { origin: origin.replace(`//${own}`, `//${hostname}:${port}`) }),
+    }
+    const passed = forward({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    passed.on('error', () => response.destroy())
+    response.on('close', () => passed.destroy())
+    request.pipe(passed)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://localhost:${(server.address() as AddressInfo).port}/mcp`,
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import { expect } from 'bun:test'
+import type { TestGateway } from './gateway.ts'
+import { attemptsOf } from './records.ts'
+
+export const speechPath = '/v1/audio/speech'
+export const basic = 'qwen3-tts-flash'
+export const instruct = 'qwen3-tts-instruct-flash'
+/** One of every kind: the specification's two, the common protocol's, and Google's. */
+export const speakers = [basic, instruct, 'tts-1', 'tts-1-hd', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']
+
+/** Asks for speech, by default for a few words of the basic model. */
+export function say(gateway: TestGateway, body: Record<string, unknown>, key = gateway.key): Promise<Response> {
+  const asked = { model: basic, input: 'Hello there.', ...body }
+  return gateway.post(speechPath, asked, { authorization: `Bearer ${key}` })
+}
+
+/** The same, to its end. */
+export async function hear(gateway: TestGateway, body: Record<string, unknown>) {
+  const response = await say(gateway, body)
+  expect(response.status).toBe(200)
+  const sound = Buffer.from(await response.arrayBuffer())
+  return { response, sound, type: response.headers.get('content-type') }
+}
+
+/** What the simulators charged for the calls of one request. */
+export async function billedFor(gateway: TestGateway, response: Response) {
+  const refs = new Set((await attemptsOf(gateway, response)).map(({ id }) => id))
+  return (await gateway.bill()).filter(({ ref }) => refs.has(ref))
+}
+
+/** What a wav says of itself, once the lengths in its head are those it has. */
+export function wavOf(sound: Buffer) {
+  expect(sound.toString('latin1', 0, 4) + sound.toString('latin1', 8, 16)).toBe('RIFFWAVEfmt ')
+  expect(sound.toString('latin1', 36, 40)).toBe('data')
+  expect(sound.readUInt32LE(4)).toBe(sound.length - 8)
+  expect(sound.readUInt32LE(40)).toBe(sound.length - 44)
+  const seconds = (sound.length - 44) / sound.readUInt32LE(28)
+  return { rate: sound.readUInt32LE(24), channels: sound.readUInt16LE(22), seconds }
+}
+
+export function expectMp3(sound: Buffer): void {
+  expect([sound[0], (sound[1] ?? 0) & 0xe0]).toEqual([0xff, 0xe0])
+}
