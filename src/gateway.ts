@@ -152,6 +152,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     fetchLink,
     timeouts: taskTimeouts(timeouts.whole),
+    pace: { pollMs: settings.tasks.pollSeconds * 1000, doubtMs: settings.tasks.doubtSeconds * 1000 },
     attemptsMax,
     // Vendors cannot reach an address of this machine; simulators can.
     callbacks: publicUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), publicUrl),
@@ -199,6 +200,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     json,
     edge,
     cors,
+    timers: systemTimers,
     version: packageJson.version,
     port: settings.mcp.port,
     at: { hostname: environment.host, port: listener.port, url: listener.url },

@@ -42,7 +42,12 @@ describe('turnpike.example.yaml', () => {
     expect(settings).toContain('limits.attemptsMax')
     // These have no default: what they are depends on what else is there.
     const absent = settings.filter((path) => !has(shown, path.split('.')))
-    expect(absent.filter((path) => !path.startsWith('artifacts.s3.'))).toEqual(['sandbox', 'artifacts.s3', 'mcp.port', 'publicUrl'])
+    expect(absent.filter((path) => !path.startsWith('artifacts.s3.'))).toEqual([
+      'sandbox',
+      'artifacts.s3',
+      'mcp.port',
+      'publicUrl',
+    ])
     expect(settings.filter((path) => !has(examples, path.split('.')))).toEqual([])
   })
 

@@ -26,6 +26,7 @@ function greet(gateway: Gateway, keyVariable: string): void {
   const { account, key, adminKey } = firstStart
   say()
   say(`Turnpike serves ${gateway.modelCount} models at ${url}/v1 (reference: ${url}/docs)`)
+  say(`Agents have it as tools at ${gateway.mcpUrl} (docs/mcp.md)`)
   say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
     say(

@@ -85,6 +85,14 @@ export const fileSchema = z.strictObject({
     })
     .prefault({}),
   artifacts: artifacts.prefault({}),
+  tasks: z
+    .strictObject({
+      /** Between two polls of a video task, at first; three times as long once it takes its time. */
+      pollSeconds: seconds.default(5),
+      /** How long a creation whose answer was lost may still be under way at its vendor. */
+      doubtSeconds: seconds.default(60),
+    })
+    .prefault({}),
   webhooks: z.strictObject({ allowPrivate: z.boolean().default(false) }).prefault({}),
   mcp: z
     .strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(z.string().min(1)).default([]) })

@@ -158,7 +158,8 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
 
     async fetchFile(url) {
       const kept = `${parts.publicUrl}/artifacts/`
-      if (url.startsWith(kept)) return readKept(parts.artifacts, new URL(url), url.slice(kept.length).split('?')[0] ?? '')
+      if (url.startsWith(kept))
+        return readKept(parts.artifacts, new URL(url), url.slice(kept.length).split('?')[0] ?? '')
       const { status, body } = await parts.guardedFetch.get(url, { bytesMax: fileBytesMax, signal: call.signal })
       if (status === 200) return body
       throw new GatewayError('bad-request', `The URL answered ${status}.`, { code: 'invalid_url' })
@@ -171,7 +172,12 @@ export function byName(routes: readonly Route[]): ReadonlyMap<string, Route> {
 }
 
 /** A request that never was on a socket; only its path's codec and its own limits look at it. */
-function requestFor({ method, path }: Route, { id, query, json, body }: Asking, credential: string, signal: AbortSignal) {
+function requestFor(
+  { method, path }: Route,
+  { id, query, json, body }: Asking,
+  credential: string,
+  signal: AbortSignal,
+) {
   const url = new URL(path.replace('{id}', encodeURIComponent(id ?? '')), 'http://tools.invalid')
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) url.searchParams.set(name, value)
   const headers = new Headers({ authorization: `Bearer ${credential}` })

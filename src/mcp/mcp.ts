@@ -107,7 +107,8 @@ function cancelledIn({ params }: JsonObject): string | number {
 }
 
 /** The same response, whose end is told: read to its end, or left. */
-function untilRead(response: Response, { end: ended }: Followed): Response {
+function untilRead(response: Response, followed: Followed): Response {
+  const ended = () => followed.end()
   if (response.body === null) {
     ended()
     return response

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Timers } from '../base/clock.ts'
 
 /** Tells a waiting client how far its call is. Without a token nobody listens, and nothing is sent. */
 export type Progress = {
@@ -21,7 +21,9 @@ const pieceMs = 250
 /** The usual patience of clients is a minute, that of some proxies half of one. */
 const aliveMs = 10_000
 
-export function makeProgress(send: SendProgress | undefined, clock: Pick<Clock, 'monotonic'>): Progress {
+export type ProgressParts = { readonly clock: Pick<Clock, 'monotonic'>; readonly timers: Timers }
+
+export function makeProgress(send: SendProgress | undefined, { clock, timers }: ProgressParts): Progress {
   if (send === undefined) return { isWanted: false, tell() {}, add() {}, keepTelling: () => () => {} }
   let count = 0
   let pending = ''
@@ -51,14 +53,15 @@ export function makeProgress(send: SendProgress | undefined, clock: Pick<Clock, 
     },
     keepTelling(message) {
       const startedAt = clock.monotonic()
-      const timer = setInterval(() => {
+      const tellAgain = () => {
         const seconds = Math.round((clock.monotonic() - startedAt) / 1000)
         flush()
         say(message === undefined ? undefined : `${message} (${seconds} s)`)
-      }, aliveMs)
-      timer.unref()
+        callOff = timers.after(aliveMs, tellAgain)
+      }
+      let callOff = timers.after(aliveMs, tellAgain)
       return () => {
-        clearInterval(timer)
+        callOff()
         flush()
       }
     },

@@ -13,7 +13,10 @@ export type Prompt = {
   write(given: Readonly<Record<string, string>>): string
 }
 
-const model = (what: string): Argument => ({ name: 'model', description: `The model that ${what}; yours to choose if absent.` })
+const model = (what: string): Argument => ({
+  name: 'model',
+  description: `The model that ${what}; yours to choose if absent.`,
+})
 
 const chosen = (given: Readonly<Record<string, string>>, capability: Capability) =>
   given['model'] === undefined
@@ -137,5 +140,8 @@ export function getPrompt(name: string, given: Readonly<Record<string, string>>)
   const missing = prompt.arguments.find((argument) => argument.required === true && !given[argument.name])
   if (missing !== undefined) throw new ProtocolError(invalidParams, `Missing argument: ${missing.name}`)
   const text = prompt.write(given)
-  return { description: prompt.description, messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] }
+  return {
+    description: prompt.description,
+    messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }],
+  }
 }

@@ -22,7 +22,10 @@ type Operation = {
 type ErrorResponse = {
   readonly content?: Readonly<Record<string, { readonly examples?: Readonly<Record<string, ErrorExample>> }>>
 }
-type ErrorExample = { readonly summary?: string; readonly value?: { readonly error?: { type?: string; code?: string } } }
+type ErrorExample = {
+  readonly summary?: string
+  readonly value?: { readonly error?: { type?: string; code?: string } }
+}
 
 export type Endpoint = Operation & { readonly operationId: string; readonly method: string; readonly path: string }
 
@@ -42,7 +45,8 @@ export function endpointsOf({ paths }: Contract): Endpoint[] {
 /** All endpoints at a glance. */
 export function writeIndex(contract: Contract): string {
   const rows = endpointsOf(contract).map(
-    ({ operationId, method, path, summary = '' }) => `| \`${method} ${path}\` | ${summary} | turnpike://api/${operationId} |`,
+    ({ operationId, method, path, summary = '' }) =>
+      `| \`${method} ${path}\` | ${summary} | turnpike://api/${operationId} |`,
   )
   return ['# Endpoints', '', '| endpoint | what | page |', '|---|---|---|', ...rows, ''].join('\n')
 }
@@ -96,6 +100,7 @@ export function writeErrors({ components }: Contract): string {
       return `| ${name.replace(/\D/g, '')} | \`${type}\` | \`${code}\` | ${summary.replaceAll('|', '\\|')} |`
     }),
   )
-  const shape = 'Errors are `{"error": {"message", "type", "param", "code"}}`; a tool gives the same as text, with `isError`.'
+  const shape =
+    'Errors are `{"error": {"message", "type", "param", "code"}}`; a tool gives the same as text, with `isError`.'
   return ['# Errors', '', shape, '', '| status | type | code | when |', '|---|---|---|---|', ...rows, ''].join('\n')
 }

@@ -134,6 +134,7 @@ async function find(desk: Desk, showModel: ShowModel, uri: string): Promise<Omit
     case 'tasks':
       if (name !== undefined) return asJson(await answerOf(desk, 'GET /v1/videos/generations/{id}', { id: name }))
       return asJson(await answerOf(desk, 'GET /v1/videos/generations', { query: { limit: '20' } }))
+    case undefined:
     default:
       return undefined
   }

@@ -1,4 +1,5 @@
 import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import type { Timers } from '../base/clock.ts'
 import { complete } from './completion.ts'
 import { errorObject } from '../wire/openai/errors.ts'
 import { makeDesk, type Caller, type Desk, type DeskParts } from './desk.ts'
@@ -13,6 +14,7 @@ export type ServerParts = DeskParts & {
   readonly tools: readonly Tool[]
   readonly showModel: ShowModel
   readonly version: string
+  readonly timers: Timers
 }
 
 const instructions = [
@@ -50,7 +52,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       { capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, instructions, cacheHints },
     )
     const deskOf = (context: ServerContext) => {
-      const progress = makeProgress(progressOf(context), parts.clock)
+      const progress = makeProgress(progressOf(context), parts)
       return makeDesk(parts, caller, { signal: context.mcpReq.signal, progress })
     }
 

@@ -23,7 +23,6 @@ const nameBytes = 16
 export function makeSessions(mac: Mac): Sessions {
   const running = new Map<string, AbortController>()
   const sign = (name: string, keyId: string) => `${name}.${mac(`${name} ${keyId}`).toString('hex', 0, nameBytes)}`
-  const placeOf = (session: string, id: string | number) => `${session} ${JSON.stringify(id)}`
 
   return {
     open(keyId) {
@@ -52,4 +51,8 @@ export function makeSessions(mac: Mac): Sessions {
       running.get(placeOf(session, id))?.abort()
     },
   }
+}
+
+function placeOf(session: string, id: string | number): string {
+  return `${session} ${JSON.stringify(id)}`
 }

@@ -28,13 +28,20 @@ export function modelShower(showPrices: ShowPrices): ShowModel {
 /** One model's page: what it takes, what it costs, and a call to begin with. */
 export function modelPage(id: string, model: Model, showModel: ShowModel): string {
   const { images, embeddings, speech, video } = model
-  const limits = { ...(images && { images }), ...(embeddings && { embeddings }), ...(speech && { speech }), ...(video && { video }) }
+  const limits = {
+    ...(images && { images }),
+    ...(embeddings && { embeddings }),
+    ...(speech && { speech }),
+    ...(video && { video }),
+  }
   const sections = [
     `# ${id}`,
     `Does ${model.capabilities.join(', ')}. Made by ${model.vendor}.`,
     section('Facts and prices (dollars)', showModel(id, model)),
     ...(Object.keys(limits).length === 0 ? [] : [section('What it takes', limits)]),
-    ...model.capabilities.map((capability) => section(`To call it: \`${calls[capability][0]}\``, { model: id, ...calls[capability][1] })),
+    ...model.capabilities.map((capability) =>
+      section(`To call it: \`${calls[capability][0]}\``, { model: id, ...calls[capability][1] }),
+    ),
   ]
   return `${sections.join('\n\n')}\n`
 }

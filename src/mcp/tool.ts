@@ -20,10 +20,9 @@ export type Tool = {
 }
 
 /** Ties the arguments of a tool to the schema that has checked them. */
-export function tool<I extends z.ZodObject, O extends z.ZodObject>(
-  made: Omit<Tool, 'input' | 'output' | 'call'> & {
+export function tool<I extends z.ZodObject>(
+  made: Omit<Tool, 'input' | 'call'> & {
     readonly input: I
-    readonly output: O
     call(given: z.output<I>, desk: Desk): Promise<Shown>
   },
 ): Tool {
@@ -105,7 +104,10 @@ function metaOf(requestId: string) {
 }
 
 /** What every answer that was paid for says about it. */
-export const costField = z.string().optional().meta({ description: 'What it cost, in dollars, where that is known yet.' })
+export const costField = z
+  .string()
+  .optional()
+  .meta({ description: 'What it cost, in dollars, where that is known yet.' })
 
 export function costOf(response: Response): { cost?: string } {
   const cost = response.headers.get('x-turnpike-cost')

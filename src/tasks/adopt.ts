@@ -47,5 +47,8 @@ async function asItIs({ store }: TaskParts, task: Task): Promise<Task> {
 }
 
 export function paceAt(parts: TaskParts, { channel: id }: Pick<Task, 'channel'>) {
-  return paceOf(parts.channels().all.find((channel) => channel.id === id))
+  return paceOf(
+    parts.channels().all.find((channel) => channel.id === id),
+    parts.pace,
+  )
 }

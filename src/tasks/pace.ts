@@ -17,20 +17,28 @@ export type Pace = {
   readonly doubtMs: number
 }
 
-const usual: Pace = {
-  perSecond: 10,
-  firstMs: 5_000,
-  slowestMs: 15_000,
-  retryMs: 5_000,
-  retryMsMax: 30_000,
-  lostMs: 20_000,
-  doubtMs: 60_000,
+/** What the operator decides; see `tasks` in the settings. */
+export type PaceSettings = { readonly pollMs: number; readonly doubtMs: number }
+
+export const usualPace: PaceSettings = { pollMs: 5_000, doubtMs: 60_000 }
+
+/** Where a vendor says no more: three times as long between two polls of a task that takes its time. */
+function paceFor({ pollMs, doubtMs }: PaceSettings): Pace {
+  return {
+    perSecond: 10,
+    firstMs: pollMs,
+    slowestMs: 3 * pollMs,
+    retryMs: pollMs,
+    retryMsMax: 6 * pollMs,
+    lostMs: 4 * pollMs,
+    doubtMs,
+  }
 }
 
-/** Only what a vendor says about it itself. */
-const byVendor: Readonly<Record<string, Partial<Pace>>> = {
-  // 20 a second for an account; several nodes and the account's other programs share them.
-  dashscope: { perSecond: 8, slowestMs: 15_000 },
+/** Polls a second that a vendor bears, where it says so. */
+const perSecond: Readonly<Record<string, number>> = {
+  // 20 for an account; several nodes and the account's other programs share them.
+  dashscope: 8,
 }
 
 /** A simulator is on this machine and takes a moment for what takes a vendor minutes. */
@@ -44,9 +52,13 @@ const simulated: Pace = {
   doubtMs: 1_000,
 }
 
-export function paceOf(channel: Pick<Channel, 'vendor' | 'tireless'> | undefined): Pace {
+export function paceOf(
+  channel: Pick<Channel, 'vendor' | 'tireless'> | undefined,
+  settings: PaceSettings = usualPace,
+): Pace {
   if (channel?.tireless === true) return simulated
-  return { ...usual, ...byVendor[channel?.vendor.id ?? ''] }
+  const pace = paceFor(settings)
+  return { ...pace, perSecond: perSecond[channel?.vendor.id ?? ''] ?? pace.perSecond }
 }
 
 const growth = 1.5

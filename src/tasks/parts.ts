@@ -7,6 +7,7 @@ import type { Mode } from '../store/schema.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Timeouts, Transport } from '../upstream/transport.ts'
+import type { PaceSettings } from './pace.ts'
 
 /** What tasks are made, watched and ended with. */
 export type TaskParts = {
@@ -25,6 +26,7 @@ export type TaskParts = {
   readonly tenantMac: Mac
   readonly timeouts: TaskTimeouts
   readonly attemptsMax: number
+  readonly pace: PaceSettings
   /** Where vendors may tell us of changes; undefined where they could not reach us. */
   readonly callbacks: Callbacks | undefined
   readonly keepResult: KeepResult

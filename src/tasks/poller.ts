@@ -1,8 +1,9 @@
 import { storeError } from '../store/faults.ts'
 import { claimTasks, dueChannels, releaseClaims } from '../store/task-claims.ts'
 import type { Task } from '../store/tasks.ts'
+import { paceAt } from './adopt.ts'
 import { type Looked, lookAt } from './look.ts'
-import { Allowances, paceOf } from './pace.ts'
+import { Allowances } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
 const everyMs = 200
@@ -58,7 +59,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     let taken = 0
     for (const { channel: id, rows } of await dueChannels(store.db, { now, mode })) {
       const room = lookingMax - looking.size
-      const { perSecond } = paceOf(parts.channels().all.find((channel) => channel.id === id))
+      const { perSecond } = paceAt(parts, { channel: id })
       const limit = allowances.take(id, perSecond, Math.min(rows, room))
       if (limit === 0) continue
       const claim = { owner: node, until: now + claimMs }

@@ -42,7 +42,13 @@ const hitsMax: Readonly<Record<RequestCrashPoint, number>> = {
 const lifeMsMax = 5_000
 
 /** Booked at once, there is no journal and no lease to die with. */
-const strictPoints: readonly RequestCrashPoint[] = ['after-hold', 'after-send', 'mid-stream', 'after-usage', 'after-settle']
+const strictPoints: readonly RequestCrashPoint[] = [
+  'after-hold',
+  'after-send',
+  'mid-stream',
+  'after-usage',
+  'after-settle',
+]
 
 /** Gateways under load, killed again and again; then the books. */
 export async function run(campaign: Campaign): Promise<Summary> {

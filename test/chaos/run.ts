@@ -3,11 +3,12 @@ import { parseArgs } from 'node:util'
 import { formatDollars } from '../../src/base/money.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { run, type Summary } from './campaign.ts'
+import { runTasks } from './tasks.ts'
 
 /**
  * `npm run chaos [-- --kills 240 --seed 1 --engine sqlite|postgres]`: gateways killed under load on both engines, and what
- * the books say afterwards. `-- --outage`: a database that hangs and dies for half a minute instead. Exit 1 where anything
- * is off by a nano.
+ * the books say afterwards. `-- --outage`: a database that hangs and dies for half a minute instead; `-- --tasks`: video
+ * tasks instead. Exit 1 where anything is off by a nano.
  */
 const { values } = parseArgs({
   options: {
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     engine: { type: 'string' },
     outage: { type: 'boolean', default: false },
+    tasks: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 })
@@ -75,6 +77,27 @@ async function outage(): Promise<number> {
   return tests.exited
 }
 
+/** Every crash point of a task again and again: `kills` over both engines. */
+async function tasks(): Promise<number> {
+  const rounds = Math.ceil(kills / 10)
+  const outcomes = []
+  if (values.engine !== 'postgres') outcomes.push(await runTasks({ engine: 'sqlite', nodes: 1, rounds, seed, ...told }))
+  if (values.engine !== 'sqlite') {
+    const server = await startPostgres()
+    try {
+      const databaseUrl = await server.emptyDatabase()
+      outcomes.push(await runTasks({ engine: 'postgres', nodes: 3, databaseUrl, rounds, seed: seed + 1, ...told }))
+    } finally {
+      await server.stop()
+    }
+  }
+  for (const { wrong, killedAt, charged, ...counts } of outcomes) {
+    say(JSON.stringify({ ...counts, charged: formatDollars(charged), killedAt }))
+    for (const line of wrong.slice(0, 50)) say(`WRONG ${line}`)
+  }
+  return outcomes.some(({ wrong }) => wrong.length > 0) ? 1 : 0
+}
+
 function report(summaries: readonly Summary[]): number {
   say(`\n| ${columns.map(([name]) => name).join(' | ')} |`)
   say(`|${'---|'.repeat(columns.length)}`)
@@ -88,4 +111,4 @@ function report(summaries: readonly Summary[]): number {
   return summaries.some(({ wrong }) => wrong.length > 0) ? 1 : 0
 }
 
-process.exitCode = values.outage ? await outage() : report(await campaigns())
+process.exitCode = values.outage ? await outage() : values.tasks ? await tasks() : report(await campaigns())

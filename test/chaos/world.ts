@@ -63,12 +63,14 @@ export async function makeWorld(options: {
   nodes: number
   databaseUrl?: string
   mode?: 'leased' | 'strict'
+  /** In place of the one model that chats. */
+  settings?: (vendorUrl: string) => string
 }): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-chaos-'))
   const vendorPort = await freePort()
   const vendorUrl = `http://127.0.0.1:${vendorPort}`
   const config = join(folder, 'turnpike.yaml')
-  writeFileSync(config, settings(vendorUrl, options.mode ?? 'leased'))
+  writeFileSync(config, options.settings?.(vendorUrl) ?? settings(vendorUrl, options.mode ?? 'leased'))
   const children = new Set<Bun.Subprocess>()
   const base = {
     PATH: process.env['PATH'] ?? '',

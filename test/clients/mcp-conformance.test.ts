@@ -58,7 +58,8 @@ describe.skipIf(script === undefined)('the conformance suite of the protocol', (
       const checks = await runScenario(script ?? '', shim.url, name, revision)
       const failed = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
       expect(failed.filter(({ id }) => !untestable.includes(id))).toEqual([])
-      for (const { id, errorMessage = '' } of failed) expect({ id, errorMessage }).toEqual({ id, errorMessage: expect.stringContaining('Not testable') as never })
+      for (const { id, errorMessage = '' } of failed)
+        expect({ id, errorMessage }).toEqual({ id, errorMessage: expect.stringContaining('Not testable') as never })
       expect(checks.filter(({ status }) => status === 'SUCCESS').length).toBeGreaterThan(0)
     },
     msMax,

@@ -1,8 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { formatDollars, nano } from '../../src/base/money.ts'
+import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { setLimits } from '../support/limits.ts'
-import { connect, eras, lastText, requestIdOf, type Block, type Result, type Told, type ToolClient } from '../support/mcp.ts'
+import {
+  connect,
+  eras,
+  lastText,
+  requestIdOf,
+  shown,
+  type Block,
+  type Result,
+  type Told,
+  type ToolClient,
+} from '../support/mcp.ts'
 import { recordOf } from '../support/records.ts'
 
 let gateway: TestGateway
@@ -15,13 +25,6 @@ afterAll(() => gateway.close())
 const chatModel = 'gpt-4o-mini'
 const videoMsMax = 60_000
 const ofType = ({ content }: Result, type: string): Block[] => content.filter((block) => block.type === type)
-
-/** The same object as structure and as text, and the blocks before it. */
-function shown<T>(result: Result): T {
-  expect(result.isError ?? false).toBe(false)
-  expect(lastText(result)).toEqual(result.structuredContent)
-  return result.structuredContent as T
-}
 
 type Picture = { url: string; media_type: string; width: number; height: number }
 type Pictures = { model: string; images: Picture[]; cost: string }
@@ -64,7 +67,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
         inputSchema: { type: 'object' },
         outputSchema: { type: 'object' },
         annotations: { readOnlyHint: expect.any(Boolean), destructiveHint: expect.any(Boolean) },
-      } as never)
+      })
     }
     const spending = tools.filter((tool) => !(tool['annotations'] as { readOnlyHint: boolean }).readOnlyHint)
     expect(spending.map(({ name }) => name)).not.toContain('get_usage')
@@ -125,7 +128,13 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     const seen = await client.call('chat', {
       model: chatModel,
       messages: [
-        { role: 'user', content: [{ type: 'text', text: 'Look!' }, { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look!' },
+            { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+          ],
+        },
         { role: 'assistant', content: 'A river.' },
       ],
       prompt: 'And now?',
@@ -136,7 +145,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
   test('pictures: shown, and linked to', async () => {
     const result = await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat', size: '1024x1536' })
     const { images, cost } = shown<Pictures>(result)
-    expect(images).toEqual([{ url: expect.any(String), media_type: 'image/png', width: 1024, height: 1536 } as never])
+    expect(images).toEqual([{ url: expect.any(String), media_type: 'image/png', width: 1024, height: 1536 }])
     const [block] = ofType(result, 'image')
     const [link] = ofType(result, 'resource_link')
     expect(block?.mimeType).toBe('image/png')
@@ -172,13 +181,16 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(await recordOf(gateway, requestIdOf(again))).toMatchObject({ capability: 'edits', status: 200 })
   })
 
+  const edit = async (source: string) => {
+    const result = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'x', images: [source] })
+    expect(result.isError).toBe(true)
+    return (lastText(result) as { error: { code: string; param: string | null } }).error.code
+  }
+
   test('edits: what is no picture, and links that lead inside, are refused', async () => {
-    const edit = async (source: string) => {
-      const result = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'x', images: [source] })
-      expect(result.isError).toBe(true)
-      return (lastText(result) as { error: { code: string; param: string | null } }).error.code
-    }
-    expect(await edit(`data:image/png;base64,${Buffer.from('%PDF-1.4').toString('base64')}`)).toBe('invalid_image_format')
+    expect(await edit(`data:image/png;base64,${Buffer.from('%PDF-1.4').toString('base64')}`)).toBe(
+      'invalid_image_format',
+    )
     expect(await edit('https://127.0.0.1/a.png')).toBe('invalid_url')
     expect(await edit('file:///etc/passwd')).toBe('invalid_value')
     expect(await edit(`${gateway.url}/artifacts/art_1.png`)).toBe('invalid_link')
@@ -222,7 +234,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
       expect(ofType(result, 'resource_link')).toHaveLength(1)
       expect(told[0]?.message).toContain('submitted')
       const failed = await client.call('generate_video', { model: 'wan2.6-t2v', prompt: 'sandbox:fail=x', wait: true })
-      expect(shown<Video>(failed)).toMatchObject({ status: 'failed', error: { code: expect.any(String) } } as never)
+      expect(shown<Video>(failed)).toMatchObject({ status: 'failed', error: { code: expect.any(String) } })
       const early = await client.call('generate_video', {
         model: 'wan2.6-t2v',
         prompt: 'sandbox:queued=600000',
@@ -295,17 +307,26 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     }
     const asked = { model: 'no-such-model', messages: [{ role: 'user', content: 'Hi' }] }
     const rest = (await (await gateway.post('/v1/chat/completions', asked)).json()) as { error: object }
-    expect(await refused('chat', { model: 'no-such-model', prompt: 'Hi' })).toEqual({ status: 404, ...rest.error } as never)
+    expect(await refused('chat', { model: 'no-such-model', prompt: 'Hi' })).toEqual({
+      status: 404,
+      ...rest.error,
+    } as never)
     expect(await refused('chat', { prompt: 'Hi' })).toMatchObject({ status: 400, code: 'missing_required_parameter' })
     expect(await refused('chat', { model: chatModel })).toMatchObject({ status: 400, param: 'prompt' })
-    expect(await refused('chat', { model: chatModel, prompt: 'Hi', temperature: 9 })).toMatchObject({ param: 'temperature' })
-    expect(await refused('chat', { model: 'gpt-image-1', prompt: 'Hi' })).toMatchObject({ code: 'endpoint_model_mismatch' })
+    expect(await refused('chat', { model: chatModel, prompt: 'Hi', temperature: 9 })).toMatchObject({
+      param: 'temperature',
+    })
+    expect(await refused('chat', { model: 'gpt-image-1', prompt: 'Hi' })).toMatchObject({
+      code: 'endpoint_model_mismatch',
+    })
     expect(await refused('chat', { model: chatModel, prompt: 'Hi sandbox:status=500' })).toMatchObject({ status: 502 })
-    expect(await refused('speak', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'nobody' })).toMatchObject({ status: 400 })
+    expect(await refused('speak', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'nobody' })).toMatchObject({
+      status: 400,
+    })
     expect(await refused('get_video', { id: 'vid_none' })).toMatchObject({ status: 404, code: 'task_not_found' })
     expect(await refused('get_usage', { shape: 'round' })).toMatchObject({ code: 'unknown_parameter', param: 'shape' })
     expect(await gateway.balance()).toEqual(before)
-    await expect(client.call('no_such_tool')).rejects.toThrow('no_such_tool')
+    expect((await thrownBy(client.call('no_such_tool'), Error)).message).toContain('no_such_tool')
   })
 
   test('a chat that breaks off gives what there was of it, and says that it did', async () => {
@@ -336,7 +357,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
         },
       },
     )
-    await expect(call).rejects.toThrow()
+    await thrownBy(call, Error)
     expect(told.length).toBeGreaterThan(0)
     await until(() => gateway.openHolds() === 0)
     const { posted } = await gateway.balance(id)
@@ -356,101 +377,10 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
       const call = own.call(name, given, { signal: controller.signal })
       await until(() => gateway.openHolds() === 1)
       controller.abort()
-      await expect(call).rejects.toThrow()
+      await thrownBy(call, Error)
       await until(() => gateway.openHolds() === 0)
     }
     expect((await gateway.balance(id)).posted).toBe(5_000_000_000n as never)
     await own.close()
-  })
-
-  test('every resource can be read, and what a template leads to', async () => {
-    const resources = await client.resources()
-    const uris = resources.map(({ uri }) => uri)
-    expect(new Set(uris).size).toBe(uris.length)
-    for (const uri of ['models', 'api', 'errors', 'usage', 'tasks']) expect(uris).toContain(`turnpike://${uri}`)
-    for (const uri of ['api/createChatCompletion', `models/${chatModel}`]) expect(uris).toContain(`turnpike://${uri}`)
-    for (const uri of uris) expect(await client.read(uri)).not.toBeEmpty()
-    expect(await client.read('turnpike://api/createChatCompletion')).toContain('POST /v1/chat/completions')
-    expect(await client.read('turnpike://errors')).toContain('| 402 | `insufficient_balance` |')
-    expect(JSON.parse(await client.read('turnpike://usage'))).toMatchObject({ balance: { currency: 'USD' } })
-    const { data } = JSON.parse(await client.read('turnpike://tasks')) as { data: { id: string }[] }
-    expect(JSON.parse(await client.read(`turnpike://tasks/${data[0]?.id}`))).toMatchObject({ id: data[0]?.id ?? '' })
-    expect((await client.templates()).map(({ uriTemplate }) => uriTemplate)).toEqual([
-      'turnpike://models/{id}',
-      'turnpike://api/{operation}',
-      'turnpike://tasks/{id}',
-    ])
-    for (const uri of ['turnpike://models/no-such-model', 'turnpike://nothing', 'turnpike://tasks/vid_none', 'x:y']) {
-      await expect(client.read(uri)).rejects.toThrow()
-    }
-  })
-
-  test('what is typed is completed', async () => {
-    const models = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
-    expect((await client.complete(models, { name: 'id', value: 'gpt-4o-m' }))[0]).toBe(chatModel)
-    const endpoints = { type: 'ref/resource', uri: 'turnpike://api/{operation}' } as const
-    expect(await client.complete(endpoints, { name: 'operation', value: 'createChat' })).toEqual(['createChatCompletion'])
-    const tasks = { type: 'ref/resource', uri: 'turnpike://tasks/{id}' } as const
-    expect((await client.complete(tasks, { name: 'id', value: 'vid_' })).length).toBeGreaterThan(0)
-    const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
-    expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
-  })
-
-  test('every prompt is a message', async () => {
-    const prompts = await client.prompts()
-    expect(prompts.length).toBeGreaterThan(4)
-    for (const { name, arguments: taken = [] } of prompts) {
-      const given = Object.fromEntries(taken.map((argument) => [argument.name, 'something']))
-      expect(await client.prompt(name, given)).toContain('`')
-    }
-    await expect(client.prompt('illustrate', {})).rejects.toThrow('text')
-  })
-
-  test('a key sees its own models, tasks and usage, and no others', async () => {
-    const { key } = await gateway.account({ dollars: '5', models: [chatModel] })
-    const own = await connect(gateway, era, { key })
-    const { models } = shown<{ models: { id: string }[] }>(await own.call('list_models'))
-    expect(models.map(({ id }) => id)).toEqual([chatModel])
-    expect(JSON.parse(await own.read('turnpike://models'))).toMatchObject({ models: [{ id: chatModel }] })
-    const pages = (await own.resources()).filter(({ uri }) => uri.startsWith('turnpike://models/'))
-    expect(pages.map(({ name }) => name)).toEqual([chatModel])
-    await expect(own.read('turnpike://models/gpt-4o')).rejects.toThrow()
-    const ref = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
-    expect(await own.complete(ref, { name: 'id', value: '' })).toEqual([chatModel])
-    const forbidden = lastText(await own.call('chat', { model: 'gpt-4o', prompt: 'Hi' }))
-    const unknown = lastText(await own.call('chat', { model: 'gpt-40', prompt: 'Hi' }))
-    expect(JSON.stringify(forbidden)).toBe(JSON.stringify(unknown).replace('gpt-40', 'gpt-4o'))
-    const [task] = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 1 })).data
-    expect(lastText(await own.call('get_video', { id: task?.id }))).toMatchObject({ error: { code: 'task_not_found' } })
-    expect(lastText(await own.call('cancel_video', { id: task?.id }))).toMatchObject({ error: { code: 'task_not_found' } })
-    await expect(own.read(`turnpike://tasks/${task?.id}`)).rejects.toThrow()
-    expect(JSON.parse(await own.read('turnpike://tasks'))).toMatchObject({ data: [] })
-    expect(shown<{ data: { requests: number }[] }>(await own.call('get_usage')).data[0]?.requests ?? 0).toBe(0)
-    expect(shown<{ choices: object[] }>(await own.call('chat', { model: chatModel, prompt: 'Hi' })).choices).toHaveLength(1)
-    await own.close()
-  })
-
-  test('a key’s limits count its calls, and not what is asked about them', async () => {
-    const { key, keyId } = await gateway.account({ dollars: '5' })
-    await setLimits(gateway, keyId, { requestsPerMinute: 2 })
-    const own = await connect(gateway, era, { key })
-    await own.call('chat', { model: chatModel, prompt: 'Hi' })
-    await own.call('list_models')
-    const third = await own.call('chat', { model: chatModel, prompt: 'Hi' })
-    expect(lastText(third)).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
-    expect(third._meta).toMatchObject({ 'turnpike/status': 429, 'turnpike/retry_after': expect.any(Number) } as never)
-    await own.close()
-  })
-
-  test('an empty purse is told what is missing', async () => {
-    const { key } = await gateway.account({ dollars: '0.000001' })
-    const own = await connect(gateway, era, { key })
-    const result = await own.call('chat', { model: chatModel, prompt: 'Hi', max_tokens: 100_000 })
-    expect(lastText(result)).toMatchObject({ error: { code: 'insufficient_balance' } })
-    await own.close()
-  })
-
-  test('without a key nobody gets in', async () => {
-    await expect(connect(gateway, era, { key: 'sk-nobody' })).rejects.toThrow(/401|auth/i)
   })
 })

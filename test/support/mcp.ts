@@ -1,3 +1,4 @@
+import { expect } from 'bun:test'
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -40,7 +41,10 @@ export type ToolClient = {
   read(uri: string): Promise<string>
   prompts(): Promise<{ name: string; arguments?: { name: string; required?: boolean }[] }[]>
   prompt(name: string, given: Record<string, string>): Promise<string>
-  complete(ref: { type: 'ref/resource'; uri: string } | { type: 'ref/prompt'; name: string }, argument: { name: string; value: string }): Promise<string[]>
+  complete(
+    ref: { type: 'ref/resource'; uri: string } | { type: 'ref/prompt'; name: string },
+    argument: { name: string; value: string },
+  ): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -60,11 +64,15 @@ export async function connect(
     const client = new ModernClient(clientInfo, { versionNegotiation: { mode: 'auto' } })
     const transport = new ModernTransport(url, options)
     await client.connect(transport)
-    return wrap(client as unknown as Spoken, (name, args, more) => client.callTool({ name, arguments: args }, more as never), client.getNegotiatedProtocolVersion())
+    return wrap(
+      client as unknown as Spoken,
+      (name, args, more) => client.callTool({ name, arguments: args }, more as never),
+      client.getNegotiatedProtocolVersion(),
+    )
   }
   const client = new LegacyClient(clientInfo)
   const transport = new LegacyTransport(url, options)
-  await client.connect(transport as never)
+  await client.connect(transport)
   return wrap(
     client as unknown as Spoken,
     (name, args, more) => client.callTool({ name, arguments: args }, undefined, more as never),
@@ -162,6 +170,22 @@ export async function sendRpc(
   })
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
-  const last = isStream ? text.split('\n').findLast((line) => line.startsWith('data: '))?.slice('data: '.length) : text
-  return { status: response.status, headers: response.headers, answer: JSON.parse(last || 'null') as Record<string, unknown> }
+  const last = isStream
+    ? text
+        .split('\n')
+        .findLast((line) => line.startsWith('data: '))
+        ?.slice('data: '.length)
+    : text
+  return {
+    status: response.status,
+    headers: response.headers,
+    answer: JSON.parse(last || 'null') as Record<string, unknown>,
+  }
+}
+
+/** What a call gave: the same object as structure and as text. */
+export function shown<T>(result: Result): Readonly<T> {
+  expect(result.isError ?? false).toBe(false)
+  expect(lastText(result)).toEqual(result.structuredContent)
+  return result.structuredContent as T
 }

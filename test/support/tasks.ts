@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/open.ts'
 import { type Task, taskById } from '../../src/store/tasks.ts'
 import { makeCallbacks } from '../../src/tasks/callbacks.ts'
 import type { VideoOrder } from '../../src/tasks/create.ts'
+import { usualPace } from '../../src/tasks/pace.ts'
 import type { TaskParts } from '../../src/tasks/parts.ts'
 import { openTasks, type Tasks } from '../../src/tasks/tasks.ts'
 import { type Channel, makeChannels } from '../../src/upstream/channels.ts'
@@ -147,6 +148,7 @@ export function makeTaskWorld(
       tenantMac: secret,
       timeouts: { create: ms, ask: ms, fetch: ms },
       attemptsMax: 3,
+      pace: usualPace,
       callbacks: makeCallbacks(secret, 'https://gateway.example'),
       keepResult: () => Promise.reject(new Error('nothing is kept here')),
       keepsAll: false,

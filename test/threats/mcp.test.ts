@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { connect, lastText, requestIdOf, rpc, rpcHeaders, sendRpc, type Result } from '../support/mcp.ts'
 import { sendRaw } from '../support/raw-socket.ts'
@@ -23,6 +24,45 @@ afterAll(() => gateway.close())
 const chat = (prompt: string, more: Record<string, unknown> = {}, id: number | string = 0) =>
   rpc('tools/call', { name: 'chat', arguments: { model: 'gpt-4o-mini', prompt, ...more } }, id)
 const list = rpc('tools/list')
+
+const withOrigin = async (origin: string) => (await sendRpc(gateway, gateway.key, list, { origin })).status
+
+const withHost = async (host: string, asked: TestGateway = gateway) => {
+  const body = JSON.stringify(list)
+  const headers = { ...rpcHeaders(asked.key, list), host, 'content-length': String(body.length), connection: 'close' }
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  const text = `POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n${body}`
+  return (await sendRaw(asked.mcpUrl, text)).status
+}
+
+const askMarked = async (index: number) => {
+  const marker = `marker-${index}-end`
+  const said = await sendRpc(gateway, index % 2 === 0 ? gateway.key : other.key, chat(`Say ${marker}`))
+  const result = said.answer['result'] as Result
+  const text = JSON.stringify(result)
+  expect(said.answer['id']).toBe(0)
+  expect(text.match(/marker-\d+-end/g)?.every((found) => found === marker)).toBe(true)
+  expect(text).toContain(marker)
+  expect(requestIdOf(result)).toBe(said.headers.get('x-request-id') ?? '')
+  return requestIdOf(result)
+}
+
+const connectOlder = () => connect(gateway, 'legacy', { key: other.key })
+
+const sendOlder = (key: string, body: object, session?: string) =>
+  fetch(gateway.mcpUrl, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${key}`,
+      ...(session !== undefined && { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }),
+    },
+    body: JSON.stringify(body),
+  })
+
+const post = (body: string, headers: Record<string, string> = {}) =>
+  fetch(gateway.mcpUrl, { method: 'POST', headers: { ...rpcHeaders(gateway.key, list), ...headers }, body })
 
 describe('X-01: nobody is anonymous', () => {
   const jwt = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"root"}').toString('base64url')}.`
@@ -53,10 +93,14 @@ describe('X-01: nobody is anonymous', () => {
 })
 
 describe('X-02: a page in a browser cannot pose as somebody', () => {
-  const withOrigin = async (origin: string) => (await sendRpc(gateway, gateway.key, list, { origin })).status
-
   test('an origin that is not ours is refused, whatever the key', async () => {
-    for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'file://', 'http://localhost.evil.example']) {
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'http://127.0.0.1:1',
+      'file://',
+      'http://localhost.evil.example',
+    ]) {
       expect({ origin, status: await withOrigin(origin) }).toEqual({ origin, status: 403 })
     }
     const own = new URL(gateway.url).port
@@ -65,17 +109,15 @@ describe('X-02: a page in a browser cannot pose as somebody', () => {
     }
   })
 
-  const withHost = async (host: string, asked: TestGateway = gateway) => {
-    const body = JSON.stringify(list)
-    const headers = { ...rpcHeaders(asked.key, list), host, 'content-length': String(body.length), connection: 'close' }
-    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    const text = `POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n${body}`
-    return (await sendRaw(asked.mcpUrl, text)).status
-  }
-
   test('a name that was made to point here is refused', async () => {
     const own = new URL(gateway.url).port
-    for (const host of ['evil.example', `evil.example:${own}`, 'localhost', '127.0.0.1:1', `localhost.evil.example:${own}`]) {
+    for (const host of [
+      'evil.example',
+      `evil.example:${own}`,
+      'localhost',
+      '127.0.0.1:1',
+      `localhost.evil.example:${own}`,
+    ]) {
       expect({ host, status: await withHost(host) }).toEqual({ host, status: 403 })
     }
     for (const host of [`127.0.0.1:${own}`, `localhost:${own}`, `LOCALHOST:${own}`, `[::1]:${own}`]) {
@@ -84,7 +126,8 @@ describe('X-02: a page in a browser cannot pose as somebody', () => {
   })
 
   test('so it is behind a public address, and on a port of its own; names are added by settings', async () => {
-    const yaml = 'publicUrl: https://gw.example.com\nmcp: { port: 0, hosts: ["tools.internal:9000"] }\ncors: { origins: ["https://app.example.com"] }'
+    const yaml =
+      'publicUrl: https://gw.example.com\nmcp: { port: 0, hosts: ["tools.internal:9000"] }\ncors: { origins: ["https://app.example.com"] }'
     const apart = await startTestGateway({ yaml })
     try {
       const { port: own } = new URL(apart.mcpUrl)
@@ -100,11 +143,16 @@ describe('X-02: a page in a browser cannot pose as somebody', () => {
         ['https://app.example.com', 200],
         ['https://other.example.com', 403],
       ] as const) {
-        expect({ origin, status: (await sendRpc(apart, apart.key, list, { origin })).status }).toEqual({ origin, status })
+        expect({ origin, status: (await sendRpc(apart, apart.key, list, { origin })).status }).toEqual({
+          origin,
+          status,
+        })
       }
       // The public port has no such path then, and that port no other.
       expect((await sendRpc({ mcpUrl: `${apart.url}/mcp` }, apart.key, list)).status).toBe(404)
-      const models = await fetch(apart.mcpUrl.replace('/mcp', '/v1/models'), { headers: { authorization: `Bearer ${apart.key}` } })
+      const models = await fetch(apart.mcpUrl.replace('/mcp', '/v1/models'), {
+        headers: { authorization: `Bearer ${apart.key}` },
+      })
       expect(models.status).toBe(404)
       const client = await connect(apart, 'modern')
       expect((await client.call('chat', { model: 'gpt-4o-mini', prompt: 'Hi' })).isError ?? false).toBe(false)
@@ -126,7 +174,10 @@ test('X-03: headers and body say the same', async () => {
   const unknown = await sendRpc(gateway, gateway.key, rpc('tools/delete'))
   expect(unknown).toMatchObject({ status: 404, answer: { id: 0, error: { code: -32_601 } } })
   for (const method of ['GET', 'DELETE', 'PUT']) {
-    const { status, headers } = await fetch(gateway.mcpUrl, { method, headers: { authorization: `Bearer ${gateway.key}` } })
+    const { status, headers } = await fetch(gateway.mcpUrl, {
+      method,
+      headers: { authorization: `Bearer ${gateway.key}` },
+    })
     expect([status, headers.get('allow')]).toEqual([405, 'POST'])
   }
 })
@@ -135,18 +186,7 @@ describe('X-04: nobody gets what another asked for', () => {
   const clients = 200
 
   test(`${clients} clients, all with the same ids, each with its own answers alone`, async () => {
-    const ask = async (index: number) => {
-      const marker = `marker-${index}-end`
-      const said = await sendRpc(gateway, index % 2 === 0 ? gateway.key : other.key, chat(`Say ${marker}`))
-      const result = said.answer['result'] as Result
-      const text = JSON.stringify(result)
-      expect(said.answer['id']).toBe(0)
-      expect(text.match(/marker-\d+-end/g)?.every((found) => found === marker)).toBe(true)
-      expect(text).toContain(marker)
-      expect(requestIdOf(result)).toBe(said.headers.get('x-request-id') ?? '')
-      return requestIdOf(result)
-    }
-    const ids = await Promise.all(Array.from({ length: clients }, (_, index) => ask(index)))
+    const ids = await Promise.all(Array.from({ length: clients }, (_, index) => askMarked(index)))
     expect(new Set(ids).size).toBe(clients)
     const owners = new Map<string, number>()
     for (const id of ids) {
@@ -157,13 +197,16 @@ describe('X-04: nobody gets what another asked for', () => {
   }, 60_000)
 
   test('older clients with the same ids: each reads its own, and cancels its own alone', async () => {
-    const open = () => connect(gateway, 'legacy', { key: other.key })
-    const [leaving, staying] = await Promise.all([open(), open()])
+    const [leaving, staying] = await Promise.all([connectOlder(), connectOlder()])
     const controller = new AbortController()
     const prompt = 'Hello! sandbox:tokens=80 sandbox:pace=15'
-    const left = leaving.call('chat', { model: 'gpt-4o-mini', prompt }, { signal: controller.signal, onprogress: () => controller.abort() })
+    const left = leaving.call(
+      'chat',
+      { model: 'gpt-4o-mini', prompt },
+      { signal: controller.signal, onprogress: () => controller.abort() },
+    )
     const stayed = staying.call('chat', { model: 'gpt-4o-mini', prompt }, { onprogress() {} })
-    await expect(left).rejects.toThrow()
+    await thrownBy(left, Error)
     expect((await stayed).isError ?? false).toBe(false)
     await Promise.all([leaving.close(), staying.close()])
   })
@@ -176,20 +219,9 @@ describe('X-05: a session is its key’s', () => {
     method: 'initialize',
     params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'old', version: '1' } },
   }
-  const send = (key: string, body: object, session?: string) =>
-    fetch(gateway.mcpUrl, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${key}`,
-        ...(session !== undefined && { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }),
-      },
-      body: JSON.stringify(body),
-    })
   const tools = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
   const sessionOf = async (key: string) => {
-    const response = await send(key, initialize)
+    const response = await sendOlder(key, initialize)
     await response.text()
     return response.headers.get('mcp-session-id') ?? ''
   }
@@ -197,31 +229,40 @@ describe('X-05: a session is its key’s', () => {
   test('another key finds none under it, nor does anybody under one that is made up', async () => {
     const session = await sessionOf(gateway.key)
     expect(session).toMatch(/^[0-9a-f]{32}\.[0-9a-f]{32}$/)
-    expect((await send(gateway.key, tools, session)).status).toBe(200)
+    expect((await sendOlder(gateway.key, tools, session)).status).toBe(200)
     for (const [key, given] of [
       [other.key, session],
       [gateway.key, 'made-up'],
       [gateway.key, `${session}0`],
       [gateway.key, session.replace(/^./, (digit) => (digit === '0' ? '1' : '0'))],
     ] as const) {
-      const refused = await send(key, tools, given)
+      const refused = await sendOlder(key, tools, given)
       expect(refused.status).toBe(404)
-      expect(await refused.json()).toMatchObject({ jsonrpc: '2.0', id: 1, error: { data: { code: 'session_not_found' } } })
+      expect(await refused.json()).toMatchObject({
+        jsonrpc: '2.0',
+        id: 1,
+        error: { data: { code: 'session_not_found' } },
+      })
     }
   })
 
   test('a call is cancelled by its own session, and by no other of the same key', async () => {
     const [own, foreign] = [await sessionOf(other.key), await sessionOf(other.key)]
-    const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: chat('Hi sandbox:endless sandbox:pace=5').params }
+    const call = {
+      jsonrpc: '2.0',
+      id: 7,
+      method: 'tools/call',
+      params: chat('Hi sandbox:endless sandbox:pace=5').params,
+    }
     const { _meta: _, ...params } = call.params
-    const response = await send(other.key, { ...call, params: { ...params, _meta: { progressToken: 1 } } }, own)
+    const response = await sendOlder(other.key, { ...call, params: { ...params, _meta: { progressToken: 1 } } }, own)
     const reader = response.body?.getReader()
     await reader?.read()
     const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } }
-    expect((await send(other.key, cancel, foreign)).status).toBe(202)
-    expect((await send(other.key, cancel)).status).toBe(202)
+    expect((await sendOlder(other.key, cancel, foreign)).status).toBe(202)
+    expect((await sendOlder(other.key, cancel)).status).toBe(202)
     expect(gateway.openHolds()).toBe(1)
-    expect((await send(other.key, cancel, own)).status).toBe(202)
+    expect((await sendOlder(other.key, cancel, own)).status).toBe(202)
     await until(() => gateway.openHolds() === 0)
     await reader?.cancel()
   })
@@ -253,7 +294,10 @@ describe('X-06: a tool acts as its caller', () => {
   test.each(Object.entries(forbidden).flatMap(([name, given]) => (given === 'own' ? [] : [[name, given] as const])))(
     '%s: what a key may not use looks like what is not there, and costs nothing',
     async (name, given) => {
-      const made = rpc('tools/call', { name: 'generate_video', arguments: { model: 'wan2.6-t2v', prompt: 'sandbox:queued=5' } })
+      const made = rpc('tools/call', {
+        name: 'generate_video',
+        arguments: { model: 'wan2.6-t2v', prompt: 'sandbox:queued=5' },
+      })
       const task = (await sendRpc(gateway, gateway.key, made)).answer['result'] as Result
       const id = task.structuredContent?.['id'] as string
       await until(async () => {
@@ -262,13 +306,18 @@ describe('X-06: a tool acts as its caller', () => {
         return structuredContent?.['status'] === 'succeeded'
       })
       const call = async (args: Record<string, unknown>) => {
-        const result = (await sendRpc(gateway, narrow.key, rpc('tools/call', { name, arguments: args }))).answer['result'] as Result
+        const result = (await sendRpc(gateway, narrow.key, rpc('tools/call', { name, arguments: args }))).answer[
+          'result'
+        ] as Result
         expect(result.isError).toBe(true)
         return JSON.stringify(lastText(result))
       }
       const real = 'id' in given ? { id } : given
       const madeUp = 'id' in given ? { id: 'vid_0' } : { ...given, model: 'zz-none' }
-      const [shown, unknown] = await refusedForFree(gateway, async () => [await call(real), await call(madeUp)] as const)
+      const [shown, unknown] = await refusedForFree(
+        gateway,
+        async () => [await call(real), await call(madeUp)] as const,
+      )
       expect(shown.replace(String(given['model']), '')).toBe(unknown.replace('zz-none', ''))
     },
     30_000,
@@ -283,9 +332,6 @@ describe('X-06: a tool acts as its caller', () => {
 })
 
 describe('X-07: one request is one call', () => {
-  const post = (body: string, headers: Record<string, string> = {}) =>
-    fetch(gateway.mcpUrl, { method: 'POST', headers: { ...rpcHeaders(gateway.key, list), ...headers }, body })
-
   test('batches are refused, of both eras', async () => {
     for (const batch of [[chat('a'), chat('b')], [{ jsonrpc: '2.0', id: 1, method: 'ping' }], []]) {
       const refused = await refusedForFree(gateway, () => post(JSON.stringify(batch)))
@@ -336,7 +382,9 @@ test('X-08: what tools say of themselves changes only on purpose', async () => {
   const { answer } = await sendRpc(gateway, gateway.key, list)
   const { tools } = answer['result'] as { tools: unknown }
   // A change of any word that models read: look at the difference, then write the new hash here.
-  expect(createHash('sha256').update(JSON.stringify(tools)).digest('hex')).toBe('PIN')
+  expect(createHash('sha256').update(JSON.stringify(tools)).digest('hex')).toBe(
+    'dac01f1e33f36482a32cc171ed67159187073a2f629865fc6a73b0a75220ab14',
+  )
   const scoped = await sendRpc(gateway, narrow.key, list)
   expect((scoped.answer['result'] as { tools: unknown }).tools).toEqual(tools)
 })

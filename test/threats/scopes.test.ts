@@ -60,6 +60,29 @@ describe('every route asks who is calling, and whether they may', () => {
       body: { input: 'Hi' },
       answers: { ...guarded, forbidden: 400, allowed: 400 },
     },
+    'POST /v1/videos/generations': {
+      path: () => '/v1/videos/generations',
+      body: { input: { prompt: 'A fox' } },
+      answers: { ...guarded, allowed: 400 },
+    },
+    'GET /v1/videos/generations': {
+      path: () => '/v1/videos/generations',
+      answers: { ...guarded, forbidden: 200 },
+    },
+    // Nobody's task; whose a task is, `tasks.test.ts` asks.
+    'GET /v1/videos/generations/{id}': {
+      path: () => '/v1/videos/generations/vid_1',
+      answers: { ...guarded, allowed: 404 },
+    },
+    'DELETE /v1/videos/generations/{id}': {
+      path: () => '/v1/videos/generations/vid_1',
+      answers: { ...guarded, allowed: 404 },
+    },
+    // A token that we did not make is a path that is not there.
+    'POST /callbacks/video/{id}': {
+      path: () => '/callbacks/video/vid_1.x',
+      answers: { withoutKey: 404, forbidden: 404, allowed: 404 },
+    },
     'GET /v1/models': { path: () => '/v1/models', answers: { ...guarded, forbidden: 200 } },
     'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
     'GET /v1/usage': { path: () => '/v1/usage?group_by=model', answers: { ...guarded, forbidden: 200 } },

@@ -31,7 +31,11 @@ type Chunk = {
   readonly model?: string
   readonly usage?: object | null
   readonly error?: unknown
-  readonly choices?: readonly { readonly index?: number; readonly delta?: Delta; readonly finish_reason?: string | null }[]
+  readonly choices?: readonly {
+    readonly index?: number
+    readonly delta?: Delta
+    readonly finish_reason?: string | null
+  }[]
 }
 
 type Delta = {

@@ -21,7 +21,10 @@ const input = z.looseObject({
     .string()
     .min(1)
     .optional()
-    .meta({ description: 'What to ask. Comes after `messages` where both are given.', examples: ['Name three rivers.'] }),
+    .meta({
+      description: 'What to ask. Comes after `messages` where both are given.',
+      examples: ['Name three rivers.'],
+    }),
   system: z.string().optional().meta({ description: 'How the model should behave.' }),
   messages: z.array(message).optional().meta({ description: 'The conversation so far, the oldest first.' }),
   max_tokens: z.int().min(1).optional().meta({ description: 'Output tokens at most, thinking included.' }),

@@ -22,9 +22,7 @@ export const createEmbeddings = tool({
   }),
   output: z.looseObject({
     model: z.string(),
-    data: z.array(
-      z.looseObject({ index: z.int(), embedding: z.union([z.array(z.number()), z.string()]) }),
-    ),
+    data: z.array(z.looseObject({ index: z.int(), embedding: z.union([z.array(z.number()), z.string()]) })),
     usage: z.looseObject({}).optional(),
     cost: costField,
   }),

@@ -10,7 +10,10 @@ const shown = z
   .default('image')
   .meta({ description: '`image` shows the picture itself and a link to it; `link` gives the link alone.' })
 const count = z.int().min(1).max(10).optional().meta({ description: 'How many; each is paid for.' })
-const size = z.string().optional().meta({ description: 'Width x height, or `auto`.', examples: ['1024x1024'] })
+const size = z
+  .string()
+  .optional()
+  .meta({ description: 'Width x height, or `auto`.', examples: ['1024x1024'] })
 const quality = z.string().optional().meta({ description: 'Such as low, medium or high, on models that have it.' })
 const outputFormat = z.enum(['png', 'jpeg', 'webp']).optional()
 const background = z.enum(['auto', 'transparent', 'opaque']).optional()
@@ -38,7 +41,10 @@ export const generateImage = tool({
   annotations: spending,
   input: z.strictObject({
     model: modelField('images', 'gpt-image-1'),
-    prompt: z.string().min(1).meta({ description: 'What it shows, and how.', examples: ['A lighthouse at dusk, ink.'] }),
+    prompt: z
+      .string()
+      .min(1)
+      .meta({ description: 'What it shows, and how.', examples: ['A lighthouse at dusk, ink.'] }),
     n: count,
     size,
     quality,
@@ -70,12 +76,13 @@ export const editImage = tool({
   annotations: spending,
   input: z.strictObject({
     model: modelField('edits', 'gpt-image-1'),
-    prompt: z.string().min(1).meta({ description: 'What to change.', examples: ['Make it night.'] }),
-    images: z
-      .array(z.string().min(1))
+    prompt: z
+      .string()
       .min(1)
-      .max(16)
-      .meta({ description: 'The pictures: https links (also those that other tools gave), or data: URLs. PNG, JPEG or WebP.' }),
+      .meta({ description: 'What to change.', examples: ['Make it night.'] }),
+    images: z.array(z.string().min(1)).min(1).max(16).meta({
+      description: 'The pictures: https links (also those that other tools gave), or data: URLs. PNG, JPEG or WebP.',
+    }),
     mask: z.string().min(1).optional().meta({ description: 'A PNG of the same size, given in the same way.' }),
     n: count,
     size,

@@ -12,8 +12,14 @@ export function listModels(showModel: ShowModel): Tool {
       'The models this key may use, with what each can do and what it costs. Call it before any tool that takes a `model`. Free.',
     annotations: reading,
     input: z.strictObject({
-      capability: z.enum(capabilities).optional().meta({ description: 'Only those that do this.', examples: ['chat'] }),
-      search: z.string().optional().meta({ description: 'Only those with this in their id.', examples: ['mini'] }),
+      capability: z
+        .enum(capabilities)
+        .optional()
+        .meta({ description: 'Only those that do this.', examples: ['chat'] }),
+      search: z
+        .string()
+        .optional()
+        .meta({ description: 'Only those with this in their id.', examples: ['mini'] }),
     }),
     output: z.looseObject({
       models: z.array(

@@ -11,9 +11,15 @@ export const speak = tool({
   annotations: spending,
   input: z.strictObject({
     model: modelField('speech', 'gpt-4o-mini-tts'),
-    input: z.string().min(1).meta({ description: 'What to say.', examples: ['Good morning.'] }),
+    input: z
+      .string()
+      .min(1)
+      .meta({ description: 'What to say.', examples: ['Good morning.'] }),
     voice: z.string().optional().meta({ description: 'One of the model’s voices (see turnpike://models/{id}).' }),
-    response_format: z.string().optional().meta({ description: 'mp3 or wav; some models have others.', examples: ['mp3'] }),
+    response_format: z
+      .string()
+      .optional()
+      .meta({ description: 'mp3 or wav; some models have others.', examples: ['mp3'] }),
     instructions: z.string().optional().meta({ description: 'Tone, pace and mood, on models that take them.' }),
     speed: z.number().optional(),
   }),

@@ -17,8 +17,14 @@ export const getUsage = tool({
       .enum(['hour', 'day', 'model', 'key', 'account', 'capability'])
       .optional()
       .meta({ description: 'Of sums: one line for each.' }),
-    from: z.string().optional().meta({ description: `The beginning of the period. ${moment}` }),
-    to: z.string().optional().meta({ description: `Its end. ${moment}` }),
+    from: z
+      .string()
+      .optional()
+      .meta({ description: `The beginning of the period. ${moment}` }),
+    to: z
+      .string()
+      .optional()
+      .meta({ description: `Its end. ${moment}` }),
     model: z.string().optional().meta({ description: 'Sums of this model alone.' }),
     own: z.boolean().optional().meta({ description: 'Of the calling key alone, not of its whole account.' }),
     limit: z.int().min(1).max(100).optional(),

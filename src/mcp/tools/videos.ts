@@ -30,8 +30,14 @@ export const generateVideo = tool({
   annotations: spending,
   input: z.strictObject({
     model: modelField('video', 'wan2.6-t2v'),
-    prompt: z.string().optional().meta({ description: 'What it shows.', examples: ['Waves against a lighthouse.'] }),
-    duration: z.int().optional().meta({ description: 'Seconds.', examples: [5] }),
+    prompt: z
+      .string()
+      .optional()
+      .meta({ description: 'What it shows.', examples: ['Waves against a lighthouse.'] }),
+    duration: z
+      .int()
+      .optional()
+      .meta({ description: 'Seconds.', examples: [5] }),
     resolution: z.string().optional().meta({ description: 'Such as 720p.' }),
     aspect_ratio: z.string().optional().meta({ description: 'Such as 16:9.' }),
     input: z.looseObject({}).optional().meta({
@@ -41,7 +47,12 @@ export const generateVideo = tool({
     parameters: z.looseObject({}).optional().meta({ description: 'Further settings of the model.' }),
     webhook_url: z.string().optional().meta({ description: 'Is told once when the task ends.' }),
     wait: z.boolean().default(false).meta({ description: 'Whether to stay until it is done.' }),
-    timeout: z.int().min(1).max(1800).default(300).meta({ description: 'Seconds to wait at most; it goes on after that.' }),
+    timeout: z
+      .int()
+      .min(1)
+      .max(1800)
+      .default(300)
+      .meta({ description: 'Seconds to wait at most; it goes on after that.' }),
   }),
   output: record,
   routes: [create, retrieve],

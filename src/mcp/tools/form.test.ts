@@ -1,0 +1,50 @@
+import { expect, test } from 'bun:test'
+import { GatewayError } from '../../base/errors.ts'
+import { readForm } from '../../edge/read-form.ts'
+import { formOf } from './form.ts'
+
+const bytesMax = 1024 * 1024
+
+function requestOf({ contentType, stream }: ReturnType<typeof formOf>): Request {
+  return new Request('http://localhost/', { method: 'POST', headers: { 'content-type': contentType }, body: stream })
+}
+
+test('nothing is fetched until somebody reads the form', async () => {
+  const fetched: string[] = []
+  const fetchFile = (url: string) => {
+    fetched.push(url)
+    return Promise.resolve(new Uint8Array([1, 2, 3]))
+  }
+  const files = [
+    { field: 'image', source: 'https://example.com/a.png' },
+    { field: 'mask', source: `data:image/png;base64,${Buffer.from('mask').toString('base64')}` },
+  ]
+  const request = requestOf(formOf({ prompt: 'naïve "quotes"\r\n--x', n: 2 }, files, fetchFile))
+  await Promise.resolve()
+  expect(fetched).toEqual([])
+  const form = await readForm(request, bytesMax)
+  expect(fetched).toEqual(['https://example.com/a.png'])
+  expect(form.body).toEqual({ prompt: 'naïve "quotes"\r\n--x', n: '2' })
+  expect(form.files.map(({ field, bytes }) => [field, [...bytes]])).toEqual([
+    ['image', [1, 2, 3]],
+    ['mask', [...Buffer.from('mask')]],
+  ])
+})
+
+test('what cannot be fetched is the reader’s error, as it was', async () => {
+  const refusal = new GatewayError('bad-request', 'The URL answered 404.', { code: 'invalid_url' })
+  const request = requestOf(
+    formOf({}, [{ field: 'image', source: 'https://example.com/' }], () => Promise.reject(refusal)),
+  )
+  const thrown: unknown = await readForm(request, bytesMax).catch((error: unknown) => error)
+  expect(thrown).toBe(refusal)
+})
+
+test.each(['file:///etc/passwd', 'a.png', 'data:text/plain,hello', ''])(
+  '%p is no source of a picture',
+  async (source) => {
+    const request = requestOf(formOf({}, [{ field: 'image', source }], () => Promise.reject(new Error('fetched'))))
+    const thrown: unknown = await readForm(request, bytesMax).catch((error: unknown) => error)
+    expect(thrown).toMatchObject({ kind: 'bad-request', details: { param: 'images' } })
+  },
+)

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test'
+import { sharedPostgres } from '../support/postgres.ts'
+import { filmSettings, runTasks, unfindable } from './tasks.ts'
+import { makeWorld, pause } from './world.ts'
+
+// The short form of `npm run chaos -- --tasks`: every point once, and no film bought twice, lost or charged wrongly (T-04).
+describe('gateways that are killed while videos are made', () => {
+  test('SQLite, one node', async () => {
+    const outcome = await runTasks({ engine: 'sqlite', nodes: 1, rounds: 1, seed: 3 })
+    expect(outcome.wrong).toEqual([])
+    expect(outcome).toMatchObject({ kills: 5, duplicates: 0, orphans: 0 })
+    expect(outcome.vendorTasks).toBeGreaterThan(5)
+  }, 120_000)
+
+  test('PostgreSQL, two nodes', async () => {
+    const databaseUrl = await (await sharedPostgres()).freshDatabase()
+    const outcome = await runTasks({ engine: 'postgres', nodes: 2, databaseUrl, rounds: 1, seed: 4 })
+    expect(outcome.wrong).toEqual([])
+    expect(outcome).toMatchObject({ kills: 5, duplicates: 0, orphans: 0 })
+  }, 120_000)
+
+  test('where the vendor cannot tell, a task is kept in doubt and listed, and not bought again', async () => {
+    const world = await makeWorld({ engine: 'sqlite', nodes: 1, settings: filmSettings })
+    try {
+      const [node] = world.nodes
+      if (node === undefined) throw new Error('a world without a node')
+      await node.start('task-sent')
+      await world.json(['accounts', 'create', '--name', 'films', '--credit', '10'])
+      const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', 'films'])
+      const body = { model: unfindable, duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
+      const sent = fetch(`${node.url}/v1/videos/generations`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).then(
+        ({ status }) => status,
+        () => 'nothing',
+      )
+      expect(await node.ended()).toBe('SIGKILL')
+      expect(await sent).toBe('nothing')
+      await node.start()
+      const doubtful = () => world.json<{ data: { state: string; sends: number }[] }>(['tasks', 'list', '--in-doubt'])
+      for (let tries = 0; (await doubtful()).data.length === 0 && tries < 50; tries++) await pause(100)
+      // Longer than it takes to find out that it is absent, were it absent.
+      await pause(3_000)
+      expect((await doubtful()).data).toMatchObject([{ state: 'creating', sends: 1 }])
+      const { data: bill } = (await (await fetch(world.billUrl)).json()) as { data: unknown[] }
+      expect(bill).toHaveLength(1)
+      const { code, out } = await world.command(['reconcile', '--bill', world.billUrl])
+      expect([code, out.includes('its video task is not over')]).toEqual([2, true])
+    } finally {
+      await world.close()
+    }
+  }, 60_000)
+})

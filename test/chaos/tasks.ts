@@ -1,0 +1,234 @@
+import { taskCrashPoints } from '../../src/base/crash-points.ts'
+import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
+import { checkLedger } from '../../src/store/check.ts'
+import { openStore, type Store } from '../../src/store/open.ts'
+import { Random } from '../simulation/random.ts'
+import { makeWorld, pause, type Engine, type Node, type World } from './world.ts'
+
+/** Gateways that are killed while they order, watch and settle videos. */
+export type TaskCampaign = {
+  readonly engine: Engine
+  readonly databaseUrl?: string
+  readonly nodes: number
+  /** Rounds over all crash points: each point ends one life in each. */
+  readonly rounds: number
+  readonly seed: number
+  readonly say?: (line: string) => void
+}
+
+export type TaskOutcome = {
+  readonly kills: number
+  readonly killedAt: Readonly<Record<string, number>>
+  readonly orders: number
+  readonly tasks: number
+  readonly vendorTasks: number
+  readonly duplicates: number
+  readonly orphans: number
+  readonly charged: Nano
+  readonly wrong: readonly string[]
+}
+
+/** Found again under our reference. */
+const findable = 'film'
+/** Its vendor keeps a list without references. */
+export const unfindable = 'reel'
+const perTask = { cost: 350_000_000n, charge: 700_000_000n } as const
+
+export function filmSettings(vendorUrl: string): string {
+  return `sandbox: false
+channels:
+  - { id: kling, vendor: kling, baseUrl: "${vendorUrl}/kling", keys: ["chaos:chaos-secret"] }
+  - { id: dashscope, vendor: dashscope, baseUrl: "${vendorUrl}/dashscope", keys: ["one"] }
+models:
+  - { id: ${findable}, from: kling-v2-6, prices: { perSecond: { "1080p": { sound: "0.14", silent: "0.07" } }, markup: "2" } }
+  - { id: ${unfindable}, from: wan2.6-t2v }
+tasks: { pollSeconds: 0.1, doubtSeconds: 0.7 }
+timeouts: { drainSeconds: 1 }
+log: { level: warn }
+`
+}
+
+const credit = '1000'
+
+export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
+  const random = new Random(campaign.seed)
+  const world = await makeWorld({ ...campaign, settings: filmSettings })
+  const killedAt: Record<string, number> = {}
+  try {
+    await Promise.all(world.nodes.map((node) => node.start()))
+    await world.json(['accounts', 'create', '--name', 'films', '--credit', credit])
+    const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', 'films'])
+    const customer = startCustomer(world, key, random)
+    for (let round = 0; round < campaign.rounds; round++) {
+      for (const point of taskCrashPoints) {
+        const node = random.pick(world.nodes)
+        await die(node, `${point}:${random.between(1, 4)}`)
+        killedAt[point] = (killedAt[point] ?? 0) + 1
+        campaign.say?.(`${node.name}: ${point}`)
+        await node.start()
+      }
+    }
+    await customer.stop()
+    const kills = Object.values(killedAt).reduce((sum, count) => sum + count, 0)
+    return { kills, killedAt, orders: customer.orders(), ...(await judge(world, customer)) }
+  } finally {
+    await world.close()
+  }
+}
+
+// An armed point comes by within seconds, as long as somebody orders.
+const lifeMsMax = 20_000
+
+/** Armed, and watched until it dies of it. */
+async function die(node: Node, crash: string): Promise<void> {
+  node.kill()
+  await node.ended()
+  await node.start(crash)
+  const ended = node.ended()
+  const how = await Promise.race([ended, pause(lifeMsMax).then(() => 'too late')])
+  if (how !== 'SIGKILL') throw new Error(`${node.name} ended with ${how} instead of ${crash}: ${node.output()}`)
+}
+
+type Customer = {
+  orders(): number
+  /** Ids that were answered with 202, by Idempotency-Key where one was given. */
+  readonly promised: Map<string, Set<string>>
+  stop(): Promise<void>
+}
+
+/** Orders one video after another, half of them under a key that is repeated until there is an answer. */
+function startCustomer(world: World, key: string, random: Random): Customer {
+  const promised = new Map<string, Set<string>>()
+  let count = 0
+  let isOver = false
+
+  async function order(idempotencyKey: string | undefined): Promise<'answered' | 'nothing'> {
+    const { url } = random.pick(world.nodes)
+    const body = { model: findable, duration: 5, resolution: '1080p', input: { prompt: 'A fox.' } }
+    try {
+      const response = await fetch(`${url}/v1/videos/generations`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        },
+        body: JSON.stringify(body),
+        keepalive: false,
+        signal: AbortSignal.timeout(10_000),
+      })
+      if (response.status !== 202) {
+        await response.arrayBuffer()
+        return 'nothing'
+      }
+      const { id } = (await response.json()) as { id: string }
+      const name = idempotencyKey ?? id
+      promised.set(name, (promised.get(name) ?? new Set()).add(id))
+      return 'answered'
+    } catch {
+      return 'nothing'
+    }
+  }
+
+  async function client(): Promise<void> {
+    while (!isOver) {
+      const idempotencyKey = random.chance(0.5) ? crypto.randomUUID() : undefined
+      count++
+      let tries = 0
+      while ((await order(idempotencyKey)) === 'nothing' && idempotencyKey !== undefined && !isOver && tries++ < 100) {
+        await pause(50)
+      }
+      await pause(random.between(20, 120))
+    }
+  }
+
+  const clients = Array.from({ length: 3 }, client)
+  return {
+    orders: () => count,
+    promised,
+    async stop() {
+      isOver = true
+      await Promise.all(clients)
+    },
+  }
+}
+
+type Line = { ref: string; status: number; cost: string }
+
+const settledMsMax = 60_000
+
+async function judge(world: World, customer: Customer): Promise<Omit<TaskOutcome, 'kills' | 'killedAt' | 'orders'>> {
+  const { databaseUrl } = world
+  const store = await openStore(databaseUrl === undefined ? { file: world.databaseFile } : { url: databaseUrl })
+  const wrong: string[] = []
+  try {
+    await allOver(store)
+    const bill = ((await (await fetch(world.billUrl)).json()) as { data: Line[] }).data
+    const report = await world.command(['reconcile', '--bill', world.billUrl, '--json'])
+    if (report.code !== 0) wrong.push(`reconcile gave ${report.code}: ${report.out.slice(0, 2_000)} ${report.err}`)
+    for (const breach of await checkLedger(store)) wrong.push(`${breach.rule} ${breach.subject}: ${breach.why}`)
+    const vendor = await vendorSide(store, bill, wrong)
+    const charged = await customerSide(store, customer, wrong)
+    return { ...vendor, charged, wrong }
+  } finally {
+    await store.close()
+  }
+}
+
+async function allOver(store: Store): Promise<void> {
+  const giveUpAt = performance.now() + settledMsMax
+  for (;;) {
+    const open = await store.db
+      .selectFrom('task')
+      .select(['id', 'state', 'in_doubt', 'sends', 'lost', 'failures'])
+      .where('state', 'in', ['creating', 'submitted', 'running'])
+      .execute()
+    if (open.length === 0) return
+    if (performance.now() > giveUpAt) throw new Error(`tasks that never end: ${JSON.stringify(open.slice(0, 5))}`)
+    await pause(100)
+  }
+}
+
+/** The vendor's own account of it: every film of its is one of ours, and none was bought twice. */
+async function vendorSide(store: Store, bill: readonly Line[], wrong: string[]) {
+  const tasks = await store.db.selectFrom('task').select(['id', 'attempt_id', 'state', 'failure']).execute()
+  const byRef = new Map(tasks.map((task) => [task.attempt_id, task]))
+  const made = bill.filter(({ status }) => status === 200)
+  const seen = new Set<string>()
+  let duplicates = 0
+  let orphans = 0
+  for (const { ref, cost } of made) {
+    if (seen.has(ref)) duplicates++
+    seen.add(ref)
+    const task = byRef.get(ref)
+    if (task === undefined) orphans++
+    else if (task.state !== 'succeeded') wrong.push(`task ${task.id} is ${task.state}, and the vendor made it`)
+    if (parseDollars(cost) !== perTask.cost) wrong.push(`the film ${ref} costs ${cost} on the bill`)
+  }
+  for (const task of tasks) {
+    if (task.state === 'succeeded' && !seen.has(task.attempt_id)) wrong.push(`task ${task.id} was never made`)
+    if (task.state === 'failed') wrong.push(`task ${task.id} failed: ${JSON.stringify(task.failure)}`)
+  }
+  if (duplicates > 0) wrong.push(`${duplicates} films were bought twice`)
+  if (orphans > 0) wrong.push(`${orphans} films of the vendor are nobody's`)
+  return { tasks: tasks.length, vendorTasks: made.length, duplicates, orphans }
+}
+
+async function customerSide(store: Store, { promised }: Customer, wrong: string[]): Promise<Nano> {
+  const tasks = await store.db.selectFrom('task').select(['id', 'state', 'request_id']).execute()
+  const states = new Map(tasks.map(({ id, state }) => [id, state]))
+  for (const [name, ids] of promised) {
+    if (ids.size > 1) wrong.push(`the key ${name} ordered ${ids.size} videos`)
+    for (const id of ids) if (states.get(id) !== 'succeeded') wrong.push(`${id} was promised and is ${states.get(id)}`)
+  }
+  const made = tasks.filter(({ state }) => state === 'succeeded').length
+  const { posted, held } = await store.db
+    .selectFrom('account')
+    .select(['posted', 'held'])
+    .where('name', '=', 'films')
+    .executeTakeFirstOrThrow()
+  const charged = nano((parseDollars(credit) ?? 0n) - posted)
+  if (held !== 0n) wrong.push(`${held} is still held`)
+  if (charged !== BigInt(made) * perTask.charge) wrong.push(`${charged} was charged for ${made} videos`)
+  return charged
+}

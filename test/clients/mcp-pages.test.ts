@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { thrownBy } from '../support/clients.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { setLimits } from '../support/limits.ts'
+import { connect, eras, lastText, shown, type ToolClient } from '../support/mcp.ts'
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ mode: 'leased' })
+})
+afterAll(() => gateway.close())
+
+const chatModel = 'gpt-4o-mini'
+type Video = { id: string }
+
+describe.each(eras)('what the tool server shows to whom, by a %s client', (era) => {
+  let client: ToolClient
+
+  beforeAll(async () => {
+    client = await connect(gateway, era)
+    await client.call('generate_video', { model: 'wan2.6-t2v', prompt: 'Waves', wait: true })
+  })
+  afterEach(() => gateway.assertBooks())
+  afterAll(() => client.close())
+
+  test('every resource can be read, and what a template leads to', async () => {
+    const resources = await client.resources()
+    const uris = resources.map(({ uri }) => uri)
+    expect(new Set(uris).size).toBe(uris.length)
+    for (const uri of ['models', 'api', 'errors', 'usage', 'tasks']) expect(uris).toContain(`turnpike://${uri}`)
+    for (const uri of ['api/createChatCompletion', `models/${chatModel}`]) expect(uris).toContain(`turnpike://${uri}`)
+    for (const uri of uris) expect(await client.read(uri)).not.toBeEmpty()
+    expect(await client.read('turnpike://api/createChatCompletion')).toContain('POST /v1/chat/completions')
+    expect(await client.read('turnpike://errors')).toContain('| 402 | `insufficient_balance` |')
+    expect(JSON.parse(await client.read('turnpike://usage'))).toMatchObject({ balance: { currency: 'USD' } })
+    const { data } = JSON.parse(await client.read('turnpike://tasks')) as { data: { id: string }[] }
+    expect(JSON.parse(await client.read(`turnpike://tasks/${data[0]?.id}`))).toMatchObject({ id: data[0]?.id ?? '' })
+    expect((await client.templates()).map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'turnpike://models/{id}',
+      'turnpike://api/{operation}',
+      'turnpike://tasks/{id}',
+    ])
+    for (const uri of ['turnpike://models/no-such-model', 'turnpike://nothing', 'turnpike://tasks/vid_none', 'x:y']) {
+      await thrownBy(client.read(uri), Error)
+    }
+  })
+
+  test('what is typed is completed', async () => {
+    const models = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
+    expect((await client.complete(models, { name: 'id', value: 'gpt-4o-m' }))[0]).toBe(chatModel)
+    const endpoints = { type: 'ref/resource', uri: 'turnpike://api/{operation}' } as const
+    expect(await client.complete(endpoints, { name: 'operation', value: 'createChat' })).toEqual([
+      'createChatCompletion',
+    ])
+    const tasks = { type: 'ref/resource', uri: 'turnpike://tasks/{id}' } as const
+    expect((await client.complete(tasks, { name: 'id', value: 'vid_' })).length).toBeGreaterThan(0)
+    const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
+    expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
+  })
+
+  test('every prompt is a message', async () => {
+    const prompts = await client.prompts()
+    expect(prompts.length).toBeGreaterThan(4)
+    for (const { name, arguments: taken = [] } of prompts) {
+      const given = Object.fromEntries(taken.map((argument) => [argument.name, 'something']))
+      expect(await client.prompt(name, given)).toContain('`')
+    }
+    expect((await thrownBy(client.prompt('illustrate', {}), Error)).message).toContain('text')
+  })
+
+  test('a key sees its own models, tasks and usage, and no others', async () => {
+    const { key } = await gateway.account({ dollars: '5', models: [chatModel] })
+    const own = await connect(gateway, era, { key })
+    const { models } = shown<{ models: { id: string }[] }>(await own.call('list_models'))
+    expect(models.map(({ id }) => id)).toEqual([chatModel])
+    expect(JSON.parse(await own.read('turnpike://models'))).toMatchObject({ models: [{ id: chatModel }] })
+    const pages = (await own.resources()).filter(({ uri }) => uri.startsWith('turnpike://models/'))
+    expect(pages.map(({ name }) => name)).toEqual([chatModel])
+    await thrownBy(own.read('turnpike://models/gpt-4o'), Error)
+    const ref = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
+    expect(await own.complete(ref, { name: 'id', value: '' })).toEqual([chatModel])
+    const forbidden = lastText(await own.call('chat', { model: 'gpt-4o', prompt: 'Hi' }))
+    const unknown = lastText(await own.call('chat', { model: 'gpt-40', prompt: 'Hi' }))
+    expect(JSON.stringify(forbidden)).toBe(JSON.stringify(unknown).replace('gpt-40', 'gpt-4o'))
+    const [task] = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 1 })).data
+    expect(lastText(await own.call('get_video', { id: task?.id }))).toMatchObject({ error: { code: 'task_not_found' } })
+    expect(lastText(await own.call('cancel_video', { id: task?.id }))).toMatchObject({
+      error: { code: 'task_not_found' },
+    })
+    await thrownBy(own.read(`turnpike://tasks/${task?.id}`), Error)
+    expect(JSON.parse(await own.read('turnpike://tasks'))).toMatchObject({ data: [] })
+    expect(shown<{ data: { requests: number }[] }>(await own.call('get_usage')).data[0]?.requests ?? 0).toBe(0)
+    expect(
+      shown<{ choices: object[] }>(await own.call('chat', { model: chatModel, prompt: 'Hi' })).choices,
+    ).toHaveLength(1)
+    await own.close()
+  })
+
+  test('a key’s limits count its calls, and not what is asked about them', async () => {
+    const { key, keyId } = await gateway.account({ dollars: '5' })
+    await setLimits(gateway, keyId, { requestsPerMinute: 2 })
+    const own = await connect(gateway, era, { key })
+    await own.call('chat', { model: chatModel, prompt: 'Hi' })
+    await own.call('list_models')
+    const third = await own.call('chat', { model: chatModel, prompt: 'Hi' })
+    expect(lastText(third)).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
+    expect(third._meta).toMatchObject({ 'turnpike/status': 429, 'turnpike/retry_after': expect.any(Number) })
+    await own.close()
+  })
+
+  test('an empty purse is told what is missing', async () => {
+    const { key } = await gateway.account({ dollars: '0.000001' })
+    const own = await connect(gateway, era, { key })
+    const result = await own.call('chat', { model: chatModel, prompt: 'Hi', max_tokens: 100_000 })
+    expect(lastText(result)).toMatchObject({ error: { code: 'insufficient_balance' } })
+    await own.close()
+  })
+
+  test('without a key nobody gets in', async () => {
+    const refused = await thrownBy(connect(gateway, era, { key: 'sk-nobody' }), Error)
+    expect(refused.message).toMatch(/401|auth/i)
+  })
+})

@@ -1,0 +1,71 @@
+import { afterEach, expect, test } from 'bun:test'
+import { nano, parseDollars } from '../../src/base/money.ts'
+import { changeKey } from '../../src/store/keys.ts'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+
+let gateway: TestGateway | undefined
+
+afterEach(async () => {
+  await gateway?.close()
+  gateway = undefined
+})
+
+const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
+const half = parseDollars('0.5') ?? nano(0n)
+
+async function begin(mode: 'leased' | 'strict', engine: 'sqlite' | 'postgres', dollars: string) {
+  gateway = await startTestGateway({ mode, engine })
+  const { id, key, keyId } = await gateway.account({ dollars })
+  const headers = { authorization: `Bearer ${key}` }
+  const used = gateway
+  return {
+    gateway: used,
+    id,
+    keyId,
+    order: (more: object = {}) => used.post('/v1/videos/generations', { ...wan, ...more }, headers),
+    chat: () => {
+      const messages = [{ role: 'user', content: 'Hello!' }]
+      return used.post('/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 10, messages }, headers)
+    },
+  }
+}
+
+test.each(['sqlite', 'postgres'] as const)(
+  'what a node has leased and does not use is a task’s to have, on %s',
+  async (engine) => {
+    const world = await begin('leased', engine, '0.51')
+    // A lease is taken with the first request, and kept ready for the next.
+    expect((await world.chat()).status).toBe(200)
+    expect((await world.order()).status).toBe(202)
+    expect((await world.order()).status).toBe(402)
+    await until(async () => (await world.gateway.balance(world.id)).held === 0n)
+    const { posted } = await world.gateway.balance(world.id)
+    expect(posted).toBeLessThan((parseDollars('0.51') ?? 0n) - half)
+    expect(posted).toBeGreaterThan(0n)
+    await world.gateway.assertBooks()
+  },
+  30_000,
+)
+
+test('what tasks hold counts against a spending cap, of tasks and of everything else', async () => {
+  const world = await begin('strict', 'sqlite', '100')
+  const cap = { amount: parseDollars('0.9') ?? nano(0n), period: 'day' } as const
+  await changeKey(world.gateway.store, { id: world.keyId, actor: 'test', cap })
+  const slow = { input: { prompt: 'A fox. sandbox:slow=700' } }
+  expect((await world.order(slow)).status).toBe(202)
+  const refused = await world.order(slow)
+  expect(refused.status).toBe(402)
+  expect(await refused.text()).toContain('spending cap')
+  expect((await world.chat()).status).toBe(200)
+  await until(async () => (await world.gateway.balance(world.id)).held === 0n)
+  await world.gateway.assertBooks()
+})
+
+test('a gateway that stops leaves its tasks to the next start', async () => {
+  const world = await begin('strict', 'sqlite', '10')
+  const { order, gateway: running } = world
+  expect((await order({ input: { prompt: 'A fox. sandbox:stuck' } })).status).toBe(202)
+  const [task] = await running.store.db.selectFrom('task').select(['state', 'claim_owner']).execute()
+  expect(task).toMatchObject({ claim_owner: null })
+  expect((await running.balance(world.id)).held).toBe(half)
+})
