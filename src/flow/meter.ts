@@ -21,7 +21,7 @@ export function makeMeter(parts: { log: Log; drains: Drains }) {
   return async (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> => {
     if (delivered.kind === 'answered') return meterWhole(routed, delivered, failed)
     const { relay, contentType } = delivered
-    return { kind: 'stream', body: meterStream(routed, relay, failed, parts), contentType }
+    return { kind: 'stream', ...meterStream(routed, relay, failed, parts), contentType }
   }
 }
 
@@ -45,7 +45,8 @@ function meterStream(
   relay: Relay,
   failed: readonly AttemptRecord[],
   parts: { log: Log; drains: Drains },
-): ReadableStream<Uint8Array> {
+): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
+  const ended = Promise.withResolvers<'charged' | 'free'>()
   let over = false
   let reading: Promise<unknown> = Promise.resolve()
   const marks = new Marks(routed, relay)
@@ -53,8 +54,9 @@ function meterStream(
   /** The last bytes a client gets: the protocol's end once the money is recorded, or an error in its place. */
   async function close(cut: GatewayError | undefined): Promise<Uint8Array> {
     try {
-      await settleStream(routed, relay, failed, cut === undefined ? 'complete' : 'cut')
+      ended.resolve(await settleStream(routed, relay, failed, cut === undefined ? 'complete' : 'cut'))
     } catch (thrown) {
+      ended.resolve('charged') // nobody knows; to try again might be to pay again
       logUnsettled(routed, parts.log, thrown)
       return inStream(routed, asGatewayError(thrown))
     }
@@ -85,13 +87,14 @@ function meterStream(
     try {
       if (routed.route.channel.vendor.hangup === 'drain') await parts.drains.run(relay, reading)
       else relay.abort()
-      await settleStream(routed, relay, failed, 'client-gone')
+      ended.resolve(await settleStream(routed, relay, failed, 'client-gone'))
     } catch (thrown) {
+      ended.resolve('charged')
       logUnsettled(routed, parts.log, thrown)
     }
   }
 
-  return tap(
+  const body = tap(
     {
       pull() {
         const pulled = pull()
@@ -106,6 +109,7 @@ function meterStream(
     },
     routed.signal,
   )
+  return { body, ended: ended.promise }
 }
 
 async function settleStream(
@@ -113,12 +117,12 @@ async function settleStream(
   relay: Relay,
   failed: readonly AttemptRecord[],
   end: StreamEnd,
-): Promise<void> {
+): Promise<'charged' | 'free'> {
   const lost = [...failed, ...(relay.failed ?? [])]
   const sale = saleOf(routed, relay.legs, lost, endStatus[end])
   if (sale !== undefined) {
     await settle(routed, sale)
-    return
+    return 'charged'
   }
   // Nothing reached the client, so nothing is owed; the attempts stay on record for the vendor's bill.
   const free = relay.legs.map((leg) =>
@@ -129,6 +133,7 @@ async function settleStream(
     [...lost, ...free],
     new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end),
   )
+  return 'free'
 }
 
 /** What was delivered, with its price; undefined where it was nothing. */

@@ -30,15 +30,23 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
       throw thrown
     })
     // The answer is paid for: that it could not be kept must not keep it from the client.
-    await keep(begun.attempt, answer).catch(notKept)
+    if (answer.kind === 'whole') await keep(begun.attempt, answer).catch(notKept)
+    // Until its end a stream is still running, and one that delivered nothing did not happen.
+    else void answer.ended.then((end) => keepEnd(begun.attempt, end)).catch(notKept)
     return answer
   }
 }
 
-async function keep(attempt: RememberedAttempt, answer: Answer): Promise<void> {
-  if (answer.kind === 'whole' && answer.contentType === json)
-    await attempt.keep(answer.status ?? 200, Buffer.from(answer.body).toString('utf8'))
-  else await attempt.keepFact(200)
+type Whole = Extract<Answer, { kind: 'whole' }>
+
+async function keep(attempt: RememberedAttempt, { status = 200, body, contentType }: Whole): Promise<void> {
+  if (contentType === json) await attempt.keep(status, Buffer.from(body).toString('utf8'))
+  else await attempt.keepFact(status)
+}
+
+async function keepEnd(attempt: RememberedAttempt, end: 'charged' | 'free'): Promise<void> {
+  if (end === 'charged') await attempt.keepFact(200)
+  else await attempt.free()
 }
 
 /** A failure that must not be tried again is one that a vendor may have been paid for; any other did not happen. */

@@ -98,4 +98,10 @@ export type Answer =
       /** 200 where nothing is said. */
       readonly status?: number
     }
-  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array>; readonly contentType: string }
+  | {
+      readonly kind: 'stream'
+      readonly body: ReadableStream<Uint8Array>
+      readonly contentType: string
+      /** How it ended for the customer, once that is on record. */
+      readonly ended: Promise<'charged' | 'free'>
+    }

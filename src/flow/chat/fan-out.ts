@@ -1,3 +1,4 @@
+import { badRequest } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
@@ -7,18 +8,18 @@ import {
   attempt,
   attemptRecord,
   contextOf,
+  final,
   refuseWhole,
   streams,
   type CallParts,
   type Failed,
 } from '../attempt.ts'
-import type { FetchLink } from '../../upstream/links.ts'
 import { answerOf, chatOf, conversationFor, writerFor } from './lane.ts'
-import { countLegs, type Leg } from '../legs.ts'
+import { costOf, countLegs, type Leg } from '../legs.ts'
 import { inputCounter, legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 import type { Relay, StreamRelay } from '../relay.ts'
-import type { Call, CallContext } from '../../vendors/vendor.ts'
+import type { Call } from '../../vendors/vendor.ts'
 import type { Outcome } from '../stages.ts'
 import { eventStream, json, type ChatRouted } from './chat.ts'
 import { readersFor, type ReplyReaders } from './one-call.ts'
@@ -30,83 +31,109 @@ import { ReplyFacts } from './translate.ts'
  */
 export async function callSideBySide(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   const ask = { ...routed.ask, choices: 1 }
+  // One that fails makes the others useless: they end with it.
+  const stop = new AbortController()
+  const signal = AbortSignal.any([routed.signal, stop.signal])
   const legs = Array.from({ length: routed.ask.choices }, (_, index): ChatRouted => {
-    return { ...routed, ask, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
+    return { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
   })
-  const { write, readers } = await planCalls(routed, ask, parts.fetchLink)
-  const calls = legs.map((leg) => write(contextOf(leg, parts.tenantMac)))
+  const { call, readers } = await planCalls(parts, routed, ask)
   const writer = writerFor(routed, routed.ask)
   const inputTokens = inputCounter({ codec: routed.codec, ask })
+  let failure: Failed | undefined
 
-  const opened = await Promise.all(
-    legs.map((leg, index) =>
-      attempt(parts, leg, calls[index] ?? unplanned(), async (exchange): Promise<Opened> => {
+  const tries = legs.map(async (leg, index): Promise<Tried> => {
+    const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
+    try {
+      const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
         if (!streams(leg, exchange)) {
           const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
           refuseWhole(leg)
-          return { kind: 'reply', reply }
+          return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
         }
         const stream = streamOfChoice(index, readers.openReader(), writer)
         const relay = openRelay(leg, exchange, stream, legOfStream(leg, stream.facts, inputTokens))
         await relay.begin()
         return { kind: 'relay', relay }
-      }),
-    ),
-  )
-  const accepted = opened.map((one) => (one.kind === 'accepted' ? one.accepted : undefined))
-  const failure = opened.find((one) => one.kind === 'failed')
-  if (failure !== undefined) return giveUp(failure, opened, legs)
-
-  const relays = accepted.flatMap((one) => (one?.kind === 'relay' ? [one.relay] : []))
+      })
+      if (tried.kind === 'failed' && failure === undefined) failure = tried
+      if (tried.kind === 'failed') stop.abort()
+      return tried
+    } catch (thrown) {
+      stop.abort()
+      throw thrown
+    }
+  })
+  const ended = await Promise.allSettled(tries)
+  const opened = ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const accepted = opened.flatMap((one) => (one.kind === 'accepted' ? [one.accepted] : []))
+  const broken = ended.find((one) => one.status === 'rejected')
+  if (broken !== undefined || failure !== undefined) {
+    for (const one of accepted) if (one.kind === 'relay') one.relay.abort()
+    if (failure === undefined) throw broken?.reason
+    return giveUp(failure, opened, routed)
+  }
+  const relays = accepted.flatMap((one) => (one.kind === 'relay' ? [one.relay] : []))
   if (relays.length > 0) return { kind: 'streaming', relay: new MergedRelay(relays, writer), contentType: eventStream }
-  const replies = accepted.flatMap((one) => (one?.kind === 'reply' ? [one.reply] : []))
-  return answeredTogether(routed, legs, replies)
+  return answeredTogether(routed, accepted)
 }
 
-/** In the client's own words where the vendor knows them: nothing of the ask is lost, although the replies are merged. */
-async function planCalls(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Plan> {
+/** So much of one request may be on its way at once, in all its copies. */
+const bytesSideBySideMax = 64 * 1024 * 1024
+
+/**
+ * One call for all, written once; only the reference differs. In the client's own words where the vendor knows them:
+ * nothing of the ask is lost, although the replies are merged.
+ */
+async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const chat = chatOf(routed)
+  const context = contextOf(routed, parts.tenantMac)
   const { pass } = chat
-  if (chat.protocol === ask.protocol && pass !== undefined) {
-    return { write: (context) => pass(ask, context), readers: chat }
-  }
-  const conversation = await conversationFor(routed, ask, fetchLink)
-  return {
-    write: (context) => chat.translate(ask, conversation, context),
-    readers: readersFor(chat, conversation),
-  }
+  if (chat.protocol === ask.protocol && pass !== undefined)
+    return bounded({ call: pass(ask, context), readers: chat }, routed)
+  const conversation = await conversationFor(routed, ask, parts.fetchLink)
+  return bounded({ call: chat.translate(ask, conversation, context), readers: readersFor(chat, conversation) }, routed)
 }
 
-type Plan = { readonly write: (context: CallContext) => Call; readonly readers: ReplyReaders }
+function bounded(plan: Plan, { ask }: ChatRouted): Plan {
+  const { body } = plan.call
+  const bytes = typeof body === 'string' ? body.length : 0
+  if (bytes * ask.choices <= bytesSideBySideMax) return plan
+  throw badRequest(
+    `Invalid 'n': a request of this size may ask for ${Math.floor(bytesSideBySideMax / bytes)} choices.`,
+    'n',
+  )
+}
+
+type Plan = { readonly call: Call; readonly readers: ReplyReaders }
 
 type Opened =
-  | { readonly kind: 'reply'; readonly reply: Reply }
+  | { readonly kind: 'reply'; readonly leg: Leg; readonly reply: Reply }
   | { readonly kind: 'relay'; readonly relay: StreamRelay }
 type Tried = Failed | { readonly kind: 'accepted'; readonly accepted: Opened }
 
-function unplanned(): never {
-  throw new Error('every leg has a call')
-}
-
-/** What the others had begun is ended; they may have cost us something, so they stay on record. */
-function giveUp(failure: Failed, opened: readonly Tried[], legs: readonly ChatRouted[]): Failed {
-  const attempts = opened.flatMap((one, index) => {
+/** What the others gave is of no use, and cost us what it cost. Whoever tries again would have us pay a second time. */
+function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): Failed {
+  let isPaid = false
+  const attempts = opened.flatMap((one) => {
     if (one.kind === 'failed') return one.attempts
-    if (one.accepted.kind === 'relay') one.accepted.relay.abort()
-    const leg = legs[index]
-    return leg === undefined ? [] : [attemptRecord(leg, { status: 200, vendorCost: zeroNano, delivered: false })]
+    isPaid = true
+    const legs = one.accepted.kind === 'relay' ? one.accepted.relay.legs : [one.accepted.leg]
+    return legs.map(({ attemptId, count }) => {
+      const counted = count()
+      const vendorCost = counted === undefined ? zeroNano : costOf(counted, routed.model.costs)
+      return attemptRecord({ ...routed, attemptId }, { status: 200, vendorCost, delivered: false })
+    })
   })
-  return { ...failure, attempts }
+  return isPaid ? { ...failure, error: final(failure.error), retry: 'no', attempts } : { ...failure, attempts }
 }
 
-function answeredTogether(routed: ChatRouted, legs: readonly ChatRouted[], replies: readonly Reply[]): Outcome {
-  const counted = replies.flatMap((reply, index): Leg[] => {
-    const leg = legs[index]
-    return leg === undefined ? [] : [legOfAnswer(leg, answerOf(leg, reply))]
-  })
-  const usage = countLegs(counted)?.usage
-  const { body } = answerOf(routed, { choices: replies.flatMap(({ choices }) => choices.slice(0, 1)), usage })
-  return { kind: 'answered', body, contentType: json, legs: counted }
+function answeredTogether(routed: ChatRouted, accepted: readonly Opened[]): Outcome {
+  const replies = accepted.flatMap((one) => (one.kind === 'reply' ? [one] : []))
+  const legs = replies.map(({ leg }) => leg)
+  const choices = replies.flatMap(({ reply }) => reply.choices.slice(0, 1))
+  const { body } = answerOf(routed, { choices, usage: countLegs(legs)?.usage })
+  return { kind: 'answered', body, contentType: json, legs }
 }
 
 /** One leg's stream as one choice of the whole; the end of the stream is the whole's affair. */
@@ -147,6 +174,7 @@ class MergedRelay implements Relay {
       const { relay, bytes } = await Promise.race(this.#reading.values())
       this.#reading.delete(relay)
       if (bytes !== undefined) return bytes
+      relay.complete() // one that was cut ends them all, now and not when the others are done
       this.#over.add(relay)
     }
     return undefined

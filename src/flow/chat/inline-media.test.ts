@@ -43,18 +43,35 @@ test('what a conversation links to is fetched by the rules for strangers, once e
   expect(talk.turns[2]?.blocks[0]).toMatchObject({ blocks: [inline, inline] })
 })
 
-test('what the vendor reads itself stays a link', async () => {
+test('what the vendor reads itself stays a link, unless it poses as a picture', async () => {
   const { asked, fetchLink } = fetching('image/png', 3)
-  const talk = talkOf('https://youtu.be/x')
+  const film = { kind: 'video', media: { kind: 'url', url: 'https://youtu.be/x' } } as const
+  const talk: Conversation = { ...talkOf(), turns: [{ role: 'user', blocks: [film] }] }
   expect(await inlineMedia(talk, () => true, routed, fetchLink)).toBe(talk)
   expect(asked).toEqual([])
+  expect(inlineMedia(talkOf('https://youtu.be/x'), () => true, routed, fetchLink)).rejects.toMatchObject({
+    details: { param: 'messages' },
+  })
 })
 
 test.each([
   ['too many', talkOf(...Array.from({ length: 17 }, (_, i) => `https://h/${i}`)), 'image/png', 1],
   ['no media', talkOf('https://h/a'), 'text/html', 1],
-  ['too large together', talkOf('https://h/a', 'https://h/b'), 'image/png', 11 * 1024 * 1024],
+  ['a film behind the link of a picture', talkOf('https://h/a'), 'video/mp4', 1],
 ])('%s is refused', async (_name, talk, mediaType, bytes) => {
   const { fetchLink } = fetching(mediaType, bytes)
   expect(inlineMedia(talk, never, routed, fetchLink)).rejects.toMatchObject({ kind: 'bad-request' })
+})
+
+test('several at once share the room that there is, and what is not used goes to the next', async () => {
+  const rooms: number[] = []
+  const fetchLink: FetchLink = async ({ bytesMax }) => {
+    rooms.push(bytesMax)
+    return { mediaType: 'image/png', body: new Uint8Array(1), header: () => null }
+  }
+  const links = Array.from({ length: 8 }, (_, i) => `https://h/${i}`)
+  await inlineMedia(talkOf(...links), never, routed, fetchLink)
+  expect(rooms).toHaveLength(8)
+  for (const room of rooms) expect(room).toBeGreaterThan(5 * 1024 * 1024 - 8)
+  expect(rooms.slice(0, 4).reduce((sum, room) => sum + room)).toBeLessThanOrEqual(20 * 1024 * 1024)
 })

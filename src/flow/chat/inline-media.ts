@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, GatewayError } from '../../base/errors.ts'
 import type { Conversation, Media, ToolResultBlock, Turn, UserBlock } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { ChatRouted } from './chat.ts'
@@ -7,7 +7,13 @@ import type { ChatRouted } from './chat.ts'
 const bytesMax = 20 * 1024 * 1024
 const linksMax = 16
 const sideBySideMax = 4
-const readable = /^(?:image|audio|video)\/|^application\/pdf$/
+/** What each kind of block may lead to. A film behind the link of a picture would cost far more than was set aside. */
+const readable = {
+  image: /^image\//,
+  audio: /^audio\//,
+  video: /^video\//,
+  document: /^application\/pdf$|^text\//,
+} as const
 
 /** The conversation with what it links to in it, for a vendor that does not read from the web itself. */
 export async function inlineMedia(
@@ -16,42 +22,65 @@ export async function inlineMedia(
   { route, signal }: Pick<ChatRouted, 'route' | 'signal'>,
   fetchLink: FetchLink,
 ): Promise<Conversation> {
-  const links = linksOf(conversation).filter((url) => !isReadByVendor(url))
-  if (links.length === 0) return conversation
-  if (links.length > linksMax) {
+  const links = linksOf(conversation)
+  for (const { kind, url } of links) {
+    if (kind === 'image' && isReadByVendor(url)) throw notMedia(kind)
+  }
+  const left = links.filter(({ url }) => !isReadByVendor(url))
+  if (left.length === 0) return conversation
+  if (left.length > linksMax) {
     throw badRequest(`This model takes at most ${linksMax} linked files in one request.`, 'messages')
   }
   const fetched = new Map<string, Media>()
-  let spent = 0
+  const stop = new AbortController()
+  const until = AbortSignal.any([signal, stop.signal])
+  let room = bytesMax
   const work = async () => {
-    for (let url = links.pop(); url !== undefined; url = links.pop()) {
-      const link = { transport: 'guarded', url, bytesMax: bytesMax - spent } as const
-      const { mediaType, body } = await fetchLink(link, route.channel, signal)
-      if (!readable.test(mediaType)) {
-        throw badRequest(
-          'What a link in the messages leads to is no picture, sound, film or PDF.',
-          'messages',
-          'invalid_url',
-        )
-      }
-      spent += body.length
-      if (spent > bytesMax)
-        throw badRequest('What the messages link to is too large together.', 'messages', 'invalid_url')
+    for (let link = left.pop(); link !== undefined; link = left.pop()) {
+      const { kind, url } = link
+      // Set aside before it comes: several at once must not fill the room twice.
+      const share = Math.min(room, Math.ceil(bytesMax / sideBySideMax))
+      room -= share
+      const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
+      if (!readable[kind].test(mediaType)) throw notMedia(kind)
+      room += share - body.length
       fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
     }
   }
-  await Promise.all(Array.from({ length: sideBySideMax }, work))
+  try {
+    await Promise.all(Array.from({ length: sideBySideMax }, work))
+  } catch (thrown) {
+    stop.abort() // the others would be fetched for nothing
+    throw asMessagesError(thrown)
+  }
   return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
 }
 
-function linksOf({ turns }: Conversation): string[] {
-  const urls = new Set<string>()
+function notMedia(kind: keyof typeof readable) {
+  const message = `What a link in the messages leads to is no ${kind}.`
+  return badRequest(message, 'messages', 'invalid_url')
+}
+
+/** A refusal of the guard, with the field at fault. */
+function asMessagesError(thrown: unknown): unknown {
+  if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request' || thrown.details.param !== undefined)
+    return thrown
+  return new GatewayError(thrown.kind, thrown.message, { ...thrown.details, param: 'messages' })
+}
+
+type Link = { readonly kind: keyof typeof readable; readonly url: string }
+
+function linksOf({ turns }: Conversation): Link[] {
+  const links = new Map<string, Link>()
   const look = (block: UserBlock) => {
     if (block.kind === 'tool-result') block.blocks.forEach(look)
-    else if ('media' in block && block.media.kind === 'url') urls.add(block.media.url)
+    else if (block.kind !== 'text' && block.media.kind === 'url') {
+      const { url } = block.media
+      links.set(url, { kind: block.kind, url })
+    }
   }
   for (const turn of turns) if (turn.role === 'user') turn.blocks.forEach(look)
-  return [...urls]
+  return [...links.values()]
 }
 
 function withFetched(turn: Turn, fetched: ReadonlyMap<string, Media>): Turn {

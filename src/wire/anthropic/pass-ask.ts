@@ -11,8 +11,9 @@ export type PassTarget = {
 }
 
 /** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
-export function passAsk({ native, searchesMax }: ChatAsk, target: PassTarget): string {
-  refuseUnpricedSearch(native, searchesMax)
+export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, target: PassTarget): string {
+  // A prompt that is only counted, or put into a cache, makes no search.
+  if (outputTokensMax > 0) refuseUnpricedSearch(native, searchesMax)
   const body: Record<string, Json | undefined> = { ...native, model: target.upstreamModel }
   const metadata = objectIn(native['metadata'])
   if (typeof metadata['user_id'] === 'string') {

@@ -85,23 +85,32 @@ describe('usage', () => {
       { prompt_tokens: -5, completion_tokens: 2.9 },
       { input: 0, output: 2 },
     ],
+    // xAI counts what was thought beside what was said; everybody else inside of it.
     [
-      { prompt_tokens: '5', completion_tokens: null },
-      { input: 0, output: 0 },
+      {
+        prompt_tokens: 10,
+        completion_tokens: 15,
+        total_tokens: 53,
+        completion_tokens_details: { reasoning_tokens: 28 },
+      },
+      { input: 10, output: 43, reasoning: 28 },
     ],
-    [{}, { input: 0, output: 0 }],
+    [
+      {
+        prompt_tokens: 10,
+        completion_tokens: 43,
+        total_tokens: 53,
+        completion_tokens_details: { reasoning_tokens: 28 },
+      },
+      { input: 10, output: 43, reasoning: 28 },
+    ],
   ])('%j', (given, counts) => {
     expect(readUsage(given)).toMatchObject(counts)
   })
 
   test('is none where there is none', () => {
-    expect([undefined, null, 5, 'x', []].map(readUsage)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ])
+    const none = [undefined, null, 5, 'x', [], {}, { prompt_tokens: '5', completion_tokens: null }]
+    expect(none.map(readUsage)).toEqual([undefined, undefined, undefined, undefined, undefined, undefined, undefined])
   })
 
   test('whatever a vendor sends, every count is a whole number that can be priced', () => {

@@ -31,7 +31,12 @@ export function readChoices(body: Uint8Array): { json: JsonObject; choices: read
 
 /** The vendor's overlapping numbers taken apart: cached and written input are inside `prompt_tokens`. */
 export function readUsage(usage: Json | undefined): Usage | undefined {
-  if (!isObject(usage)) return undefined
+  if (
+    !isObject(usage) ||
+    (typeof usage['prompt_tokens'] !== 'number' && typeof usage['completion_tokens'] !== 'number')
+  ) {
+    return undefined // an object without numbers counts nothing, not zero
+  }
   const promptDetails = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const completionDetails = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
   // DeepSeek says prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
@@ -41,15 +46,23 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const cacheWrite = count(promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'])
   const audioInput = count(promptDetails['audio_tokens'])
   const audioOutput = count(completionDetails['audio_tokens'])
+  const reasoning = count(completionDetails['reasoning_tokens'])
+  const completion = count(usage['completion_tokens']) + reasoningBeside(usage, reasoning)
   return {
     input: Math.max(0, count(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput),
     cachedInput,
     cacheWrite,
     audioInput,
-    output: Math.max(0, count(usage['completion_tokens']) - audioOutput),
+    output: Math.max(0, completion - audioOutput),
     audioOutput,
-    reasoning: count(completionDetails['reasoning_tokens']),
+    reasoning,
   }
+}
+
+/** Most vendors count reasoning inside of `completion_tokens`; xAI beside it, which its total tells. */
+function reasoningBeside(usage: JsonObject, reasoning: number): number {
+  const apart = count(usage['prompt_tokens']) + count(usage['completion_tokens'])
+  return reasoning > 0 && count(usage['total_tokens']) === apart + reasoning ? reasoning : 0
 }
 
 /** A vendor's error object where an answer should have been. Its text may pass on; whose fault it is, it cannot say. */

@@ -44,6 +44,8 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
 
   // Where both are given, which of them a vendor goes by is its own affair: the larger one has to be paid for.
   const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
+  // What a search finds is read as input, and nothing but the context bounds it.
+  const searches = isGiven(body['web_search_options']) ? searchesMax : 0
   const cap = caps.length === 0 ? traits.outputTokensMax : Math.max(...caps)
   return chatAsk(
     {
@@ -53,8 +55,8 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
       usageShown: request.stream_options?.include_usage ?? false,
       choices: request.n ?? 1,
       outputTokensMax: Math.min(cap, traits.outputTokensMax),
-      inputTokensMax: Math.min(traits.contextTokens, bodyBytes + mediaTokensMax(request, traits)),
-      searchesMax: isGiven(body['web_search_options']) ? searchesMax : 0,
+      inputTokensMax: searches > 0 ? traits.contextTokens : boundByBytes(request, bodyBytes, traits),
+      searchesMax: searches,
       native,
       headers: {},
     },
@@ -100,6 +102,10 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   }
 }
 
+/** By these a client would have another model, or another host of it, answer for this one: OpenRouter's words. */
+const reroutingFields = ['models', 'route', 'preset', 'provider'] as const
+const searchFields = ['web_search_options', 'enable_search', 'search_options', 'search_parameters', 'plugins'] as const
+
 /** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
 function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
   const plainTiers = ['auto', 'default', 'standard_only']
@@ -109,9 +115,13 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
   if (request.modalities?.includes('audio') && !traits.sells('audioOutput')) {
     throw unsupported('modalities', "'audio'", 'This model has no price for audio output.')
   }
-  for (const field of ['web_search_options', 'enable_search', 'search_options', 'plugins']) {
+  for (const field of reroutingFields) {
+    if (!isGiven(body[field])) continue
+    throw badRequest(`'${field}' is not supported: another model has another price.`, field, 'unsupported_value')
+  }
+  for (const field of searchFields) {
     const value = body[field]
-    if (value !== undefined && value !== null && value !== false && !traits.sells('webSearch')) {
+    if (isGiven(value) && value !== false && !traits.sells('webSearch')) {
       throw badRequest(
         `'${field}' is not supported: hosted search has no price on this model.`,
         field,
@@ -131,6 +141,10 @@ function listValues(values: readonly string[]): string {
   const quoted = values.map((value) => `'${value}'`)
   if (quoted.length <= 2) return quoted.join(' and ')
   return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
+}
+
+function boundByBytes(request: ChatRequest, bodyBytes: number, traits: ChatTraits): number {
+  return Math.min(traits.contextTokens, bodyBytes + mediaTokensMax(request, traits))
 }
 
 function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {

@@ -1,5 +1,5 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
-import { pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
+import { isWhole, pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
 import type { AskedFile } from '../../capabilities/ask.ts'
 import type { ImageFile } from '../../capabilities/images.ts'
 import type { ImageLimits } from '../../capabilities/limits.ts'
@@ -38,10 +38,9 @@ function readImage(file: AskedFile, index: number): ImageFile {
   if (head === undefined) {
     throw badRequest(`Invalid 'image': a picture is a PNG, JPEG or WebP file.`, 'image', 'invalid_image_format')
   }
-  if (head === 'broken' || head.width * head.height > pixelsMax) {
-    const why = head === 'broken' ? 'the file is damaged' : `a picture has at most ${pixelsMax} pixels`
-    throw badRequest(`Invalid 'image': ${why}.`, 'image', 'invalid_image')
-  }
+  if (head === 'broken') throw badImage('the file is damaged')
+  if (head.width * head.height > pixelsMax) throw badImage(`a picture has at most ${pixelsMax} pixels`)
+  if (!isWhole(file.bytes, head)) throw badImage('the file breaks off before its end')
   return imageFile(file, head, `image-${index + 1}`)
 }
 
@@ -54,8 +53,13 @@ function readMask(file: AskedFile, image: ImageFile, { mask: isTaken }: EditLimi
     const [given, wanted] = [head, image].map(({ width, height }) => `${width}x${height}`)
     throw badMask(`its size of ${given} is not that of the image, ${wanted}`)
   }
+  if (!isWhole(file.bytes, head)) throw badMask('the file breaks off before its end')
   if (!pngHasAlpha(file.bytes)) throw badMask('it has no transparency')
   return imageFile(file, head, 'mask')
+}
+
+function badImage(why: string): GatewayError {
+  return badRequest(`Invalid 'image': ${why}.`, 'image', 'invalid_image')
 }
 
 function badMask(why: string): GatewayError {

@@ -44,7 +44,7 @@ export function userBlock(part: UserPart, at: string): UserBlock {
       const cache = cacheHint(part)
       return {
         kind: 'image',
-        media: mediaOf(url, `${at}.image_url.url`),
+        media: pictureOf(url, `${at}.image_url.url`),
         ...(typeof detail === 'string' && { detail }),
         ...(cache !== undefined && { cache }),
       }
@@ -73,6 +73,15 @@ function documentOf(part: Extract<UserPart, { type: 'file' }>, at: string): User
   }
   if (typeof id === 'string') return { kind: 'document', media: { kind: 'file', id }, ...extras }
   throw badRequest("'file' needs file_data or file_id.", `${at}.file`, 'missing_required_parameter')
+}
+
+/** A film behind a picture's name would cost far more than was set aside for a picture. */
+function pictureOf(url: string, param: string): Media {
+  const media = mediaOf(url, param)
+  if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) {
+    throw badRequest(`Invalid '${param}': not an image.`, param)
+  }
+  return media
 }
 
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
