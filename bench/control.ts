@@ -1,5 +1,12 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+
 /** What a measured process tells about itself: CPU time of all its threads, and its memory. */
-export type Vitals = { readonly cpuMicros: number; readonly rssBytes: number }
+export type Vitals = {
+  readonly cpuMicros: number
+  readonly rssBytes: number
+  /** The most since it was asked before; where the system does not keep it, what it is now. */
+  readonly peakRssBytes: number
+}
 
 export type Ready = { readonly kind: 'ready'; readonly port: number }
 export type Report = { readonly kind: 'vitals' } & Vitals
@@ -8,10 +15,23 @@ export type Report = { readonly kind: 'vitals' } & Vitals
 export function reportTo(parent: NodeJS.Process, port: number): void {
   parent.on('message', () => {
     const { user, system } = process.cpuUsage()
-    parent.send?.({ kind: 'vitals', cpuMicros: user + system, rssBytes: process.memoryUsage.rss() } satisfies Report)
+    const rssBytes = process.memoryUsage.rss()
+    const peakRssBytes = takePeak() ?? rssBytes
+    parent.send?.({ kind: 'vitals', cpuMicros: user + system, rssBytes, peakRssBytes } satisfies Report)
   })
   parent.on('disconnect', () => process.exit(0))
   parent.send?.({ kind: 'ready', port } satisfies Ready)
+}
+
+/** Linux keeps the highest resident size of a process, and forgets it when told "5" (proc_pid_clear_refs(5)). */
+function takePeak(): number | undefined {
+  try {
+    const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
+    writeFileSync('/proc/self/clear_refs', '5')
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024
+  } catch {
+    return undefined
+  }
 }
 
 /** In the parent: one process of its own, on its own core where the machine lets us choose. */

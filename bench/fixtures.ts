@@ -66,6 +66,8 @@ export function chatStreamBody(model: string): string {
 
 export const streamBody = chatStreamBody(benchModel)
 
+const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+
 const usage = {
   prompt_tokens: 241,
   completion_tokens: 200,
@@ -96,6 +98,24 @@ export const plainAnswer = JSON.stringify({
   usage,
   service_tier: 'default',
   system_fingerprint: 'fp_0123456789',
+})
+
+export const editsModel = 'gpt-image-1.5'
+
+/** A picture of some 70 bytes, so that what is measured is the way there. */
+export const editsAnswer = JSON.stringify({
+  created: 1_760_000_000,
+  background: 'opaque',
+  output_format: 'png',
+  quality: 'low',
+  size: '1024x1024',
+  data: [{ b64_json: onePixel }],
+  usage: {
+    input_tokens: 210,
+    input_tokens_details: { text_tokens: 16, image_tokens: 194 },
+    output_tokens: 272,
+    total_tokens: 482,
+  },
 })
 
 /** The events of one stream as the vendor writes them: role, deltas, finish reason, usage, end. */

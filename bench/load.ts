@@ -18,6 +18,22 @@ export function post(port: number, key: string, body: string, path = '/v1/chat/c
   return { port, request: Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`) }
 }
 
+/** A form with a file in it; what it is made of is given once, so that every target has the same bytes. */
+export async function postForm(port: number, key: string, form: FormData, path: string): Promise<Target> {
+  const made = new Response(form)
+  const type = made.headers.get('content-type') ?? ''
+  const body = Buffer.from(await made.arrayBuffer())
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `host: 127.0.0.1:${port}`,
+    `authorization: Bearer ${key}`,
+    `content-type: ${type}`,
+    'user-agent: turnpike-bench',
+    `content-length: ${body.length}`,
+  ]
+  return { port, request: Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]) }
+}
+
 /** One answer, as far as the bench looks at it. */
 export type Seen = { readonly status: number; readonly events: number; readonly reads: number }
 
@@ -37,6 +53,7 @@ class Connection {
   #left = 0
   /** The head while it is not whole; later the last few bytes, in which the end of the body may begin. */
   #tail: Buffer = Buffer.alloc(0)
+  #unsent: Buffer = Buffer.alloc(0)
 
   constructor(target: Target) {
     this.#target = target
@@ -49,6 +66,7 @@ class Connection {
       port: target.port,
       socket: {
         data: (_socket, bytes) => connection.#take(bytes),
+        drain: () => connection.#send(),
         close: () => connection.#fail?.(new Error('the connection was closed')),
         error: (_socket, error) => connection.#fail?.(error),
       },
@@ -65,8 +83,14 @@ class Connection {
       this.#events = 0
       this.#reads = 0
       this.#tail = Buffer.alloc(0)
-      this.#socket?.write(this.#target.request)
+      this.#unsent = this.#target.request
+      this.#send()
     })
+  }
+
+  /** A large request does not fit into the socket at once. */
+  #send(): void {
+    if (this.#unsent.length > 0) this.#unsent = this.#unsent.subarray(this.#socket?.write(this.#unsent) ?? 0)
   }
 
   close(): void {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pinned, startChild, type Child } from './control.ts'
 import { benchKey, plainBody, streamBody, streamEvents } from './fixtures.ts'
 import { closedLoop, openLoop, post, readStreams } from './load.ts'
+import { watchOthers } from './others.ts'
 import { measureWays, printWays, type ChunkCpu } from './translation.ts'
 import { median, printTable, ratiosOf, systems, type All, type Figures, type System } from './table.ts'
 
@@ -179,23 +180,6 @@ async function run(): Promise<void> {
 }
 
 const othersShareMax = 0.05
-
-/** Begins to watch what share of all cores goes to processes that are not ours; the returned function tells. */
-function watchOthers(ours: readonly Child[]): () => Promise<number> {
-  const look = async () => {
-    const own = process.cpuUsage()
-    const theirs = await Promise.all(ours.map((child) => child.vitals()))
-    const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
-    const oursMs = (own.user + own.system + theirs.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0)) / 1000
-    return { at: performance.now(), othersMs: busyMs - oursMs }
-  }
-  const first = look()
-  return async () => {
-    const before = await first
-    const after = await look()
-    return (after.othersMs - before.othersMs) / (after.at - before.at) / navigator.hardwareConcurrency
-  }
-}
 
 function withoutSamples(round: Round): Omit<Round, 'latencies'> {
   const { latencies, ...kept } = round

@@ -184,7 +184,13 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     tasks,
     readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules),
     checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),
-    count: makeCount({ ...calling, authenticate: line.authenticate, limiter: makeLimiter(), models }),
+    count: makeCount({
+      ...calling,
+      log,
+      authenticate: (received) => line.authenticate(received),
+      limiter: makeLimiter(),
+      models,
+    }),
     readiness: () => notReady(books, market, draining),
   })
   const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log }
@@ -238,6 +244,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     reload: (changed) => market.reload(changed),
     async close({ drainMs = 0 } = {}) {
       draining = true
+      tasks.hurry()
       if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
       mcp.drain()
       await stopListening(listener, billing, drainMs)

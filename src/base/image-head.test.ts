@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { drawPicture } from '../sandbox/files/picture.ts'
-import { pngHasAlpha, readBase64Head, readImageHead } from './image-head.ts'
+import { isWhole, pngHasAlpha, readBase64Head, readImageHead, type ImageHead } from './image-head.ts'
 
 const picture = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
   drawPicture({ width: 300, height: 200, format, seed: 1, isTransparent })
@@ -41,4 +41,36 @@ test('transparency of a PNG stands in its head', () => {
   expect(pngHasAlpha(picture('png', true))).toBe(true)
   expect(pngHasAlpha(picture('png', false))).toBe(false)
   expect(pngHasAlpha(picture('png', true).subarray(0, 20))).toBe(false)
+})
+
+describe('a picture is whole', () => {
+  const formats = ['png', 'jpeg', 'webp'] as const
+  const whole = (format: (typeof formats)[number], file: Uint8Array) =>
+    isWhole(file, { mediaType: `image/${format}`, width: 300, height: 200 } satisfies ImageHead)
+
+  test.each(formats)('%s: to its end, and with anything behind it, but not a byte less', (format) => {
+    const file = picture(format)
+    expect(whole(format, file)).toBe(true)
+    expect(whole(format, Buffer.concat([file, Buffer.from('more')]))).toBe(true)
+    for (let bytes = 12; bytes < file.length; bytes += 1 + (file.length >> 9)) {
+      expect({ bytes, isWhole: whole(format, file.subarray(0, bytes)) }).toEqual({ bytes, isWhole: false })
+    }
+    expect(whole(format, file.subarray(0, -1))).toBe(false)
+  })
+
+  test('the end of a thumbnail is not the end of its JPEG', () => {
+    const file = picture('jpeg')
+    const thumbnail = Buffer.from([0xff, 0xe1, 0, 6, 0xff, 0xd8, 0xff, 0xd9])
+    const withOne = Buffer.concat([file.subarray(0, 2), Buffer.from([0xff, 0xff]), thumbnail, file.subarray(2)])
+    // Two fill bytes stand before the mark.
+    expect(whole('jpeg', withOne)).toBe(true)
+    expect(whole('jpeg', withOne.subarray(0, -2))).toBe(false)
+  })
+
+  test('millions of empty chunks are not walked', () => {
+    const chunks = Buffer.alloc(24 * 1024 * 1024)
+    const startedAt = performance.now()
+    expect(whole('png', Buffer.concat([picture('png').subarray(0, 33), chunks]))).toBe(false)
+    expect(performance.now() - startedAt).toBeLessThan(500)
+  })
 })

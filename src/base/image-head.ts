@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { imageDimensionsFromData } from 'image-dimensions'
 
 /** What a picture is, as its first bytes say it. Nothing is decoded: a small file can hold a very large picture. */
@@ -51,6 +52,90 @@ export function pngHasAlpha(bytes: Uint8Array): boolean {
     const type = file.toString('latin1', at + 4, at + 8)
     if (type === 'tRNS') return true
     if (type === 'IDAT') return false
+  }
+  return false
+}
+
+/** More than any encoder writes; a file of nothing but empty chunks would be a long walk. */
+const chunksMax = 100_000
+
+/**
+ * Whether a picture is there to its end, as far as its own lengths tell: a PNG has a sound head and reaches its last
+ * chunk, a JPEG its end mark, a WebP has its pixels within the bytes that it says. What follows the end is nobody's
+ * business, and still nothing is decoded: whoever is sent less charges for the look at it all the same.
+ */
+export function isWhole(bytes: Uint8Array, { mediaType }: ImageHead): boolean {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  switch (mediaType) {
+    case 'image/png':
+      return pngHeadIsSound(file) && pngEnds(file)
+    case 'image/jpeg':
+      return jpegEnds(file)
+    case 'image/webp':
+      return webpEnds(file)
+  }
+}
+
+const [pngHead, pngPixels, pngEnd] = [0x49484452, 0x49444154, 0x49454e44]
+const pngHeadBytes = 13
+/** By colour type, ISO 15948 table 11.1: the depths that each may have. */
+const pngDepths: Readonly<Record<number, readonly number[]>> = {
+  0: [1, 2, 4, 8, 16],
+  2: [8, 16],
+  3: [1, 2, 4, 8],
+  4: [8, 16],
+  6: [8, 16],
+}
+
+function pngHeadIsSound(file: Buffer): boolean {
+  const [typeAt, endAt] = [firstChunkAt + 4, firstChunkAt + 8 + pngHeadBytes]
+  if (file.length < endAt + 4) return false
+  if (file.readUInt32BE(firstChunkAt) !== pngHeadBytes || file.readUInt32BE(typeAt) !== pngHead) return false
+  const [depth = 0, colour = 0, compression, filter, interlace = 0] = file.subarray(colourTypeAt - 1, endAt)
+  const isLegal = pngDepths[colour]?.includes(depth) === true && compression === 0 && filter === 0 && interlace <= 1
+  return isLegal && crc32(file.subarray(typeAt, endAt)) === file.readUInt32BE(endAt)
+}
+
+function pngEnds(file: Buffer): boolean {
+  let hasPixels = false
+  let at = firstChunkAt
+  for (let chunks = 0; chunks < chunksMax && at + chunkFrameBytes <= file.length; chunks++) {
+    const [length, type] = [file.readUInt32BE(at), file.readUInt32BE(at + 4)]
+    const next = at + chunkFrameBytes + length
+    if (type === pngEnd) return hasPixels && next <= file.length
+    hasPixels ||= type === pngPixels && length > 0
+    at = next
+  }
+  return false
+}
+
+const [jpegMark, jpegScan] = [0xff, 0xda]
+const jpegEnd = Buffer.from([0xff, 0xd9])
+
+/** The end mark counts only behind the beginning of the pixels: a thumbnail has one of its own. */
+function jpegEnds(file: Buffer): boolean {
+  let at = 2
+  for (let segments = 0; segments < chunksMax && at + 4 <= file.length; segments++) {
+    if (file[at] !== jpegMark) return false
+    // Any number of fill bytes may stand before a mark.
+    if (file[at + 1] === jpegMark) at += 1
+    else if (file[at + 1] === jpegScan) return file.lastIndexOf(jpegEnd) > at
+    else at += 2 + file.readUInt16BE(at + 2)
+  }
+  return false
+}
+
+const webpPixels: ReadonlySet<string> = new Set(['VP8 ', 'VP8L', 'ANMF'])
+
+function webpEnds(file: Buffer): boolean {
+  const end = file.readUInt32LE(4) + 8
+  if (end > file.length) return false
+  let at = 12
+  for (let chunks = 0; chunks < chunksMax && at + 8 <= end; chunks++) {
+    const length = file.readUInt32LE(at + 4)
+    // A file that says less of itself than it has would otherwise be whole wherever it breaks off.
+    if (webpPixels.has(file.toString('latin1', at, at + 4))) return at + 8 + length <= end
+    at += 8 + length + (length % 2)
   }
   return false
 }

@@ -29,7 +29,11 @@ const spendingsMax = 10_000
 type NoFunds = Exclude<Taken, { kind: 'hold' }>
 
 /** An amount that counts against its caps until it is given back, or is known to the books as a task's. */
-export type Reserved = { readonly kind: 'reserved'; giveBack(): void; heldByTask(): void }
+export type Reserved = {
+  readonly kind: 'reserved'
+  readonly giveBack: () => void
+  readonly heldByTask: () => void
+}
 
 export type CappedBilling = Billing & {
   /** For holds that are taken elsewhere: a task's is in the database alone. */

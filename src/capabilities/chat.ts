@@ -67,7 +67,12 @@ export type StreamFacts = {
   /** Events with output in them, and an estimate of the bytes of output they carried. */
   readonly outputEvents: number
   readonly outputBytes: number
+  /** What the vendor's own tools did so far, for when its count of it does not come. Absent where it has none. */
+  readonly hosted?: HostedWork
 }
+
+/** Searches are charged by the piece; what they found is read by the model, as input. */
+export type HostedWork = { readonly searches: number; readonly foundBytes: number }
 
 /** Follows one stream of a vendor to its client: what goes on, what waits, what is rewritten or translated. */
 export type ChatStream = {

@@ -196,8 +196,8 @@ export type ReplyEvent =
   | { readonly kind: 'citation-add'; readonly choice: number; readonly citation: Citation }
   | { readonly kind: 'refusal-delta'; readonly choice: number; readonly text: string }
   | { readonly kind: 'thinking-delta'; readonly choice: number; readonly text: string }
-  /** Ends the block of thought that it signs. */
-  | { readonly kind: 'thinking-sign'; readonly choice: number; readonly signature: string }
+  /** Ends the block of thought that it signs. `text` is all of that thought: the signature is of use only beside it. */
+  | { readonly kind: 'thinking-sign'; readonly choice: number; readonly text: string; readonly signature: string }
   | { readonly kind: 'thinking-redact'; readonly choice: number; readonly data: string }
   | { readonly kind: 'image-add'; readonly choice: number; readonly media: Media }
   /** `call` counts the calls of a choice from 0. */
@@ -216,6 +216,8 @@ export type ReplyEvent =
       readonly finish: Finish
       readonly stopSequence?: string
     }
+  /** The vendor ran a tool of its own, or showed what came of it: both are on its bill before a word is said. */
+  | { readonly kind: 'hosted-tool-run'; readonly searches: number; readonly foundBytes: number }
   /** All that was used so far; the last one counts. */
   | { readonly kind: 'usage-count'; readonly usage: Usage }
   /** The vendor is alive and has nothing to say. */

@@ -17,8 +17,8 @@ export type EmbeddingsAsk = AskFacts & {
   readonly extras: JsonObject
 }
 
-/** Numbers, or the same as little-endian float32 in base64 where the vendor gave that and the client wants it. */
-export type Vector = readonly number[] | string
+/** As every vendor computes it and base64 carries it: both encodings of an answer are the same to the last bit. */
+export type Vector = Float32Array
 
 export type EmbeddingsAnswer = {
   /** In the order of the inputs. */

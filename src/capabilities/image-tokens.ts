@@ -1,4 +1,5 @@
 import type { Bound } from './ask.ts'
+import { ratioMax, type PictureSize } from './given-picture.ts'
 import type { PictureAsk } from './images.ts'
 import type { Counted, ImagesUsed, Usage } from './usage.ts'
 
@@ -11,9 +12,8 @@ const plainTokens = 2_000
 const plainTokensMax = 4_096
 /** Lists are rounded and change; a hold that falls short is our loss. */
 const margin = 1.25
-/** A picture that is looked at: 129 for each tile of 512, and up to 6,240 more for faithful faces. */
+/** What a picture that is looked at is reckoned at where the vendor did not count: two of OpenAI's tiles. */
 const referenceTokens = 323
-const referenceTokensMax = 8_192
 
 type Wish = Pick<PictureAsk, 'count' | 'size' | 'quality' | 'partialImages' | 'limits'>
 
@@ -32,14 +32,31 @@ function pixelsOf(size: string): number {
   return Number.isFinite(width * height) ? width * height : 0
 }
 
+/** A picture given to work from; undefined for one that is only linked to, of which nothing is known. */
+export type Reference = PictureSize | undefined
+
+/**
+ * The most that a vendor makes of a picture it looks at. OpenAI: 65, 129 for each tile of 512 once the short side is
+ * that long, and up to 6,240 for faithful faces; the margin has room for a second row of tiles, where a side is rounded
+ * up. Google: 258 for each tile, whose side is two thirds of the short side.
+ */
+export function referenceTokensMax(reference: Reference): number {
+  const { width, height } = reference ?? { width: ratioMax, height: 1 }
+  const ratio = Math.max(width, height) / Math.min(width, height)
+  const openai = (65 + 129 * Math.ceil(ratio) + 6_240) * margin
+  const google = 258 * 2 * Math.ceil(1.5 * ratio)
+  return Math.ceil(Math.max(openai, google))
+}
+
 /** The most that pictures can use. `promptBytes` bounds the tokens of the prompt, since no token is less than a byte. */
 export function boundOf(
   wish: Wish & Pick<PictureAsk, 'sold'>,
-  { promptBytes, references }: { promptBytes: number; references: number },
+  { promptBytes, references }: { promptBytes: number; references: readonly Reference[] },
 ): Bound {
   if (wish.sold === 'pieces') return { images: piecesOf(wish, wish.count) }
   const each = wish.limits.qualities.length === 0 ? plainTokensMax : Math.ceil(outputTokens(wish) * margin)
-  return { input: promptBytes + references * referenceTokensMax, output: wish.count * each }
+  const looked = references.reduce((sum: number, reference) => sum + referenceTokensMax(reference), 0)
+  return { input: promptBytes + looked, output: wish.count * each }
 }
 
 function piecesOf({ size, quality }: Pick<Wish, 'size' | 'quality'>, count: number): ImagesUsed {

@@ -21,6 +21,19 @@ export const units = [
 ] as const
 export type Unit = (typeof units)[number]
 
+/** Those that are tokens which a model reads or writes, at whatever price. */
+const tokenUnits = [
+  'input',
+  'cachedInput',
+  'cacheWrite',
+  'cacheWriteHour',
+  'imageInput',
+  'audioInput',
+  'output',
+  'imageOutput',
+  'audioOutput',
+] as const satisfies readonly Unit[]
+
 export type Counts = { readonly [U in Unit]?: number }
 
 /** Pictures of one size and quality, priced by the piece. */
@@ -41,6 +54,11 @@ export type Usage = Counts & {
   readonly reasoning?: number
   readonly images?: ImagesUsed
   readonly video?: VideoUsed
+}
+
+/** All tokens of a usage, for limits on them. */
+export function tokensOf(usage: Usage): number {
+  return tokenUnits.reduce((sum, unit) => sum + (usage[unit] ?? 0), 0)
 }
 
 /** Where the numbers of a charge come from. */

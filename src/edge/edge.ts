@@ -31,7 +31,7 @@ export function makeEdge(options: EdgeOptions): Serve {
     let response: Response
     try {
       const found = find(request)
-      if (found.kind !== 'nothing') writeError = found.route?.writeError ?? writeError
+      writeError = found.route?.writeError ?? writeError
       const preflight = options.cors?.preflight(request)
       const speak = (other: WriteError) => {
         writeError = other
@@ -81,7 +81,8 @@ type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'sp
 type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }
   | { readonly kind: 'wrong-method'; readonly allow: string; readonly route: Route | undefined }
-  | { readonly kind: 'nothing'; readonly shownPath: string }
+  /** `route`: the one above that speaks for it. */
+  | { readonly kind: 'nothing'; readonly shownPath: string; readonly route: Route | undefined }
 
 const shownPathCharactersMax = 100
 
@@ -107,7 +108,10 @@ function makeFinder(routes: readonly Route[]): (request: Request) => Found {
     const found = match(method, path)
     if (found !== undefined) return { kind: 'path', ...found }
     const others = methods.filter((other) => match(other, path) !== undefined)
-    if (others.length === 0) return { kind: 'nothing', shownPath: path.slice(0, shownPathCharactersMax) }
+    if (others.length === 0) {
+      const above = routes.find((route) => route.speaksBelow === true && path.startsWith(`${route.path}/`))
+      return { kind: 'nothing', shownPath: path.slice(0, shownPathCharactersMax), route: above }
+    }
     return { kind: 'wrong-method', allow: others.join(', '), route: match(others[0] ?? '', path)?.route }
   }
 }

@@ -27,5 +27,7 @@ export type Route = {
   readonly path: string
   readonly auth: 'key' | 'admin' | 'open'
   readonly writeError: WriteError
+  /** Unknown paths below this one show errors as it does: whoever tries one is a client of the same protocol. */
+  readonly speaksBelow?: true
   readonly serve: (visit: Visit) => Promise<Response> | Response
 }

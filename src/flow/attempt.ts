@@ -5,10 +5,10 @@ import { zeroNano } from '../base/money.ts'
 import type { Mac } from '../base/secret.ts'
 import type { SentAttempt } from '../billing/funds.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import type { Channels } from '../upstream/channels.ts'
+import type { Channels, Route } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
-import type { Call, CallContext } from '../vendors/vendor.ts'
+import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.ts'
 import type { Outcome, Retry, Routed } from './stages.ts'
 
 export const answerBytesMax = 64 * 1024 * 1024
@@ -55,7 +55,10 @@ export async function attempt<T>(
     return { kind: 'accepted', accepted: await accept(exchange) }
   } catch (thrown) {
     exchange.abort()
-    if (thrown instanceof RefusedInside) return explained(parts, routed, thrown.status, thrown.body, undefined)
+    if (thrown instanceof RefusedInside) {
+      const { status, body } = thrown
+      return explained(parts, routed, { status, body, retryAfterSeconds: undefined })
+    }
     return failed(parts, routed, exchange.status, final(discreet(asGatewayError(thrown), routed)), 'no')
   } finally {
     routed.signal.removeEventListener('abort', leave)
@@ -104,9 +107,13 @@ export function discreet(error: GatewayError, { route }: Routed): GatewayError {
 
 /** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
 async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Failed> {
+  return explained(parts, routed, await readRefusal(exchange))
+}
+
+export async function readRefusal(exchange: Exchange): Promise<BadResponse> {
   const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
   const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'))
-  return explained(parts, routed, exchange.status, new TextDecoder().decode(body), retryAfterSeconds)
+  return { status: exchange.status, retryAfterSeconds, body: new TextDecoder().decode(body) }
 }
 
 /** Thrown by whoever reads a response: the vendor said no under a good status, before anything was delivered. */
@@ -122,17 +129,14 @@ export class RefusedInside extends Error {
   }
 }
 
-function explained(
-  parts: CallParts,
-  routed: Routed,
-  status: number,
-  body: string,
-  retryAfterSeconds: number | undefined,
-): Failed {
-  const { channel, credential } = routed.route
-  const verdict = channel.vendor.explain({ status, retryAfterSeconds, body }, { baseUrl: channel.baseUrl, credential })
-  if (verdict.restCredentialSeconds !== undefined) parts.channels().rest(routed.route, verdict.restCredentialSeconds)
-  return failed(parts, routed, status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
+function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Failed {
+  const { error, retryable, restCredentialSeconds } = judge(routed.route, refusal)
+  if (restCredentialSeconds !== undefined) parts.channels().rest(routed.route, restCredentialSeconds)
+  return failed(parts, routed, refusal.status, error, retryable ? 'elsewhere' : 'no')
+}
+
+export function judge({ channel, credential }: Route, refusal: BadResponse): Verdict {
+  return channel.vendor.explain(refusal, { baseUrl: channel.baseUrl, credential })
 }
 
 /** The vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
@@ -142,7 +146,12 @@ export function final(error: GatewayError): GatewayError {
 }
 
 /** A client that left and a request that was refused are nobody's fault here. */
-export function logFailure(parts: CallParts, routed: Routed, status: number, error: GatewayError): void {
+export function logFailure(
+  parts: Pick<CallParts, 'log'>,
+  routed: Pick<Routed, 'requestId' | 'attemptId' | 'route'> & { readonly ask: { readonly model: string } },
+  status: number,
+  error: GatewayError,
+): void {
   if (['client-gone', 'upstream-rejected', 'bad-request'].includes(error.kind)) return
   const { cause } = error.details
   parts.log.warn(

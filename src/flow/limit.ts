@@ -1,5 +1,5 @@
 import type { Hold } from '../billing/funds.ts'
-import type { Usage } from '../capabilities/usage.ts'
+import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
 import type { Authenticated } from './stages.ts'
 
@@ -26,10 +26,4 @@ export function leavingAtEnd(hold: Hold, pass: Pass): Hold {
       return hold.release(ending)
     },
   }
-}
-
-function tokensOf(usage: Usage): number {
-  const { input = 0, cachedInput = 0, cacheWrite = 0, imageInput = 0, audioInput = 0 } = usage
-  const { output = 0, imageOutput = 0, audioOutput = 0 } = usage
-  return input + cachedInput + cacheWrite + imageInput + audioInput + output + imageOutput + audioOutput
 }

@@ -93,7 +93,7 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
   const speech = serveJob(parts, { job: speechJob(openaiSpeech, parts.mp3), credentialOf: bearerOf })
   return [
     { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
-    { ...native, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
+    { ...native, speaksBelow: true, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
     { ...native, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
     { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },
     { ...speaking, method: 'POST', path: '/v1/audio/speech', docs: 'createSpeech', serve: speech },

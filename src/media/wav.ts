@@ -4,16 +4,17 @@ import { GatewayError } from '../base/errors.ts'
 export type Samples = { readonly rate: number; readonly channels: 1 | 2 }
 
 const bytesPerSample = 2
-const headBytes = 44
+/** Of the head that is written here. */
+export const wavHeadBytes = 44
 /** What writers put for a length they do not know yet. */
 const unknownLength = 0xffff_ffff
 
 /** The head of a file of so many bytes of samples; without a length, of a stream whose end is not known yet. */
 export function wavHead({ rate, channels }: Samples, dataBytes?: number): Uint8Array {
-  const head = Buffer.alloc(headBytes)
+  const head = Buffer.alloc(wavHeadBytes)
   const frameBytes = bytesPerSample * channels
   head.write('RIFF', 0, 'latin1')
-  head.writeUInt32LE(dataBytes === undefined ? unknownLength : headBytes - 8 + dataBytes, 4)
+  head.writeUInt32LE(dataBytes === undefined ? unknownLength : wavHeadBytes - 8 + dataBytes, 4)
   head.write('WAVEfmt ', 8, 'latin1')
   head.writeUInt32LE(16, 16)
   head.writeUInt16LE(1, 20) // plain samples
@@ -76,7 +77,7 @@ export class WavReader {
       if (name === 'data') {
         if (this.#samples === undefined) throw notWav('samples of no kind')
         // Streams are written before their length is known: with the largest number, or with none.
-        this.#left = length === 0 || length >= unknownLength - headBytes ? Number.POSITIVE_INFINITY : length
+        this.#left = length === 0 || length >= unknownLength - wavHeadBytes ? Number.POSITIVE_INFINITY : length
         return at + 8
       }
       if (name === 'fmt ' && at + 8 + 16 <= head.length) this.#samples = readFormat(head, at + 8)

@@ -31,7 +31,6 @@ export type ShownTask = ReturnType<typeof showTaskRow>
 
 /** In the words of the table: `creating` and `refused` are not shown to customers. */
 export function showTaskRow(task: Task, held: Nano | undefined) {
-  const at = (moment: number | null) => (moment === null ? null : unixSeconds(moment))
   return {
     id: task.id,
     account: task.accountId,
@@ -52,8 +51,12 @@ export function showTaskRow(task: Task, held: Nano | undefined) {
     webhook: task.webhookUrl !== null,
     created_at: unixSeconds(task.createdAt),
     updated_at: unixSeconds(task.updatedAt),
-    finished_at: at(task.finishedAt),
+    finished_at: secondsOf(task.finishedAt),
     deadline: unixSeconds(task.deadline),
-    next_poll_at: at(task.nextPollAt),
+    next_poll_at: secondsOf(task.nextPollAt),
   }
+}
+
+function secondsOf(moment: number | null): number | null {
+  return moment === null ? null : unixSeconds(moment)
 }

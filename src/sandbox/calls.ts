@@ -4,6 +4,8 @@ import { createRing } from './ring.ts'
 export type ReceivedCall = { vendor: string; path: string; ref: string | null; headers: Headers; text: string }
 
 export type Calls = {
+  /** How many there have been since the last clearing, whether they are still kept or not. */
+  readonly count: number
   add(call: ReceivedCall): void
   list(): unknown[]
   clear(): void
@@ -16,8 +18,13 @@ const textCharactersMax = 64 * 1024 * 1024
 export function createCalls(): Calls {
   const kept = createRing<ReceivedCall>(callsMax)
   let characters = 0
+  let count = 0
   return {
+    get count() {
+      return count
+    },
     add(call) {
+      count++
       characters += call.text.length - (kept.push(call)?.text.length ?? 0)
       // A thousand bodies full of images would fill the memory; the newest is always kept.
       while (characters > textCharactersMax && kept.size > 1) characters -= kept.shift()?.text.length ?? 0
@@ -26,6 +33,7 @@ export function createCalls(): Calls {
     clear() {
       kept.clear()
       characters = 0
+      count = 0
     },
   }
 }

@@ -52,7 +52,8 @@
  *
  * For Veo `blocked` is a filtered video: done, without samples and without a charge.
  *
- * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls`, and DELETE on either to clear it.
+ * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls` (`?count` for their
+ * number alone), and DELETE on either to clear it.
  */
 import { systemClock, systemTimers } from '../base/clock.ts'
 import { listen } from '../base/listen.ts'
@@ -188,8 +189,10 @@ function answerControl(request: Request, path: string, { bill }: World, calls: C
     record.clear()
     return new Response(null, { status: 204 })
   }
-  if (record === calls) return Response.json({ data: calls.list() })
-  return Response.json({ data: bill.lines(new URL(request.url).searchParams.get('ref') ?? undefined) })
+  const { searchParams } = new URL(request.url)
+  if (record === calls)
+    return Response.json(searchParams.has('count') ? { count: calls.count } : { data: calls.list() })
+  return Response.json({ data: bill.lines(searchParams.get('ref') ?? undefined) })
 }
 
 function unknownAddress(status: number, code: string, message: string): Response {

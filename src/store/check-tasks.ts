@@ -31,9 +31,7 @@ async function strayHolds(tx: Tx): Promise<Breach[]> {
     .select('id')
     .where('kind', '=', 'task')
     .where('state', '=', 'open')
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('task').select('task.id').whereRef('task.hold_id', '=', 'hold.id'))),
-    )
+    .where((eb) => eb.not(eb.exists(eb.selectFrom('task').select('task.id').whereRef('task.hold_id', '=', 'hold.id'))))
     .execute()
   return rows.map(({ id }) => ({ rule: 'I7', subject: id, why: 'set aside for a task that is not there' }))
 }

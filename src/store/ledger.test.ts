@@ -241,6 +241,8 @@ eachEngine('voiding', (open) => {
     expect(await recoverAll(store)).toEqual(['running'])
     expect(await recoverAll(store)).toEqual([])
     expect(await funds(store)).toEqual(amounts(1_000n, 4n))
+    // There is no task to it here, and the books would say so.
+    await voidHold(store, { hold: { id: 'task', accountId } })
   })
 })
 

@@ -76,8 +76,8 @@ async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews
 async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
   const { store, clock, random, node } = parts
   const pace = paceAt(parts, task)
-  const failures = Number(change.failures ?? 0)
-  const lost = Number(change.lost ?? 0)
+  const failures = change.failures ?? 0
+  const lost = change.lost ?? 0
   const wait =
     failures > 0
       ? retryWait(pace, failures - 1, random)

@@ -2,7 +2,7 @@ import { storeError } from '../store/faults.ts'
 import { claimTasks, dueChannels, releaseClaims } from '../store/task-claims.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
-import { type Looked, lookAt } from './look.ts'
+import { lookAt } from './look.ts'
 import { Allowances } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -29,11 +29,13 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   let running: Promise<unknown> = releaseClaims(store.db, node, clock.now()).catch(complain)
   let isRunning = false
   let isWanted = false
-  let isClosed = false
+  const state = { isClosed: false, isComplained: false }
   let callOff = timers.after(everyMs, run)
 
+  /** Once, however long it lasts: a database that is away is complained of elsewhere too. */
   function complain(thrown: unknown): void {
-    log.warn({ cause: String(thrown) }, 'video tasks cannot be looked at now')
+    if (!state.isComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be looked at now')
+    state.isComplained = true
   }
 
   function run(): void {
@@ -45,16 +47,16 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   /** One after another, as long as somebody wants one: there is one timer, however many wake us. */
   async function turns(): Promise<void> {
-    while (isWanted && !isClosed) {
+    while (isWanted && !state.isClosed) {
       isWanted = false
-      await turn().catch(complain)
+      await turn().then(() => (state.isComplained = false), complain)
     }
     isRunning = false
-    if (!isClosed) callOff = timers.after(everyMs, run)
+    if (!state.isClosed) callOff = timers.after(everyMs, run)
   }
 
   async function turn(): Promise<number> {
-    if (isClosed) return 0
+    if (state.isClosed) return 0
     const now = clock.now()
     let taken = 0
     for (const { channel: id, rows } of await dueChannels(store.db, { now, mode })) {
@@ -72,16 +74,17 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 
   function begin(task: Task): void {
-    const look = lookAt(parts, task)
-      .then((looked: Looked) => {
-        if (looked === 'over') ended(task)
-      })
-      .catch((thrown: unknown) => {
-        // Its claim runs out, and then somebody looks again.
-        log.error({ task: task.id, cause: String(storeError(thrown)) }, 'a look at a task failed')
-      })
-      .finally(() => looking.delete(look))
+    const look = lookOnce(task).finally(() => looking.delete(look))
     looking.add(look)
+  }
+
+  async function lookOnce(task: Task): Promise<void> {
+    try {
+      if ((await lookAt(parts, task)) === 'over') ended(task)
+    } catch (thrown) {
+      // Its claim runs out, and then somebody looks again.
+      log.error({ task: task.id, cause: String(storeError(thrown)) }, 'a look at a task failed')
+    }
   }
 
   async function idle(): Promise<void> {
@@ -93,12 +96,12 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     turn,
     idle,
     wake() {
-      if (isClosed) return
+      if (state.isClosed) return
       callOff()
       run()
     },
     async close() {
-      isClosed = true
+      state.isClosed = true
       callOff()
       await idle()
     },

@@ -15,6 +15,8 @@ export type Tasks = {
   cancel(task: Task): Promise<Task>
   /** A vendor says that there is news. Whatever else it says is not believed. */
   hint(token: string): Promise<'heard' | 'unknown'>
+  /** Nobody is let wait any longer: the node is about to stop, and the tasks go on without it. */
+  hurry(): void
   /** Takes what is due now; the looks go on behind it. For tests, which move the clock by hand. */
   turn(): Promise<number>
   /** Resolves when no look and no creation is under way. */
@@ -31,6 +33,7 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
   const parts: TaskParts = { ...given, keeping: makeTurns(keepingMax), stopping: stopping.signal }
   const { store, clock } = parts
   const waiters = new Map<string, Set<() => void>>()
+  const state = { isHurried: false }
   const creating = new Set<Promise<unknown>>()
 
   const poller = startPoller(parts, ({ id }) => {
@@ -55,6 +58,11 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
     })
   }
 
+  function hurry(): void {
+    state.isHurried = true
+    for (const wakes of waiters.values()) for (const wake of wakes) wake()
+  }
+
   return {
     create(order) {
       const created = createTask(parts, order).finally(() => creating.delete(created))
@@ -67,7 +75,7 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
       let current = task
       for (;;) {
         const left = endsAt - clock.monotonic()
-        if (isOver(current.state) || left <= 0 || signal.aborted || stopping.signal.aborted) return current
+        if (isOver(current.state) || left <= 0 || signal.aborted || state.isHurried) return current
         await pause(task.id, Math.min(left, waitPollMs), signal)
         current = (await taskById(store.db, { scope: { accountId: task.accountId }, id: task.id })) ?? current
       }
@@ -82,6 +90,8 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
       return 'heard'
     },
 
+    hurry,
+
     turn: () => poller.turn(),
 
     async idle() {
@@ -91,7 +101,7 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
 
     async close() {
       stopping.abort()
-      for (const wakes of waiters.values()) for (const wake of wakes) wake()
+      hurry()
       await Promise.allSettled(creating)
       await poller.close()
     },

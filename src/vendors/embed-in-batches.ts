@@ -11,7 +11,7 @@ import type { Counted } from '../capabilities/usage.ts'
 import { countIn, parseLoosely } from '../wire/loose.ts'
 import { tokensIn } from '../wire/openai/embeddings.ts'
 import { fitted } from '../wire/vectors.ts'
-import type { Adapter, Call, CallContext, Responded } from './vendor.ts'
+import type { Adapter, Call, CallContext } from './vendor.ts'
 
 /** How one vendor embeds a batch that it takes at once. */
 export type EmbeddingsForm = {
@@ -20,6 +20,8 @@ export type EmbeddingsForm = {
   /** The vectors in the order of the batch, and the tokens it says it read. */
   read(answer: Json | undefined, ask: EmbeddingsAsk): Embedded
 }
+
+type Taken = { readonly used: Counted; readonly vectors: readonly Vector[] }
 
 export type Embedded = { readonly vectors: readonly (Vector | undefined)[]; readonly tokens: Json | undefined }
 
@@ -31,15 +33,26 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
         throw badRequest('This model takes text, not tokens.', 'input', 'invalid_type')
       }
       const batches = batchesOf(ask.inputs, ask.limits)
-      const read = (response: Responded) => form.read(parseLoosely(Buffer.from(response.body).toString('utf8')), ask)
+      // Vectors as text are five times what they are as numbers: each body is read when it comes, and not kept.
+      const taken: Taken[] = []
       return {
         kind: 'calls',
         calls: batches.map((batch) => ({ transport: 'vendor', ...form.call(ask, batch, context) })),
-        count: (response, index) => countedOf(read(response), batches[index] ?? []),
-        next(responses) {
-          const embedded = responses.map(read)
-          const used = embedded.map((each, index) => countedOf(each, batches[index] ?? []))
-          const vectors = embedded.flatMap((each, index) => vectorsOf(each, batches[index]?.length ?? 0, ask))
+        take(response, index) {
+          const batch = batches[index] ?? []
+          const embedded = form.read(parseLoosely(Buffer.from(response.body).toString('utf8')), ask)
+          const used = countedOf(embedded, batch)
+          taken[index] = { used, vectors: vectorsOf(embedded, batch.length, ask) }
+          return used
+        },
+        next() {
+          const used = taken.map((each) => each.used)
+          const vectors = taken.flatMap((each) => each.vectors)
+          // Every batch was answered with one vector for each of its inputs, or with nothing that can be read.
+          if (vectors.length !== ask.inputs.length) {
+            const error = new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+            return { kind: 'failed', error, used }
+          }
           const inputTokens = used.reduce((sum, { usage }) => sum + (usage.input ?? 0), 0)
           return { kind: 'answered', answer: { vectors, inputTokens }, used }
         },
@@ -53,17 +66,9 @@ function countedOf({ tokens }: Embedded, batch: readonly EmbeddingInput[]): Coun
   return { usage: { input: tokensIn(batch) }, basis: 'estimated' }
 }
 
-/** One vector for each input, of the length that was asked for; anything else is no answer. */
+/** One vector for each input, of the length that was asked for; anything else is no answer, and none is left of it. */
 function vectorsOf({ vectors }: Embedded, count: number, { dimensions }: EmbeddingsAsk): Vector[] {
   const whole = vectors.map((vector) => (vector === undefined ? undefined : fitted(vector, dimensions)))
   const found = whole.filter((vector) => vector !== undefined)
-  if (found.length === count && whole.length === count) return found
-  throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-}
-
-/** A list of numbers, or a text where that can be one; whatever else a vendor sends is no vector. */
-export function vectorIn(value: Json | undefined): Vector | undefined {
-  if (typeof value === 'string') return value
-  if (!Array.isArray(value)) return undefined
-  return value.every((item) => typeof item === 'number') ? value : undefined
+  return found.length === count && whole.length === count ? found : []
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { EmbeddingInput, EmbeddingsAsk } from '../capabilities/embeddings.ts'
-import { toNumbers } from '../wire/vectors.ts'
 import { vendors } from './index.ts'
 import type { CallContext, Responded, Step } from './vendor.ts'
 
@@ -45,6 +44,15 @@ function calling<Answer>(step: Step<Answer> | undefined) {
   return step
 }
 
+/** Each response as it comes, and then what came of them all. */
+function answerOf<Answer>(step: ReturnType<typeof calling<Answer>>, ...bodies: unknown[]): Step<Answer> {
+  const responses = bodies.map(respond)
+  responses.forEach((response, index) => step.take?.(response, index))
+  return step.next(responses.map((response) => ({ ...response, body: new Uint8Array() })))
+}
+
+const noAnswer = { kind: 'failed', error: { message: "The model's vendor sent no answer that can be read." } }
+
 const embedding = [...vendors].flatMap(([id, vendor]) =>
   vendor.embeddings === undefined ? [] : [[id, vendor, vendor.embeddings] as const],
 )
@@ -83,9 +91,9 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
   })
 
   test('its vectors come in the order of the inputs, and are counted', () => {
-    const answered = start('Hello', 'again').next([respond(fixture.answer)])
+    const answered = answerOf(start('Hello', 'again'), fixture.answer)
     if (answered.kind !== 'answered') throw new Error('no answer')
-    expect(answered.answer.vectors.map(toNumbers)).toEqual(fixture.vectors)
+    expect(answered.answer.vectors.map((vector) => [...vector])).toEqual(fixture.vectors)
     expect(answered.answer.inputTokens).toBe(fixture.tokens)
     expect(answered.used).toEqual([{ usage: { input: fixture.tokens }, basis: 'vendor' }])
   })
@@ -93,9 +101,9 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
   test('more inputs than it takes are split, and joined again', () => {
     const step = start('Hello', 'again', 'Hello', 'again')
     expect(step.calls).toHaveLength(2)
-    const answered = step.next([respond(fixture.answer), respond(fixture.answer)])
+    const answered = answerOf(step, fixture.answer, fixture.answer)
     if (answered.kind !== 'answered') throw new Error('no answer')
-    expect(answered.answer.vectors.map(toNumbers)).toEqual([...fixture.vectors, ...fixture.vectors])
+    expect(answered.answer.vectors.map((vector) => [...vector])).toEqual([...fixture.vectors, ...fixture.vectors])
     expect(answered.answer.inputTokens).toBe(2 * fixture.tokens)
     expect(answered.used).toHaveLength(2)
   })
@@ -103,18 +111,20 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
   test('usage that it does not tell is estimated, and said to be', () => {
     const { usage: _, usageMetadata: __, meta: ___, ...silent } = fixture.answer
     const step = start('Hello', 'again')
-    expect(step.next([respond(silent)])).toMatchObject({ used: [{ usage: { input: 2 }, basis: 'estimated' }] })
-    expect(step.count?.(respond(silent), 0)).toMatchObject({ basis: 'estimated' })
+    expect(step.take?.(respond(silent), 0)).toMatchObject({ basis: 'estimated' })
+    expect(step.next([])).toMatchObject({ used: [{ usage: { input: 2 }, basis: 'estimated' }] })
   })
 
   test.each([[{}], [null], ['<html>'], [{ error: { message: 'x' } }]])('%j is no answer', (body) => {
-    expect(() => start('Hello', 'again').next([respond(body)])).toThrow("The model's vendor sent no answer")
+    expect(answerOf(start('Hello', 'again'), body)).toMatchObject(noAnswer)
   })
 
   test('too few vectors are no answer', () => {
-    expect(() => start('Hello').next([respond({})])).toThrow("The model's vendor sent no answer")
+    expect(answerOf(start('Hello'), {})).toMatchObject(noAnswer)
     const step = start('Hello', 'again', 'and again')
-    expect(() => step.next([respond(fixture.answer), respond(fixture.answer)])).toThrow('sent no answer')
+    // What the good one of them used is not forgotten.
+    const used = { usage: { input: fixture.tokens } }
+    expect(answerOf(step, fixture.answer, fixture.answer)).toMatchObject({ ...noAnswer, used: [used, used] })
   })
 
   test('tokens go to those who take them, and to nobody else', () => {
@@ -143,5 +153,6 @@ test('one text alone has a call of its own at Google', () => {
   const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
   const step = calling(vendors.get('google')?.embeddings?.start(askFor(['Hello']), context))
   expect(step.calls).toMatchObject([{ url: `${secrets.baseUrl}/v1beta/models/m:embedContent` }])
-  expect(step.next([respond({ embedding: { values: [0, 2] } })])).toMatchObject({ answer: { vectors: [[0, 1]] } })
+  const vectors = [Float32Array.from([0, 1])]
+  expect(answerOf(step, { embedding: { values: [0, 2] } })).toMatchObject({ answer: { vectors } })
 })

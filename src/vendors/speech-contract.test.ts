@@ -108,11 +108,11 @@ function readGoogle(event: JsonObject): number[] {
 }
 
 describe('the common protocol', () => {
-  test('sold by the character it is bare sound, charged by what was sent', () => {
+  test('sold by the character it is bare sound, and nothing is told of its usage', () => {
     const { body, reader } = sayCommon({})
     expect(body['stream_format']).toBeUndefined()
     expect([...reader.read(Uint8Array.of(1, 2))]).toEqual([1, 2])
-    expect(reader).toMatchObject({ form: { kind: 'ready' }, ended: true, usage: { character: 5 } })
+    expect(reader).toMatchObject({ form: { kind: 'ready' }, ended: true, usage: undefined })
   })
 
   test.each([

@@ -26,6 +26,11 @@ export type Step<Answer> =
       next(responses: readonly Responded[]): Step<Answer>
       /** What one good response used, for when its neighbours fail: the vendor charges for it all the same. */
       count?(response: Responded, index: number): Counted
+      /**
+       * Takes what `next` needs out of a response as soon as it comes, and says what it used. The body is then let go, and
+       * `next` and `count` get none: for answers that are too many or too large to wait for one another.
+       */
+      take?(response: Responded, index: number): Counted
     }
   /** `used` has one entry for each call to the vendor that was made, in order: each is on the vendor's bill. */
   | { readonly kind: 'answered'; readonly answer: Answer; readonly used: readonly Counted[] }

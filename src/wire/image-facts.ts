@@ -1,5 +1,5 @@
 import { badRequest, type GatewayError } from '../base/errors.ts'
-import { boundOf } from '../capabilities/image-tokens.ts'
+import { boundOf, type Reference } from '../capabilities/image-tokens.ts'
 import type { PictureAsk } from '../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
 import { countText } from './openai/estimate.ts'
@@ -8,11 +8,11 @@ import { countText } from './openai/estimate.ts'
 export type Wished = Pick<
   PictureAsk,
   'prompt' | 'count' | 'size' | 'quality' | 'background' | 'outputFormat' | 'delivery' | 'partialImages' | 'stream'
-> & { readonly references: number }
+> & { readonly references: readonly Reference[]; readonly negativePrompt?: string | null | undefined }
 
 /** A request for pictures with its bound. Throws for one that has no price. */
 export function pictureFacts(
-  { references, ...wished }: Wished,
+  { references, negativePrompt, ...wished }: Wished,
   traits: ModelTraits,
   limits: ImageLimits,
 ): Omit<PictureAsk, 'capability' | 'written'> {
@@ -20,13 +20,15 @@ export function pictureFacts(
   if (sold === 'pieces' && !traits.sellsImage(wished.size, wished.quality)) {
     throw badRequest('This size and quality has no price on this model.', 'size', 'unsupported_value')
   }
+  // Where a vendor has no place for what is to be avoided, it goes into the prompt, behind a word or two of ours.
+  const text = negativePrompt ? `${wished.prompt}\n\nAvoid: ${negativePrompt}` : wished.prompt
   return {
     ...wished,
     model: traits.id,
     limits,
     sold,
-    textTokens: countText(wished.prompt),
-    bound: boundOf({ ...wished, sold, limits }, { promptBytes: Buffer.byteLength(wished.prompt), references }),
+    textTokens: countText(text),
+    bound: boundOf({ ...wished, sold, limits }, { promptBytes: Buffer.byteLength(text), references }),
   }
 }
 

@@ -1,28 +1,40 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { fitted, lengthOf, normalised, toBase64, toNumbers } from './vectors.ts'
+import { fitted, normalised, toBase64, vectorIn } from './vectors.ts'
+
+const vector = (...numbers: number[]) => Float32Array.from(numbers)
 
 test('base64 is float32 with the lowest byte first', () => {
   // 1.0 is 3f800000 and -2.5 is c0200000.
-  expect(Buffer.from(toBase64([1, -2.5]), 'base64').toString('hex')).toBe('0000803f000020c0')
+  expect(Buffer.from(toBase64(vector(1, -2.5)), 'base64').toString('hex')).toBe('0000803f000020c0')
 })
 
-test('what was a float32 comes back the same', () => {
+test('numbers and base64 are the same vector, and a float32 comes back the same', () => {
+  const numbers = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 50 })
   fc.assert(
-    fc.property(fc.array(fc.float({ noNaN: true }), { minLength: 1, maxLength: 50 }), (numbers) => {
-      const base64 = toBase64(numbers)
-      expect(lengthOf(base64)).toBe(numbers.length)
-      expect(toNumbers(base64)).toEqual(numbers)
+    fc.property(numbers, (list) => {
+      expect(vectorIn(list)).toEqual(vector(...list))
+      expect(vectorIn(toBase64(vector(...list)))).toEqual(vector(...list))
     }),
   )
 })
 
+test('what a double says beyond 32 bits is rounded away', () => {
+  expect([...(vectorIn([0.1]) ?? [])]).toEqual([Math.fround(0.1)])
+})
+
+test.each([[null], [{}], [[1, '2']], [[1, null]], [[1e300]], [toBase64(vector(1, NaN))], [toBase64(vector(Infinity))]])(
+  '%j is no vector',
+  (value) => {
+    expect(vectorIn(value)).toBeUndefined()
+  },
+)
+
 test('a vector is made as short as it was asked for, and unit again', () => {
-  expect(fitted([3, 4, 12], 2)).toEqual([0.6, 0.8])
-  expect(fitted(toBase64([3, 4, 12]), 2)).toEqual([0.6, 0.8])
-  expect(fitted([3, 4], 2)).toEqual([3, 4])
-  expect(fitted([3, 4], undefined)).toEqual([3, 4])
-  expect(fitted([3, 4], 3)).toBeUndefined()
-  expect(fitted([], undefined)).toBeUndefined()
-  expect(normalised([0, 0])).toEqual([0, 0])
+  expect(fitted(vector(3, 4, 12), 2)).toEqual(vector(0.6, 0.8))
+  expect(fitted(vector(3, 4), 2)).toEqual(vector(3, 4))
+  expect(fitted(vector(3, 4), undefined)).toEqual(vector(3, 4))
+  expect(fitted(vector(3, 4), 3)).toBeUndefined()
+  expect(fitted(vector(), undefined)).toBeUndefined()
+  expect(normalised(vector(0, 0))).toEqual(vector(0, 0))
 })

@@ -62,9 +62,9 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
     for (let round = 0; round < campaign.rounds; round++) {
       for (const point of taskCrashPoints) {
         const node = random.pick(world.nodes)
-        await die(node, `${point}:${random.between(1, 4)}`)
-        killedAt[point] = (killedAt[point] ?? 0) + 1
-        campaign.say?.(`${node.name}: ${point}`)
+        const how = await die(node, point, random.between(1, 4))
+        killedAt[how] = (killedAt[how] ?? 0) + 1
+        campaign.say?.(`${node.name}: ${how}`)
         await node.start()
       }
     }
@@ -79,14 +79,18 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
 // An armed point comes by within seconds, as long as somebody orders.
 const lifeMsMax = 20_000
 
-/** Armed, and watched until it dies of it. */
-async function die(node: Node, crash: string): Promise<void> {
+/** Armed, and watched until it dies of it; where that takes too long, at any moment. */
+async function die(node: Node, point: string, times: number): Promise<string> {
   node.kill()
   await node.ended()
-  await node.start(crash)
+  await node.start(`${point}:${times}`)
   const ended = node.ended()
   const how = await Promise.race([ended, pause(lifeMsMax).then(() => 'too late')])
-  if (how !== 'SIGKILL') throw new Error(`${node.name} ended with ${how} instead of ${crash}: ${node.output()}`)
+  if (how === 'SIGKILL') return point
+  if (how !== 'too late') throw new Error(`${node.name} ended with ${how} instead of ${point}: ${node.output()}`)
+  node.kill()
+  await ended
+  return 'any moment'
 }
 
 type Customer = {
@@ -99,8 +103,7 @@ type Customer = {
 /** Orders one video after another, half of them under a key that is repeated until there is an answer. */
 function startCustomer(world: World, key: string, random: Random): Customer {
   const promised = new Map<string, Set<string>>()
-  let count = 0
-  let isOver = false
+  const state = { count: 0, isOver: false }
 
   async function order(idempotencyKey: string | undefined): Promise<'answered' | 'nothing'> {
     const { url } = random.pick(world.nodes)
@@ -131,11 +134,12 @@ function startCustomer(world: World, key: string, random: Random): Customer {
   }
 
   async function client(): Promise<void> {
-    while (!isOver) {
+    while (!state.isOver) {
       const idempotencyKey = random.chance(0.5) ? crypto.randomUUID() : undefined
-      count++
-      let tries = 0
-      while ((await order(idempotencyKey)) === 'nothing' && idempotencyKey !== undefined && !isOver && tries++ < 100) {
+      state.count++
+      const triesMax = idempotencyKey === undefined ? 1 : 100
+      for (let tries = 1; (await order(idempotencyKey)) === 'nothing' && tries < triesMax; tries++) {
+        if (state.isOver) break
         await pause(50)
       }
       await pause(random.between(20, 120))
@@ -144,10 +148,10 @@ function startCustomer(world: World, key: string, random: Random): Customer {
 
   const clients = Array.from({ length: 3 }, client)
   return {
-    orders: () => count,
+    orders: () => state.count,
     promised,
     async stop() {
-      isOver = true
+      state.isOver = true
       await Promise.all(clients)
     },
   }

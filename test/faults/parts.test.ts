@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { nano } from '../../src/base/money.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { attemptsOf, recordOf } from '../support/records.ts'
+import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 import { errorOf } from '../support/streams.ts'
 import { answer, chunk, lastChunk, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
@@ -33,6 +33,11 @@ models:
     channels: [{ channel: own }]
     speech: { formats: [pcm], charactersMax: 20 }
     prices: { perMillionCharacters: "10" }
+  - id: told-voice
+    capability: speech
+    channels: [{ channel: own }]
+    speech: { formats: [pcm], charactersMax: 20 }
+    prices: { inputPerMillion: "1", audioOutputPerMillion: "10" }
 `,
   })
 }
@@ -129,7 +134,79 @@ describe('pieces of a text', () => {
     const attempts = await attemptsOf(gateway, response)
     expect(attempts.map(({ status, vendor_cost: cost }) => [status, cost])).toContainEqual([503, nano(0n)])
     // Both pieces at 10 dollars a million, and nothing for the try in between.
-    expect(await recordOf(gateway, response)).toMatchObject({ cost: 390_000n, basis: 'vendor', status: 200 })
+    expect(await recordOf(gateway, response)).toMatchObject({ cost: 390_000n, basis: 'estimated', status: 200 })
+  })
+
+  /** As events, of which the last does not come although the response ends well. */
+  const withoutEnd = (...sound: readonly number[]) =>
+    start((socket) => {
+      const audio = Buffer.from(sound).toString('base64')
+      const event = `data: ${JSON.stringify({ type: 'speech.audio.delta', audio })}\n\n`
+      socket.write(
+        Buffer.concat([
+          Buffer.from(head.replace('audio/pcm', 'text/event-stream')),
+          chunk(event),
+          Buffer.from(lastChunk),
+        ]),
+      )
+    })
+
+  test('sound that breaks off before it fills a frame is an ordinary error, and free', async () => {
+    await withoutEnd(1, 0, 2, 0)
+    const response = await gateway.post('/v1/audio/speech', { model: 'told-voice', input: 'Hi' })
+    expect((await errorOf(response)).status).toBe(502)
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, cost: 0n })
+    // What the vendor may charge is our loss.
+    const [attempt] = await attemptsOf(gateway, response)
+    expect(attempt?.vendor_cost).toBeGreaterThan(0n)
+  })
+
+  test('sound that breaks off in the same breath is heard to the last sample', async () => {
+    await withoutEnd(1, 0, 2, 0)
+    const asked = { model: 'told-voice', input: 'Hi', response_format: 'pcm' }
+    const response = await gateway.post('/v1/audio/speech', asked)
+    const reader = response.body?.getReader()
+    expect([...((await reader?.read())?.value ?? [])]).toEqual([1, 0, 2, 0])
+    expect(await reader?.read().catch(() => 'cut off')).toBe('cut off')
+    const record = await recordOf(gateway, response)
+    expect(record).toMatchObject({ status: 502, basis: 'estimated' })
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  test('a client that leaves a wav in the middle pays by an estimate: the vendor has made it', async () => {
+    const sound = Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0))])
+    await start((socket, { call }) => {
+      socket.write(sound)
+      if (call === 1) return new Promise(() => {})
+      socket.write(lastChunk)
+    })
+    const { id, key } = await gateway.account()
+    const abort = new AbortController()
+    const sent = fetch(`${gateway.url}/v1/audio/speech`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'voice', input: 'Hi', response_format: 'wav' }),
+      signal: abort.signal,
+    }).catch(() => 'left')
+    await until(() => vendor.requests.length === 1)
+    // Said from its beginning to its end, so that what came before it has been heard by now.
+    await (await gateway.post('/v1/audio/speech', { model: 'voice', input: 'Hi', response_format: 'wav' })).bytes()
+    abort.abort()
+    expect(await sent).toBe('left')
+    await until(() => gateway.openHolds() === 0 && vendor.hangups === 1)
+    expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499, basis: 'estimated', cost: 20_000n })
+  })
+
+  test('half a sample is no sound', async () => {
+    await start((socket) => {
+      socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1)), Buffer.from(lastChunk)]))
+    })
+    for (const response_format of ['mp3', 'wav']) {
+      const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: 'Hi', response_format })
+      expect((await errorOf(response)).status).toBe(502)
+      expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+    }
   })
 
   test('a sound without an end is ended', async () => {

@@ -60,12 +60,3 @@ test('what tasks hold counts against a spending cap, of tasks and of everything 
   await until(async () => (await world.gateway.balance(world.id)).held === 0n)
   await world.gateway.assertBooks()
 })
-
-test('a gateway that stops leaves its tasks to the next start', async () => {
-  const world = await begin('strict', 'sqlite', '10')
-  const { order, gateway: running } = world
-  expect((await order({ input: { prompt: 'A fox. sandbox:stuck' } })).status).toBe(202)
-  const [task] = await running.store.db.selectFrom('task').select(['state', 'claim_owner']).execute()
-  expect(task).toMatchObject({ claim_owner: null })
-  expect((await running.balance(world.id)).held).toBe(half)
-})

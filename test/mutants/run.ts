@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { moneyMutants } from './money.ts'
 import type { Mutant } from './mutant.ts'
+import { taskMutants } from './tasks.ts'
 
 /**
  * Tests of the tests: each known-bad change is made to a copy of the project, and its tests must turn red.
@@ -11,7 +12,7 @@ import type { Mutant } from './mutant.ts'
  *   npm run mutants -- --only WORD those whose name has the word in it
  */
 const root = join(import.meta.dir, '../..')
-const mutants: readonly Mutant[] = moneyMutants
+const mutants: readonly Mutant[] = [...moneyMutants, ...taskMutants]
 
 function main(words: readonly string[]): number {
   const only = words[words.indexOf('--only') + 1]

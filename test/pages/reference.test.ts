@@ -1,15 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { browserTimeoutMs, hasBrowser, launchBrowser } from '../support/browser.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-
-const executablePath = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
-const hasBrowser = existsSync(executablePath)
-if (!hasBrowser) {
-  process.stderr.write(`skipped: no browser at ${executablePath}; CHROMIUM_PATH names another\n`)
-}
-
-const browserTimeoutMs = 60_000
 
 describe.skipIf(!hasBrowser)('the reference in a browser', () => {
   let gateway: TestGateway
@@ -17,8 +9,7 @@ describe.skipIf(!hasBrowser)('the reference in a browser', () => {
 
   beforeAll(async () => {
     gateway = await startTestGateway()
-    // The browser's own sandbox does not start for root; the page is ours and runs no script.
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    browser = await launchBrowser()
   }, browserTimeoutMs)
   afterAll(async () => {
     await browser.close()

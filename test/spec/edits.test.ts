@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { crc32 } from 'node:zlib'
 import { readBase64Head } from '../../src/base/image-head.ts'
 import { drawPicture, type PictureWish } from '../../src/sandbox/files/picture.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -24,6 +25,19 @@ const older = 'dall-e-2'
 
 function picture(wish: Partial<PictureWish> = {}): Buffer<ArrayBuffer> {
   return drawPicture({ width: 256, height: 256, format: 'png', seed: 1, ...wish })
+}
+
+type Head = { width?: number; height?: number; depth?: number; colour?: number; sum?: number }
+
+/** A PNG whose head says something else than it is, with the sum that belongs to it where none is given. */
+function withHead({ width = 256, height = 256, depth, colour, sum }: Head): Buffer<ArrayBuffer> {
+  const file = picture()
+  file.writeUInt32BE(width, 16)
+  file.writeUInt32BE(height, 20)
+  if (depth !== undefined) file[24] = depth
+  if (colour !== undefined) file[25] = colour
+  file.writeUInt32BE(sum ?? crc32(file.subarray(12, 29)), 29)
+  return file
 }
 
 type Part = string | Uint8Array<ArrayBuffer>
@@ -150,6 +164,38 @@ describe('image', () => {
     huge.writeUInt32BE(30_000, 20)
     await isInvalid(form({ image: huge }), 'image', 'invalid_image')
   })
+
+  test.each([
+    ['a line of pixels', 16_777_216, 1],
+    ['one upright', 1, 16_777_216],
+    ['a side of more than 8192', 8_193, 2_000],
+    ['more than sixteen times as long as wide', 1_700, 100],
+  ])('not %s', async (_name, width, height) => {
+    await isInvalid(form({ image: withHead({ width, height }) }), 'image', 'invalid_image')
+  })
+
+  test('what is at the edge of that is taken, and paid for', async () => {
+    for (const [width, height] of [
+      [1_600, 100],
+      [100, 1_600],
+    ] as const) {
+      const wish = { image: picture({ width, height }), input_fidelity: 'high', quality: 'low' }
+      const response = await send(form({ ...wish, model: 'gpt-image-1.5' }))
+      const { usage } = await made(response)
+      expect(usage.input_tokens_details.image_tokens).toBeGreaterThan(6_240)
+      expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor' })
+    }
+  })
+
+  test.each([
+    ['cut in half', picture().subarray(0, picture().length >> 1)],
+    ['of a head alone', picture().subarray(0, 33)],
+    ['without pixels', Buffer.concat([picture().subarray(0, 33), picture().subarray(-12)])],
+    ['with a colour of 4 bits', withHead({ depth: 4, colour: 2 })],
+    ['with a palette of 16 bits', withHead({ depth: 16, colour: 3 })],
+    ['of a colour type that is none', withHead({ colour: 5 })],
+    ['whose head has another sum', withHead({ sum: 1 })],
+  ])('not a PNG %s', (_name, image) => isInvalid(form({ image }), 'image', 'invalid_image'))
 })
 
 describe('mask', () => {
@@ -175,6 +221,9 @@ describe('mask', () => {
     await isInvalid(form({ mask: picture({ format: 'jpeg' }) }), 'mask', 'invalid_mask')
     await isInvalid(form({ mask: picture() }), 'mask', 'invalid_mask')
     await isInvalid(form({ mask: [mask, mask] }), 'mask')
+    for (const bytes of [30, mask.length >> 1]) {
+      await isInvalid(form({ mask: mask.subarray(0, bytes) }), 'mask', 'invalid_mask')
+    }
     await isInvalid(form({ mask: 'text' }), 'mask')
   })
 

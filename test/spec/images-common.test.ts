@@ -241,6 +241,22 @@ describe('how they look', () => {
   })
 })
 
+describe('what only other vendors have a field for', () => {
+  const foreign = { negative_prompt: 'dogs', seed: 7, watermark: true, prompt_extend: false }
+
+  test.each(['gpt-image-2', 'dall-e-3'])('goes into the prompt of %s, or nowhere', async (model) => {
+    await made(await ask(model, foreign))
+    const { body } = await lastSent()
+    expect(body).toMatchObject({ prompt: 'A cat on a roof\n\nAvoid: dogs' })
+    for (const field of Object.keys(foreign)) expect(body).not.toHaveProperty(field)
+  })
+
+  test('goes on to those who have it', async () => {
+    await made(await ask('qwen-image-max', foreign))
+    expect((await lastSent()).body).toMatchObject({ parameters: foreign })
+  })
+})
+
 describe('reference images', () => {
   const data = `data:image/png;base64,${drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')}`
 
@@ -269,6 +285,26 @@ describe('reference images', () => {
     'not %s',
     (image) => isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', 'invalid_url'),
   )
+
+  const inline = (bytes: Uint8Array, type = 'image/png') =>
+    `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+  const long = drawPicture({ width: 1_700, height: 100, format: 'png', seed: 1 })
+  test.each([
+    ['a GIF', inline(Buffer.from('GIF89a\x01\x00\x01\x00', 'latin1'), 'image/gif'), 'invalid_image_format'],
+    ['HTML', inline(Buffer.from('<html><script>')), 'invalid_image_format'],
+    ['a head that breaks off', inline(long.subarray(0, 18)), 'invalid_image'],
+    ['a strip', inline(long), 'invalid_image'],
+  ])('not %s inline', async (_name, image, code) => {
+    await isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', code)
+    await isInvalid(() => ask('gemini-2.5-flash-image', { image: [data, image] }), 'image[1]', code)
+  })
+
+  test('one inline is what its head says, whatever the client calls it', async () => {
+    await made(await ask('gemini-2.5-flash-image', { image: data.replace('image/png', 'image/jpeg') }))
+    expect((await lastSent()).body).toMatchObject({
+      contents: [{ parts: [{ inlineData: { mimeType: 'image/png' } }, {}] }],
+    })
+  })
 
   test('one that the gateway has to fetch for the vendor is fetched by the rules for strangers', async () => {
     // Its name leads nowhere: the guard refuses, and no vendor hears of it.

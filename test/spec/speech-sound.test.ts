@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { formatDollars, nano } from '../../src/base/money.ts'
+import { readBill } from '../../src/billing/reconcile/bill.ts'
+import { reconcile, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -42,6 +44,17 @@ describe('models billed by tokens report what they used', () => {
   })
 })
 
+/** How much of an answer came, and whether it came to its end. */
+async function heardOf(response: Response): Promise<{ bytes: number; isCut: boolean }> {
+  let bytes = 0
+  try {
+    for await (const chunk of response.body ?? []) bytes += chunk.length
+    return { bytes, isCut: false }
+  } catch {
+    return { bytes, isCut: true }
+  }
+}
+
 describe('sound is sent as it is made', () => {
   test.each([basic, 'tts-1', 'gemini-2.5-flash-preview-tts'])(
     '%s: the first of it comes long before the last',
@@ -52,7 +65,8 @@ describe('sound is sent as it is made', () => {
       expect(first?.value?.length).toBeGreaterThan(0)
       expect(gateway.openHolds()).toBe(1)
       while (!(await reader?.read())?.done);
-      expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', streamed: true })
+      const basis = model === 'tts-1' ? 'estimated' : 'vendor'
+      expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis, streamed: true })
     },
   )
 
@@ -64,6 +78,39 @@ describe('sound is sent as it is made', () => {
     const record = await recordOf(gateway, response)
     expect(record).toMatchObject({ status: 502, basis: 'estimated', usage: { character: 410 } })
     expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  // A quarter of a second each; none may be lost in the encoder, or with the connection.
+  test.each([
+    ['cut=1', 0.25],
+    ['eof=1', 0.25],
+    ['cut=2', 0.5],
+  ])('sandbox:%s right after the first sound: what came is heard, and only then paid', async (word, seconds) => {
+    const response = await say(gateway, { input: `Hello there. sandbox:${word}` })
+    const { bytes, isCut } = await heardOf(response)
+    expect(isCut).toBe(true)
+    // 96 kbit/s.
+    expect(bytes / 12_000).toBeGreaterThanOrEqual(seconds)
+    expect(await recordOf(gateway, response)).toMatchObject({
+      status: 502,
+      basis: 'estimated',
+      usage: { character: 26 },
+    })
+  })
+
+  test.each(speakers)('%s: nobody pays who heard nothing', async (model) => {
+    for (const word of [
+      'cut=1',
+      'eof=1',
+      'midstream-error',
+      'pace=5 sandbox:midstream-error',
+      'pace=5 sandbox:cut=1',
+    ]) {
+      const response = await say(gateway, { model, input: `${'A longer sentence. '.repeat(4)}sandbox:${word}` })
+      const { bytes } = await heardOf(response)
+      const { cost } = await recordOf(gateway, response)
+      expect({ word, isHeard: response.ok && bytes > 0 }).toEqual({ word, isHeard: cost > 0n })
+    }
   })
 
   test('as events it ends with an error', async () => {
@@ -121,31 +168,50 @@ describe('sound is sent as it is made', () => {
     expect(record?.cost).toBe(nano(5_890_000n))
   })
 
-  test('a client that leaves before a wav is finished pays nothing', async () => {
+  // The vendor has made it, and charges, although the head of the file was waiting for its length.
+  test.each([
+    ['after a part was said pays for it', 'A longer sentence. '.repeat(31), { basis: 'vendor', cost: 6_773_500n }],
+    ['before anything was said pays nothing', '', { cost: 0n }],
+  ])('a client that leaves a wav %s', async (_, said, record) => {
     const account = await gateway.account()
     const abort = new AbortController()
     const sent = fetch(gateway.url + speechPath, {
       method: 'POST',
       headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: basic,
-        input: `${'A longer sentence. '.repeat(30)}sandbox:pace=50`,
-        response_format: 'wav',
-      }),
+      body: JSON.stringify({ model: instruct, input: `${said}sandbox:delay=60000` }),
       signal: abort.signal,
     }).catch(() => 'left')
-    await until(async () => (await gateway.calls()).at(-1)?.text.includes('sandbox:pace=50') === true)
+    await until(async () => (await gateway.calls()).at(-1)?.text.includes('sandbox:delay') === true)
     abort.abort()
     expect(await sent).toBe('left')
     await until(() => gateway.openHolds() === 0)
-    expect(await lastRequestOf(gateway, account.id)).toMatchObject({ status: 499, cost: 0n })
+    expect(await lastRequestOf(gateway, account.id)).toMatchObject({ status: 499, ...record })
   })
 
   test('usage that is not told is estimated, and marked', async () => {
-    for (const model of [basic, 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
+    for (const model of [basic, 'tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
       const { response } = await hear(gateway, { model, input: 'Hello there. sandbox:nousage' })
       expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', status: 200 })
     }
+  })
+
+  test('a vendor that says nothing and bills otherwise is explained, and does not break the books', async () => {
+    const refs: string[] = []
+    for (const word of ['usage=7', 'zero']) {
+      const { response } = await hear(gateway, { model: 'tts-1', input: `Hello there. sandbox:${word}` })
+      expect(await recordOf(gateway, response)).toMatchObject({
+        basis: 'estimated',
+        usage: { character: 21 + word.length },
+      })
+      refs.push(...(await attemptsOf(gateway, response)).map(({ id }) => id))
+    }
+    const bill = readBill(await (await fetch(`${gateway.sandboxUrl}/__bill`)).text())
+    const report = await reconcile({ store: gateway.store, bill, priceList: () => undefined, requestMsMax: 60_000 })
+    const found = report.findings.filter(({ ref }) => refs.includes(ref))
+    expect(found.map(({ kind, why }) => `${kind}: ${why}`)).toEqual(
+      refs.map(() => 'estimated: the vendor reported no usage'),
+    )
+    expect(verdictOn({ ...report, findings: found })).toBe(2)
   })
 })
 

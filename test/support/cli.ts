@@ -16,6 +16,7 @@ export type Served = {
   readonly key: string | undefined
   /** Everything printed so far. */
   readonly output: () => string
+  readonly pid: number
   readonly signal: (name: 'SIGTERM' | 'SIGHUP') => void
   /** The exit code, once it has ended. */
   readonly exited: Promise<number>
@@ -82,6 +83,7 @@ export function makeCli(): Cli {
         url,
         key,
         output: () => text,
+        pid: child.pid,
         signal: (name) => child.kill(name),
         exited: child.exited,
         chat: (body = {}, used = key) => ask(url, used, body),

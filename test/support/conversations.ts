@@ -214,7 +214,7 @@ export function eventsOf(reply: Reply, turn: (pending: number) => number): Reply
       for (const citation of block.citations ?? []) events.push({ kind: 'citation-add', choice, citation })
     } else if (block.kind === 'thinking') {
       for (const part of halves(block.text)) events.push({ kind: 'thinking-delta', choice, text: part })
-      events.push({ kind: 'thinking-sign', choice, signature: block.signature ?? '' })
+      events.push({ kind: 'thinking-sign', choice, text: block.text, signature: block.signature ?? '' })
     } else if (block.kind === 'thinking-redacted') {
       events.push({ kind: 'thinking-redact', choice, data: block.data })
     } else if (block.kind === 'tool-call') {

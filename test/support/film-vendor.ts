@@ -167,7 +167,7 @@ function create(world: World, call: Call): Sent {
   const isMade = typeof trick !== 'object' || trick.makes === true
   const id = `up-${++made}`
   if (isMade) {
-    const body = JSON.parse(String(call.body)) as { ref: string }
+    const body = JSON.parse(call.body as string) as { ref: string }
     world.tasks.set(id, { id, ref: body.ref, word: 'queued', body, polls: 0 })
   }
   if (trick === 'lose') return broken('unknown')

@@ -53,6 +53,8 @@ export type TestGateway = Gateway & {
   }): Promise<{ id: string; key: string; keyId: string }>
   bill(): Promise<BillLine[]>
   calls(): Promise<SeenCall[]>
+  /** How many there were: bodies of megabytes take long to be shown. */
+  callCount(): Promise<number>
   /** POSTs a JSON body with the first account's key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   balance(accountId?: string): Promise<{ posted: Nano; held: Nano }>
@@ -107,11 +109,12 @@ export async function startTestGateway(
   const { store, mode } = gateway
   const accountId = gateway.firstStart.account.id
 
-  async function control<T>(path: string): Promise<T[]> {
+  async function askSandbox<T>(path: string): Promise<T> {
     if (gateway.sandboxUrl === undefined) throw new Error('there is no simulator in real mode')
-    const { data } = (await (await fetch(gateway.sandboxUrl + path)).json()) as { data: T[] }
-    return data
+    return (await fetch(gateway.sandboxUrl + path)).json() as Promise<T>
   }
+
+  const control = async <T>(path: string) => (await askSandbox<{ data: T[] }>(path)).data
 
   const bill = () => control<BillLine>('/__bill')
   return {
@@ -123,6 +126,7 @@ export async function startTestGateway(
     logged,
     bill,
     calls: () => control<SeenCall>('/__calls'),
+    callCount: async () => (await askSandbox<{ count: number }>('/__calls?count')).count,
     post: (path, body, headers = {}) =>
       fetch(gateway.url + path, {
         method: 'POST',

@@ -8,7 +8,7 @@ import { until, type TestGateway } from './gateway.ts'
 export async function refusedForFree<T>(
   gateway: TestGateway,
   send: () => Promise<T>,
-  vendorCalls: () => number | Promise<number> = async () => (await gateway.calls()).length,
+  vendorCalls: () => number | Promise<number> = () => gateway.callCount(),
 ): Promise<T> {
   await settled(gateway)
   const before = { calls: await vendorCalls(), ...(await books(gateway)) }
@@ -29,4 +29,12 @@ async function books({ store }: TestGateway) {
   const postings = await store.db.selectFrom('txn').select('id').execute()
   expect(holds).toEqual([])
   return { accounts, postings: postings.length }
+}
+
+/** What was thrown; for `expect().rejects` Bun waits in a way in which sockets are not heard. */
+export function thrownBy(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => 'nothing',
+    (thrown: unknown) => thrown,
+  )
 }

@@ -205,8 +205,8 @@ type Begun = { readonly store: Store; readonly vendor: FilmVendor; readonly worl
 export function taskSuite(
   name: string,
   define: (suite: {
-    begin(overrides?: Partial<TaskParts>, channels?: readonly string[]): Promise<Begun>
-    within(work: (begun: Begun) => Promise<void>): Promise<void>
+    readonly begin: (overrides?: Partial<TaskParts>, channels?: readonly string[]) => Promise<Begun>
+    readonly within: (work: (begun: Begun) => Promise<void>) => Promise<void>
   }) => void,
 ): void {
   eachEngine(name, (open) => {

@@ -36,9 +36,10 @@ type Content = { video_url: string | null; expired?: boolean }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
-function order(prompt: string, body: object = wan, headers: object = {}, query = '', key = first.key) {
-  const sent = { ...bearer(key), ...headers }
-  return gateway.post(path + query, { ...body, input: { prompt } }, sent as { [name: string]: string })
+type Headers = { [name: string]: string }
+
+function order(prompt: string, body: object = wan, headers: Headers = {}, query = '', key = first.key) {
+  return gateway.post(path + query, { ...body, input: { prompt } }, { ...bearer(key), ...headers })
 }
 
 async function ordered(prompt: string, body: object = wan, query = ''): Promise<Record> {
@@ -109,7 +110,7 @@ test('ids of tasks are 128 random bits: none twice, and in no order (T-03)', () 
 test('what is over stays as it is, whatever a vendor may still call (T-06)', async () => {
   const { id } = await ordered('A fox.', seedance, '?wait=true')
   const before = await read(id)
-  const [create] = (await gateway.calls()).filter(({ body }) => body['callback_url'] !== undefined)
+  const create = (await gateway.calls()).find(({ body }) => body['callback_url'] !== undefined)
   const url = String(create?.body['callback_url'])
   expect((await fetch(url, { method: 'POST', body: '{"status":"running"}' })).status).toBe(200)
   await gateway.tasks.turn()
@@ -255,7 +256,7 @@ describe('money', () => {
   test('what a balance does not cover is not ordered', async () => {
     const poor = await gateway.account({ dollars: '0.6' })
     const answers = await Promise.all(Array.from({ length: 5 }, () => order('A fox.', wan, {}, '', poor.key)))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 402, 402, 402, 402])
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, 402, 402, 402, 402])
     const refused = answers.find(({ status }) => status === 402)
     expect(await refused?.json()).toMatchObject({ error: { code: 'insufficient_balance' } })
     await until(async () => (await gateway.balance(poor.id)).held === 0n)

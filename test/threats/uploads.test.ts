@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { crc32 } from 'node:zlib'
 import { drawPicture } from '../../src/sandbox/files/picture.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -96,6 +97,93 @@ describe('not a form', () => {
   test('JSON, or something packed', async () => {
     expect(await refused('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 })
     expect(await refused(good + end, { 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
+  })
+})
+
+describe('not a picture', () => {
+  const formats = ['png', 'jpeg', 'webp'] as const
+  const draw = (format: (typeof formats)[number], isTransparent = false) =>
+    drawPicture({ width: 64, height: 64, format, seed: 1, isTransparent })
+  const asFile = (bytes: Buffer, name = 'image') =>
+    field(name, bytes.toString('latin1'), '; filename="a.png"\r\nContent-Type: image/png')
+  const fields = field('model', 'gpt-image-2') + field('prompt', 'a hat')
+  const refusedFile = (bytes: Buffer) => refused(fields + asFile(bytes) + end)
+
+  test.each(formats)('a %s that breaks off: in its head, in its middle, just before its end', async (format) => {
+    const file = draw(format)
+    for (const bytes of [14, 20, file.length >> 1, file.length - 1]) {
+      const { status, param, code, ms } = await refusedFile(file.subarray(0, bytes))
+      expect({ bytes, status, param, code }).toEqual({ bytes, status: 400, param: 'image', code: 'invalid_image' })
+      expect(ms).toBeLessThan(1_000)
+    }
+  })
+
+  test.each([
+    ['gif', 'GIF89a\x40\x00\x40\x00\x00\x00\x00;'],
+    ['bmp', 'BM\x3a\x00\x00\x00'],
+    ['tiff', 'II*\x00\x08\x00\x00\x00'],
+    ['avif', '\x00\x00\x00\x1cftypavif'],
+    ['zip', 'PK\x03\x04'],
+    ['svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
+    ['wav, which begins as a WebP does', 'RIFF\x24\x00\x00\x00WAVEfmt '],
+  ])('a %s that calls itself a PNG', async (_name, text) => {
+    expect(await refusedFile(Buffer.from(text, 'latin1'))).toMatchObject({
+      status: 400,
+      param: 'image',
+      code: 'invalid_image_format',
+    })
+  })
+
+  test('absurd dimensions, in every format', async () => {
+    const png = draw('png')
+    png.writeUInt32BE(0xffff_ffff, 16)
+    png.writeUInt32BE(0xffff_ffff, 20)
+    const jpeg = draw('jpeg')
+    const frame = jpeg.indexOf(Buffer.from([0xff, 0xc0]))
+    jpeg.writeUInt16BE(0xffff, frame + 5)
+    jpeg.writeUInt16BE(0xffff, frame + 7)
+    const webp = Buffer.alloc(30)
+    webp.write('RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0', 'latin1')
+    webp.fill(0xff, 24)
+    const flat = draw('png')
+    flat.writeUInt32BE(0, 20)
+    for (const file of [png, jpeg, webp, flat]) {
+      expect(await refusedFile(file)).toMatchObject({ status: 400, param: 'image', code: 'invalid_image' })
+    }
+  })
+
+  test('a line of pixels, of which a vendor would make thousands of tiles', async () => {
+    const line = draw('png')
+    line.writeUInt32BE(16_777_216, 16)
+    line.writeUInt32BE(1, 20)
+    line.writeUInt32BE(crc32(line.subarray(12, 29)), 29)
+    const { status, code, ms } = await refusedFile(line)
+    expect([status, code]).toEqual([400, 'invalid_image'])
+    expect(ms).toBeLessThan(1_000)
+  })
+
+  test('a WebP that says less of itself than it needs', async () => {
+    const file = draw('webp').subarray(0, -4)
+    file.writeUInt32LE(file.length - 8, 4)
+    expect(await refusedFile(file)).toMatchObject({ status: 400, code: 'invalid_image' })
+  })
+
+  test('a head so long that the size never comes', async () => {
+    const file = draw('jpeg')
+    const segment = Buffer.alloc(65_537)
+    segment.set([0xff, 0xe2, 0xff, 0xff])
+    const filled = Buffer.concat([file.subarray(0, 2), ...Array.from({ length: 20 }, () => segment), file.subarray(2)])
+    const { status, code, ms } = await refusedFile(filled)
+    expect([status, code]).toEqual([400, 'invalid_image'])
+    expect(ms).toBeLessThan(1_000)
+  })
+
+  test('a mask that breaks off', async () => {
+    const mask = draw('png', true)
+    for (const bytes of [20, mask.length >> 1, mask.length - 1]) {
+      const body = fields + asFile(draw('png')) + asFile(mask.subarray(0, bytes), 'mask') + end
+      expect(await refused(body)).toMatchObject({ status: 400, param: 'mask', code: 'invalid_mask' })
+    }
   })
 })
 

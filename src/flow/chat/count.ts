@@ -1,10 +1,11 @@
-import { newAttemptId } from '../../base/ids.ts'
+import { asGatewayError } from '../../base/errors.ts'
+import { newAttemptId, type AttemptId } from '../../base/ids.ts'
 import type { Model } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
-import { contextOf, type CallParts } from '../attempt.ts'
-import type { ChatCodec } from '../../capabilities/chat.ts'
+import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
+import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
 import { findModelFor } from '../admit.ts'
 import { traitsOf } from '../traits.ts'
 import type { Parts } from '../run.ts'
@@ -12,7 +13,7 @@ import type { Authenticated, Received } from '../stages.ts'
 
 const countBytesMax = 64 * 1024
 
-export type CountParts = Omit<CallParts, 'log' | 'fetchLink'> & {
+export type CountParts = Omit<CallParts, 'fetchLink'> & {
   readonly authenticate: Parts['authenticate']
   readonly limiter: Limiter
   readonly models: () => ReadonlyMap<string, Model>
@@ -49,31 +50,49 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
   for (const route of parts.channels().routes(model?.offers ?? [])) {
     const { chat } = route.channel.vendor
     if (model === undefined || chat?.count === undefined || chat.protocol !== ask.protocol) continue
-    const context = contextOf({ principal, route, model, attemptId: newAttemptId() }, parts.tenantMac)
-    const counted = await countAt(parts, route, chat.count, chat.count.call(ask, context), asking.signal)
+    const counting = { ...asking, route, ask, attemptId: newAttemptId() }
+    const context = contextOf({ ...counting, model }, parts.tenantMac)
+    const counted = await countAt(parts, counting, chat.count, chat.count.call(ask, context))
     if (counted !== undefined) return counted
   }
   return codec.estimateInput(ask)
 }
 
-/** The vendor's count; undefined where it has none to give now. What it refuses as the client's fault is refused. */
+type Counting = Pick<Asking, 'requestId' | 'signal'> & {
+  readonly route: Route
+  readonly ask: ChatAsk
+  readonly attemptId: AttemptId
+}
+
+/**
+ * The vendor's count; undefined where it has none to give now, and the operator reads why. What it refuses as the client's
+ * fault is refused.
+ */
 async function countAt(
   parts: CountParts,
-  { channel, credential }: Route,
+  counting: Counting,
   counter: NonNullable<ChatAdapter['count']>,
   call: Call,
-  signal: AbortSignal,
 ): Promise<number | undefined> {
-  const sent = await parts.transport.send(call, parts.timeouts.stream, signal, 'kept')
+  const sent = await parts.transport.send(call, parts.timeouts.stream, counting.signal, 'kept')
   if (sent.kind === 'failed') {
     if (sent.error.kind === 'client-gone') throw sent.error
+    logFailure(parts, counting, 0, sent.error)
     return undefined
   }
   const { exchange } = sent
-  const body = await exchange.readAll(countBytesMax).catch(() => new Uint8Array())
-  if (exchange.status === 200) return counter.read(body)
-  const refusal = { status: exchange.status, retryAfterSeconds: undefined, body: new TextDecoder().decode(body) }
-  const { error } = channel.vendor.explain(refusal, { baseUrl: channel.baseUrl, credential })
-  if (error.kind === 'upstream-rejected') throw error
-  return undefined
+  try {
+    if (exchange.status === 200) return counter.read(await exchange.readAll(countBytesMax))
+    const { error, restCredentialSeconds } = judge(counting.route, await readRefusal(exchange))
+    // A key that has counted often enough still answers: the vendor limits the two apart. One that is refused does not.
+    if (restCredentialSeconds !== undefined && exchange.status !== 429) {
+      parts.channels().rest(counting.route, restCredentialSeconds)
+    }
+    throw error
+  } catch (thrown) {
+    const error = asGatewayError(thrown)
+    if (['upstream-rejected', 'client-gone', 'bug'].includes(error.kind)) throw error
+    logFailure(parts, counting, exchange.status, error)
+    return undefined
+  }
 }

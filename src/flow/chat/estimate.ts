@@ -1,7 +1,7 @@
 import type { StreamFacts } from '../../capabilities/chat.ts'
 
 // English text averages about four bytes a token, and most vendors send one token an event.
-const bytesPerToken = 4
+export const bytesPerToken = 4
 
 /**
  * Output tokens of a stream that came without usage: one an event, or by its bytes where the vendor sends several

@@ -1,8 +1,8 @@
-import type { StreamFacts } from '../../capabilities/chat.ts'
-import type { Usage } from '../../capabilities/usage.ts'
+import type { ChatAsk, StreamFacts } from '../../capabilities/chat.ts'
+import { tokensOf, type Usage } from '../../capabilities/usage.ts'
 import type { Leg } from '../legs.ts'
 import type { ChatRouted } from './chat.ts'
-import { estimateOutput } from './estimate.ts'
+import { bytesPerToken, estimateOutput } from './estimate.ts'
 
 /** Counting a long prompt takes milliseconds, so it is done once, and only where the vendor does not. */
 export function inputCounter({ codec, ask }: Pick<ChatRouted, 'codec' | 'ask'>): () => number {
@@ -17,13 +17,26 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
     count() {
       const { usage, outputEvents, finished, ended } = facts
       if (outputEvents === 0 && !finished && !ended) return undefined
-      // Some vendors send the usage so far with every chunk: of a stream that was cut, it is only what had been counted.
-      if (usage?.output !== undefined) return { usage, basis: finished || ended ? 'vendor' : 'estimated' }
-      const output = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
+      if (usage?.output !== undefined && (finished || ended)) return { usage, basis: 'vendor' }
+      // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: of a
+      // stream that was cut, the number is what had been counted, and may be 0 after a page of words.
+      const estimated = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
+      const output = Math.max(usage?.output ?? 0, estimated)
+      if (usage?.output !== undefined) return { usage: { ...usage, output }, basis: 'estimated' }
       // Others count the input at the start and the output at the end, which may not have come.
-      return { usage: { ...(usage ?? { input: inputTokens() }), output }, basis: 'estimated' }
+      return { usage: { ...withHosted(usage ?? { input: inputTokens() }, facts, ask), output }, basis: 'estimated' }
     },
   }
+}
+
+/** What the vendor searched and found since it counted the prompt; never more than was set aside for it. */
+function withHosted(usage: Usage, { hosted }: StreamFacts, ask: ChatAsk): Usage {
+  if (hosted === undefined) return usage
+  const { input = 0, webSearch = 0 } = usage
+  const room = Math.max(0, ask.inputTokensMax - tokensOf(usage))
+  const found = Math.min(Math.ceil(hosted.foundBytes / bytesPerToken), room)
+  const searches = Math.max(webSearch, Math.min(hosted.searches, ask.searchesMax))
+  return { ...usage, input: input + found, ...(searches > 0 && { webSearch: searches }) }
 }
 
 export function legOfAnswer(routed: ChatRouted, answer: { usage: Usage | undefined; estimateOutput(): number }): Leg {

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { ChatStream, ReplyReader, ReplyWriter, StreamFacts } from '../../capabilities/chat.ts'
+import type { ChatStream, HostedWork, ReplyReader, ReplyWriter, StreamFacts } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 
@@ -11,6 +11,7 @@ export class ReplyFacts implements StreamFacts {
   failure: GatewayError | undefined
   outputEvents = 0
   outputBytes = 0
+  hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
   note(events: readonly ReplyEvent[]): void {
     for (const event of events) {
@@ -44,6 +45,13 @@ export class ReplyFacts implements StreamFacts {
           break
         case 'image-add': // its bytes say nothing about its tokens
           this.outputEvents++
+          break
+        case 'hosted-tool-run': // the client may see nothing of it, and it was made for the client all the same
+          this.outputEvents++
+          this.hosted = {
+            searches: this.hosted.searches + event.searches,
+            foundBytes: this.hosted.foundBytes + event.foundBytes,
+          }
           break
         case 'reply-start':
         case 'heartbeat':

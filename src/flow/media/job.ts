@@ -15,7 +15,8 @@ export type MediaCodec<Ask extends AskFacts, Answer> = {
   readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): Ask
   /** A count of its tokens before the vendor has counted; 0 where it has none. */
   estimateInput(ask: Ask): number
-  writeAnswer(ask: Ask, answer: Answer, name: AnswerName): Written
+  /** A promise where it is so much that others have to have their turn meanwhile. */
+  writeAnswer(ask: Ask, answer: Answer, name: AnswerName): Written | Promise<Written>
   /** Where a client may ask for a stream. */
   readonly stream?: {
     /** The whole answer as the events of a stream. */
@@ -63,7 +64,7 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
       return relayWhole(codec.stream.write(ask, walked.answer, name), walked)
     }
     const { legs, failed } = walked
-    return { kind: 'answered', ...codec.writeAnswer(ask, walked.answer, name), legs, failed }
+    return { kind: 'answered', ...(await codec.writeAnswer(ask, walked.answer, name)), legs, failed }
   }
 
   return {

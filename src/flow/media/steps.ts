@@ -75,25 +75,34 @@ class Walk {
   }
 
   /** The responses, in the order of the calls; or the first failure, and then nothing more is begun. */
-  async make({ calls, count }: Calls): Promise<Responded[] | Failed> {
-    const made = calls.map((): Made | undefined => undefined)
+  async make({ calls, count, take }: Calls): Promise<Responded[] | Failed> {
+    const made = calls.map((): Taken | undefined => undefined)
+    const stop = new AbortController()
     let failure: Failed | undefined
     let next = 0
     const work = async () => {
-      for (let index = next++; index < calls.length && failure === undefined; index = next++) {
+      for (let index = next++; index < calls.length && !stop.signal.aborted; index = next++) {
         const call = calls[index]
         if (call === undefined) return
-        const outcome = await this.#makeOne(call)
-        if (outcome.kind === 'failed') failure ??= outcome
-        else made[index] = outcome
+        const outcome = await this.#makeOne(call, stop.signal)
+        if (outcome.kind === 'failed') {
+          failure ??= outcome
+          stop.abort()
+          return
+        }
+        made[index] = outcome
+        if (take === undefined) continue
+        const { response } = outcome
+        made[index] = { ...outcome, counted: take(response, index), response: { ...response, body: nothing } }
       }
     }
-    await Promise.all(Array.from({ length: Math.min(sideBySideMax, calls.length) }, work))
+    const thrown = await settledAll(Math.min(sideBySideMax, calls.length), work, stop)
     made.forEach((one, index) => {
       if (one?.leg === undefined) return
-      const { leg, response } = one
-      this.#answered.push({ leg, count: () => count?.(response, index) })
+      const { leg, response, counted } = one
+      this.#answered.push({ leg, count: () => counted ?? count?.(response, index) })
     })
+    if (thrown !== undefined) throw thrown.error
     if (failure !== undefined) return { ...failure, attempts: [...this.#lost([]), ...failure.attempts] }
     return made.filter((one) => one !== undefined).map(({ response }) => response)
   }
@@ -111,8 +120,8 @@ class Walk {
     return { kind: 'failed', error: last, retry: 'no', attempts: this.#lost(used) }
   }
 
-  async #makeOne(call: StepCall): Promise<Made | Failed> {
-    if (call.transport !== 'vendor') return { kind: 'made', response: await this.#fetch(call) }
+  async #makeOne(call: StepCall, stop: AbortSignal): Promise<Made | Failed> {
+    if (call.transport !== 'vendor') return { kind: 'made', response: await this.#fetch(call, stop) }
     let { connection } = this.#routed
     for (let tries = 1; ; tries++) {
       const leg = { ...this.#nextLeg(), connection }
@@ -139,9 +148,10 @@ class Walk {
     return { ...this.#routed, attemptId }
   }
 
-  #fetch(call: Exclude<StepCall, { transport: 'vendor' }>): Promise<Responded> {
+  /** Ends with its neighbours: what is fetched is free. A call to the vendor is not, and goes on to its end. */
+  #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<Responded> {
     const { fetchLink } = this.#parts
-    return fetchLink(call, this.#routed.route.channel, this.#routed.signal)
+    return fetchLink(call, this.#routed.route.channel, AbortSignal.any([this.#routed.signal, stop]))
   }
 
   /** Every call so far, none of which is of any use; where the adapter can tell what one cost, that is our loss. */
@@ -163,5 +173,23 @@ class Walk {
   }
 }
 
-type Calls = Pick<Extract<Step<unknown>, { kind: 'calls' }>, 'calls' | 'count'>
+/** Waits for every worker, even where one throws: what its neighbours bought until then has to be on record. */
+async function settledAll(workers: number, work: () => Promise<void>, stop: AbortController) {
+  let first: { readonly error: unknown } | undefined
+  const guarded = async () => {
+    try {
+      await work()
+    } catch (error) {
+      first ??= { error }
+      stop.abort()
+    }
+  }
+  await Promise.all(Array.from({ length: workers }, guarded))
+  return first
+}
+
+const nothing = new Uint8Array()
+
+type Calls = Pick<Extract<Step<unknown>, { kind: 'calls' }>, 'calls' | 'count' | 'take'>
+type Taken = Omit<Made, 'kind'> & { readonly counted?: Counted }
 type Made = { readonly kind: 'made'; readonly response: Responded; readonly leg?: Routed }

@@ -14,6 +14,9 @@ import type { Shaper } from './shaper.ts'
 /** A later piece that fails before it is heard is asked for again: the pieces before it cannot be taken back. */
 const triesMax = 3
 
+// The longest input that is taken comes to 200 MB of samples at an ordinary pace.
+const soundBytesMax = 512 * 1024 * 1024
+
 export type Speaking = {
   readonly ask: SpeechAsk
   readonly codec: SpeechCodec
@@ -23,7 +26,10 @@ export type Speaking = {
 
 /** Says the pieces of a text one after another, as one sound. */
 export class SpeechRelay implements Relay {
+  /** What the customer owes for. */
   readonly legs: Leg[] = []
+  /** The same calls, whether or not any of it went out: the vendor charges for what it has made. */
+  readonly made: Leg[] = []
   readonly failed: AttemptRecord[] = []
   readonly #parts: CallParts
   readonly #routed: Routed
@@ -31,6 +37,13 @@ export class SpeechRelay implements Relay {
   #current: PieceSound | undefined
   #said = 0
   #isOver = false
+  /** Made, and not given out yet. */
+  #held: Uint8Array[] = []
+  #bytes = 0
+  /** So many of the legs have been given out, at least in part. */
+  #legsGiven = 0
+  /** What broke it off. */
+  #failure: { readonly thrown: unknown } | undefined
 
   constructor(parts: CallParts, routed: Routed, speaking: Speaking) {
     this.#parts = parts
@@ -45,15 +58,32 @@ export class SpeechRelay implements Relay {
 
   async begin(): Promise<void> {}
 
-  async next(): Promise<Uint8Array | undefined> {
-    const { ask, codec, shaper } = this.#speaking
-    while (!this.#isOver) {
-      const sound = await this.#nextSound()
-      if (sound === undefined) this.#isOver = true
-      const shaped = sound === undefined ? await shaper.end() : await shaper.push(sound.bytes, sound.form)
-      if (shaped.length > 0) return ask.asEvents ? codec.writeDelta(shaped) : shaped
+  /**
+   * Makes so much of the answer before any of it goes out, or all of it; throws where it breaks off before that. An
+   * encoder fills a frame before it gives one, so that sound from the vendor is not yet something to answer with.
+   */
+  async prepare(bytesMin: number): Promise<'part' | 'whole'> {
+    while (this.#bytes < bytesMin) {
+      const made = await this.#make()
+      if (made !== undefined) this.#held.push(made)
+      else if (this.#held.length > 0) return 'whole'
+      else throw new GatewayError('upstream-failed', "The model's vendor sent no sound.")
     }
-    return undefined
+    return 'part'
+  }
+
+  /** All that was prepared, as what the client gets. */
+  takePrepared(): Uint8Array[] {
+    const prepared = this.#held
+    this.#held = []
+    this.#legsGiven = this.legs.length
+    return prepared
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    const bytes = this.#held.shift() ?? (await this.#make())
+    if (bytes !== undefined) this.#legsGiven = this.legs.length
+    return bytes
   }
 
   /** `next` throws wherever a piece does not come to its end. */
@@ -67,6 +97,46 @@ export class SpeechRelay implements Relay {
   abort(): void {
     this.#current?.abort()
     this.#speaking.shaper.close()
+  }
+
+  async #make(): Promise<Uint8Array | undefined> {
+    if (this.#failure !== undefined) return this.#break(this.#failure.thrown)
+    try {
+      while (!this.#isOver) {
+        const sound = await this.#nextSound()
+        if (sound === undefined) this.#isOver = true
+        const { shaper } = this.#speaking
+        const shaped = sound === undefined ? await shaper.end() : await shaper.push(sound.bytes, sound.form)
+        if (shaped.length > 0) return this.#written(shaped)
+      }
+      return undefined
+    } catch (thrown) {
+      this.#failure = { thrown }
+      if (this.#legsGiven === 0 || this.#routed.signal.aborted) throw thrown
+      // Whoever has heard a part is given all that there is of it.
+      const rest = await this.#speaking.shaper.end().catch(() => new Uint8Array())
+      return rest.length > 0 ? this.#written(rest) : this.#break(thrown)
+    }
+  }
+
+  /** Bun drops what it has not written yet when a stream fails in the same turn: 5,000 bytes arrived as none. */
+  async #break(thrown: unknown): Promise<never> {
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    throw thrown
+  }
+
+  #written(sound: Uint8Array): Uint8Array {
+    const { ask, codec } = this.#speaking
+    this.#bytes += sound.length
+    if (this.#bytes > soundBytesMax) {
+      throw new GatewayError('upstream-failed', "The model's vendor sent too long a sound.")
+    }
+    return ask.asEvents ? codec.writeDelta(sound) : sound
+  }
+
+  /** What a vendor breaks off is owed for as far as it went out; what a client leaves, as far as it was heard here. */
+  #isOwed(leg: number): boolean {
+    return leg < this.#legsGiven || this.#failure === undefined || this.#routed.signal.aborted
   }
 
   async #nextSound() {
@@ -110,7 +180,10 @@ export class SpeechRelay implements Relay {
     if (opened.kind === 'failed') return opened
     const sound = opened.accepted
     this.#current = sound
-    this.legs.push({ attemptId: routed.attemptId, count: () => sound.count(ask, codec) })
+    const { attemptId } = routed
+    const count = () => sound.count(ask, codec)
+    const leg = this.made.push({ attemptId, count }) - 1
+    this.legs.push({ attemptId, count: () => (this.#isOwed(leg) ? count() : undefined) })
     return undefined
   }
 }

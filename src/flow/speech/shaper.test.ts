@@ -68,6 +68,13 @@ describe('sound is shaped', () => {
     expect(hex(second)).toBe('0304')
   })
 
+  test.each([1, 44, 45, 46])('into a wav with its head, where the vendor’s is cut at byte %d', async (cut) => {
+    const shaper = new Shaper('wav', recording().encoders)
+    const file = Buffer.concat([wavHead(mono, 4), bytes('01020304')])
+    const shaped = [file.subarray(0, cut), file.subarray(cut)].map((part) => shaper.push(part, { kind: 'wav' }))
+    expect(hex(Buffer.concat(await Promise.all(shaped)))).toBe(`${hex(wavHead(mono))}01020304`)
+  })
+
   test('and another kind in the middle of it is not taken', async () => {
     const shaper = new Shaper('pcm', recording().encoders)
     await shaper.push(bytes('0102'), pcm)

@@ -14,6 +14,7 @@ export class Shaper {
   #encoding: Mp3Encoding | undefined
   /** Of a sample whose other byte has not come yet. */
   #odd: Uint8Array = nothing
+  #hasHead = false
 
   constructor(format: string, encoders: Mp3Encoders) {
     this.#format = format
@@ -27,7 +28,6 @@ export class Shaper {
 
   async push(sound: Uint8Array, form: SoundForm): Promise<Uint8Array> {
     if (form.kind === 'ready') return sound
-    const isFirst = this.#samples === undefined
     const whole = this.#wholeSamples(this.#bare(sound, form))
     const samples = this.#samples
     if (whole.length === 0 || samples === undefined) return nothing
@@ -36,7 +36,7 @@ export class Shaper {
         this.#encoding ??= this.#encoders.open(samples)
         return this.#encoding.encode(whole)
       case 'wav':
-        return isFirst ? Buffer.concat([wavHead(samples), whole]) : whole
+        return this.#withHead(whole, samples)
       default:
         return whole
     }
@@ -58,6 +58,13 @@ export class Shaper {
   close(): void {
     this.#encoding?.close()
     this.#encoding = undefined
+  }
+
+  /** In front of the first samples, which need not come with what said their kind. */
+  #withHead(whole: Uint8Array, samples: Samples): Uint8Array {
+    if (this.#hasHead) return whole
+    this.#hasHead = true
+    return Buffer.concat([wavHead(samples), whole])
   }
 
   #bare(sound: Uint8Array, form: Exclude<SoundForm, { kind: 'ready' }>): Uint8Array {

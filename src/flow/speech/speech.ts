@@ -2,7 +2,7 @@ import { asGatewayError, GatewayError } from '../../base/errors.ts'
 import { zeroNano } from '../../base/money.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { Mp3Encoders } from '../../media/mp3.ts'
-import { wavHead } from '../../media/wav.ts'
+import { wavHead, wavHeadBytes } from '../../media/wav.ts'
 import { attemptRecord, discreet, final, logFailure, type CallParts, type Failed } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import { costOf } from '../legs.ts'
@@ -30,55 +30,49 @@ export function speechJob(codec: SpeechCodec, encoders: Mp3Encoders): Job {
 
 type Asked = { readonly ask: SpeechAsk; readonly codec: SpeechCodec; readonly encoders: Mp3Encoders }
 
+/** Of a wav: three minutes, more than most answers. A longer one is sent as it is made. */
+const wholeBytesMax = 8 * 1024 * 1024
+
 async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }: Asked): Promise<Outcome> {
   const adapter = routed.route.channel.vendor.speech
   if (adapter === undefined) throw new Error(`${routed.route.channel.vendor.id} does not speak`)
-  const shaper = new Shaper(ask.stream ? ask.format : 'pcm', encoders)
+  const shaper = new Shaper(ask.format, encoders)
   const relay = new SpeechRelay(parts, routed, { ask, codec, adapter, shaper })
   const failure = await relay.start()
   if (failure !== undefined) return failure
-  const contentType = codec.contentTypeOf(ask)
-  if (ask.stream) return { kind: 'streaming', relay, contentType }
-  // Nobody has heard anything yet: a client that leaves ends the call.
+  const streaming = { kind: 'streaming', relay, contentType: codec.contentTypeOf(ask) } as const
+  // Until some of it is ready to go, a client that leaves ends the call.
   const leave = () => relay.abort()
   routed.signal.addEventListener('abort', leave, { once: true })
   try {
     if (routed.signal.aborted) leave()
-    const body = wavOf(await readAll(relay), shaper)
-    return { kind: 'answered', body, contentType, legs: relay.legs, failed: relay.failed }
+    const prepared = await relay.prepare(ask.stream ? 1 : wholeBytesMax)
+    if (ask.stream || prepared === 'part') return streaming
+    const { legs, failed } = relay
+    return { ...streaming, kind: 'answered', body: wavOf(relay.takePrepared(), shaper), legs, failed }
   } catch (thrown) {
     relay.abort()
+    // The vendor has made what nobody waits for any more: metering finds the client gone, and charges what was read.
+    if (routed.signal.aborted) return streaming
     return wasted(parts, routed, relay, asGatewayError(thrown))
   } finally {
     routed.signal.removeEventListener('abort', leave)
   }
 }
 
-// The longest input that is taken comes to 200 MB at an ordinary pace.
-const soundBytesMax = 512 * 1024 * 1024
-
-async function readAll(relay: SpeechRelay): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for (let chunk = await relay.next(); chunk !== undefined; chunk = await relay.next()) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > soundBytesMax) throw new GatewayError('upstream-failed', "The model's vendor sent too long a sound.")
-  }
-  return Buffer.concat(chunks)
+/** The head that was written for a stream, in front of all the samples, gets their true length. */
+function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
+  if (samples === undefined) throw new GatewayError('bug', 'a wav was made of no samples')
+  const file = Buffer.concat(chunks)
+  file.set(wavHead(samples, file.length - wavHeadBytes))
+  return file
 }
 
-/** One head in front of all the samples, with their true length. */
-function wavOf(sound: Uint8Array, { samples }: Shaper): Uint8Array {
-  if (samples === undefined) throw new GatewayError('upstream-failed', "The model's vendor sent no sound.")
-  return Buffer.concat([wavHead(samples, sound.length), sound])
-}
-
-/** Half a file is of no use to anyone; what it cost is our loss. */
+/** Nothing of it went out, and half a file is of no use to anyone; what it cost is our loss. */
 function wasted(parts: CallParts, routed: Routed, relay: SpeechRelay, error: GatewayError): Failed {
   const last = final(discreet(error, routed))
   logFailure(parts, routed, 200, last)
-  const lost = relay.legs.map((leg) => {
+  const lost = relay.made.map((leg) => {
     const counted = leg.count()
     const vendorCost = counted === undefined ? zeroNano : costOf(counted, routed.model.costs)
     return attemptRecord({ ...routed, attemptId: leg.attemptId }, { status: 200, vendorCost, delivered: false })

@@ -37,6 +37,9 @@ const asked = (body: JsonObject, headers: Record<string, string> = {}) => ({
 const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'x-2026-01-01', 'x-api-key': 'the client’s' }
 const { chat } = anthropic
 
+const kept = { type: 'file', file_id: 'file_1' }
+const user = (...content: readonly JsonObject[]) => [{ role: 'user', content }]
+
 describe('a client of the same protocol', () => {
   test('is passed on with its version and betas, under our key', () => {
     const body = { model: 'ours', max_tokens: 0, messages, metadata: { user_id: 'ann' } }
@@ -52,6 +55,22 @@ describe('a client of the same protocol', () => {
       'x-client-request-id': 'att_1',
     })
     expect(JSON.parse(call?.body as string)).toEqual({ ...body, model: 'theirs', metadata: { user_id: 'mine/ann' } })
+  })
+
+  test.each([
+    ['container', { container: 'container_1' }],
+    ['messages[0].content[0].file_id', { messages: user({ type: 'container_upload', file_id: 'f' }) }],
+    ['messages[0].content[0].source.file_id', { messages: user({ type: 'image', source: kept }) }],
+    [
+      'messages[0].content[0].content[0].source.file_id',
+      { messages: user({ type: 'tool_result', tool_use_id: 't', content: [{ type: 'document', source: kept }] }) },
+    ],
+  ])('may not name what the vendor keeps for the operator: %s', (param, fields) => {
+    const body = { model: 'ours', max_tokens: 5, messages, ...fields }
+    const ask = anthropicChat.readAsk(asked(body), () => traits)
+    const refused = expect.objectContaining({ kind: 'bad-request', details: { param, code: 'unsupported_value' } })
+    expect(() => chat?.pass?.(ask, context)).toThrow(refused)
+    expect(() => chat?.count?.call(ask, context)).toThrow(refused)
   })
 
   test('has its prompt counted by the vendor', () => {

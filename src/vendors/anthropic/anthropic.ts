@@ -1,6 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
 import { versionUsual } from '../../wire/anthropic/ask.ts'
+import { refuseKeptFiles } from '../../wire/anthropic/kept-files.ts'
 import { passAsk } from '../../wire/anthropic/pass-ask.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
 import { openReader } from '../../wire/anthropic/reply-reader.ts'
@@ -12,7 +14,7 @@ import { explain } from './explain.ts'
 const chat: ChatAdapter = {
   protocol: 'anthropic',
   choicesMax: 1,
-  pass: (ask, context) => callTo('/v1/messages', context, ask.headers, passAsk(ask, context)),
+  pass: (ask, context) => passTo('/v1/messages', ask, context),
   translate(ask, conversation, context) {
     const target = {
       upstreamModel: context.upstreamModel,
@@ -29,7 +31,7 @@ const chat: ChatAdapter = {
   readAnswer,
   openReader,
   count: {
-    call: (ask, context) => callTo('/v1/messages/count_tokens', context, ask.headers, passAsk(ask, context)),
+    call: (ask, context) => passTo('/v1/messages/count_tokens', ask, context),
     read(body) {
       const counted = parseLoosely(new TextDecoder().decode(body))
       const tokens = isObject(counted) ? counted['input_tokens'] : undefined
@@ -47,6 +49,11 @@ export const anthropic: Vendor = {
   local: false,
   explain,
   chat,
+}
+
+function passTo(path: string, ask: ChatAsk, context: CallContext): Call {
+  refuseKeptFiles(ask.native)
+  return callTo(path, context, ask.headers, passAsk(ask, context))
 }
 
 function callTo(path: string, context: CallContext, headers: Readonly<Record<string, string>>, body: string): Call {

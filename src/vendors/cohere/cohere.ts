@@ -1,6 +1,7 @@
 import { itemsIn, objectIn, textIn } from '../../wire/loose.ts'
 import { explain } from '../compatible/explain.ts'
-import { embedInBatches, vectorIn } from '../embed-in-batches.ts'
+import { vectorIn } from '../../wire/vectors.ts'
+import { embedInBatches } from '../embed-in-batches.ts'
 import type { Vendor } from '../vendor.ts'
 
 const inputTypes = new Set(['search_document', 'search_query', 'classification', 'clustering'])
@@ -22,7 +23,7 @@ export const cohere: Vendor = {
         texts: batch,
         // It has to be told what the vectors are for; what the common protocol has no word for is mostly documents.
         input_type: inputTypes.has(type) ? type : 'search_document',
-        embedding_types: [ask.encoding],
+        embedding_types: ['base64'],
         output_dimension: ask.dimensions,
       }
       return {
@@ -35,10 +36,10 @@ export const cohere: Vendor = {
         body: JSON.stringify(body),
       }
     },
-    read(answer, { encoding }) {
+    read(answer) {
       const { embeddings, meta } = objectIn(answer)
       const billed = objectIn(objectIn(meta)['billed_units'])
-      return { vectors: itemsIn(objectIn(embeddings)[encoding]).map(vectorIn), tokens: billed['input_tokens'] }
+      return { vectors: itemsIn(objectIn(embeddings)['base64']).map(vectorIn), tokens: billed['input_tokens'] }
     },
   }),
 }

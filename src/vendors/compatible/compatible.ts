@@ -31,8 +31,8 @@ export type Dialect = {
   readonly embeddings?: EmbeddingsDialect
   /** Speaks as the common protocol has it, or in a way of its own. */
   readonly speech?: 'common' | Vendor['speech']
-  /** Makes pictures as the common protocol has it, or in a way of its own. */
-  readonly images?: 'common' | Vendor['images']
+  /** Makes pictures as the common protocol has it, or in a way of its own; `any`: nobody knows which fields it has. */
+  readonly images?: 'common' | 'any' | Vendor['images']
   /** Edits pictures as the common protocol has it. */
   readonly edits?: true
   /** Makes videos, in a way of its own. */
@@ -49,8 +49,9 @@ export function compatible(dialect: Dialect): Vendor {
   const manner = { outputCap, usageInStream, storesByDefault, takesThoughts, thinkingSwitch }
 
   function targetOf(context: CallContext): TranslationTarget {
-    const { upstreamModel, reasoning, efforts } = context
-    return { ...manner, upstreamModel, reasoning, efforts, namespaced: (label) => context.namespaced(label) }
+    const { upstreamModel, reasoning, efforts, outputTokensMax } = context
+    const namespaced = (label: string) => context.namespaced(label)
+    return { ...manner, upstreamModel, reasoning, efforts, outputTokensMax, namespaced }
   }
 
   function reach(path: string, { baseUrl, credential, ref }: CallContext) {
@@ -64,7 +65,8 @@ export function compatible(dialect: Dialect): Vendor {
     return { url, headers: { ...headers, 'content-type': 'application/json' }, body }
   }
 
-  const images = dialect.images === 'common' ? imagesAt(reach) : dialect.images
+  const { images: way } = dialect
+  const images = way === 'common' || way === 'any' ? imagesAt(reach, way) : way
   const speech = dialect.speech === 'common' ? speechAt(reach) : dialect.speech
 
   return {

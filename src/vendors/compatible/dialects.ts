@@ -157,6 +157,6 @@ export const anyDialect: Dialect = {
   outputCap: 'either',
   embeddings: {},
   speech: 'common',
-  images: 'common',
+  images: 'any',
   edits: true,
 }

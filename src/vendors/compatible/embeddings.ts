@@ -1,6 +1,7 @@
 import type { EmbeddingsAnswer, EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import { objectIn, objectsIn } from '../../wire/loose.ts'
-import { embedInBatches, vectorIn, type EmbeddingsForm } from '../embed-in-batches.ts'
+import { vectorIn } from '../../wire/vectors.ts'
+import { embedInBatches, type EmbeddingsForm } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
 import type { Reach } from './images.ts'
 
@@ -8,7 +9,7 @@ import type { Reach } from './images.ts'
 export type EmbeddingsDialect = {
   /** Inputs as tokens. */
   readonly tokens?: true
-  /** `encoding_format: base64`; without it we ask for numbers and pack them ourselves. */
+  /** `encoding_format: base64`, a quarter of the bytes and far quicker to read; without it we ask for numbers. */
   readonly base64?: true
 }
 
@@ -21,7 +22,7 @@ export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<
         ...ask.extras,
         model: context.upstreamModel,
         input: batch,
-        encoding_format: dialect.base64 ? ask.encoding : 'float',
+        encoding_format: dialect.base64 ? 'base64' : 'float',
         dimensions: ask.dimensions,
         user: ask.user === undefined ? undefined : context.namespaced(ask.user),
       }

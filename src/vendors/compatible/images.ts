@@ -10,17 +10,20 @@ import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 /** Where a vendor's paths are, and the headers that every call of it has. */
 export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
 
+/** `common`: the fields of the common protocol and no others. `any`: nobody knows, so what the client wrote goes on. */
+type Fields = 'common' | 'any'
+
 /** Pictures of vendors that speak the common protocol. */
-export function imagesAt(reach: Reach): Adapter<ImagesAsk, ImagesAnswer> {
+export function imagesAt(reach: Reach, fields: Fields): Adapter<ImagesAsk, ImagesAnswer> {
   const callWith = (body: JsonObject, context: CallContext): Call => {
     const { url, headers } = reach('/images/generations', context)
     return { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
   }
   return {
-    start: (ask, context) => step(ask, callWith(writeAsk(ask, context), context), ask.references.length),
+    start: (ask, context) => step(ask, callWith(writeAsk(ask, context, fields), context), ask.references.length),
     stream(ask, context) {
       if (!ask.limits.alwaysBytes) return undefined
-      return callWith({ ...writeAsk(ask, context), stream: true, partial_images: ask.partialImages }, context)
+      return callWith({ ...writeAsk(ask, context, fields), stream: true, partial_images: ask.partialImages }, context)
     },
   }
 }
@@ -52,15 +55,22 @@ function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswe
   })
 }
 
+const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality']
+/** OpenAI answers a field that it does not know with a 400, and the client may not know whose model it asked. */
+const othersOwn = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
+
 /** The client's own body, but for the values that are the gateway's; of the native form, only what this one has. */
-function writeAsk(ask: ImagesAsk, context: CallContext): JsonObject {
+function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObject {
   const shared = settingsOf(ask, context)
-  if (ask.form === 'native') return { ...shared, prompt: promptWithAvoided(ask) }
-  const { stream: _, partial_images: __, response_format: ___, quality: ____, ...written } = ask.written
+  const prompt = promptWithAvoided(ask)
+  if (ask.form === 'native') return { ...shared, prompt }
+  const notPassed = fields === 'any' ? gatewaysOwn : [...gatewaysOwn, ...othersOwn]
+  const written = Object.fromEntries(Object.entries(ask.written).filter(([field]) => !notPassed.includes(field)))
   const image = ask.references.map(linkOrData)
   return {
     ...written,
     ...shared,
+    ...(fields === 'common' && { prompt }),
     ...(image.length > 0 && { image: typeof written['image'] === 'string' ? (image[0] ?? '') : image }),
   }
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { dataOf, EventSplitter } from '../../base/sse.ts'
-import { charactersOf, type SoundForm, type SpeechAsk } from '../../capabilities/speech.ts'
+import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
@@ -25,7 +25,7 @@ export function speechAt(reach: Reach): SpeechAdapter {
       const { url, headers } = reach('/audio/speech', context)
       return {
         call: { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) },
-        openReader: () => (asEvents ? new EventReader(form) : bareReader(form, piece)),
+        openReader: () => (asEvents ? new EventReader(form) : bareReader(form)),
       }
     },
   }
@@ -42,9 +42,9 @@ function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; 
 /** Of the common protocol's bare samples. */
 export const commonRate = 24_000
 
-/** The body is the sound, and its end is the end. Nothing is told of usage: what was sent is what is charged for. */
-function bareReader(form: SoundForm, piece: string): SoundReader {
-  return { form, usage: { character: charactersOf(piece) }, ended: true, refusal: undefined, read: (bytes) => bytes }
+/** The body is the sound, and its end is the end. Nothing is told of usage, and a count of ours is not the vendor's. */
+function bareReader(form: SoundForm): SoundReader {
+  return { form, usage: undefined, ended: true, refusal: undefined, read: (bytes) => bytes }
 }
 
 // A second of bare samples is 64 KiB as base64; a vendor that does not split its sound sends minutes at once.

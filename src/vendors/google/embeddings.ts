@@ -1,7 +1,7 @@
 import type { EmbeddingsAnswer, EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import { objectIn, objectsIn } from '../../wire/loose.ts'
-import { normalised } from '../../wire/vectors.ts'
-import { embedInBatches, vectorIn } from '../embed-in-batches.ts'
+import { normalised, vectorIn } from '../../wire/vectors.ts'
+import { embedInBatches } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
 import { callTo } from './call.ts'
 
@@ -26,9 +26,7 @@ export const embeddings: Adapter<EmbeddingsAsk, EmbeddingsAnswer> = embedInBatch
     const vectors = items.map(({ values }) => {
       const vector = vectorIn(values)
       // Vectors below full length are cut off and not made unit again; callers who take the cosine for the dot rely on it.
-      return dimensions === undefined || vector === undefined || typeof vector === 'string'
-        ? vector
-        : normalised(vector)
+      return dimensions === undefined || vector === undefined ? vector : normalised(vector)
     })
     return { vectors, tokens: objectIn(usageMetadata)['promptTokenCount'] }
   },

@@ -1,5 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
+import { readImageHead } from '../../base/image-head.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
+import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
 import type { Media } from '../../capabilities/conversation.ts'
@@ -15,7 +17,7 @@ import {
   promptWithAvoided,
   type ReadPictures,
 } from '../pictures.ts'
-import type { Adapter, CallContext, Step } from '../vendor.ts'
+import type { Adapter, CallContext, Responded, Step } from '../vendor.ts'
 import { callTo } from './call.ts'
 
 /** Two ways to pictures: Imagen predicts them, and the Gemini models answer a chat with one. */
@@ -54,12 +56,11 @@ function withBytes(
   }
 }
 
-function readReference(response: Parameters<typeof bytesOf>[0]): Bytes {
-  try {
-    return bytesOf(response)
-  } catch {
-    throw new GatewayError('bad-request', 'A reference image is no PNG, JPEG or WebP file.', { code: 'invalid_image' })
-  }
+function readReference(response: Responded): Bytes {
+  const head = readImageHead(response.body)
+  const why = head === undefined || head === 'broken' ? 'it is no PNG, JPEG or WebP file' : whyNotGiven(head)
+  if (why === undefined) return bytesOf(response)
+  throw new GatewayError('bad-request', `A reference image cannot be used: ${why}.`, { code: 'invalid_image' })
 }
 
 function readJson(body: Uint8Array): JsonObject {

@@ -1,5 +1,6 @@
 import { objectIn, objectsIn } from '../../wire/loose.ts'
-import { embedInBatches, vectorIn } from '../embed-in-batches.ts'
+import { vectorIn } from '../../wire/vectors.ts'
+import { embedInBatches } from '../embed-in-batches.ts'
 import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 
@@ -22,8 +23,7 @@ export const voyage: Vendor = {
         model: upstreamModel,
         input: batch,
         output_dimension: ask.dimensions,
-        // Numbers have no name here: they come where nothing is said.
-        ...(ask.encoding === 'base64' && { encoding_format: 'base64' }),
+        encoding_format: 'base64',
       }
       return {
         url: `${baseUrl}/embeddings`,

@@ -9,19 +9,24 @@ export function writeEvent(type: string, fields: JsonObject): string {
 
 type CallHead = { readonly id: string; readonly name: string; readonly signature?: string }
 type BlockKind = 'text' | 'thinking' | 'call' | 'whole'
-type Call = { readonly head: CallHead; text: string; state: 'waiting' | 'open' | 'over' }
+type Call = { readonly head: CallHead; text: string; isOver: boolean }
+/** Says what stands between two calls, once it is its turn. */
+type Words = () => string
 
 const emptyText = { type: 'text', text: '' }
 const emptyThought = { type: 'thinking', thinking: '', signature: '' }
 
 /**
  * The blocks of one message, opened when there is something to put in and never overlapping, as this protocol wants
- * them. Calls that grow side by side take turns: the first goes out as it grows, the others wait until it is whole.
+ * them. What comes side by side takes turns: a call goes out as it grows, and further calls and words wait in their order
+ * until it is whole.
  */
 export class BlockStream {
   #index = -1
   #open: BlockKind | undefined
+  #growing: Call | undefined
   readonly #calls = new Map<number, Call>()
+  readonly #waiting: (Call | Words)[] = []
 
   get hasCalls(): boolean {
     return this.#calls.size > 0
@@ -29,68 +34,80 @@ export class BlockStream {
 
   say(text: string): string {
     if (text === '') return ''
-    return this.#opened('text', emptyText) + this.#delta({ type: 'text_delta', text })
+    return this.#inTurn(() => this.#opened('text', emptyText) + this.#delta({ type: 'text_delta', text }))
   }
 
   /** A citation belongs to the words just said; without any it would stand alone, and is left out. */
   cite(citation: JsonObject): string {
-    return this.#open === 'text' ? this.#delta({ type: 'citations_delta', citation }) : ''
+    return this.#inTurn(() => (this.#open === 'text' ? this.#delta({ type: 'citations_delta', citation }) : ''))
   }
 
   think(thinking: string): string {
     if (thinking === '') return ''
-    return this.#opened('thinking', emptyThought) + this.#delta({ type: 'thinking_delta', thinking })
+    return this.#inTurn(() => {
+      return this.#opened('thinking', emptyThought) + this.#delta({ type: 'thinking_delta', thinking })
+    })
   }
 
   /** Ends the thought it signs; one that is not shown is nothing but its signature. */
   sign(signature: string): string {
-    return this.#opened('thinking', emptyThought) + this.#signed(signature)
+    return this.#inTurn(() => this.#opened('thinking', emptyThought) + this.#signed(signature))
   }
 
   /** A block that comes complete. */
   whole(block: JsonObject): string {
-    return this.close() + this.#start('whole', block) + this.#stop()
+    return this.#inTurn(() => this.#stop() + this.#start('whole', block) + this.#stop())
   }
 
   startCall(key: number, head: CallHead): string {
     if (this.#calls.has(key)) return ''
-    this.#calls.set(key, { head, text: '', state: 'waiting' })
-    return this.#nextCall()
+    const call: Call = { head, text: '', isOver: false }
+    this.#calls.set(key, call)
+    return this.#inTurn(call)
   }
 
   growCall(key: number, text: string): string {
     const call = this.#calls.get(key)
-    if (call === undefined || call.state === 'over') return ''
+    if (call === undefined || call.isOver) return ''
     call.text += text
-    if (call.state === 'open') return this.#grow(text)
-    return this.#nextCall()
+    return (call === this.#growing ? this.#grow(text) : '') + this.#advance()
   }
 
-  /** Ends whatever is open and lets the calls out that wait. */
+  /** Nothing more comes: lets out what waits, and ends whatever is open. */
   close(): string {
-    let text = this.#stop()
-    for (const call of this.#calls.values()) {
-      if (call.state === 'waiting') text += this.#openCall(call) + this.#stop()
-      call.state = 'over'
+    let text = ''
+    for (const next of this.#waiting.splice(0)) text += this.#letOut(next)
+    for (const call of this.#calls.values()) call.isOver = true
+    this.#growing = undefined
+    return text + this.#stop()
+  }
+
+  #inTurn(next: Call | Words): string {
+    this.#waiting.push(next)
+    return this.#advance()
+  }
+
+  /** What waits goes out when the call before it is whole: a complete object takes no more text. */
+  #advance(): string {
+    let text = ''
+    while (this.#waiting.length > 0 && (this.#growing === undefined || isWhole(this.#growing.text))) {
+      if (this.#growing !== undefined) this.#growing.isOver = true
+      this.#growing = undefined
+      const next = this.#waiting.shift()
+      if (next !== undefined) text += this.#letOut(next)
     }
     return text
   }
 
-  /** The next call goes out when the one before it is whole: a complete object takes no more text. */
-  #nextCall(): string {
-    const open = [...this.#calls.values()].find(({ state }) => state === 'open')
-    if (open !== undefined) {
-      if (!isWhole(open.text)) return ''
-      open.state = 'over'
-    }
-    const next = [...this.#calls.values()].find(({ state }) => state === 'waiting')
-    return next === undefined ? '' : this.#stop() + this.#openCall(next)
+  #letOut(next: Call | Words): string {
+    if (typeof next === 'function') return next()
+    this.#growing = next
+    return this.#stop() + this.#openCall(next)
   }
 
   #openCall(call: Call): string {
     const { signature } = call.head
     const carrier = signature === undefined ? '' : this.#start('thinking', emptyThought) + this.#signed(signature)
-    call.state = 'open'
     return carrier + this.#start('call', writeCallHead(call.head)) + this.#grow(call.text)
   }
 
@@ -103,7 +120,7 @@ export class BlockStream {
   }
 
   #opened(kind: BlockKind, block: JsonObject): string {
-    return this.#open === kind ? '' : this.close() + this.#start(kind, block)
+    return this.#open === kind ? '' : this.#stop() + this.#start(kind, block)
   }
 
   #start(kind: BlockKind, block: JsonObject): string {

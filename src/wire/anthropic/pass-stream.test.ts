@@ -113,6 +113,8 @@ describe('what goes on', () => {
   })
 })
 
+const blockOf = (content_block: object) => event({ type: 'content_block_start', index: 0, content_block })
+
 describe('what was used', () => {
   test('is the latest of each count', () => {
     expect(follow([start, finish]).facts.usage).toEqual({
@@ -124,6 +126,16 @@ describe('what was used', () => {
       reasoning: 0,
       webSearch: 0,
     })
+  })
+
+  test('has what the vendor searched, and how much it found, before the count of it comes', () => {
+    const search = blockOf({ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} })
+    const fetching = blockOf({ type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: {} })
+    const found = blockOf({ type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] })
+    const { facts } = follow([start, search, found, search, found, fetching])
+    expect(facts.hosted).toEqual({ searches: 2, foundBytes: 2 * found.length })
+    expect(facts.outputEvents).toBe(3)
+    expect(follow([start, say('Hi')]).facts.hosted).toEqual({ searches: 0, foundBytes: 0 })
   })
 
   test('is the prompt alone while only the beginning said something', () => {

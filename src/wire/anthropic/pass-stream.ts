@@ -1,10 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
-import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
+import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { readFailure } from './errors.ts'
+import { hostedWorkOf } from './hosted-work.ts'
 import { modelKey } from './pass-answer.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
 
@@ -30,6 +31,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let outputEvents = 0
   let outputBytes = 0
   let frameBytes = Number.MAX_SAFE_INTEGER
+  let hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
   const facts: StreamFacts = {
     get usage() {
@@ -49,6 +51,9 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
     get outputBytes() {
       return outputBytes - outputEvents * Math.min(frameBytes, outputBytes / Math.max(1, outputEvents))
+    },
+    get hosted() {
+      return hosted
     },
   }
 
@@ -73,6 +78,8 @@ export function passStream(ask: ChatAsk): ChatStream {
   function takeBlock(event: Uint8Array): void {
     const block = objectIn(objectIn(parseLoosely(dataOf(event)))['content_block'])
     const type = textIn(block['type'])
+    const { searches, foundBytes } = hostedWorkOf(block, event.length)
+    hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
     const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
     if (isEmpty) frameBytes = Math.min(frameBytes, event.length)
     else if (!type.endsWith('_tool_result')) countOutput(event) // what a search found is not what the model said

@@ -39,11 +39,12 @@ describe('a stream', () => {
   })
 
   test('counts calls, not blocks, and leaves out those of the vendor’s own', () => {
+    const found = start(1, { type: 'web_search_tool_result', content: [] })
     const events = read(
       start(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
       json(0, '{"query":"x"}'),
       stop(0),
-      start(1, { type: 'web_search_tool_result', content: [] }),
+      found,
       stop(1),
       call(2),
       json(2, ''),
@@ -57,6 +58,13 @@ describe('a stream', () => {
       stop(4),
     )
     const choice = 0
+    // What the vendor's own tools did is no call of the client's, and on the bill.
+    const runs = events.splice(0, 2)
+    expect(runs).toEqual([
+      { kind: 'hosted-tool-run', searches: 1, foundBytes: 0 },
+      { kind: 'hosted-tool-run', searches: 0, foundBytes: expect.any(Number) },
+    ])
+    expect(runs[1]).toMatchObject({ foundBytes: JSON.stringify(found).length })
     expect(events).toEqual([
       { kind: 'tool-call-start', choice, call: 0, id: 'toolu_2', name: 'f' },
       { kind: 'tool-call-delta', choice, call: 0, text: '{"a":' },
@@ -71,8 +79,15 @@ describe('a stream', () => {
   test('signs its thoughts, also those that are not shown', () => {
     const thought = start(0, { type: 'thinking', thinking: '', signature: '' })
     expect(read(thought, half('E'), half('q'), stop(0))).toEqual([
-      { kind: 'thinking-sign', choice: 0, signature: 'Eq' },
+      { kind: 'thinking-sign', choice: 0, text: '', signature: 'Eq' },
     ])
+    const words = ['Hm', ', so.'].map((thinking) => delta(0, { type: 'thinking_delta', thinking }))
+    expect(read(thought, ...words, half('Eq'), stop(0)).at(-1)).toEqual({
+      kind: 'thinking-sign',
+      choice: 0,
+      text: 'Hm, so.',
+      signature: 'Eq',
+    })
     expect(read(start(0, { type: 'redacted_thinking', data: 'x' }), stop(0))).toEqual([
       { kind: 'thinking-redact', choice: 0, data: 'x' },
     ])

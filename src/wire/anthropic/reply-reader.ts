@@ -6,12 +6,19 @@ import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readCitation } from './citations.ts'
 import { readFailure } from './errors.ts'
+import { hostedWorkOf } from './hosted-work.ts'
 import { readFinish, readRefusal } from './read-answer.ts'
 import { readCallId } from './tool-ids.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
 
-/** What of the block that is being made has come. */
-type OpenBlock = { readonly type: string; readonly call: number; readonly input: JsonObject; text: string }
+/** What of the block that is being made has come. `text`: a call's input or a thought. */
+type OpenBlock = {
+  readonly type: string
+  readonly call: number
+  readonly input: JsonObject
+  text: string
+  signature: string
+}
 
 const choice = 0
 
@@ -36,10 +43,10 @@ export function openReader(): ReplyReader {
     return [{ kind: 'reply-start', ...(id !== '' && { id }) }, ...counted]
   }
 
-  function readBlock(index: Json | undefined, block: JsonObject): ReplyEvent[] {
+  function readBlock(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {
     const type = textIn(block['type'])
     const call = type === 'tool_use' ? calls++ : -1
-    open.set(index, { type, call, input: objectIn(block['input']), text: '' })
+    open.set(index, { type, call, input: objectIn(block['input']), text: textIn(block['thinking']), signature: '' })
     switch (type) {
       case 'tool_use':
         return [
@@ -51,8 +58,9 @@ export function openReader(): ReplyReader {
         return textDelta('text-delta', block['text'])
       case 'thinking':
         return textDelta('thinking-delta', block['thinking'])
-      default: // the vendor's own tools: their results are in the words that follow
-        return []
+      default: // the vendor's own tools: their results are in the words that follow, and on its bill now
+        if (!/tool_use$|_tool_result$/.test(type)) return []
+        return [{ kind: 'hosted-tool-run', ...hostedWorkOf(block, bytes) }]
     }
   }
 
@@ -62,9 +70,10 @@ export function openReader(): ReplyReader {
       case 'text_delta':
         return textDelta('text-delta', delta['text'])
       case 'thinking_delta':
+        if (block !== undefined) block.text += textIn(delta['thinking'])
         return textDelta('thinking-delta', delta['thinking'])
       case 'signature_delta':
-        if (block !== undefined) block.text += textIn(delta['signature'])
+        if (block !== undefined) block.signature += textIn(delta['signature'])
         return []
       case 'citations_delta':
         return [{ kind: 'citation-add', choice, citation: readCitation(objectIn(delta['citation'])) }]
@@ -83,8 +92,8 @@ export function openReader(): ReplyReader {
   function readStop(index: Json | undefined): ReplyEvent[] {
     const block = open.get(index)
     open.delete(index)
-    if (block?.type === 'thinking' && block.text !== '') {
-      return [{ kind: 'thinking-sign', choice, signature: block.text }]
+    if (block?.type === 'thinking' && block.signature !== '') {
+      return [{ kind: 'thinking-sign', choice, text: block.text, signature: block.signature }]
     }
     if (block?.type !== 'tool_use' || block.text !== '') return []
     return [{ kind: 'tool-call-delta', choice, call: block.call, text: JSON.stringify(block.input) }]
@@ -112,7 +121,7 @@ export function openReader(): ReplyReader {
         case 'message_start':
           return readStart(objectIn(json['message']))
         case 'content_block_start':
-          return readBlock(json['index'], objectIn(json['content_block']))
+          return readBlock(json['index'], objectIn(json['content_block']), data.length)
         case 'content_block_delta':
           return readDelta(json['index'], objectIn(json['delta']))
         case 'content_block_stop':

@@ -64,7 +64,7 @@ function brief({ type, index, content_block: block, delta }: Written): string {
 const choice = 0
 const say = (text: string): ReplyEvent => ({ kind: 'text-delta', choice, text })
 const think = (text: string): ReplyEvent => ({ kind: 'thinking-delta', choice, text })
-const sign = (signature: string): ReplyEvent => ({ kind: 'thinking-sign', choice, signature })
+const sign = (signature: string): ReplyEvent => ({ kind: 'thinking-sign', choice, text: '', signature })
 const call = (call: number, more = {}): ReplyEvent => ({
   kind: 'tool-call-start',
   choice,
@@ -229,6 +229,33 @@ describe('calls', () => {
       '-0',
       '+1 tool_use id1 f1',
       '1 input_json_delta {"b":2}',
+      '-1',
+    ])
+  })
+
+  test('lose nothing to words that come in between: those wait until the call is whole', () => {
+    const mixed = [call(0), grow(0, '{"a":'), say('Mean'), call(1), say('while'), grow(1, '{}'), grow(0, '1}')]
+    expect(stream([...mixed, say(', so.'), finish('tool-calls')]).blocks).toEqual([
+      '+0 tool_use id0 f0',
+      '0 input_json_delta {"a":',
+      '0 input_json_delta 1}',
+      '-0',
+      '+1 text',
+      '1 text_delta Mean',
+      '-1',
+      '+2 tool_use id1 f1',
+      '2 input_json_delta {}',
+      '-2',
+      '+3 text',
+      '3 text_delta while',
+      '3 text_delta , so.',
+      '-3',
+    ])
+    // One that never becomes whole keeps them back to the end, and no longer.
+    expect(stream([call(0), grow(0, '{"a'), say('Hi'), finish('length')]).blocks.slice(-4)).toEqual([
+      '-0',
+      '+1 text',
+      '1 text_delta Hi',
       '-1',
     ])
   })

@@ -81,6 +81,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'usage-count':
         counted = event.usage
         return ''
+      case 'hosted-tool-run':
       case 'heartbeat':
         return started ? ping : ''
       case 'reply-start':

@@ -90,16 +90,6 @@ describe('media', () => {
       { kind: 'url', url: 'https://www.youtube.com/watch?v=1' },
       { fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } },
     ],
-    [
-      'a file at the vendor, by its address',
-      { kind: 'url', url: 'https://generativelanguage.googleapis.com/v1beta/files/abc' },
-      { fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/abc' } },
-    ],
-    [
-      'a file at the vendor, by its id',
-      { kind: 'file', id: 'files/abc' },
-      { fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/abc' } },
-    ],
   ] as const)('%s', (_, media, part) => {
     for (const kind of ['image', 'audio', 'video', 'document'] as const) {
       expect(contents([{ role: 'user', blocks: [{ kind, media }] }])).toEqual([{ role: 'user', parts: [part] }])
@@ -112,7 +102,9 @@ describe('media', () => {
     { kind: 'url', url: 'https://youtube.com.example.com/cat.png' },
     { kind: 'url', url: 'https://example.com/?https://youtu.be/x' },
     { kind: 'file', id: 'file-abc' },
-    { kind: 'file', id: 'files/../models' },
+    // What the vendor keeps is the operator's, and other customers' films are among it.
+    { kind: 'url', url: 'https://generativelanguage.googleapis.com/v1beta/files/abc' },
+    { kind: 'file', id: 'files/abc' },
   ] as const)('what the vendor does not read is a bad request: %j', (media) => {
     const turns: Turn[] = [{ role: 'user', blocks: [{ kind: 'image', media }] }]
     expect(refusal({ turns })).toEqual({ kind: 'bad-request', param: 'messages' })

@@ -2,11 +2,11 @@ import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Media } from '../../capabilities/conversation.ts'
 
-/** The addresses that the vendor itself reads from: its own files, and films on YouTube. */
-const readByVendor =
-  /^https:\/\/(?:generativelanguage\.googleapis\.com\/[^?#]*files\/|(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
-const vendorFile = /^files\/[\w-]+$/
-const filesAt = 'https://generativelanguage.googleapis.com/v1beta/'
+/**
+ * The addresses that the vendor itself reads from: films on YouTube. It reads its own files too, but those are the
+ * operator's: no client can put one there, and the films that other customers had made are among them.
+ */
+const readByVendor = /^https:\/\/(?:(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
 
 export function isReadByVendor(url: string): boolean {
   return readByVendor.test(url)
@@ -21,8 +21,7 @@ export function writeMedia(media: Media): JsonObject {
     case 'bytes':
       return { inlineData: { mimeType: media.mediaType, data: media.base64 } }
     case 'file':
-      if (vendorFile.test(media.id)) return { fileData: { fileUri: `${filesAt}${media.id}` } }
-      throw badRequest('A file id of another vendor cannot be read by this model.', 'messages', 'unsupported_value')
+      throw badRequest('Files cannot be named by an id here: send the bytes.', 'messages', 'unsupported_value')
     case 'url':
       if (isReadByVendor(media.url)) return { fileData: { fileUri: media.url } }
       throw badRequest(

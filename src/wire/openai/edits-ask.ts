@@ -34,7 +34,7 @@ export function readAsk({ body, files }: Asked, lookUp: (model: string) => Model
       stream,
       delivery: stream || limits.alwaysBytes || fields.response_format !== 'url' ? 'bytes' : 'url',
       partialImages: stream ? (fields.partial_images ?? 0) : 0,
-      references: images.length + (mask === undefined ? 0 : 1),
+      references: mask === undefined ? images : [...images, mask],
       ...(size !== undefined && { size }),
       ...(quality !== undefined && { quality }),
       ...(fields.background !== undefined && limits.alwaysBytes && { background: fields.background }),

@@ -1,6 +1,7 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { isWhole, pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
 import type { AskedFile } from '../../capabilities/ask.ts'
+import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import type { ImageFile } from '../../capabilities/images.ts'
 import type { ImageLimits } from '../../capabilities/limits.ts'
 
@@ -8,10 +9,9 @@ export type EditFiles = { readonly images: readonly ImageFile[]; readonly mask?:
 
 type EditLimits = NonNullable<ImageLimits['edits']>
 
-/** A small file can hold a picture that takes a gigabyte to decode; nobody edits one of more than this. */
-const pixelsMax = 4096 * 4096
 /** What the common protocol takes. */
 const maskBytesMax = 4 * 1024 * 1024
+const notWhole = 'the file is damaged, or breaks off before its end'
 
 /** The files of an edit, each known by its head and not by what the client says of it. Nothing is decoded. */
 export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): EditFiles {
@@ -39,8 +39,9 @@ function readImage(file: AskedFile, index: number): ImageFile {
     throw badRequest(`Invalid 'image': a picture is a PNG, JPEG or WebP file.`, 'image', 'invalid_image_format')
   }
   if (head === 'broken') throw badImage('the file is damaged')
-  if (head.width * head.height > pixelsMax) throw badImage(`a picture has at most ${pixelsMax} pixels`)
-  if (!isWhole(file.bytes, head)) throw badImage('the file breaks off before its end')
+  const why = whyNotGiven(head)
+  if (why !== undefined) throw badImage(why)
+  if (!isWhole(file.bytes, head)) throw badImage(notWhole)
   return imageFile(file, head, `image-${index + 1}`)
 }
 
@@ -53,7 +54,7 @@ function readMask(file: AskedFile, image: ImageFile, { mask: isTaken }: EditLimi
     const [given, wanted] = [head, image].map(({ width, height }) => `${width}x${height}`)
     throw badMask(`its size of ${given} is not that of the image, ${wanted}`)
   }
-  if (!isWhole(file.bytes, head)) throw badMask('the file breaks off before its end')
+  if (!isWhole(file.bytes, head)) throw badMask(notWhole)
   if (!pngHasAlpha(file.bytes)) throw badMask('it has no transparency')
   return imageFile(file, head, 'mask')
 }

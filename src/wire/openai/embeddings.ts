@@ -1,42 +1,38 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import { asDouble, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
-import {
-  batchesOf,
-  tokensMaxOf,
-  type EmbeddingInput,
-  type EmbeddingsAnswer,
-  type EmbeddingsAsk,
-} from '../../capabilities/embeddings.ts'
+import { batchesOf, tokensMaxOf, type EmbeddingInput, type EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import type { EmbeddingLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
-import { toBase64, toNumbers } from '../vectors.ts'
 import { isGiven } from './chat-ask.ts'
+import { writeAnswer } from './embeddings-answer.ts'
+import { readInputs } from './embeddings-input.ts'
 import { embeddingsRequest } from './embeddings-schema.ts'
 import { countText } from './estimate.ts'
 
-// Five times what the common protocol's own vendor takes at once; at the smallest batch of any vendor a thousand calls.
-const inputsMax = 10_000
-// A million tokens, given as numbers, are longer than all that a vendor takes in one call.
-const tokensMax = 1_000_000
+/** What one answer may hold: as many inputs as may be asked for, at the most dimensions of any model in wide use. */
+const numbersMax = 2_048 * 3_072
 
 /** Embeddings as the common protocol asks for them. */
 export const openaiEmbeddings = { readAsk, estimateInput, writeAnswer }
+
+const withoutInput = embeddingsRequest.omit({ input: true })
 
 function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): EmbeddingsAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
   const { embeddings: limits } = traits
   if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for embeddings`)
-  checkShape(body['input'])
-  const parsed = embeddingsRequest.safeParse(body)
+  const { input, ...rest } = body
+  const inputs = readInputs(input, limits.inputTokensMax)
+  const parsed = withoutInput.safeParse({ ...rest, dimensions: asDouble(body['dimensions']) })
   if (!parsed.success) throw fieldError(parsed.error)
-  const { input, encoding_format: encoding, dimensions: asked, user, model: _, ...extras } = parsed.data
+  const { encoding_format: encoding, dimensions: asked, user, model: _, ...extras } = parsed.data
 
-  const inputs = inputsIn(input)
   const dimensions = asked ?? traits.pinned?.dimensions
   if (isGiven(asked)) checkDimensions(asked, limits)
+  checkNumbers(inputs.length, dimensions ?? limits.dimensionsDefault)
   const tokens = inputs.reduce((sum, each) => sum + tokensMaxOf(each), 0)
   return {
     capability: 'embeddings',
@@ -54,29 +50,12 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Embed
   }
 }
 
-/** Looked at before anything else is: to check a million wrong items one by one is what an attacker would ask for. */
-function checkShape(input: Json | undefined): void {
-  if (!isGiven(input)) throw badRequest("Missing required parameter: 'input'.", 'input', 'missing_required_parameter')
-  if (!Array.isArray(input)) return
-  if (input.length === 0) throw badRequest("Invalid 'input': there is nothing to embed.", 'input')
-  const isOne = typeof input[0] === 'number'
-  const most = isOne ? tokensMax : inputsMax
-  if (input.length > most) throw tooLong('input', most, input.length)
-  const tokens = input.reduce((sum: number, item: Json) => sum + (Array.isArray(item) ? item.length : 0), 0)
-  if (tokens > tokensMax) throw tooLong('input', tokensMax, tokens)
-}
-
-function tooLong(param: string, most: number, length: number): GatewayError {
-  const message = `Invalid '${param}': array too long. Expected at most ${most} items, but got ${length}.`
-  return badRequest(message, param, 'array_above_max_length')
-}
-
-/** Half of a surrogate pair is no character; what a vendor would read in its place is what is sent, and paid for. */
-function inputsIn(input: string | readonly string[] | readonly number[] | readonly number[][]): EmbeddingInput[] {
-  if (typeof input === 'string') return [input.toWellFormed()]
-  const [first] = input
-  if (typeof first === 'number') return [input as readonly number[]]
-  return input.map((item) => (typeof item === 'string' ? item.toWellFormed() : (item as readonly number[])))
+/** A vector is some twenty bytes for each number, whatever its input was: the answer is what such a request is made of. */
+function checkNumbers(inputs: number, dimensions: number): void {
+  if (inputs * dimensions <= numbersMax) return
+  const most = Math.max(1, Math.floor(numbersMax / dimensions))
+  const message = `Invalid 'input': array too long. At ${dimensions} dimensions at most ${most} inputs can be embedded at once, but got ${inputs}.`
+  throw badRequest(message, 'input', 'array_above_max_length')
 }
 
 function checkDimensions(asked: number, limits: EmbeddingLimits): void {
@@ -100,15 +79,4 @@ export function tokensIn(inputs: readonly EmbeddingInput[]): number {
     0,
   )
   return Math.max(1, tokens)
-}
-
-function writeAnswer({ model, encoding }: EmbeddingsAsk, { vectors, inputTokens }: EmbeddingsAnswer) {
-  const write = encoding === 'base64' ? toBase64 : toNumbers
-  const answer = {
-    object: 'list',
-    data: vectors.map((vector, index) => ({ object: 'embedding', index, embedding: write(vector) })),
-    model,
-    usage: { prompt_tokens: inputTokens, total_tokens: inputTokens },
-  }
-  return { body: new TextEncoder().encode(JSON.stringify(answer)), contentType: 'application/json' }
 }

@@ -1,6 +1,9 @@
 import { badRequest } from '../../base/errors.ts'
+import { readBase64Head } from '../../base/image-head.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import type { Media } from '../../capabilities/conversation.ts'
+import { whyNotGiven } from '../../capabilities/given-picture.ts'
+import type { Reference } from '../../capabilities/image-tokens.ts'
 import type { ImagesAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { checkReferences, imageLimitsOf, pictureFacts, readQuality, unsupported } from '../image-facts.ts'
@@ -36,7 +39,8 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits)
       // The events of a stream carry bytes.
       delivery: stream ? 'bytes' : deliveryOf(request.response_format, limits),
       partialImages: stream ? (request.partial_images ?? 0) : 0,
-      references: references.length,
+      references: references.map(({ size }) => size),
+      negativePrompt: request.negative_prompt,
       ...(size !== undefined && { size }),
       ...(quality !== undefined && { quality }),
       ...(typeof request.background === 'string' && { background: request.background }),
@@ -51,7 +55,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits)
     capability: 'images',
     form: 'common',
     written: body,
-    references,
+    references: references.map(({ media }) => media),
     ...(typeof negativePrompt === 'string' && negativePrompt !== '' && { negativePrompt }),
     ...(typeof seed === 'number' && { seed }),
     ...(typeof extendsPrompt === 'boolean' && { extendsPrompt }),
@@ -111,16 +115,30 @@ function refusedSize(text: string, { sizes }: ImageLimits, why?: string) {
     : unsupported('size', text, sizes)
 }
 
-const dataUrl = /^data:(image\/[\w.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/
+const dataUrl = /^data:image\/[\w.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
-function readReferences(image: ImagesRequest['image']): Media[] {
+type Given = { readonly media: Media; readonly size: Reference }
+
+function readReferences(image: ImagesRequest['image']): Given[] {
   const images = typeof image === 'string' ? [image] : (image ?? [])
   return images.map((source, index) => {
-    const found = dataUrl.exec(source)
-    if (found !== null) return { kind: 'bytes', mediaType: found[1] ?? '', base64: found[2] ?? '' }
-    if (isPublicLink(source, 'https-and-http')) return { kind: 'url', url: source }
     const param = typeof image === 'string' ? 'image' : `image[${index}]`
+    const base64 = dataUrl.exec(source)?.[1]
+    if (base64 !== undefined) return readInline(base64, param)
+    if (isPublicLink(source, 'https-and-http')) return { media: { kind: 'url', url: source }, size: undefined }
     const message = `Invalid '${param}': expected a publicly reachable URL, or a data URL of an image.`
     throw badRequest(message, param, 'invalid_url')
   })
+}
+
+/** Its head says what it is, whatever the client calls it; the rules are those of a file. */
+function readInline(base64: string, param: string): Given {
+  const head = readBase64Head(base64)
+  if (head === undefined) {
+    const message = `Invalid '${param}': a picture is a PNG, JPEG or WebP file.`
+    throw badRequest(message, param, 'invalid_image_format')
+  }
+  const why = head === 'broken' ? 'the file is damaged' : whyNotGiven(head)
+  if (head === 'broken' || why !== undefined) throw badRequest(`Invalid '${param}': ${why}.`, param, 'invalid_image')
+  return { media: { kind: 'bytes', mediaType: head.mediaType, base64 }, size: head }
 }

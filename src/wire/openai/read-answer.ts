@@ -9,6 +9,7 @@ import {
   type Reply,
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
+import { objectsIn, textIn } from '../loose.ts'
 import { readChoices, readUsage } from './chat-answer.ts'
 
 /** A vendor's whole answer in the common protocol, as no protocol in particular says it. */
@@ -53,13 +54,37 @@ function readBlocks(message: JsonObject): AssistantBlock[] {
   const thoughts = thoughtsIn(message)
   if (thoughts !== undefined) blocks.push({ kind: 'thinking', text: thoughts })
   const { content, refusal, tool_calls: calls, annotations } = message
-  if (typeof content === 'string' && content !== '') {
-    const citations = readCitations(annotations)
-    blocks.push({ kind: 'text', text: content, ...(citations.length > 0 && { citations }) })
-  }
+  blocks.push(...partsIn(content))
+  const citations = readCitations(annotations)
+  const said = blocks.at(-1)
+  if (said?.kind === 'text' && citations.length > 0) blocks[blocks.length - 1] = { ...said, citations }
   if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
   const written: readonly Json[] = Array.isArray(calls) ? calls : []
   return [...blocks, ...written.filter((call) => isObject(call)).map(readCall)]
+}
+
+/** What content says: one text, or a list of parts. Mistral's models send lists, with what they thought among them. */
+export function partsIn(content: Json | undefined): { readonly kind: 'text' | 'thinking'; readonly text: string }[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }]
+  const parts: { readonly kind: 'text' | 'thinking'; readonly text: string }[] = []
+  for (const part of objectsIn(content)) {
+    const { type } = part
+    if (type !== 'text' && type !== 'thinking') continue // a reference, say, which has nothing to show
+    const text = type === 'text' ? textIn(part['text']) : thoughtOf(part['thinking'])
+    const last = parts.at(-1)
+    if (text === '') continue
+    if (last?.kind === type) parts[parts.length - 1] = { kind: type, text: last.text + text }
+    else parts.push({ kind: type, text })
+  }
+  return parts
+}
+
+function thoughtOf(thinking: Json | undefined): string {
+  return typeof thinking === 'string'
+    ? thinking
+    : objectsIn(thinking)
+        .map(({ text }) => textIn(text))
+        .join('')
 }
 
 /** DeepSeek's name for it, which most vendors took over, and OpenRouter's and Groq's. */

@@ -4,34 +4,34 @@ import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { parseLoosely, readFailure, readUsage } from './chat-answer.ts'
-import { readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
+import { textIn } from '../loose.ts'
+import { partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let started = false
-  // By choice, then by the vendor's own index of a call: how we count them.
-  const calls = new Map<number, Map<number, number>>()
+  // By choice: its calls in the order in which they began, which is how we count them.
+  const calls = new Map<number, SeenCall[]>()
 
   function readCalls(choice: number, deltas: readonly Json[], events: ReplyEvent[]): void {
-    const known = calls.get(choice) ?? new Map<number, number>()
+    const known = calls.get(choice) ?? []
     calls.set(choice, known)
     for (const [position, delta] of deltas.entries()) {
       if (!isObject(delta)) continue
       const index = typeof delta['index'] === 'number' ? delta['index'] : position
       const called = isObject(delta['function']) ? delta['function'] : {}
-      let call = known.get(index)
-      if (call === undefined) {
-        call = known.size
-        known.set(index, call)
-        const { id } = delta
-        const { name } = called
+      const id = textIn(delta['id'])
+      const name = textIn(called['name'])
+      let call = findCall(known, index, id, name)
+      if (call === -1) {
+        call = known.push({ index, id }) - 1
         const signature = readSignature(delta)
         events.push({
           kind: 'tool-call-start',
           choice,
           call,
-          id: typeof id === 'string' && id !== '' ? id : `call_${choice}_${call}`,
-          name: typeof name === 'string' ? name : '',
+          id: id === '' ? `call_${choice}_${call}` : id,
+          name,
           ...(signature !== undefined && { signature }),
         })
       }
@@ -46,9 +46,10 @@ export function openReader(): ReplyReader {
     const { content, refusal, tool_calls: deltas, annotations } = delta
     const thought = thoughtsIn(delta)
     if (thought !== undefined) events.push({ kind: 'thinking-delta', choice, text: thought })
-    if (typeof content === 'string' && content !== '') {
-      const { logprobs } = written
-      events.push({ kind: 'text-delta', choice, text: content, ...(isObject(logprobs) && { logprobs }) })
+    const { logprobs } = written
+    for (const { kind, text } of partsIn(content)) {
+      if (kind === 'thinking') events.push({ kind: 'thinking-delta', choice, text })
+      else events.push({ kind: 'text-delta', choice, text, ...(isObject(logprobs) && { logprobs }) })
     }
     if (typeof refusal === 'string' && refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
     for (const citation of readCitations(annotations)) events.push({ kind: 'citation-add', choice, citation })
@@ -79,6 +80,18 @@ export function openReader(): ReplyReader {
       return events
     },
   }
+}
+
+/** A call that has begun, as the vendor names it. */
+type SeenCall = { readonly index: number; readonly id: string }
+
+/**
+ * Which of the calls a delta goes on with; -1 where it begins one. Some vendors give all parallel calls the same index,
+ * and tell them apart by their ids alone. What has no name cannot begin a call: there an id that is new is only odd.
+ */
+function findCall(known: readonly SeenCall[], index: number, id: string, name: string): number {
+  const same = known.findLastIndex((call) => call.index === index && (id === '' || call.id === '' || call.id === id))
+  return same === -1 && name === '' ? known.findLastIndex((call) => call.index === index) : same
 }
 
 /** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */

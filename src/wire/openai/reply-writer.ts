@@ -14,8 +14,6 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const legacy = isLegacy(ask)
   const head = JSON.stringify(writeHead(ask, name, 'chat.completion.chunk')).slice(0, -1)
   const begun = new Set<number>()
-  // A signature is of use only with the whole thought that it signs: clients send both back together.
-  const thoughts = new Map<number, string>()
   // With usage asked for, every chunk but the last says that it has none.
   const tail = ask.usageShown ? ',"usage":null}\n\n' : '}\n\n'
 
@@ -33,20 +31,10 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, finish)
   }
 
-  function sign({ choice, signature }: Extract<ReplyEvent, { kind: 'thinking-sign' }>): string {
-    const thought = writeThought(thoughts.get(choice) ?? '', signature)
-    thoughts.delete(choice)
-    return chunk(choice, { thinking_blocks: [thought] })
-  }
-
   return {
     write(events) {
       let text = ''
-      for (const event of events) {
-        if (event.kind === 'thinking-delta') thoughts.set(event.choice, (thoughts.get(event.choice) ?? '') + event.text)
-      }
-      for (const event of events)
-        text += event.kind === 'thinking-sign' ? sign(event) : writeEvent(event, chunk, legacy)
+      for (const event of events) text += writeEvent(event, chunk, legacy)
       return text === '' ? undefined : encoder.encode(text)
     },
     closing(usage) {
@@ -60,12 +48,15 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
 
 type WriteChunk = (choice: number, delta: JsonObject, logprobs?: Json, finish?: string | null) => string
 
-function writeEvent(event: Exclude<ReplyEvent, { kind: 'thinking-sign' }>, chunk: WriteChunk, legacy: boolean): string {
+function writeEvent(event: ReplyEvent, chunk: WriteChunk, legacy: boolean): string {
   switch (event.kind) {
     case 'text-delta':
       return chunk(event.choice, { content: event.text }, event.logprobs)
     case 'thinking-delta':
       return chunk(event.choice, { reasoning_content: event.text })
+    case 'thinking-sign':
+      // With the whole thought that it signs: clients send both back together.
+      return chunk(event.choice, { thinking_blocks: [writeThought(event.text, event.signature)] })
     case 'thinking-redact':
       return chunk(event.choice, { thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
     case 'refusal-delta':
@@ -85,6 +76,7 @@ function writeEvent(event: Exclude<ReplyEvent, { kind: 'thinking-sign' }>, chunk
       return chunk(event.choice, { tool_calls: [{ index: event.call, function: { arguments: event.text } }] })
     case 'choice-finish':
       return chunk(event.choice, {}, null, writeFinish(event.finish, legacy))
+    case 'hosted-tool-run': // a search takes seconds, and nothing of it is shown
     case 'heartbeat':
       return heartbeat
     // What is over is known from the finish; usage waits for the end; a failure is written by whoever ends the stream.

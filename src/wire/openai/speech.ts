@@ -37,7 +37,7 @@ const commonVoices: ReadonlySet<string> = new Set(
   'alloy ash ballad coral echo fable nova onyx sage shimmer verse marin cedar'.split(' '),
 )
 
-// More than an hour of speech. The sound of a wav is kept whole until its length is known: 200 MB at the most.
+// More than an hour of speech: 200 MB of samples.
 const inputCharactersMax = 65_536
 
 function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): SpeechAsk {
@@ -65,7 +65,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Speec
   return {
     capability: 'speech',
     model,
-    // The head of a wav says how long it is, so it is sent when that is known; everything else as it is made.
+    // The head of a wav says how long it is, so one that is not too long is sent when that is known.
     stream: asEvents || format !== 'wav',
     ...(soldBy === 'character'
       ? { bound: { character: charactersOf(text), request: pieces.length } }

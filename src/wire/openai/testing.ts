@@ -22,6 +22,7 @@ export const target: TranslationTarget = {
   outputCap: 'max_tokens',
   usageInStream: 'asked',
   storesByDefault: false,
+  outputTokensMax: 1_000,
   namespaced: (label) => label,
 }
 export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, type Conversation, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { openaiChat } from './chat.ts'
+import { readAnswer } from './read-answer.ts'
 import { openReader } from './reply-reader.ts'
 import { askOf, name, plainAsk, streamAsk, target, user } from './testing.ts'
 import { writeAsk, type TranslationTarget } from './write-ask.ts'
@@ -222,6 +223,11 @@ describe('what a vendor is asked', () => {
     ])
   })
 
+  test('the cap is at most what the model can make, whatever another vendor’s betas promise', () => {
+    expect(written({ outputTokensMax: 128_000 }, { outputTokensMax: 16_384 })['max_tokens']).toBe(16_384)
+    expect(written({ outputTokensMax: 5 }, { outputTokensMax: 16_384 })['max_tokens']).toBe(5)
+  })
+
   test('what it could not take is put so that it can, or refused', () => {
     const long = 'x'.repeat(60)
     const body = written({
@@ -276,6 +282,39 @@ describe('a stream as vendors really send it', () => {
     ])
   })
 
+  test('calls that share an index are told apart by their ids', () => {
+    const events = read(
+      delta({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } }),
+      delta({ index: 0, id: 'b', function: { name: 'g', arguments: '' } }),
+      delta({ index: 0, id: '', function: { arguments: '{}' } }),
+      delta({ index: 0, id: 'a', function: { name: 'f', arguments: '1}' } }),
+      delta({ index: 0, id: 'odd', function: { arguments: ' ' } }),
+    )
+    expect(events.slice(1)).toEqual([
+      { kind: 'tool-call-start', choice: 0, call: 0, id: 'a', name: 'f' },
+      { kind: 'tool-call-delta', choice: 0, call: 0, text: '{"x":' },
+      { kind: 'tool-call-start', choice: 0, call: 1, id: 'b', name: 'g' },
+      { kind: 'tool-call-delta', choice: 0, call: 1, text: '{}' },
+      { kind: 'tool-call-delta', choice: 0, call: 0, text: '1}' },
+      { kind: 'tool-call-delta', choice: 0, call: 1, text: ' ' },
+    ])
+  })
+
+  test('content in parts is words and thoughts, as Mistral sends them', () => {
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }
+    const more = { type: 'thinking', thinking: [{ type: 'text', text: ', so.' }] }
+    const content = [thinking, more, { type: 'reference', reference_ids: [1] }, { type: 'text', text: 'Hi' }]
+    expect(read({ choices: [{ index: 0, delta: { content } }] }).slice(1)).toEqual([
+      { kind: 'thinking-delta', choice: 0, text: 'Hm, so.' },
+      { kind: 'text-delta', choice: 0, text: 'Hi' },
+    ])
+    const answer = { choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop' }] }
+    expect(readAnswer(Buffer.from(JSON.stringify(answer))).choices[0]?.blocks).toEqual([
+      { kind: 'thinking', text: 'Hm, so.' },
+      { kind: 'text', text: 'Hi' },
+    ])
+  })
+
   test('a call is a call although the vendor says stop', () => {
     const events = read(delta({ index: 3, id: 'c', function: { name: 'f', arguments: '{}' } }), {
       choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
@@ -298,7 +337,7 @@ test('a signature is written with the whole thought that it signs', () => {
   const bytesOf = (event: ReplyEvent) => Buffer.from(writer.write([event]) ?? '').toString()
   bytesOf({ kind: 'thinking-delta', choice: 0, text: 'a' })
   bytesOf({ kind: 'thinking-delta', choice: 0, text: 'b' })
-  expect(bytesOf({ kind: 'thinking-sign', choice: 0, signature: 's' })).toContain(
+  expect(bytesOf({ kind: 'thinking-sign', choice: 0, text: 'ab', signature: 's' })).toContain(
     '"thinking_blocks":[{"type":"thinking","thinking":"ab","signature":"s"}]',
   )
 })

@@ -10,6 +10,8 @@ import { writeThinking } from './write-thinking.ts'
 export type TranslationTarget = ChatTarget & {
   /** Whether the vendor wants the thoughts of a running tool loop back. */
   readonly takesThoughts: boolean
+  /** The model's own most. */
+  readonly outputTokensMax: number
 }
 
 // The most that the common protocol takes.
@@ -39,10 +41,12 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
   return JSON.stringify(body)
 }
 
-function writeCap({ outputTokensMax }: Conversation, { reasoning, outputCap }: TranslationTarget): JsonObject {
+/** Clients of the messages protocol ask for the most that any model makes; vendors refuse more than theirs can. */
+function writeCap({ outputTokensMax }: Conversation, target: TranslationTarget): JsonObject {
   if (outputTokensMax === undefined) return {}
+  const { reasoning, outputCap } = target
   const field = outputCap === 'either' ? (reasoning ? 'max_completion_tokens' : 'max_tokens') : outputCap
-  return { [field]: outputTokensMax }
+  return { [field]: Math.min(outputTokensMax, target.outputTokensMax) }
 }
 
 /** On models of the reasoning class these have no effect and some are refused. */

@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { ratioMax, whyNotGiven } from './given-picture.ts'
+import { referenceTokensMax } from './image-tokens.ts'
+
+type Size = { readonly width: number; readonly height: number }
+
+/** OpenAI's own reckoning, with the short side scaled to 512 or only down to it, and each side rounded up by a pixel. */
+function openaiTokens({ width, height }: Size, isScaledUp: boolean): number {
+  const scale = 512 / Math.min(width, height)
+  const sides = [width, height].map((side) => Math.ceil(side * (isScaledUp ? scale : Math.min(1, scale)) + 1e-9))
+  const tiles = sides.reduce((product, side) => product * Math.ceil(side / 512), 1)
+  return 65 + 129 * tiles + (width === height ? 4_160 : 6_240)
+}
+
+/** Google's: tiles of two thirds of the short side. */
+function googleTokens({ width, height }: Size): number {
+  const side = Math.min(width, height) / 1.5
+  return 258 * Math.ceil(width / side) * Math.ceil(height / side)
+}
+
+test('no picture that may be given costs more than is held for it', () => {
+  const side = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 8_192 }))
+  fc.assert(
+    fc.property(side, side, (width, height) => {
+      const size = { width, height }
+      fc.pre(whyNotGiven(size) === undefined)
+      const held = referenceTokensMax(size)
+      expect(held).toBeGreaterThanOrEqual(openaiTokens(size, true))
+      expect(held).toBeGreaterThanOrEqual(openaiTokens(size, false))
+      expect(held).toBeGreaterThanOrEqual(googleTokens(size))
+      // Of a linked one nothing is known: it may be the longest.
+      expect(referenceTokensMax(undefined)).toBeGreaterThanOrEqual(held)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test.each([
+  [4_096, 4_096, true],
+  [8_192, 2_048, true],
+  [ratioMax * 100, 100, true],
+  [1, 1, true],
+  [4_097, 4_096, false],
+  [8_193, 1_000, false],
+  [ratioMax * 100 + 1, 100, false],
+  [16_777_216, 1, false],
+  [1, 16_777_216, false],
+])('%d by %d is taken: %p', (width, height, isTaken) => {
+  expect(whyNotGiven({ width, height }) === undefined).toBe(isTaken)
+})

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../../base/clock.ts'
+import { GatewayError } from '../../base/errors.ts'
+import { newRequestId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import type { Model } from '../../catalogue/model.ts'
+import { makeLimiter } from '../../limits/limiter.ts'
+import { makeChannels, type Channel } from '../../upstream/channels.ts'
+import type { Exchange } from '../../upstream/transport.ts'
+import { anthropic } from '../../vendors/anthropic/anthropic.ts'
+import { anthropicCount } from '../../wire/anthropic/chat.ts'
+import { makeCount, type Asking, type CountParts } from './count.ts'
+
+const body = { model: 'm', messages: [{ role: 'user', content: 'Hello!' }] }
+const model = { id: 'm', capabilities: ['chat'], offers: [{ vendor: 'anthropic', upstreamModel: 'theirs' }] }
+const channel: Channel = {
+  id: 'c',
+  vendor: anthropic,
+  baseUrl: 'https://v',
+  credentials: ['k'],
+  weight: 1,
+  priority: 0,
+}
+const timeouts = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
+
+/** A count that the vendor answers like this: what the client gets, what the operator reads, whether the key rests. */
+async function countWith(status: number, answer: string) {
+  const warned: unknown[] = []
+  const channels = makeChannels([channel], systemClock, () => 0)
+  const exchange: Exchange = {
+    status,
+    header: () => null,
+    read: async () => undefined,
+    readAll: async () => Buffer.from(answer),
+    finish() {},
+    abort() {},
+  }
+  const parts: CountParts = {
+    transport: { send: async () => ({ kind: 'response', exchange }) } as unknown as CountParts['transport'],
+    channels: () => channels,
+    timeouts: { stream: timeouts, whole: timeouts },
+    tenantMac: () => Buffer.from(''),
+    log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
+    authenticate: async (received) => ({
+      ...received,
+      principal: { keyId: 'key', accountId: 'acc', limits: null, mayUse: () => true } as never,
+    }),
+    limiter: makeLimiter(),
+    models: () => new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {} } } as unknown as Model]]),
+  }
+  const asking = {
+    requestId: newRequestId(),
+    codec: anthropicCount,
+    signal: new AbortController().signal,
+    say() {},
+    header: () => null,
+    readBody: async () => ({ body, files: [], raw: new Uint8Array(), bytes: 100 }),
+  } as unknown as Asking
+  const counted = await makeCount(parts)(asking).catch((thrown: unknown) => thrown)
+  return { counted, warned, rests: channels.isResting({ channel, credential: 'k' }) }
+}
+
+const refusal = (type: string) => JSON.stringify({ type: 'error', error: { type, message: 'No.' } })
+const ours = expect.any(Number)
+
+describe('the count of a prompt', () => {
+  test("is the vendor's", async () => {
+    expect(await countWith(200, '{"input_tokens":12}')).toEqual({ counted: 12, warned: [], rests: false })
+  })
+
+  test.each([
+    // A key that is refused is of no use for answers either; the vendor's limit on counting is not one on answers.
+    [401, refusal('authentication_error'), true],
+    [403, refusal('permission_error'), true],
+    [429, refusal('rate_limit_error'), false],
+    [500, '', false],
+    [200, '<html>', false],
+    [200, '{"input_tokens":null}', false],
+  ])('is ours where the vendor says %d %s, and the operator reads of it', async (status, answer, rests) => {
+    const result = await countWith(status, answer)
+    expect(result).toMatchObject({ counted: ours, rests })
+    expect(result.warned).toMatchObject([{ channel: 'c', model: 'm', status }])
+  })
+
+  test("is refused where the vendor finds the client's fault", async () => {
+    const { counted, warned } = await countWith(400, refusal('invalid_request_error'))
+    expect(counted).toBeInstanceOf(GatewayError)
+    expect([counted, warned]).toMatchObject([{ kind: 'upstream-rejected' }, []])
+  })
+})

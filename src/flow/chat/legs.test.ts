@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'bun:test'
+import { newAttemptId } from '../../base/ids.ts'
+import { chatAsk, type StreamFacts } from '../../capabilities/chat.ts'
+import type { ChatRouted } from './chat.ts'
+import { legOfStream } from './legs.ts'
+import { ReplyFacts } from './translate.ts'
+
+const traits = {
+  id: 'm',
+  contextTokens: 1_000,
+  outputTokensMax: 100,
+  choicesMax: 1,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+const ask = chatAsk(
+  {
+    protocol: 'openai',
+    model: 'm',
+    stream: true,
+    usageShown: true,
+    choices: 1,
+    outputTokensMax: 100,
+    inputTokensMax: 1_000,
+    searchesMax: 5,
+    native: {},
+    headers: {},
+  },
+  traits,
+)
+// Only these three are looked at.
+const routed = { ask, attemptId: newAttemptId(), codec: { estimateInput: () => 10 } } as unknown as ChatRouted
+
+const cutOff: StreamFacts = {
+  usage: undefined,
+  finished: false,
+  ended: false,
+  failure: undefined,
+  outputEvents: 3,
+  outputBytes: 40,
+}
+const countOf = (facts: Partial<StreamFacts>) => legOfStream(routed, { ...cutOff, ...facts }).count()
+
+describe('a stream that was cut', () => {
+  test('is what the vendor had counted, or what was delivered, whichever is more', () => {
+    const usage = { input: 7, output: 0 }
+    expect(countOf({ usage })).toEqual({ usage: { input: 7, output: 10 }, basis: 'estimated' })
+    expect(countOf({ usage: { ...usage, output: 25 } })?.usage.output).toBe(25)
+    expect(countOf({ usage, finished: true })).toEqual({ usage, basis: 'vendor' })
+  })
+
+  test('pays for the searches that were made and for what they found', () => {
+    const hosted = { searches: 2, foundBytes: 400 }
+    expect(countOf({ hosted, usage: { input: 7, webSearch: 0 } })).toEqual({
+      usage: { input: 107, webSearch: 2, output: 10 },
+      basis: 'estimated',
+    })
+    expect(countOf({ hosted })?.usage).toEqual({ input: 110, webSearch: 2, output: 10 })
+    // Never more than was set aside.
+    const most = countOf({ hosted: { searches: 99, foundBytes: 9_999 }, usage: { input: 7, cachedInput: 3 } })
+    expect(most?.usage).toEqual({ input: 997, cachedInput: 3, webSearch: 5, output: 10 })
+    // The vendor's own count, once it has come.
+    const usage = { input: 50, webSearch: 1, output: 4 }
+    expect(countOf({ hosted, usage, finished: true })).toEqual({ usage, basis: 'vendor' })
+  })
+})
+
+test('a search that the client saw nothing of is output all the same', () => {
+  const facts = new ReplyFacts()
+  expect(legOfStream(routed, facts).count()).toBeUndefined()
+  facts.note([
+    { kind: 'usage-count', usage: { input: 7 } },
+    { kind: 'hosted-tool-run', searches: 1, foundBytes: 0 },
+    { kind: 'hosted-tool-run', searches: 0, foundBytes: 80 },
+  ])
+  expect(legOfStream(routed, facts).count()).toMatchObject({
+    usage: { input: 27, webSearch: 1 },
+    basis: 'estimated',
+  })
+})

@@ -1,0 +1,75 @@
+import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { asDouble, type Json } from '../../base/json.ts'
+import type { EmbeddingInput } from '../../capabilities/embeddings.ts'
+import { isGiven } from './chat-ask.ts'
+
+/** What the common protocol's own vendor takes at once. */
+const inputsMax = 2_048
+/** A million tokens, given as numbers, are longer than all that a vendor takes in one call. */
+const tokensMax = 1_000_000
+
+/**
+ * The inputs of a request, looked at by plain loops. A schema tries each kind of list on each of a million items, and
+ * keeps a complaint about every one: half a second of an attacker's choosing.
+ */
+export function readInputs(input: Json | undefined, inputTokensMax: number): EmbeddingInput[] {
+  if (!isGiven(input)) throw badRequest("Missing required parameter: 'input'.", 'input', 'missing_required_parameter')
+  if (typeof input === 'string') return [readText(input, 'input')]
+  if (!Array.isArray(input)) throw wrong('input', 'expected a text, or a list of texts or tokens', 'invalid_type')
+  const items: readonly Json[] = input
+  const [first] = items
+  if (first === undefined) throw wrong('input', 'there is nothing to embed')
+  const isOne = typeof asDouble(first) === 'number'
+  if (isOne) return [readTokens(items, 'input', inputTokensMax)]
+  if (items.length > inputsMax) throw tooLong(inputsMax, items.length)
+  const tokens = items.reduce((sum: number, item) => sum + (Array.isArray(item) ? item.length : 0), 0)
+  if (tokens > tokensMax) throw tooLong(tokensMax, tokens)
+  const isTokens = Array.isArray(first)
+  return items.map((item, index) => {
+    const param = `input[${index}]`
+    if (!isTokens && typeof item === 'string') return readText(item, param)
+    if (isTokens && Array.isArray(item)) return readTokens(item, param, inputTokensMax)
+    throw wrong(param, isTokens ? 'expected a list of tokens' : 'expected a text', 'invalid_type')
+  })
+}
+
+/** Half of a surrogate pair is no character; what a vendor would read in its place is what is sent, and paid for. */
+function readText(text: string, param: string): string {
+  if (text === '') throw wrong(param, 'it is empty')
+  return text.toWellFormed()
+}
+
+/** Of tokens it is known how many they are, so what is beyond the model is refused here, and free. */
+function readTokens(items: readonly Json[], param: string, inputTokensMax: number): readonly number[] {
+  if (items.length > tokensMax) throw tooLong(tokensMax, items.length)
+  if (items.length === 0) throw wrong(param, 'it is empty')
+  for (let at = 0; at < items.length; at++) {
+    if (!isToken(items[at])) throw notToken(items[at], `${param}[${at}]`)
+  }
+  if (items.length > inputTokensMax) {
+    throw wrong(param, `maximum input length is ${inputTokensMax} tokens, but got ${items.length}`)
+  }
+  return items as readonly number[]
+}
+
+function isToken(item: Json | undefined): boolean {
+  return typeof item === 'number' && item >= 0 && Number.isSafeInteger(item)
+}
+
+function notToken(item: Json | undefined, param: string): GatewayError {
+  // A number that no double holds comes as its own text.
+  const value = asDouble(item)
+  if (typeof value !== 'number') return wrong(param, 'expected a token, which is a whole number', 'invalid_type')
+  if (value > Number.MAX_SAFE_INTEGER) return wrong(param, `a token is at most ${Number.MAX_SAFE_INTEGER}`)
+  if (value < 0) return wrong(param, 'a token is at least 0')
+  return wrong(param, 'expected a whole number', 'invalid_type')
+}
+
+function wrong(param: string, why: string, code = 'invalid_value'): GatewayError {
+  return badRequest(`Invalid '${param}': ${why}.`, param, code)
+}
+
+function tooLong(most: number, length: number): GatewayError {
+  const message = `Invalid 'input': array too long. Expected at most ${most} items, but got ${length}.`
+  return badRequest(message, 'input', 'array_above_max_length')
+}

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { operatorOf, type Speaker } from '../support/operator.ts'
+
+let gateway: TestGateway
+let operator: Speaker
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  operator = operatorOf(gateway)
+})
+afterAll(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+})
+
+type Shown = { id: string; account: string; state: string; held: string | null; channel: string }
+
+const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
+
+test('operators see every task, what it holds and where it is, and never what it shows', async () => {
+  const prompt = 'a-secret-fox sandbox:slow=400'
+  const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input: { prompt } })).json()) as Shown
+  const shown = await operator.get<Shown>(`/admin/tasks/${placed.id}`)
+  expect(shown).toMatchObject({ id: placed.id, account: gateway.accountId, held: '0.5', channel: 'dashscope' })
+  const { data } = await operator.get<{ data: Shown[] }>('/admin/tasks')
+  expect(data.map(({ id }) => id)).toEqual([placed.id])
+  expect(JSON.stringify([shown, data])).not.toContain('a-secret-fox')
+
+  const count = async (query: string) => (await operator.get<{ data: Shown[] }>(`/admin/tasks?${query}`)).data.length
+  expect(await count('account=nobody')).toBe(0)
+  expect(await count(`account=${gateway.accountId}&model=wan2.6-t2v&in_doubt=false`)).toBe(1)
+  expect(await count('state=failed')).toBe(0)
+  await until(async () => (await count('state=succeeded')) === 1)
+  expect(await operator.get<Shown>(`/admin/tasks/${placed.id}`)).toMatchObject({ state: 'succeeded', held: null })
+  expect((await operator.call('GET', '/admin/tasks/vid_0')).status).toBe(404)
+  expect((await operator.call('GET', '/admin/tasks?state=lost')).status).toBe(400)
+})

@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import OpenAI, { toFile } from 'openai'
+import type { Browser, Page } from 'playwright-core'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { browserTimeoutMs, hasBrowser, launchBrowser } from '../support/browser.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { paddedPng } from '../support/large-picture.ts'
+import { speakers } from '../support/speech.ts'
+
+// What clients send and get are files that somebody else's decoder takes: a browser's, to the last pixel and sample.
+
+// Scripts are text, since what runs in a page has types that a program does not.
+const blobOf = (base64: string) => `new Blob([Uint8Array.from(atob('${base64}'), (c) => c.charCodeAt(0))])`
+
+const model = 'gpt-image-1.5'
+const prompt = 'A cat on a roof'
+const draw = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
+  drawPicture({ width: 256, height: 256, format, seed: 1, isTransparent })
+const file = async (isTransparent: boolean) => toFile(draw('png', isTransparent), 'cat.png', { type: 'image/png' })
+
+describe.skipIf(!hasBrowser)('a browser decodes', () => {
+  let gateway: TestGateway
+  let client: OpenAI
+  let browser: Browser
+  let page: Page
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-files-'))
+
+  beforeAll(async () => {
+    gateway = await startTestGateway({ mode: 'leased' })
+    client = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    browser = await launchBrowser()
+    page = await browser.newPage()
+  }, browserTimeoutMs)
+  afterEach(() => gateway.assertBooks())
+  afterAll(async () => {
+    await browser.close()
+    await gateway.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** Size and how transparent its least and most opaque pixels are; throws where it cannot be decoded. */
+  function decodePicture(base64: string): Promise<{ width: number; height: number; alpha: [number, number] }> {
+    return page.evaluate(`(async () => {
+      const map = await createImageBitmap(${blobOf(base64)})
+      const canvas = new OffscreenCanvas(map.width, map.height).getContext('2d')
+      canvas.drawImage(map, 0, 0)
+      const { data } = canvas.getImageData(0, 0, map.width, map.height)
+      let [least, most] = [255, 0]
+      for (let at = 3; at < data.length; at += 4) [least, most] = [Math.min(least, data[at]), Math.max(most, data[at])]
+      return { width: map.width, height: map.height, alpha: [least, most] }
+    })()`)
+  }
+
+  function decodeSound(file: Buffer): Promise<{ seconds: number; channels: number; loudest: number }> {
+    return page.evaluate(`(async () => {
+      const bytes = await ${blobOf(file.toString('base64'))}.arrayBuffer()
+      const sound = await new OfflineAudioContext(1, 1, 24000).decodeAudioData(bytes)
+      const loudest = sound.getChannelData(0).reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
+      return { seconds: sound.duration, channels: sound.numberOfChannels, loudest }
+    })()`)
+  }
+
+  test.each(['png', 'jpeg', 'webp'] as const)(
+    'the %s that the tests send, and not one that breaks off in its head',
+    async (format) => {
+      const file = draw(format)
+      expect(await decodePicture(file.toString('base64'))).toMatchObject({ width: 256, height: 256, alpha: [255, 255] })
+      expect(decodePicture(file.subarray(0, 18).toString('base64'))).rejects.toThrow()
+    },
+    browserTimeoutMs,
+  )
+
+  test(
+    'the masks, which are transparent, and the large ones',
+    async () => {
+      const { alpha, ...size } = await decodePicture(draw('png', true).toString('base64'))
+      expect(size).toEqual({ width: 256, height: 256 })
+      expect(alpha[0]).toBeLessThan(255)
+      expect(await decodePicture(paddedPng(1_000_000).toString('base64'))).toMatchObject(size)
+    },
+    browserTimeoutMs,
+  )
+
+  test.each(['png', 'jpeg', 'webp'] as const)(
+    'an edit of several pictures with a mask, as %s',
+    async (output_format) => {
+      const { data } = await client.images.edit({
+        model,
+        prompt,
+        image: [await file(false), await file(false)],
+        mask: await file(true),
+        size: '1536x1024',
+        output_format,
+      })
+      expect(await decodePicture(data?.[0]?.b64_json ?? '')).toMatchObject({ width: 1536, height: 1024 })
+    },
+    browserTimeoutMs,
+  )
+
+  test.each([
+    model,
+    'dall-e-2',
+    'qwen-image-max',
+    'doubao-seedream-4-0',
+    'imagen-4.0-generate-001',
+    'gemini-3-pro-image',
+  ])(
+    'a picture of %s',
+    async (id) => {
+      const format = id === model ? {} : ({ response_format: 'b64_json' } as const)
+      const { data } = await client.images.generate({ model: id, prompt, ...format })
+      expect((await decodePicture(data?.[0]?.b64_json ?? '')).width).toBeGreaterThanOrEqual(256)
+    },
+    browserTimeoutMs,
+  )
+
+  test.each(speakers.flatMap((id) => (['mp3', 'wav'] as const).map((format) => [id, format] as const)))(
+    'speech of %s, saved as %s',
+    async (id, response_format) => {
+      const input = 'The sea is calm tonight. The tide is full, the moon lies fair upon the straits.'
+      const response = await client.audio.speech.create({ model: id, input, voice: 'alloy', response_format })
+      const path = join(folder, `${id}.${response_format}`)
+      await pipeline(Readable.from(response.body ?? []), createWriteStream(path))
+      const { seconds, loudest } = await decodeSound(readFileSync(path))
+      expect(seconds).toBeGreaterThan(1)
+      // The simulator of the common protocol has only silence in mp3; everything else is a tone.
+      const isSilent = response_format === 'mp3' && !id.startsWith('qwen') && !id.startsWith('gemini')
+      if (!isSilent) expect(loudest).toBeGreaterThan(0.01)
+    },
+    browserTimeoutMs,
+  )
+
+  const say = async (input: string, response_format: 'mp3' | 'wav') => {
+    const response = await client.audio.speech.create({
+      model: 'qwen3-tts-flash',
+      input,
+      voice: 'Cherry',
+      response_format,
+    })
+    return (await decodeSound(Buffer.from(await response.arrayBuffer()))).seconds
+  }
+
+  test(
+    'long speech that was said in parts and joined, as long as its parts',
+    async () => {
+      const sentence = 'Every sentence is said once. '
+      const [one, mp3, wav] = [
+        await say(sentence, 'wav'),
+        await say(sentence.repeat(60), 'mp3'),
+        await say(sentence.repeat(60), 'wav'),
+      ]
+      expect(wav / one).toBeWithin(40, 70)
+      expect(Math.abs(mp3 - wav)).toBeLessThan(1)
+    },
+    browserTimeoutMs,
+  )
+})

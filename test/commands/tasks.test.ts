@@ -1,0 +1,44 @@
+import { afterAll, expect, test } from 'bun:test'
+import { makeCli } from '../support/cli.ts'
+
+const cli = makeCli()
+afterAll(() => cli.close())
+
+type Shown = { id: string; state: string; model: string }
+
+test('tasks are listed, shown, and watched to their end', async () => {
+  const served = await cli.serve()
+  const order = async (prompt: string) => {
+    const response = await fetch(`${served.url}/v1/videos/generations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${served.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'wan2.6-t2v', duration: 5, resolution: '720p', input: { prompt } }),
+    })
+    return ((await response.json()) as Shown).id
+  }
+  const made = await order('A fox. sandbox:slow=2500')
+  const failed = await order('A fox. sandbox:fail=DataInspectionFailed')
+
+  const watched = await cli.run(['tasks', 'watch', made])
+  expect([watched.code, watched.err]).toEqual([0, ''])
+  const states = watched.out
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[2])
+  expect(states.at(-1)).toBe('succeeded')
+  expect(new Set(states).size).toBe(states.length)
+  const lost = await cli.run(['tasks', 'watch', failed])
+  expect([lost.code, lost.out.includes('DataInspectionFailed')]).toEqual([1, true])
+
+  const { data } = await cli.json<{ data: Shown[] }>(['tasks', 'list'])
+  expect(data.map(({ id, state }) => [id, state])).toEqual([
+    [failed, 'failed'],
+    [made, 'succeeded'],
+  ])
+  const table = await cli.run(['tasks', 'list', '--state', 'failed'])
+  expect(table.out).toContain(failed)
+  expect(table.out).not.toContain(made)
+  expect((await cli.run(['tasks', 'list', '--in-doubt'])).out).toContain('no such task')
+  expect((await cli.run(['tasks', 'show', made])).out).toMatch(/state +succeeded/)
+  expect((await cli.run(['tasks', 'show', 'vid_0'])).code).toBe(1)
+}, 60_000)

@@ -1,0 +1,94 @@
+import type { Mutant } from './mutant.ts'
+
+const tasks = ['src/tasks/tasks.test.ts']
+const creation = ['src/tasks/create.test.ts']
+const store = ['src/store/tasks.test.ts']
+const threats = ['test/threats/tasks.test.ts']
+
+/** Ways to buy a video twice, to lose one, or to charge it wrongly. */
+export const taskMutants: readonly Mutant[] = [
+  {
+    name: 'a task whose creation is in doubt is simply sent again',
+    file: 'src/tasks/doubt.ts',
+    from: 'const found = await find(parts, home, task)',
+    to: "const found = 'absent' as Awaited<ReturnType<typeof find>>",
+    tests: creation,
+  },
+  {
+    name: 'a task is sent again as often as it takes',
+    file: 'src/tasks/doubt.ts',
+    from: 'if (task.sends < sendsMax) return',
+    to: 'return',
+    tests: creation,
+  },
+  {
+    name: 'a 500 of a vendor is tried elsewhere',
+    file: 'src/tasks/send.ts',
+    from: 'elsewhere: retryable && status < 500',
+    to: 'elsewhere: retryable',
+    tests: creation,
+  },
+  {
+    name: 'a task that is over may end again',
+    file: 'src/store/tasks.ts',
+    from: ".where('id', '=', task.id).where('state', 'in', task.from)",
+    to: ".where('id', '=', task.id)",
+    tests: store,
+  },
+  {
+    name: 'the end of a task is told outside of its commit',
+    file: 'src/tasks/end.ts',
+    from: 'await addEventIn(',
+    to: 'if (Math.random() < 2) return changed\n      await addEventIn(',
+    tests: tasks,
+  },
+  {
+    name: 'a task is settled at the prices of the day',
+    file: 'src/tasks/create.ts',
+    from: 'prices: writePriceList(model.prices),',
+    to: 'prices: model.prices as never,',
+    tests: tasks,
+  },
+  {
+    name: 'a film that comes after the deadline is nobody’s cost',
+    file: 'src/tasks/late.ts',
+    from: "if (news?.state === 'succeeded') await bookLoss(parts, task, news.used)\n  else if",
+    to: 'if',
+    tests: tasks,
+  },
+  {
+    name: 'an unknown word fails a task',
+    file: 'src/tasks/state.ts',
+    from: "    case 'submitted':\n    case 'unknown-word':\n",
+    to: "    case 'unknown-word':\n      return failed(noOutput)\n    case 'submitted':\n",
+    tests: ['src/tasks/state.test.ts'],
+  },
+  {
+    name: 'whoever knows an id sees the task',
+    file: 'src/store/tasks.ts',
+    from: "    .where('upstream_id', '=', by.id)\n    .where('account_id', '=', by.accountId)\n",
+    to: "    .where('upstream_id', '=', by.id)\n",
+    tests: store,
+  },
+  {
+    name: 'what is over is claimed by everybody at once',
+    file: 'src/store/task-claims.ts',
+    from: 'next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now})',
+    to: 'next_poll_at <= ${now}',
+    tests: store,
+  },
+  {
+    name: 'an Idempotency-Key is kept after the task, not with it',
+    file: 'src/store/tasks.ts',
+    from: '    await recorded.also?.(tx)\n',
+    to: '',
+    tests: store,
+  },
+  {
+    name: 'a link outlives its day in the vendor’s own record',
+    file: 'src/tasks/show.ts',
+    from: 'const record = linksReplaced(task.record ?? {}, task, now)',
+    to: 'const record = task.record ?? {}',
+    tests: threats,
+  },
+]

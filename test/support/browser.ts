@@ -1,0 +1,16 @@
+import { existsSync } from 'node:fs'
+import { chromium, type Browser } from 'playwright-core'
+
+const executablePath = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+
+export const hasBrowser = existsSync(executablePath)
+if (!hasBrowser) {
+  process.stderr.write(`skipped: no browser at ${executablePath}; CHROMIUM_PATH names another\n`)
+}
+
+export const browserTimeoutMs = 60_000
+
+/** The browser's own sandbox does not start for root; what it is shown here is ours. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] })
+}

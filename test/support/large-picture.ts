@@ -1,0 +1,20 @@
+import { crc32 } from 'node:zlib'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+
+const endChunkBytes = 12
+const chunkFrameBytes = 12
+
+/** A PNG of exactly so many bytes and few pixels: before its end it brings a chunk that every decoder passes over. */
+export function paddedPng(bytes: number): Buffer<ArrayBuffer> {
+  const small = drawPicture({ width: 256, height: 256, format: 'png', seed: 1 })
+  const padding = Buffer.alloc(bytes - small.length - chunkFrameBytes)
+  // Bytes that look like nothing in particular: a file of zeros would be kinder to memory than a picture is.
+  for (let at = 0; at < padding.length; at++) padding[at] = (at * 2_654_435_761) >>> 24
+  const named = Buffer.concat([Buffer.from('prIv'), padding])
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(padding.length)
+  const sum = Buffer.alloc(4)
+  sum.writeUInt32BE(crc32(named))
+  const end = small.length - endChunkBytes
+  return Buffer.concat([small.subarray(0, end), length, named, sum, small.subarray(end)])
+}
