@@ -133,19 +133,11 @@ export function streamEvents(chunks: number): string[] {
 export function messagesEvents(chunks: number): string[] {
   const counts = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
   const head = { id: 'msg_01Bench', type: 'message', role: 'assistant', model: messagesModel, content: [] }
-  const named = (type: string, fields: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
-  const delta = (text: string) => ({ index: 0, delta: { type: 'text_delta', text } })
+  const usage = { input_tokens: 241, output_tokens: 1, ...counts }
   return [
-    named('message_start', {
-      message: {
-        ...head,
-        stop_reason: null,
-        stop_sequence: null,
-        usage: { input_tokens: 241, output_tokens: 1, ...counts },
-      },
-    }),
+    named('message_start', { message: { ...head, stop_reason: null, stop_sequence: null, usage } }),
     named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
-    ...Array.from({ length: chunks }, (_, i) => named('content_block_delta', delta(` word${i % 10}`))),
+    ...Array.from({ length: chunks }, (_, i) => named('content_block_delta', textDelta(` word${i % 10}`))),
     named('content_block_stop', { index: 0 }),
     named('message_delta', {
       delta: { stop_reason: 'end_turn', stop_sequence: null },
@@ -153,6 +145,14 @@ export function messagesEvents(chunks: number): string[] {
     }),
     named('message_stop', {}),
   ]
+}
+
+function named(type: string, fields: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+}
+
+function textDelta(text: string) {
+  return { index: 0, delta: { type: 'text_delta', text } }
 }
 
 function event(choices: readonly unknown[], counted: typeof usage | null): string {

@@ -12,7 +12,7 @@ type Fixture = {
   readonly upstreamModel: string
   readonly sent: { readonly path: string; readonly headers: Record<string, string>; readonly body: JsonObject }
   readonly answer: JsonObject
-  readonly vectors: (readonly number[])[]
+  readonly vectors: number[][]
   readonly tokens: number
   readonly refusals: readonly { readonly status: number; readonly body: JsonObject; readonly message: string }[]
 }

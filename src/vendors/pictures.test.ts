@@ -300,3 +300,20 @@ describe('the common protocol', () => {
     expect(() => step.next([answer(body)])).toThrow()
   })
 })
+
+describe('fields of other vendors in the common form', () => {
+  const foreign = { negative_prompt: 'dogs', seed: 7, watermark: true, prompt_extend: false }
+  const ask = askFor({ prompt: 'a cat', ...foreign })
+
+  test('stay behind where they are unknown, and go on where nobody knows', () => {
+    const { body } = sentBy(start('openai', 'theirs', ask))
+    expect(body).toEqual({ model: 'theirs', prompt: 'a cat\n\nAvoid: dogs', response_format: 'b64_json' })
+    expect(sentBy(start('compatible', 'theirs', ask)).body).toMatchObject({ prompt: 'a cat', ...foreign })
+  })
+
+  test('what is to be avoided is held for like the prompt that it may become', () => {
+    const avoided = 'x'.repeat(1_000)
+    const { bound } = askFor({ prompt: 'a cat', negative_prompt: avoided }, { tokens: true })
+    expect(bound.input).toBeGreaterThanOrEqual(Buffer.byteLength(`a cat\n\nAvoid: ${avoided}`))
+  })
+})

@@ -39,6 +39,8 @@ describe('every route of the operator', () => {
       'GET /admin/usage admin',
       'GET /admin/requests admin',
       'GET /admin/requests/{id} admin',
+      'GET /admin/tasks admin',
+      'GET /admin/tasks/{id} admin',
       'GET /admin/webhooks admin',
       'POST /admin/webhooks/{id}/resend admin',
       'GET /admin/audit admin',

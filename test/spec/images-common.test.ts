@@ -257,6 +257,8 @@ describe('what only other vendors have a field for', () => {
   })
 })
 
+const inline = (bytes: Uint8Array, type = 'image/png') => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+
 describe('reference images', () => {
   const data = `data:image/png;base64,${drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')}`
 
@@ -286,8 +288,6 @@ describe('reference images', () => {
     (image) => isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', 'invalid_url'),
   )
 
-  const inline = (bytes: Uint8Array, type = 'image/png') =>
-    `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
   const long = drawPicture({ width: 1_700, height: 100, format: 'png', seed: 1 })
   test.each([
     ['a GIF', inline(Buffer.from('GIF89a\x01\x00\x01\x00', 'latin1'), 'image/gif'), 'invalid_image_format'],

@@ -76,7 +76,8 @@ function rowsOf(accountId: string, { url, payload, at }: PutEvent & { readonly a
     channel: 'a-channel',
     upstream_model: 'a-model',
     upstream_id: null,
-    state: 'succeeded' as const,
+    // As its hold says: nothing was sold.
+    state: 'failed' as const,
     in_doubt: false,
     sends: 1,
     sent_at: at,

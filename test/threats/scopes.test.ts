@@ -38,6 +38,16 @@ describe('every route asks who is calling, and whether they may', () => {
   // A new route has no row and fails the test below, until somebody has thought about who may call it.
   const rows: Readonly<Record<string, Row>> = {
     'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
+    'POST /v1/messages': {
+      path: () => '/v1/messages',
+      body: { ...says('Hello!'), max_tokens: 10 },
+      answers: guarded,
+    },
+    'POST /v1/messages/count_tokens': {
+      path: () => '/v1/messages/count_tokens',
+      body: says('Hello!'),
+      answers: guarded,
+    },
     // The model that is allowed can only chat.
     'POST /v1/images/generations': {
       path: () => '/v1/images/generations',
@@ -92,6 +102,7 @@ describe('every route asks who is calling, and whether they may', () => {
       path: () => '/artifacts/art_1.png',
       answers: { withoutKey: 403, forbidden: 403, allowed: 403 },
     },
+    'GET /api/hello': { path: () => '/api/hello', answers: open },
     'GET /healthz': { path: () => '/healthz', answers: open },
     'GET /readyz': { path: () => '/readyz', answers: open },
     'GET /': { path: () => '/', answers: open },

@@ -119,10 +119,10 @@ function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): 
     if (one.kind === 'failed') return one.attempts
     isPaid = true
     const legs = one.accepted.kind === 'relay' ? one.accepted.relay.legs : [one.accepted.leg]
-    return legs.map(({ attemptId, count }) => {
-      const counted = count()
+    return legs.map((leg) => {
+      const counted = leg.count()
       const vendorCost = counted === undefined ? zeroNano : costOf(counted, routed.model.costs)
-      return attemptRecord({ ...routed, attemptId }, { status: 200, vendorCost, delivered: false })
+      return attemptRecord({ ...routed, attemptId: leg.attemptId }, { status: 200, vendorCost, delivered: false })
     })
   })
   return isPaid ? { ...failure, error: final(failure.error), retry: 'no', attempts } : { ...failure, attempts }

@@ -1,5 +1,5 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
-import type { Conversation, Media, ToolResultBlock, Turn, UserBlock } from '../../capabilities/conversation.ts'
+import type { Conversation, Media, Turn, UserBlock } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { ChatRouted } from './chat.ts'
 
@@ -89,7 +89,7 @@ function withFetched(turn: Turn, fetched: ReadonlyMap<string, Media>): Turn {
 
 function inPlace<B extends UserBlock>(block: B, fetched: ReadonlyMap<string, Media>): B {
   if (block.kind === 'tool-result') {
-    const { blocks } = block as ToolResultBlock
+    const { blocks } = block
     return { ...block, blocks: blocks.map((one) => inPlace(one, fetched)) }
   }
   const media = 'media' in block && block.media.kind === 'url' ? fetched.get(block.media.url) : undefined

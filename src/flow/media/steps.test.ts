@@ -14,10 +14,11 @@ const routed = {
 } as unknown as Routed
 
 function fetching(count: number): Step<string> {
-  const calls = Array.from(
-    { length: count },
-    (_, at): StepCall => ({ transport: 'guarded', url: `https://h.example/${at}`, bytesMax: 1 }),
-  )
+  const calls = Array.from({ length: count }, (_, at): StepCall => ({
+    transport: 'guarded',
+    url: `https://h.example/${at}`,
+    bytesMax: 1,
+  }))
   return { kind: 'calls', calls, next: () => ({ kind: 'answered', answer: 'all of them', used: [] }) }
 }
 

@@ -8,7 +8,7 @@ export const embeddingsRequest = z.looseObject({
   model: z.string().min(1).meta({ description: 'A model id from `GET /v1/models`.' }),
   input: z
     .union([text, z.array(text).min(1), z.array(token).min(1), z.array(z.array(token).min(1)).min(1)])
-    .meta({ description: 'One text or several; where the vendor takes them, the same as tokens.' }),
+    .meta({ description: 'One text or up to 2,048; where the vendor takes them, the same as tokens.' }),
   encoding_format: z.enum(['float', 'base64']).nullish().meta({ description: 'Default `float`.' }),
   dimensions: z.int().min(1).nullish().meta({ description: "How long the vectors are; the default is the model's." }),
   user: z.string().nullish().meta({ description: 'A label of your own for the end user.' }),
