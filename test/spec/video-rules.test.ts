@@ -97,7 +97,8 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.6-i2v', { ...prompt, img_url: image }, 'i2v', ['first-frame']],
     ['wan2.6-i2v-flash', { ...prompt, img_url: image, audio_url: tune }, 'i2v', ['first-frame', 'driving-audio']],
     ['wan2.5-i2v-preview', { img_url: 'data:image/png;base64,AAAA' }, 'i2v', ['first-frame']],
-    ['wan2.6-r2v', { ...prompt, reference_urls: [image, clip] }, 'r2v', ['reference-image', 'reference-video']],
+    // A link may lead to a film, whatever its ending.
+    ['wan2.6-r2v', { ...prompt, reference_urls: [image, clip] }, 'r2v', ['reference-video', 'reference-video']],
     ['wan2.6-r2v-flash', { ...prompt, reference_video_urls: [clip] }, 'r2v', ['reference-video']],
     ['wan2.7-i2v', media(['first_frame']), 'i2v', ['first-frame']],
     ['wan2.7-i2v', media(['first_frame'], ['driving_audio', tune]), 'i2v', ['first-frame', 'driving-audio']],

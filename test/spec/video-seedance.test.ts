@@ -177,7 +177,20 @@ describe('the bound', () => {
     })
     const wan = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: ['https://example.com/what'] } })
     expect(wan.bound).toEqual({ video: { seconds: 10, resolution: '720p', sound: true, hasInputVideo: true } })
-    const still = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: [image] } })
+    // The ending of an address says nothing of what it leads to.
+    for (const url of [image, 'https://example.com/a.mp4?x=.png']) {
+      const linked = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: [url] } })
+      expect(linked.bound).toEqual(wan.bound)
+    }
+    const inline = 'data:image/png;base64,iVBORw0KGgo='
+    const still = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: [inline] } })
     expect(still.bound).toEqual({ video: { seconds: 5, resolution: '720p', sound: true } })
   })
 })
+
+test.each(['fox --frames--wm false 289', 'fox --frames--seed 1 289', 'fox --dur', '--rs--rs 480p 1080p fox'])(
+  'a flag that is left in the prompt, or made by taking another out, is refused: %s',
+  (words) => {
+    expect(() => askFor(two, content(text(words)))).toThrow(expect.objectContaining({ kind: 'bad-request' }))
+  },
+)

@@ -113,6 +113,12 @@ function withoutFlags(found: Scene, flagsAt: string): Scene {
     flags[field] = read
     return ''
   })
+  // What remains must hold none: taking one out may have made another of its neighbours, and the vendor would obey it.
+  for (const [, name = ''] of prompt.matchAll(/--([a-z]+)/gi)) {
+    if (flagNames[name.toLowerCase()] !== undefined) {
+      throw badRequest(`The prompt says --${name} in a way that cannot be read.`, flagsAt)
+    }
+  }
   if (found.kind === 't2v' && prompt.trim() === '') throw missing(flagsAt)
   const isChanged = Object.keys(flags).length > 0
   return { ...found, prompt: isChanged ? prompt.replaceAll(/[ \t]{2,}/g, ' ').trim() : prompt, flags, flagsAt }

@@ -107,7 +107,7 @@ function checkReferenceCount(references: readonly Placed[], { referencesMax }: V
   throw badRequest(`This model takes at most ${referencesMax} references.`, at, 'unsupported_value')
 }
 
-const surelyPicture = /^data:image\/|\.(?:jpe?g|png|bmp|webp|gif|tiff?)(?:[?#]|$)/i
+const surelyPicture = /^data:image\//i
 
 function readReferenceUrls(input: JsonObject, limits: VideoLimits): Placed[] {
   const [field, older] = ['reference_urls', 'reference_video_urls'] as const
@@ -118,7 +118,8 @@ function readReferenceUrls(input: JsonObject, limits: VideoLimits): Placed[] {
   const placed = listOf(input[name], `input.${name}`).map((value, index): Placed => {
     const at = `input.${name}[${index}]`
     const url = readUrl(value, at, ['image'])
-    // A link does not say what it leads to; unless it does, it is held to be a video, whose seconds are charged.
+    // A link does not say what it leads to, whatever its ending: it is held to be a video, whose seconds are charged, and
+    // what the vendor does not charge is given back.
     return { role: name === field && surelyPicture.test(url) ? 'reference-image' : 'reference-video', url, at }
   })
   checkReferenceCount(placed, limits, `input.${name}`)
