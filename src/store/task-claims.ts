@@ -53,6 +53,16 @@ function isDue({ now, mode }: { readonly now: number; readonly mode: Mode }): Ex
     and exists (select 1 from account where account.id = task.account_id and account.mode = ${mode})`
 }
 
+/** What a node still works on stays its own. */
+export async function renewClaims(db: Queries, ids: readonly string[], claim: Claim): Promise<void> {
+  await db
+    .updateTable('task')
+    .set({ claim_until: claim.until })
+    .where('id', 'in', ids)
+    .where('claim_owner', '=', claim.owner)
+    .execute()
+}
+
 /** At the start of a node: what its last process had claimed is due at once. */
 export async function releaseClaims(db: Queries, owner: string, now: number): Promise<void> {
   await db

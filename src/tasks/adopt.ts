@@ -7,7 +7,7 @@ import type { TaskParts } from './parts.ts'
 
 /** The vendor has it, under this id. What was asked is not needed any more, and is not kept. */
 export async function adopt(parts: TaskParts, task: Task, upstreamId: string): Promise<Task> {
-  const { store, clock, node } = parts
+  const { store, clock } = parts
   const wait = pollWait(paceAt(parts, task), 0, parts.random)
   const change = {
     state: 'submitted',
@@ -21,7 +21,8 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
     claim_owner: null,
     claim_until: null,
   } as const
-  const adopted = await insist(() => changeTask(store.db, { id: task.id, from: ['creating'], owner: node }, change))
+  // Whoever has claimed it meanwhile: an id that nobody wrote down is a film that nobody gets, and that is bought again.
+  const adopted = await insist(() => changeTask(store.db, { id: task.id, from: ['creating'] }, change))
   if (adopted !== undefined) crashPoint('task-created')
   return adopted ?? (await asItIs(parts, task))
 }

@@ -12,6 +12,7 @@ import {
   requestsOf,
   taskSuite,
 } from '../../test/support/tasks.ts'
+import { until } from '../../test/support/gateway.ts'
 import { thrownBy } from '../../test/support/refused.ts'
 
 const minute = 60_000
@@ -32,15 +33,14 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(0)
       }))
 
-    test('that fails with a 500 is not tried elsewhere: it may have made it all the same', async () => {
+    test.each([429, 503])('for want of room, under %i, has begun nothing: the next one may take it', async (status) => {
       const { vendor, world } = await begin({}, ['first', 'second'])
-      vendor.tricks.push({ status: 500, makes: true })
-      expect(await thrownBy(world.order({ model: { ...model, offers } }))).toMatchObject({ kind: 'upstream-failed' })
-      await world.pass(60 * minute)
+      vendor.tricks.push({ status })
+      expect(await world.order({ model: { ...model, offers } })).toMatchObject({
+        state: 'submitted',
+        channel: 'second',
+      })
       expect(vendor.tasks.size).toBe(1)
-      // What is over its rate has made nothing.
-      vendor.tricks.push({ status: 429 })
-      expect(await world.order({ model: { ...model, offers } })).toMatchObject({ channel: 'second' })
       await world.close()
     })
 
@@ -116,14 +116,60 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(1)
       }))
 
-    test('under 504 is one too, and under a broken answer', () =>
+    test.each([500, 502, 504, 408, 200])('under %i, with nothing to be read, is one too', async (status) => {
+      const { store, vendor, world } = await begin({}, ['first', 'second'])
+      vendor.tricks.push({ status, makes: true })
+      const task = await world.order({ model: { ...model, offers } })
+      expect(task).toMatchObject({ state: 'creating', inDoubt: true, channel: 'first' })
+      expect((await moneyOf(store)).held).toBe(held)
+      await world.pass(2 * minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'submitted', inDoubt: false, sends: 1 })
+      expect(vendor.tasks.size).toBe(1)
+      await world.close()
+    })
+
+    test('under 500, where the vendor has no list, is kept and never sent again', () =>
       within(async ({ vendor, world }) => {
-        vendor.tricks.push({ status: 504, makes: true }, { status: 200, makes: true })
-        expect(await world.order()).toMatchObject({ state: 'creating', inDoubt: true })
-        expect(await world.order()).toMatchObject({ state: 'creating', inDoubt: true })
-        await world.pass(2 * minute)
-        expect(vendor.tasks.size).toBe(2)
+        vendor.finds = false
+        vendor.tricks.push({ status: 500 })
+        const task = await world.order()
+        for (let looks = 0; looks < 10; looks++) await world.pass(2 * minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'creating', inDoubt: true, sends: 1 })
+        await world.pass(deadlineSeconds * 1000)
+        expect(await world.task(task.id)).toMatchObject({ state: 'failed', failure: { code: 'timeout' } })
+        expect(vendor.tasks.size).toBe(0)
       }))
+
+    test('that nobody looked for until its deadline is looked for then, and not sent', () =>
+      within(async ({ vendor, world }) => {
+        vendor.tricks.push('lose', 'drop')
+        const [lost, dropped] = [await world.order(), await world.order()]
+        vendor.become('done')
+        await world.pass(deadlineSeconds * 1000 + minute)
+        expect((await world.task(lost.id)).state).toBe('succeeded')
+        expect(await world.task(dropped.id)).toMatchObject({ state: 'failed', failure: { code: 'timeout' }, sends: 1 })
+        expect(vendor.tasks.size).toBe(1)
+      }))
+
+    test('whose id comes after somebody else has claimed it is that task all the same', async () => {
+      const answer = Promise.withResolvers<void>()
+      const { store, vendor, world } = await begin({
+        transport: {
+          async send(...call) {
+            await answer.promise
+            return vendor.transport.send(...call)
+          },
+        },
+      })
+      const created = world.order()
+      await until(async () => (await store.db.selectFrom('task').select('id').execute()).length === 1)
+      await store.db.updateTable('task').set({ claim_owner: 'node_b' }).execute()
+      answer.resolve()
+      const task = await created
+      expect([...vendor.tasks.keys()]).toEqual([task.upstreamId ?? ''])
+      expect(task).toMatchObject({ state: 'submitted', claimOwner: null })
+      await world.close()
+    })
   })
 
   test('what there is no money for is not sent', () =>

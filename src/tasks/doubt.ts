@@ -9,6 +9,7 @@ import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 import { sendLeg, writeLeg } from './send.ts'
+import { timedOut } from './state.ts'
 
 type Looked = 'open' | 'over'
 
@@ -26,7 +27,9 @@ const unsureMsMax = 10 * 60_000
  */
 export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked> {
   const pace = paceAt(parts, task)
-  const wait = (ms: number, change: TaskChange = {}) => lookAgain(parts, task, ms, change)
+  const isLate = parts.clock.now() >= task.deadline
+  const wait = (ms: number, change: TaskChange = {}) =>
+    isLate ? fail(parts, task, timedOut) : lookAgain(parts, task, ms, change)
   // A call that was cut off may still be on its way through the vendor.
   const settledAt = task.sentAt + pace.doubtMs
   if (parts.clock.now() < settledAt) return wait(settledAt - parts.clock.now())
@@ -43,7 +46,7 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked
     return 'open'
   }
   const lost = task.lost + 1
-  if (lost < absencesMin) return wait(pace.doubtMs, { lost, failures: 0 })
+  if (isLate || lost < absencesMin) return wait(pace.doubtMs, { lost, failures: 0 })
   if (task.sends < sendsMax) return sendAgain(parts, home, task)
   return fail(parts, task, { code: 'upstream_failed', message: 'The vendor did not take the task.' })
 }

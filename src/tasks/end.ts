@@ -152,10 +152,18 @@ function saleOf(task: Task, used: Usage | undefined): VideoSale {
     const isMiscounted = price > miscountMax * holdFor(task.facts.bound, prices)
     return { usage: used, price, cost, basis: 'vendor', ...(isMiscounted && { excessTo: 'suspense' }) }
   }
-  const { video, videoToken } = task.facts.bound
-  const usage: Usage = { ...(video && { video }), ...(videoToken !== undefined && { videoToken }) }
+  const usage = askedOf(task)
   const estimate = (list: PriceList) => priceIn(list, usage) ?? zeroNano
   return { usage, price: estimate(prices), cost: estimate(readPriceList(task.costs)), basis: 'estimated' }
+}
+
+/** As long as was asked for: a hold is also for what the client's own films may add, which nobody has counted. */
+function askedOf({ facts }: Task): Usage {
+  const { video, videoToken } = facts.bound
+  if (video === undefined) return videoToken === undefined ? {} : { videoToken }
+  const seconds = Math.min(facts.seconds, video.seconds)
+  const tokens = videoToken === undefined ? undefined : Math.ceil((videoToken * seconds) / Math.max(1, video.seconds))
+  return { video: { ...video, seconds }, ...(tokens !== undefined && { videoToken: tokens }) }
 }
 
 /** What the vendor charges; undefined where its count has no price with us. */

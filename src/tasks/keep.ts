@@ -14,6 +14,11 @@ const keepTriesMax = 12
 const redirectsMax = 3
 const linkedBytesMax = 512 * 1024 * 1024
 
+/** Whether a film has to be fetched before anybody is told of it. */
+export function hasToBeKept({ keepsAll }: TaskParts, { result }: Pick<VideoNews, 'result'>): boolean {
+  return result !== undefined && (result.needsKey || keepsAll)
+}
+
 /**
  * Where the film is to be had: under the vendor's own link, or, where only our key opens that or the operator wants
  * everything kept, under one of ours. `later`: it could not be fetched this time.
@@ -26,9 +31,9 @@ export async function keepLinks(
 ): Promise<TaskResult | TaskError | 'later'> {
   if (result === undefined) return noOutput
   const asGiven = { ...result, expiresAt: parts.clock.now() + linkMs }
-  if (!result.needsKey && !parts.keepsAll) return asGiven
+  if (!hasToBeKept(parts, { result })) return asGiven
   const keep = (url: string, mediaType: string) =>
-    parts.keeping.run(() => keepOne(parts, home, task, { url, mediaType, needsKey: result.needsKey }))
+    parts.keeping(task.channel).run(() => keepOne(parts, home, task, { url, mediaType, needsKey: result.needsKey }))
   try {
     const video = await keep(result.videoUrl, 'video/mp4')
     const { lastFrameUrl } = result

@@ -17,7 +17,7 @@ function lateUntil({ deadline }: Pick<Task, 'deadline'>): number {
 }
 
 /**
- * A task that was given up at its deadline and may still be made: its customer has been told and pays nothing, so what
+ * A task that was given up, at its deadline or as lost, and may still be made: its customer has been told and pays nothing, so what
  * the vendor charges for it is our loss, and is booked as that.
  */
 export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
@@ -35,8 +35,9 @@ export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
   return 'over'
 }
 
+/** What a vendor does not know today, it may know and charge tomorrow. */
 function isEnd(state: string): boolean {
-  return state === 'failed' || state === 'cancelled' || state === 'expired' || state === 'lost'
+  return state === 'failed' || state === 'cancelled' || state === 'expired'
 }
 
 const unwatched = { next_poll_at: null, claim_owner: null, claim_until: null } as const
@@ -57,8 +58,8 @@ async function bookLoss(parts: TaskParts, task: Task, used: Parameters<typeof co
   await store.transaction(async (tx) => {
     const mine = await changeTask(tx, { id: task.id, from: ['failed'], owner: node }, unwatched)
     if (mine === undefined || attempt === undefined || billed === attempt.cost) return
-    const note = `task ${task.id}: made after its deadline`
+    const note = `task ${task.id}: made after it was given up`
     await correctAttemptIn(tx, { attempt, billed, credit: zeroNano, usage: used ?? null, note }, store.now())
   })
-  log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after its deadline')
+  log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after it was given up')
 }

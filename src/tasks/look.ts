@@ -9,44 +9,52 @@ import { paceAt } from './adopt.ts'
 import { type Home, homeOf } from './calls.ts'
 import { resolveDoubt } from './doubt.ts'
 import { endTask } from './end.ts'
-import { keepLinks } from './keep.ts'
+import { hasToBeKept, keepLinks } from './keep.ts'
 import { lookLate } from './late.ts'
 import { askVendor } from './news.ts'
 import { jittered, pollWait, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
-import { decide, isOver, openStates, timedOut } from './state.ts'
+import { decide, isOver, lostByVendor, openStates, timedOut } from './state.ts'
 
 /** What a look at a task came to, for whoever waits for its end. */
-export type Looked = 'open' | 'over'
+type Looked = 'open' | 'over'
+
+/** A film that is there, and has to be fetched: that takes longer than a look may. */
+export type Unkept = {
+  /** Fetches it, and ends the task. */
+  readonly keep: () => Promise<Looked>
+  /** Nothing is done now; somebody looks again. */
+  readonly putOff: () => Promise<Looked>
+}
 
 /** One look at a task that this node has claimed. Whatever happens, somebody looks again. */
-export async function lookAt(parts: TaskParts, task: Task): Promise<Looked> {
+export async function lookAt(parts: TaskParts, task: Task): Promise<Looked | Unkept> {
   if (isOver(task.state)) return lookLate(parts, task)
-  const now = parts.clock.now()
-  if (now >= task.deadline) {
-    const lookAgainAt = task.upstreamId === null ? {} : { lookAgainAt: now }
-    await endTask(parts, task, { state: 'failed', failure: timedOut, ...lookAgainAt })
-    return 'over'
-  }
   if (task.upstreamId === null) return resolveDoubt(parts, task)
   const home = homeOf(parts, task)
   const news = home === undefined ? undefined : await askVendor(parts, home, task, task.upstreamId)
   crashPoint('task-polled')
-  if (home === undefined || news === undefined) return again(parts, task, { failures: task.failures + 1 })
+  if (home === undefined || news === undefined) return goOn(parts, task, { failures: task.failures + 1 })
   return heed(parts, home, task, news)
 }
 
-async function heed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked> {
+async function heed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked | Unkept> {
   const { record, used } = news
   const decision = decide(task, news)
   const known: TaskChange = { record: json(record), failures: 0, lost: 0 }
   switch (decision.kind) {
     case 'stay':
-      return again(parts, task, { ...known, lost: decision.lost })
+      return goOn(parts, task, { ...known, lost: decision.lost })
     case 'run':
-      return again(parts, task, { ...known, state: 'running', updated_at: parts.clock.now() })
+      return goOn(parts, task, { ...known, state: 'running', updated_at: parts.clock.now() })
     case 'end':
-      if (decision.state === 'succeeded') return succeed(parts, home, task, news)
+      if (decision.state === 'succeeded') {
+        if (!hasToBeKept(parts, news)) return succeed(parts, home, task, news)
+        return {
+          keep: () => succeed(parts, home, task, news),
+          putOff: () => again(parts, task, { record: json(record) }),
+        }
+      }
       if (decision.state === 'failed') return end(parts, task, { record, used, failure: decision.failure })
       await endTask(parts, task, { state: 'cancelled', record })
       return 'over'
@@ -58,7 +66,9 @@ async function end(
   task: Task,
   said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
 ): Promise<Looked> {
-  await endTask(parts, task, { state: 'failed', ...said })
+  // What the vendor has lost it may find again, and charge.
+  const watched = said.failure === lostByVendor && { lookAgainAt: parts.clock.now() }
+  await endTask(parts, task, { state: 'failed', ...said, ...watched })
   return 'over'
 }
 
@@ -69,6 +79,14 @@ async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews
   if (kept === 'later') return again(parts, task, { record: json(record), failures: task.failures + 1 })
   if ('code' in kept) return end(parts, task, { record, used, failure: kept })
   await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
+  return 'over'
+}
+
+/** It is not over for the vendor. At its deadline, with this as the last question, it is for us. */
+async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
+  const now = parts.clock.now()
+  if (now < task.deadline) return again(parts, task, change)
+  await endTask(parts, task, { state: 'failed', failure: timedOut, lookAgainAt: now })
   return 'over'
 }
 
@@ -84,7 +102,9 @@ async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<
       : lost > 0
         ? jittered(pace.lostMs, random)
         : pollWait(pace, task.polls + 1, random)
-  const next = Math.min(clock.now() + wait, task.deadline)
+  const now = clock.now()
+  // A film that is there is fetched after the deadline too.
+  const next = now < task.deadline ? Math.min(now + wait, task.deadline) : now + wait
   await changeTask(
     store.db,
     { id: task.id, from: openStates, owner: node },

@@ -33,8 +33,8 @@ export type TaskParts = {
   readonly keepsAll: boolean
   /** Aborts when the node stops: whatever is cut off then is looked up after the next start. */
   readonly stopping: AbortSignal
-  /** Films are large: few are fetched at a time. */
-  readonly keeping: Turns
+  /** Films are large: few are fetched at a time, and those of a slow channel wait for each other alone. */
+  readonly keeping: (channelId: string) => Turns
   readonly reserve: CappedBilling['reserve']
   /** Gives back what leases of an account do not use, here and as far as possible elsewhere; see `Books`. */
   readonly giveBackLeases: (accountId: string) => Promise<void>
@@ -66,7 +66,16 @@ export type KeepResult = (
 /** So many at a time, and the others in their order. */
 export type Turns = { run<T>(work: () => Promise<T>): Promise<T> }
 
-export function makeTurns(atOnceMax: number): Turns {
+export function turnsByChannel(atOnceMax: number): (channelId: string) => Turns {
+  const turns = new Map<string, Turns>()
+  return (channelId) => {
+    const known = turns.get(channelId) ?? makeTurns(atOnceMax)
+    turns.set(channelId, known)
+    return known
+  }
+}
+
+function makeTurns(atOnceMax: number): Turns {
   let running = 0
   const waiting: (() => void)[] = []
   return {

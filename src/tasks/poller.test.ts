@@ -2,13 +2,17 @@ import { expect, test } from 'bun:test'
 import { sql } from 'kysely'
 import { nano } from '../base/money.ts'
 import { openStore } from '../store/open.ts'
+import type { Task } from '../store/tasks.ts'
 import { filmVendor } from '../../test/support/film-vendor.ts'
+import { until } from '../../test/support/gateway.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
-import { makeTaskWorld } from '../../test/support/tasks.ts'
+import { makeTaskWorld, model } from '../../test/support/tasks.ts'
 import { Allowances, paceOf, pollWait, retryWait } from './pace.ts'
+import type { TaskParts } from './parts.ts'
 
 const count = 10_000
+const minute = 60_000
 
 /** Ten thousand open tasks that are all due at once, as after a night without a gateway. */
 async function crowd() {
@@ -62,6 +66,100 @@ test('ten thousand open tasks are polled at the vendor’s pace, and spread them
   await world.close()
   await store.close()
 }, 60_000)
+
+/** Two channels of one vendor, and a gate that a test may shut. */
+async function twoChannels(overrides: (gate: Promise<void>) => Partial<TaskParts>, vendor = filmVendor()) {
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { amount: 10n ** 15n })
+  const gate = Promise.withResolvers<void>()
+  const world = makeTaskWorld(store, { first: vendor, second: vendor }, overrides(gate.promise))
+  const at = (channel: string) => world.order({ model: { ...model, offers: [{ channel, upstreamModel: 'film' }] } })
+  const close = async () => {
+    gate.resolve()
+    await world.tasks.idle()
+    await world.close()
+    await store.close()
+  }
+  return { store, vendor, world, at, open: () => gate.resolve(), close }
+}
+
+test('a vendor that hangs keeps nobody else’s tasks waiting', async () => {
+  let hanging = 0
+  const vendor = filmVendor()
+  const hung = new Set<string>()
+  const { world, at, close } = await twoChannels(
+    (gate) => ({
+      transport: {
+        async send(...sent) {
+          const [{ url }] = sent
+          if (hung.has(url.slice(url.lastIndexOf('/') + 1))) {
+            hanging++
+            await gate
+          }
+          return vendor.transport.send(...sent)
+        },
+      },
+    }),
+    vendor,
+  )
+  for (let i = 0; i < 300; i++) hung.add((await at('first')).upstreamId ?? '')
+  const other = await at('second')
+  world.clock.advance(minute)
+  // Ten a second: as long as a claim lasts, and no longer.
+  for (let second = 0; second < 40; second++) {
+    await world.tasks.turn()
+    world.clock.advance(1_000)
+  }
+  await until(() => hanging >= 64)
+  expect(hanging).toBe(64)
+  const polled = (await world.task(other.id)).polls
+  expect(polled).toBeGreaterThan(1)
+  await close()
+})
+
+test('films that are slow to fetch hold up no look, stay with their node, and are asked for once', async () => {
+  const vendor = filmVendor()
+  vendor.onlyWithKey = true
+  let fetching = 0
+  const { world, at, open, close } = await twoChannels(
+    (gate) => ({
+      async keepResult() {
+        fetching++
+        await gate
+        return { url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute }
+      },
+    }),
+    vendor,
+  )
+  const films: Task[] = []
+  for (let i = 0; i < 100; i++) films.push(await at('first'))
+  vendor.become('done')
+  const [running, quick] = [await at('first'), await at('second')]
+  const quickly = vendor.tasks.get(quick.upstreamId ?? '')
+  if (quickly !== undefined) quickly.word = 'done'
+  const others = world.node('node_b')
+  world.clock.advance(minute)
+  const pollsOf = (upstreamId: string | null) => vendor.tasks.get(upstreamId ?? '')?.polls ?? 0
+  const allPolled = () => [...films, quick].every(({ upstreamId }) => pollsOf(upstreamId) > 0)
+  for (let second = 0; second < 15; second++) {
+    await world.tasks.turn()
+    world.clock.advance(1_000)
+  }
+  await until(allPolled)
+  for (let seconds = 0; seconds < 240; seconds += 5) {
+    await world.tasks.turn()
+    await others.turn()
+    world.clock.advance(5_000)
+  }
+  expect(films.map(({ upstreamId }) => pollsOf(upstreamId))).toEqual(films.map(() => 1))
+  expect(pollsOf(running.upstreamId)).toBeGreaterThan(5)
+  // Two of each channel at a time.
+  expect(fetching).toBe(3)
+  open()
+  await Promise.all([world.tasks.idle(), others.idle()])
+  for (const { id } of [...films, quick]) expect((await world.task(id)).state).toBe('succeeded')
+  await close()
+}, 20_000)
 
 test('tasks that begin together do not stay together', () => {
   const pace = paceOf(undefined)

@@ -1,20 +1,25 @@
 import { storeError } from '../store/faults.ts'
-import { claimTasks, dueChannels, releaseClaims } from '../store/task-claims.ts'
+import { claimTasks, dueChannels, releaseClaims, renewClaims } from '../store/task-claims.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
-import { lookAt } from './look.ts'
+import { lookAt, type Unkept } from './look.ts'
 import { Allowances } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
 const everyMs = 200
-const lookingMax = 64
+const lookingMax = 256
+// A vendor that hangs keeps its own tasks waiting, and nobody else's.
+const lookingAtOneMax = lookingMax / 4
+// Films that are fetched, or wait for that; for the others somebody looks again later.
+const keepingMax = 256
 // Longer than a poll takes; a node that dies in one leaves its tasks to the others after this.
 const claimMs = 60_000
+const renewMs = claimMs / 3
 
 export type Poller = {
   /** Takes what is due and may be asked for now; gives how many tasks that were. The looks go on behind it. */
   turn(): Promise<number>
-  /** Resolves when no look is under way. */
+  /** Resolves when no look is under way, and no film is being fetched. */
   idle(): Promise<void>
   /** Something is due now. */
   wake(): void
@@ -26,6 +31,10 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   const { store, clock, timers, node, mode, log } = parts
   const allowances = new Allowances(clock)
   const looking = new Set<Promise<void>>()
+  const lookingAt = new Map<string, number>()
+  const keeping = new Map<string, Promise<void>>()
+  let renewedAt = clock.monotonic()
+  let turnsTaken = 0
   let running: Promise<unknown> = releaseClaims(store.db, node, clock.now()).catch(complain)
   let isRunning = false
   let isWanted = false
@@ -58,14 +67,17 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   async function turn(): Promise<number> {
     if (state.isClosed) return 0
     const now = clock.now()
+    const claim = { owner: node, until: now + claimMs }
+    await renew(claim)
     let taken = 0
-    for (const { channel: id, rows } of await dueChannels(store.db, { now, mode })) {
-      const room = lookingMax - looking.size
+    for (const { channel: id, rows } of rotated(await dueChannels(store.db, { now, mode }), turnsTaken++)) {
+      const room = Math.min(lookingMax - looking.size, lookingAtOneMax - (lookingAt.get(id) ?? 0))
       const { perSecond } = paceAt(parts, { channel: id })
       const limit = allowances.take(id, perSecond, Math.min(rows, room))
       if (limit === 0) continue
-      const claim = { owner: node, until: now + claimMs }
-      const tasks = await claimTasks(store, { channel: id, limit, now, mode, claim })
+      const claimed = await claimTasks(store, { channel: id, limit, now, mode, claim })
+      // One whose claim ran out while it is being kept: it has been claimed anew, and goes on.
+      const tasks = claimed.filter((task) => !keeping.has(task.id))
       allowances.giveBack(id, limit - tasks.length)
       taken += tasks.length
       for (const task of tasks) begin(task)
@@ -73,23 +85,63 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     return taken
   }
 
+  /** A film takes longer than a claim lasts. */
+  async function renew(claim: { owner: string; until: number }): Promise<void> {
+    if (keeping.size === 0 || clock.monotonic() - renewedAt < renewMs) return
+    await renewClaims(store.db, [...keeping.keys()], claim)
+    renewedAt = clock.monotonic()
+  }
+
   function begin(task: Task): void {
-    const look = lookOnce(task).finally(() => looking.delete(look))
+    const { channel } = task
+    const look = lookOnce(task).finally(() => {
+      looking.delete(look)
+      const left = (lookingAt.get(channel) ?? 0) - 1
+      if (left > 0) lookingAt.set(channel, left)
+      else lookingAt.delete(channel)
+    })
     looking.add(look)
+    lookingAt.set(channel, (lookingAt.get(channel) ?? 0) + 1)
   }
 
   async function lookOnce(task: Task): Promise<void> {
     try {
-      if ((await lookAt(parts, task)) === 'over') ended(task)
+      const looked = await lookAt(parts, task)
+      if (looked === 'over') ended(task)
+      else if (looked !== 'open') await keepLater(task, looked)
     } catch (thrown) {
-      // Its claim runs out, and then somebody looks again.
-      log.error({ task: task.id, cause: String(storeError(thrown)) }, 'a look at a task failed')
+      failed(task, thrown)
+    }
+  }
+
+  /** Its claim runs out, and then somebody looks again. */
+  function failed(task: Task, thrown: unknown): void {
+    log.error({ task: task.id, cause: String(storeError(thrown)) }, 'a look at a task failed')
+  }
+
+  /** Behind the look, which makes room for others. */
+  async function keepLater(task: Task, { keep, putOff }: Unkept): Promise<void> {
+    if (keeping.has(task.id)) return
+    if (keeping.size >= keepingMax) {
+      await putOff()
+      return
+    }
+    if (keeping.size === 0) renewedAt = clock.monotonic()
+    const kept = keepOnce(task, keep).finally(() => keeping.delete(task.id))
+    keeping.set(task.id, kept)
+  }
+
+  async function keepOnce(task: Task, keep: Unkept['keep']): Promise<void> {
+    try {
+      if ((await keep()) === 'over') ended(task)
+    } catch (thrown) {
+      failed(task, thrown)
     }
   }
 
   async function idle(): Promise<void> {
     await running
-    while (looking.size > 0) await Promise.all(looking)
+    while (looking.size + keeping.size > 0) await Promise.all([...looking, ...keeping.values()])
   }
 
   return {
@@ -106,4 +158,10 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       await idle()
     },
   }
+}
+
+/** Each is the first in its turn. */
+function rotated<T>(all: readonly T[], by: number): T[] {
+  const at = all.length === 0 ? 0 : by % all.length
+  return [...all.slice(at), ...all.slice(0, at)]
 }

@@ -94,10 +94,15 @@ export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> 
   const { status } = answered
   if (status >= 200 && status < 300) return readCreated(leg, answered, status)
   const { error, retryable } = judge(parts, leg.route, answered)
-  // A proxy gave up waiting for the vendor: what the vendor does, it does not know either.
-  if (status === 408 || status === 504) return { kind: 'doubt', error }
-  // Only what was surely not begun may be tried elsewhere: who fails with 5xx may have made it all the same.
-  return { kind: 'refused', error, status, elsewhere: retryable && status < 500 }
+  return mayHaveBegun(status, error)
+    ? { kind: 'doubt', error }
+    : { kind: 'refused', error, status, elsewhere: retryable }
+}
+
+/** Who fails with 5xx may have made it all the same, and a proxy that gave up does not know; who has no room has not. */
+function mayHaveBegun(status: number, { kind }: GatewayError): boolean {
+  if (status === 408 || status === 504) return true
+  return status >= 500 && kind !== 'too-many'
 }
 
 /** Ways to say no under a good status. Anything else that cannot be read may be a yes. */

@@ -92,4 +92,4 @@ function isUsable(url: string | undefined): boolean {
 
 export const noOutput: TaskError = { code: 'upstream_no_output', message: 'The vendor gave no video.' }
 export const timedOut: TaskError = { code: 'timeout', message: 'The video was not made in time.' }
-const lostByVendor: TaskError = { code: 'upstream_task_lost', message: 'The vendor has lost the task.' }
+export const lostByVendor: TaskError = { code: 'upstream_task_lost', message: 'The vendor has lost the task.' }

@@ -10,6 +10,7 @@ import {
   held,
   model,
   moneyOf,
+  orderOf,
   price,
   requestsOf,
   taskSuite,
@@ -82,6 +83,21 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect((await requestsOf(store))[0]).toMatchObject({ basis: 'estimated', cost: held })
     }))
 
+  test('and not by all that its hold is for', () =>
+    within(async ({ store, vendor, world }) => {
+      vendor.counts = false
+      // The hold is for the client's own film too.
+      await world.order({ ask: { ...orderOf().ask, seconds: 4 } })
+      vendor.become('done')
+      await world.pass(minute)
+      const [request] = await requestsOf(store)
+      expect(request).toMatchObject({
+        basis: 'estimated',
+        cost: nano(4n * price.sold),
+        usage: { video: { seconds: 4 } },
+      })
+    }))
+
   describe('a task that comes to nothing costs nothing', () => {
     const endings = [
       { word: 'failed', state: 'failed', code: 'Unsuitable' },
@@ -122,6 +138,20 @@ taskSuite('video tasks', ({ begin, within }) => {
         }
         await world.pass(20_000)
         expect((await world.task(task.id)).failure?.code).toBe('upstream_task_lost')
+      }))
+
+    test('one that the vendor finds again and charges is our loss', () =>
+      within(async ({ store, vendor, world }) => {
+        const task = await world.order()
+        const made = [...vendor.tasks]
+        vendor.tasks.clear()
+        for (let looks = 0; looks < 4; looks++) await world.pass(20_000)
+        expect((await world.task(task.id)).state).toBe('failed')
+        for (const [id, one] of made) vendor.tasks.set(id, one)
+        vendor.become('done')
+        await world.pass(40 * minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'failed', nextPollAt: null })
+        expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.bought))
       }))
   })
 
@@ -165,6 +195,14 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
         expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.bought))
         expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought) }])
+      }))
+
+    test('is asked for once more at its deadline: what was made in time is delivered', () =>
+      within(async ({ store, vendor, world }) => {
+        await world.order()
+        vendor.become('done')
+        await world.pass(deadlineSeconds * 1000 + minute)
+        expect((await requestsOf(store))[0]).toMatchObject({ cost: nano(5n * price.sold), basis: 'vendor' })
       }))
 
     test('is not watched for ever', () =>

@@ -2,7 +2,7 @@ import { type Task, taskById } from '../store/tasks.ts'
 import { hintTask } from '../store/task-claims.ts'
 import { cancelTask } from './cancel.ts'
 import { createTask, type Placed, type VideoOrder } from './create.ts'
-import { makeTurns, type TaskParts } from './parts.ts'
+import { type TaskParts, turnsByChannel } from './parts.ts'
 import { startPoller } from './poller.ts'
 import { isOver } from './state.ts'
 
@@ -26,11 +26,12 @@ export type Tasks = {
 
 // Another node may see the end: nobody tells us, so we look.
 const waitPollMs = 1_000
+// At one channel.
 const keepingMax = 2
 
 export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks {
   const stopping = new AbortController()
-  const parts: TaskParts = { ...given, keeping: makeTurns(keepingMax), stopping: stopping.signal }
+  const parts: TaskParts = { ...given, keeping: turnsByChannel(keepingMax), stopping: stopping.signal }
   const { store, clock } = parts
   const waiters = new Map<string, Set<() => void>>()
   const state = { isHurried: false }

@@ -222,3 +222,19 @@ describe('records', () => {
     },
   )
 })
+
+test.each([
+  ['ark', { items: [] }],
+  ['dashscope', { data: [] }],
+])('%s: a list that does not say how long it is tells nothing', (vendor, list) => {
+  const { find } = videoOf(vendor)
+  const sought = { ref: 'att_1', upstreamModel: 'm', kind: 't2v', sentAt: 1_000, knownIds: new Set<string>() } as const
+  expect(find?.read(answer({ ...list, total: 0 }), sought)).toBe('absent')
+  for (const total of [undefined, null, '0']) expect(find?.read(answer({ ...list, total }), sought)).toBe('unsure')
+})
+
+test('a record does not repeat what was asked', () => {
+  const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }
+  const { record } = videoOf('dashscope').readTask(answer({ request_id: 'r', output }), facts)
+  expect(record).toEqual({ request_id: 'r', output: { task_id: 't', task_status: 'RUNNING' } })
+})

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import OpenAI from 'openai'
 import { nano, parseDollars } from '../../src/base/money.ts'
 import { changeKey } from '../../src/store/keys.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
@@ -21,6 +22,7 @@ async function begin(mode: 'leased' | 'strict', engine: 'sqlite' | 'postgres', d
   return {
     gateway: used,
     id,
+    key,
     keyId,
     order: (more: object = {}) => used.post('/v1/videos/generations', { ...wan, ...more }, headers),
     chat: () => {
@@ -60,3 +62,14 @@ test('what tasks hold counts against a spending cap, of tasks and of everything 
   await until(async () => (await world.gateway.balance(world.id)).held === 0n)
   await world.gateway.assertBooks()
 })
+
+test('a vendor that fails and makes it all the same sells one film to a client that tries again', async () => {
+  const world = await begin('strict', 'sqlite', '100')
+  const client = new OpenAI({ apiKey: world.key, baseURL: `${world.gateway.url}/v1`, maxRetries: 3 })
+  const body = { model: 'kling-v2-6', input: { prompt: 'A fox. sandbox:charge-then-fail=500' } }
+  const { id } = await client.post<{ id: string }>('/videos/generations', { body })
+  const task = () => world.gateway.store.db.selectFrom('task').selectAll().execute()
+  await until(async () => (await task()).every(({ state }) => state === 'succeeded'))
+  expect(await task()).toMatchObject([{ id, sends: 1 }])
+  await world.gateway.assertBooks()
+}, 30_000)

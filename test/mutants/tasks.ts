@@ -22,10 +22,24 @@ export const taskMutants: readonly Mutant[] = [
     tests: creation,
   },
   {
-    name: 'a 500 of a vendor is tried elsewhere',
+    name: 'a 500 of a vendor is taken for a refusal',
     file: 'src/tasks/send.ts',
-    from: 'elsewhere: retryable && status < 500',
-    to: 'elsewhere: retryable',
+    from: "return status >= 500 && kind !== 'too-many'",
+    to: 'return false',
+    tests: creation,
+  },
+  {
+    name: 'a task is sent again at its deadline',
+    file: 'src/tasks/doubt.ts',
+    from: 'if (isLate || lost < absencesMin) return',
+    to: 'if (lost < 1) return',
+    tests: creation,
+  },
+  {
+    name: 'an id that comes late is forgotten',
+    file: 'src/tasks/adopt.ts',
+    from: "changeTask(store.db, { id: task.id, from: ['creating'] }, change)",
+    to: "changeTask(store.db, { id: task.id, from: ['creating'], owner: parts.node }, change)",
     tests: creation,
   },
   {

@@ -116,11 +116,13 @@ function vendorOf(id: string, world: World): Vendor {
     local: false,
     video: adapter,
     explain({ status }) {
-      const kind = status === 429 ? 'too-many' : status >= 500 ? 'upstream-failed' : 'upstream-rejected'
-      const refusal = status < 500 && status !== 429 ? { protocol: 'films', status, body: '{}' } : undefined
+      // Under either it says that it has no room, and has begun nothing.
+      const isFull = status === 429 || status === 503
+      const kind = isFull ? 'too-many' : status >= 500 ? 'upstream-failed' : 'upstream-rejected'
+      const refusal = status < 500 && !isFull ? { protocol: 'films', status, body: '{}' } : undefined
       return {
         error: new GatewayError(kind, `The vendor says ${status}.`, { ...(refusal && { refusal }) }),
-        retryable: status === 429 || status >= 500,
+        retryable: isFull || status >= 500,
       }
     },
   }

@@ -83,8 +83,10 @@ export const video: VideoAdapter = {
         // A second is named by its beginning.
         createdAt: timeIn(item['created_at']) * 1_000 + 999,
       }))
-      const reachesBack = countIn(total) <= tasks.length || tasks.some(({ createdAt }) => createdAt < sought.sentAt)
-      return Array.isArray(items) && reachesBack ? soughtAmong(tasks, sought) : 'unsure'
+      // A list that does not say how long it is may be cut off anywhere.
+      if (!Array.isArray(items) || typeof total !== 'number') return 'unsure'
+      const reachesBack = total <= tasks.length || tasks.some(({ createdAt }) => createdAt < sought.sentAt)
+      return reachesBack ? soughtAmong(tasks, sought) : 'unsure'
     },
   },
 }

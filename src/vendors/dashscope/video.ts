@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoFacts, VideoResult } from '../../capabilities/video.ts'
-import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { wanFrame } from '../../wire/native/wan-sizes.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
 import {
@@ -55,7 +55,7 @@ export const video: VideoAdapter = {
     const usage = objectIn(record['usage'])
     return newsOf(words, {
       word,
-      record,
+      record: { ...record, output: withoutPrompts(output) },
       error: { code: textIn(code) || 'upstream_failed', message: textIn(message) },
       result: readResult(output, usage, facts),
       used: readUsage(usage, facts),
@@ -85,7 +85,8 @@ export const video: VideoAdapter = {
     read(response, sought) {
       const { data, total } = goodObjectOf(response)
       const rows = objectsIn(data)
-      if (!Array.isArray(data) || countIn(total) > rows.length) return 'unsure'
+      // A list that does not say how long it is may be cut off anywhere.
+      if (!Array.isArray(data) || typeof total !== 'number' || total > rows.length) return 'unsure'
       return soughtAmong(
         rows.map((row) => ({ id: textIn(row['task_id']), createdAt: timeIn(row['gmt_create']) })),
         sought,
@@ -100,6 +101,12 @@ function keyed({ credential }: CallContext): { authorization: string } {
 
 function get(path: string, context: CallContext): Call {
   return { method: 'GET', url: `${context.baseUrl}/api/v1${path}`, headers: keyed(context) }
+}
+
+/** What was asked is not kept once the vendor has it, so its echo is not either. */
+function withoutPrompts(output: JsonObject): JsonObject {
+  const { orig_prompt: _asked, actual_prompt: _written, ...rest } = output
+  return rest
 }
 
 // Longer than any creation takes to arrive.
