@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countText } from './estimate.ts'
+import { countIn, parseLoosely } from '../loose.ts'
 import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
 
 export const modelKey = Buffer.from('model')
@@ -40,16 +41,16 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const promptDetails = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const completionDetails = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
   // DeepSeek says prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
-  const cachedInput = count(
+  const cachedInput = countIn(
     promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
   )
-  const cacheWrite = count(promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'])
-  const audioInput = count(promptDetails['audio_tokens'])
-  const audioOutput = count(completionDetails['audio_tokens'])
-  const reasoning = count(completionDetails['reasoning_tokens'])
-  const completion = count(usage['completion_tokens']) + reasoningBeside(usage, reasoning)
+  const cacheWrite = countIn(promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'])
+  const audioInput = countIn(promptDetails['audio_tokens'])
+  const audioOutput = countIn(completionDetails['audio_tokens'])
+  const reasoning = countIn(completionDetails['reasoning_tokens'])
+  const completion = countIn(usage['completion_tokens']) + reasoningBeside(usage, reasoning)
   return {
-    input: Math.max(0, count(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput),
+    input: Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput),
     cachedInput,
     cacheWrite,
     audioInput,
@@ -61,28 +62,12 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
 
 /** Most vendors count reasoning inside of `completion_tokens`; xAI beside it, which its total tells. */
 function reasoningBeside(usage: JsonObject, reasoning: number): number {
-  const apart = count(usage['prompt_tokens']) + count(usage['completion_tokens'])
-  return reasoning > 0 && count(usage['total_tokens']) === apart + reasoning ? reasoning : 0
+  const apart = countIn(usage['prompt_tokens']) + countIn(usage['completion_tokens'])
+  return reasoning > 0 && countIn(usage['total_tokens']) === apart + reasoning ? reasoning : 0
 }
 
 /** A vendor's error object where an answer should have been. Its text may pass on; whose fault it is, it cannot say. */
 export function readFailure(error: JsonObject): GatewayError {
   const message = typeof error['message'] === 'string' ? error['message'] : "The model's vendor reported an error."
   return new GatewayError('upstream-failed', message)
-}
-
-export function parseLoosely(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}
-
-// More than any model can have made, and at any price still an amount that a ledger's column holds.
-const countMax = 1_000_000_000_000
-
-/** Vendors have sent negative, fractional and absurd counts; a count is a whole number from zero up. */
-function count(value: Json | undefined): number {
-  return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), countMax) : 0
 }

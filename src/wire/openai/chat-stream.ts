@@ -4,7 +4,8 @@ import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
-import { modelKey, parseLoosely, readFailure, readUsage } from './chat-answer.ts'
+import { parseLoosely } from '../loose.ts'
+import { modelKey, readFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')

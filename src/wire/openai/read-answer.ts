@@ -111,8 +111,8 @@ function readCall(call: JsonObject, index: number): ToolCallBlock {
 }
 
 /** Where Google's own common-protocol endpoint puts it, and we after it. */
-export function readSignature(call: JsonObject): string | undefined {
-  const extra = call['extra_content']
+export function readSignature(call: object): string | undefined {
+  const extra: unknown = 'extra_content' in call ? call.extra_content : undefined
   const google = isObject(extra) ? extra['google'] : undefined
   const signature = isObject(google) ? google['thought_signature'] : undefined
   return typeof signature === 'string' ? markGoogle(signature) : undefined

@@ -1,15 +1,14 @@
 import { badRequest } from '../../base/errors.ts'
 import { isObject, type Json } from '../../base/json.ts'
-import {
-  markGoogle,
-  type AssistantBlock,
-  type CacheHint,
-  type Media,
-  type TextBlock,
-  type ToolCallBlock,
-  type UserBlock,
+import type {
+  AssistantBlock,
+  CacheHint,
+  Media,
+  TextBlock,
+  ToolCallBlock,
+  UserBlock,
 } from '../../capabilities/conversation.ts'
-
+import { readSignature } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
 
 type Message = ChatRequest['messages'][number]
@@ -132,7 +131,7 @@ function calls(message: AssistantMessage, at: number): ToolCallBlock[] {
       throw badRequest('This model takes function tools only.', `${param}.type`, 'unsupported_value')
     }
     const { name, arguments: text } = call.function
-    const signature = signatureOf(call)
+    const signature = readSignature(call)
     return {
       kind: 'tool-call',
       id: call.id,
@@ -161,12 +160,4 @@ function argumentsOf(text: string, param: string): string {
     // said below
   }
   throw badRequest(`Invalid '${param}': not a JSON object.`, param)
-}
-
-/** Where Google's own common-protocol endpoint puts it. */
-function signatureOf(call: object): string | undefined {
-  const extra: unknown = 'extra_content' in call ? call.extra_content : undefined
-  const google = isObject(extra) ? extra['google'] : undefined
-  const signature = isObject(google) ? google['thought_signature'] : undefined
-  return typeof signature === 'string' ? markGoogle(signature) : undefined
 }
