@@ -51,7 +51,7 @@ export function pinned(core: Core): string[] {
 
 const childEnvironment = {
   PATH: process.env['PATH'] ?? '',
-  // As `bin/turnpike` sets it; the bare proxy gets the same.
+  // The bare proxy and the minimal gateway use the runtime's fetch, which allows 256 requests at once otherwise.
   BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
 }
 

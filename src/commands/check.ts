@@ -16,7 +16,7 @@ type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
 export async function check(options: { config?: string; json?: boolean }): Promise<void> {
   const findings: Findings = { texts: [], complaints: [] }
   const environment = await attempt(findings, async () => {
-    await checkRuntime(process.env)
+    await checkRuntime()
     return readEnvironment(process.env)
   })
   const loaded = await attempt(findings, () => loadSettings(options.config))

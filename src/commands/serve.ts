@@ -10,7 +10,7 @@ import { loadSettings } from './settings.ts'
 
 /** `turnpike serve`: runs until it is told to stop. */
 export async function serve(options: { config?: string }): Promise<void> {
-  await checkRuntime(process.env)
+  await checkRuntime()
   const environment = readEnvironment(process.env)
   const { file, path } = loadSettings(options.config)
   const log = makeLog({ level: file.settings.log.level })

@@ -1,4 +1,6 @@
 import { badRequest, GatewayError } from '../base/errors.ts'
+import { systemClock } from '../base/clock.ts'
+import { Deadlines } from '../base/deadlines.ts'
 import { isObject, parseBody, type JsonLimits, type JsonObject } from '../base/json.ts'
 
 // A body may take ten seconds, and beyond that must bring a kilobyte a second: slower senders only hold sockets.
@@ -53,16 +55,18 @@ function asHungUp(thrown: unknown): GatewayError {
   return new GatewayError('client-gone', 'The client hung up while it sent its request.', { cause: thrown })
 }
 
+const deadlines = new Deadlines(systemClock)
+
 /** Natively, and so without a look at its pieces: 20 µs less than through a reader, an eighth of a request. */
 async function readSmall(request: Request, declared: number): Promise<Uint8Array> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), graceMs + declared / bytesPerMsMin)
-  })
+  const read = Promise.withResolvers<Uint8Array>()
+  const deadline = deadlines.open(() => read.reject(tooSlow()))
+  deadline.set(graceMs + declared / bytesPerMsMin)
+  request.bytes().then(read.resolve, read.reject)
   try {
-    return await Promise.race([request.bytes(), late])
+    return await read.promise
   } finally {
-    clearTimeout(timer)
+    deadline.clear()
   }
 }
 

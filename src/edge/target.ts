@@ -12,6 +12,7 @@ export function pathOf(request: Request): string {
   const { url } = request
   const start = url.indexOf('/', 'https://'.length)
   if (start === -1) return '/'
-  const end = url.search(/[?#]/)
+  // What stands behind a # is never sent.
+  const end = url.indexOf('?', start)
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }

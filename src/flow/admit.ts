@@ -25,10 +25,11 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
     return { ...limited, ask: errand.ask, errand, model, funds: leavingAtEnd(hold, pass) }
   }
 
-  async function takeHold({ principal, ...received }: Limited, ask: AskFacts, model: Model): Promise<Hold> {
+  async function takeHold(limited: Limited, ask: AskFacts, model: Model): Promise<Hold> {
+    const { principal, requestId, receivedAt } = limited
     const amount = holdFor(ask.bound, model.prices)
     const taken = await parts.billing.take({
-      requestId: received.requestId,
+      requestId,
       accountId: principal.accountId,
       keyId: principal.keyId,
       model: ask.model,
@@ -36,8 +37,8 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
       amount,
       caps: principal.caps,
       priceVersion: model.prices.version,
-      startedAt: received.receivedAt,
-      deadline: received.receivedAt + parts.totalMs + deadlineMarginMs,
+      startedAt: receivedAt,
+      deadline: receivedAt + parts.totalMs + deadlineMarginMs,
     })
     if (taken.kind === 'no-funds') throw noFunds(amount, taken, ask, model)
     return taken.hold

@@ -45,10 +45,6 @@ export async function attempt<T>(
   }
   const { exchange } = sent
   crashPoint('after-send')
-  // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
-  const leave = () => exchange.abort()
-  if (routed.signal.aborted) leave()
-  else routed.signal.addEventListener('abort', leave, { once: true })
   try {
     if (exchange.status !== 200) return await refused(parts, routed, exchange)
     checkEncoding(exchange)
@@ -61,7 +57,8 @@ export async function attempt<T>(
     }
     return failed(parts, routed, exchange.status, final(discreet(asGatewayError(thrown), routed)), 'no')
   } finally {
-    routed.signal.removeEventListener('abort', leave)
+    // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
+    exchange.outliveClient()
   }
 }
 

@@ -67,6 +67,7 @@ function response(status: number, contentType: string, chunks: readonly (string 
       return Buffer.concat(parts)
     },
     finish() {},
+    outliveClient() {},
     abort() {},
   }
 }

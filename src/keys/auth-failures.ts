@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { BoundedMap } from './bounded-map.ts'
+import { BoundedMap } from '../base/bounded-map.ts'
 
 const windowMs = 60_000
 const addressesMax = 10_000

@@ -8,7 +8,7 @@ import { keyByDigest, type ApiKey, type KeyAccount, type SpendingCap } from '../
 import type { Store } from '../store/open.ts'
 import type { KeyLimits, Mode } from '../store/schema.ts'
 import { AuthFailures } from './auth-failures.ts'
-import { BoundedMap } from './bounded-map.ts'
+import { BoundedMap } from '../base/bounded-map.ts'
 import { allows } from './scope.ts'
 import type { SecretKeys } from './secret-keys.ts'
 

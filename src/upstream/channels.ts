@@ -39,6 +39,7 @@ const restSecondsMax = 60
 export function makeChannels(all: readonly Channel[], clock: Clock, random: () => number): Channels {
   // By channel: the same key may be in use at several, and local servers all take the same one.
   const restsUntil = new Map<string, Map<string, number>>()
+  const found = new WeakMap<readonly Offer[], readonly Candidate[]>()
   let turn = 0
 
   function isResting({ channel, credential }: Pick<Route, 'channel' | 'credential'>): boolean {
@@ -50,6 +51,15 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
     restsUntil.set(channel.id, ofChannel)
     ofChannel.set(credential, clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000)
+  }
+
+  /** Which channels offer a model does not change while there are these channels. */
+  function candidatesFor(offers: readonly Offer[]): readonly Candidate[] {
+    const known = found.get(offers)
+    if (known !== undefined) return known
+    const now = candidates(all, offers)
+    found.set(offers, now)
+    return now
   }
 
   function nextCredential(channel: Channel): string | undefined {
@@ -68,13 +78,9 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     rest,
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
-      const left = candidates(all, offers)
+      const left = [...candidatesFor(offers)]
       while (left.length > 0) {
-        const best = Math.min(...left.map(({ channel }) => channel.priority))
-        const picked = pickByWeight(
-          left.filter(({ channel }) => channel.priority === best),
-          random,
-        )
+        const picked = pick(left, random)
         left.splice(left.indexOf(picked), 1)
         const credential = nextCredential(picked.channel)
         if (credential !== undefined) yield { ...picked, credential }
@@ -93,6 +99,17 @@ function candidates(all: readonly Channel[], offers: readonly Offer[]): Candidat
     }
   }
   return found
+}
+
+/** Of the best priority, by weight. */
+function pick(from: readonly Candidate[], random: () => number): Candidate {
+  const [only] = from
+  if (only !== undefined && from.length === 1) return only
+  const best = Math.min(...from.map(({ channel }) => channel.priority))
+  return pickByWeight(
+    from.filter(({ channel }) => channel.priority === best),
+    random,
+  )
 }
 
 function pickByWeight(from: readonly Candidate[], random: () => number): Candidate {

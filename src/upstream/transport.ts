@@ -1,8 +1,14 @@
 import { GatewayError } from '../base/errors.ts'
 import type { Clock } from '../base/clock.ts'
+import { systemTimers } from '../base/clock.ts'
+import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import type { Call } from '../vendors/vendor.ts'
-import { Deadline } from './deadline.ts'
-import { Reachability } from './reachable.ts'
+import { Cut, type Connection } from './http/connection.ts'
+import type { Incoming } from './http/incoming.ts'
+import { Pool } from './http/pool.ts'
+import { writeRequest } from './http/request.ts'
+import type { ResponseHead } from './http/response-head.ts'
+import { targetOf, type Target } from './http/target.ts'
 
 /** How long each part of a call may take, in milliseconds; every one is a named limit in the configuration. */
 export type Timeouts = {
@@ -21,6 +27,8 @@ export type Exchange = {
   readAll(bytesMax: number): Promise<Uint8Array>
   /** What matters has been read: takes the little that may follow, so that the connection can be used again. */
   finish(): void
+  /** From now on a client that leaves does not end it. */
+  outliveClient(): void
   abort(): void
 }
 
@@ -37,161 +45,173 @@ export type Sent =
     }
 
 export type Transport = {
+  /** `signal`: the client's. It ends the call until the response is over, or outlives its client. */
   send(call: Call, timeouts: Timeouts, signal: AbortSignal, connection: 'kept' | 'new'): Promise<Sent>
 }
 
-/** `fetch` behind an interface: the one place that talks to vendors, and the seam where an own client could come. */
+type Shared = { readonly pool: Pool; readonly deadlines: Deadlines; readonly clock: Clock }
+
+/** The one place that talks to vendors: HTTP/1.1 over sockets of our own, which docs/decisions/0002 explains. */
 export function makeTransport(clock: Clock): Transport {
-  const reachability = new Reachability(clock)
-
+  const shared = { pool: new Pool(clock, systemTimers), deadlines: new Deadlines(clock), clock }
   return {
-    async send(call, timeouts, signal, connection) {
-      const abort = new AbortController()
-      const stop = (error: GatewayError) => abort.abort(error)
-      const onClientGone = () => stop(new GatewayError('client-gone', 'The client hung up.'))
-      if (signal.aborted) onClientGone()
-      else signal.addEventListener('abort', onClientGone, { once: true })
-      let connected = true
-      const timedOut = () => stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time."))
-      const deadline = new Deadline(clock, timedOut)
-      const endsAt = clock.monotonic() + timeouts.totalMs
-      const origin = originOf(call.url)
-      const endWatch = reachability.watch(origin, timeouts.connectMs, () => {
-        connected = false
-        timedOut()
-      })
-      deadline.set(timeouts.firstByteMs)
-      try {
-        const response = await fetch(call.url, {
-          method: call.method ?? 'POST',
-          headers: { ...call.headers, 'accept-encoding': 'identity' },
-          ...(call.body !== undefined && { body: call.body }),
-          signal: abort.signal,
-          redirect: 'manual',
-          decompress: false,
-          keepalive: connection === 'kept',
-          // Bun would end a quiet connection after five minutes; the deadline above is the one that counts.
-          timeout: false,
-        } as RequestInit)
-        reachability.contact(origin)
-        signal.removeEventListener('abort', onClientGone)
-        return { kind: 'response', exchange: openExchange(response, abort, deadline, { clock, endsAt, timeouts }) }
-      } catch (thrown) {
-        deadline.clear()
-        signal.removeEventListener('abort', onClientGone)
-        return failure(thrown, abort.signal, connected)
-      } finally {
-        endWatch()
-      }
-    },
+    send: (call, timeouts, signal, connection) => new VendorCall(shared, timeouts, signal).send(call, connection),
   }
 }
 
-function openExchange(
-  response: Response,
-  abort: AbortController,
-  deadline: Deadline,
-  time: { clock: Clock; endsAt: number; timeouts: Timeouts },
-): Exchange {
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
-  const wait = () => deadline.setAt(Math.min(time.clock.monotonic() + time.timeouts.idleMs, time.endsAt))
-
-  async function read(): Promise<Uint8Array | undefined> {
-    reader ??= response.body?.getReader()
-    if (reader === undefined) return undefined
-    wait()
-    try {
-      const { done, value } = await reader.read()
-      if (done) deadline.clear()
-      else deadline.pause()
-      return done ? undefined : value
-    } catch (thrown) {
-      deadline.clear()
-      throw failure(thrown, abort.signal).error
-    }
-  }
-
-  /** A small body is read natively, a few microseconds cheaper than its pieces; it has one idle limit for the whole. */
-  async function readSmall(): Promise<Uint8Array> {
-    wait()
-    try {
-      return await response.bytes()
-    } catch (thrown) {
-      throw failure(thrown, abort.signal).error
-    } finally {
-      deadline.clear()
-    }
-  }
-
-  return {
-    status: response.status,
-    header: (name) => response.headers.get(name),
-    read,
-    async readAll(bytesMax) {
-      const declared = Number(response.headers.get('content-length') ?? Number.NaN)
-      if (declared <= Math.min(bytesMax, smallBytesMax)) return readSmall()
-      const chunks: Uint8Array[] = []
-      let length = 0
-      for (;;) {
-        const chunk = await read()
-        if (chunk === undefined) break
-        length += chunk.length
-        if (length > bytesMax) {
-          this.abort()
-          throw new GatewayError('upstream-failed', `The model's vendor sent more than ${bytesMax} bytes.`)
-        }
-        chunks.push(chunk)
-      }
-      const [first] = chunks
-      return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
-    },
-    finish() {
-      void drain(read, () => this.abort())
-    },
-    abort() {
-      deadline.clear()
-      abort.abort(new GatewayError('client-gone', 'The call was ended.'))
-      // After an abort both reject; an unhandled rejection would end the process.
-      reader?.cancel().catch(() => {})
-    },
-  }
-}
-
-// Of declared length: how much comes of any other answer is known only by counting its pieces.
-const smallBytesMax = 64 * 1024
 const remainderReadsMax = 4
 
-async function drain(read: () => Promise<Uint8Array | undefined>, abort: () => void): Promise<void> {
-  try {
-    for (let i = 0; i < remainderReadsMax; i++) if ((await read()) === undefined) return
-    abort()
-  } catch {
-    // Nothing that was needed is lost: the connection is merely not used again.
+/** One call, from the connect to the last byte of its response. */
+class VendorCall implements Exchange {
+  readonly #shared: Shared
+  readonly #timeouts: Timeouts
+  readonly #signal: AbortSignal
+  readonly #deadline: Deadline
+  readonly #endsAt: number
+  readonly #clientGone = () => this.#stop(new GatewayError('client-gone', 'The client hung up.'))
+  #stopped: GatewayError | undefined
+  #giveUpConnecting: ((reason: GatewayError) => void) | undefined
+  #incoming: Incoming | undefined
+  #head: ResponseHead | undefined
+
+  constructor(shared: Shared, timeouts: Timeouts, signal: AbortSignal) {
+    this.#shared = shared
+    this.#timeouts = timeouts
+    this.#signal = signal
+    this.#endsAt = shared.clock.monotonic() + timeouts.totalMs
+    this.#deadline = shared.deadlines.open(() => {
+      this.#stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time."))
+    })
   }
-}
 
-/** The address up to its path. Adapters build whole URLs from checked base addresses, so no parse is needed. */
-function originOf(url: string): string {
-  const path = url.indexOf('/', 'https://'.length)
-  return path === -1 ? url : url.slice(0, path)
-}
-
-const closedCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'ConnectionClosed', 'EPIPE'])
-const unsentCodes: ReadonlySet<string> = new Set([
-  'ConnectionRefused',
-  'ECONNREFUSED',
-  'FailedToOpenSocket',
-  'ENOTFOUND',
-])
-
-function failure(thrown: unknown, signal: AbortSignal, connected = true): Sent & { kind: 'failed' } {
-  if (signal.aborted && signal.reason instanceof GatewayError) {
-    return { kind: 'failed', error: signal.reason, delivery: connected ? 'unknown' : 'unsent' }
+  async send(call: Call, connection: 'kept' | 'new'): Promise<Sent> {
+    if (this.#signal.aborted) this.#clientGone()
+    else this.#signal.addEventListener('abort', this.#clientGone, { once: true })
+    try {
+      const target = targetOf(call.url)
+      const written = writeRequest(call, target)
+      const pieces = written instanceof Promise ? await written : written
+      if (this.#stopped !== undefined) throw this.#stopped
+      const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
+      const open = kept ?? (await this.#connect(target))
+      this.#waitAtMost(this.#timeouts.firstByteMs)
+      this.#incoming = open.ask(pieces)
+      this.#head = await this.#incoming.head
+      this.#deadline.pause()
+      return { kind: 'response', exchange: this }
+    } catch (thrown) {
+      this.#over()
+      return { kind: 'failed', error: this.#asError(thrown), delivery: this.#deliveryAt(thrown) }
+    }
   }
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
-  return {
-    kind: 'failed',
-    error: new GatewayError('upstream-failed', "The connection to the model's vendor failed.", { cause: thrown }),
-    delivery: closedCodes.has(code) ? 'closed' : unsentCodes.has(code) ? 'unsent' : 'unknown',
+
+  get status(): number {
+    return this.#head?.status ?? 0
+  }
+
+  header(name: string): string | null {
+    return this.#head?.headers.get(name) ?? null
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    if (this.#stopped !== undefined) throw this.#stopped
+    if (this.#incoming === undefined) return undefined
+    this.#waitAtMost(this.#timeouts.idleMs)
+    try {
+      const bytes = await this.#incoming.read()
+      if (bytes === undefined) this.#over()
+      else this.#deadline.pause()
+      return bytes
+    } catch (thrown) {
+      this.#over()
+      throw this.#asError(thrown)
+    }
+  }
+
+  async readAll(bytesMax: number): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for (;;) {
+      const chunk = await this.read()
+      if (chunk === undefined) break
+      length += chunk.length
+      if (length > bytesMax) {
+        this.abort()
+        throw new GatewayError('upstream-failed', `The model's vendor sent more than ${bytesMax} bytes.`)
+      }
+      chunks.push(chunk)
+    }
+    const [first] = chunks
+    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+  }
+
+  finish(): void {
+    void this.#drain()
+  }
+
+  outliveClient(): void {
+    this.#signal.removeEventListener('abort', this.#clientGone)
+  }
+
+  abort(): void {
+    this.#stop(new GatewayError('client-gone', 'The call was ended.'))
+  }
+
+  /** A connection that comes too late for this call is kept for the next. */
+  async #connect(target: Target): Promise<Connection> {
+    const { pool } = this.#shared
+    const stopped = Promise.withResolvers<never>()
+    this.#giveUpConnecting = stopped.reject
+    this.#waitAtMost(this.#timeouts.connectMs)
+    const connecting = pool.connect(target)
+    try {
+      const open = await Promise.race([connecting, stopped.promise])
+      // It may have been given up in the moment between.
+      if (this.#stopped !== undefined) throw this.#stopped
+      return open
+    } catch (thrown) {
+      connecting.then(
+        (late) => pool.keep(late),
+        () => {},
+      )
+      throw thrown
+    } finally {
+      this.#giveUpConnecting = undefined
+    }
+  }
+
+  #waitAtMost(ms: number): void {
+    this.#deadline.setAt(Math.min(this.#shared.clock.monotonic() + ms, this.#endsAt))
+  }
+
+  #stop(reason: GatewayError): void {
+    this.#stopped ??= reason
+    this.#over()
+    this.#giveUpConnecting?.(reason)
+    this.#incoming?.abort(reason)
+  }
+
+  #over(): void {
+    this.#deadline.clear()
+    this.outliveClient()
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      for (let i = 0; i < remainderReadsMax; i++) if ((await this.read()) === undefined) return
+      this.abort()
+    } catch {
+      // Nothing that was needed is lost: the connection is merely not used again.
+    }
+  }
+
+  #asError(thrown: unknown): GatewayError {
+    if (this.#stopped !== undefined) return this.#stopped
+    return new GatewayError('upstream-failed', "The connection to the model's vendor failed.", { cause: thrown })
+  }
+
+  #deliveryAt(thrown: unknown): 'unsent' | 'closed' | 'unknown' {
+    if (this.#incoming === undefined) return 'unsent'
+    return this.#stopped === undefined && thrown instanceof Cut && thrown.isSilent ? 'closed' : 'unknown'
   }
 }

@@ -47,7 +47,7 @@ const composing = new Set(['commands', 'gateway.ts', 'market.ts', 'books.ts', 'm
 const bunSeams = [
   'src/base/listen.ts',
   'src/base/yaml.ts',
-  'src/upstream/transport.ts',
+  'src/upstream/http/connection.ts',
   'src/store/sqlite.ts',
   'src/artifacts/bucket.ts',
   'src/sandbox/',

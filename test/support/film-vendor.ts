@@ -10,7 +10,7 @@ export type Trick =
   | 'unsent' // the connection is refused
   | 'drop' // the connection breaks, and nothing was made
   | 'lose' // it is made, and the answer gets lost
-  | { readonly status: number; readonly makes?: boolean }
+  | { readonly status: number; readonly makes?: boolean; /** Under a good status. */ readonly errorStatus?: number }
 
 /** A vendor of videos in memory: its tasks are as far as a test says, and it counts what it was asked for. */
 export type FilmVendor = {
@@ -29,6 +29,8 @@ export type FilmVendor = {
   /** Without: it reports no usage. */
   counts: boolean
   onlyWithKey: boolean
+  /** When it says that it made its films, where it says so. */
+  madeAt: number | undefined
 }
 
 const base = 'https://films.example'
@@ -47,6 +49,7 @@ export function filmVendor(id = 'films'): FilmVendor {
     finds: true,
     counts: true,
     onlyWithKey: false,
+    madeAt: undefined,
   }
   const made: FilmVendor = Object.assign(world, {
     transport: { send: (call: Call) => Promise.resolve(answer(world, call)) },
@@ -77,19 +80,21 @@ function vendorOf(id: string, world: World): Vendor {
       body: JSON.stringify({ ref, prompt: ask.prompt, callbackUrl }),
     }),
     readCreated({ body }) {
-      const { id: own } = parse(body) as { id?: string }
+      const { id: own, errorStatus } = parse(body) as { id?: string; errorStatus?: number }
+      if (errorStatus !== undefined) return { errorStatus }
       if (own === undefined) throw new GatewayError('upstream-failed', 'This is no answer.')
       return own
     },
     poll: (upstreamId) => get(`/tasks/${upstreamId}`),
     readTask({ body }, facts) {
       const { word, id: own } = parse(body) as { word: string; id: string }
+      const made = { needsKey: world.onlyWithKey, seed: 7, ...(world.madeAt && { madeAt: world.madeAt }) }
       const state = word in states ? states[word as keyof typeof states] : 'unknown-word'
       return {
         state,
         word,
         record: { native: { word, id: own, link: linkOf(own) } },
-        ...(word === 'done' && { result: { videoUrl: linkOf(own), needsKey: world.onlyWithKey, seed: 7 } }),
+        ...(word === 'done' && { result: { ...made, videoUrl: linkOf(own) } }),
         ...((word === 'done' || word === 'empty') &&
           world.counts && { used: { video: { seconds: world.seconds, resolution: facts.resolution } } }),
         ...(word === 'failed' && { error: { code: 'Unsuitable', message: 'It cannot be shown.' } }),
@@ -173,7 +178,7 @@ function create(world: World, call: Call): Sent {
     world.tasks.set(id, { id, ref: body.ref, word: 'queued', body, polls: 0 })
   }
   if (trick === 'lose') return broken('unknown')
-  return typeof trick === 'object' ? respond(trick.status, {}) : respond(200, { id })
+  return typeof trick === 'object' ? respond(trick.status, { errorStatus: trick.errorStatus }) : respond(200, { id })
 }
 
 function broken(delivery: 'unsent' | 'unknown'): Sent {
@@ -195,6 +200,7 @@ function respond(status: number, body: unknown): Sent {
       },
       readAll: () => Promise.resolve(bytes),
       finish() {},
+      outliveClient() {},
       abort() {},
     },
   }

@@ -33,6 +33,7 @@ async function countWith(status: number, answer: string) {
     read: async () => undefined,
     readAll: async () => Buffer.from(answer),
     finish() {},
+    outliveClient() {},
     abort() {},
   }
   const parts: CountParts = {

@@ -62,7 +62,7 @@ function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget)
  */
 function withoutForeign(written: Json, { upstreamModel }: ChatTarget): Json {
   const message = objectIn(written)
-  if (message['role'] !== 'assistant') return written
+  if (message['role'] !== 'assistant' || !('thinking_blocks' in message || 'tool_calls' in message)) return written
   const { thinking_blocks: thoughts, reasoning_content: words, tool_calls: calls, ...rest } = message
   const isForeign = isGiven(thoughts) && !/claude/i.test(upstreamModel)
   const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)

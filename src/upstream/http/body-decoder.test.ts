@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { bodyDecoderFor } from './body-decoder.ts'
+import { Garbled, type Framing } from './response-head.ts'
+
+type Decoded = { readonly body: Buffer; readonly taken: number; readonly isOver: boolean }
+
+/** What comes of bytes that arrive in pieces, cut at these places. */
+function decode(framing: Framing, bytes: Uint8Array, cuts: readonly number[] = []): Decoded {
+  const decoder = bodyDecoderFor(framing)
+  const pieces: Uint8Array[] = []
+  let taken = 0
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
+  for (let i = 1; i < places.length && !decoder.isOver; i++) {
+    const piece = bytes.subarray(places[i - 1], places[i])
+    // A copy: whoever brings bytes may use their memory again, but not before they are read.
+    const used = decoder.take(piece, (part) => pieces.push(Buffer.from(part)))
+    if (!decoder.isOver) expect(used).toBe(piece.length)
+    taken += used
+  }
+  return { body: Buffer.concat(pieces), taken, isOver: decoder.isOver }
+}
+
+const chunked = { kind: 'chunked' } as const
+const latin1 = (text: string) => Buffer.from(text, 'latin1')
+
+const visible = fc.string({
+  unit: fc.constantFrom(' ', '\t', '"', ';', '=', 'a', 'X', '0', ':', '\x80', '\xff'),
+  maxLength: 12,
+})
+const extension = fc.oneof(
+  fc.constant(''),
+  visible.map((text) => `;${text}`),
+)
+const size = (bytes: number) =>
+  fc
+    .record({ zeros: fc.constantFrom('', '0', '000'), isUpper: fc.boolean() })
+    .map(({ zeros, isUpper }) => zeros + (isUpper ? bytes.toString(16).toUpperCase() : bytes.toString(16)))
+const chunk = fc
+  .uint8Array({ minLength: 1, maxLength: 70 })
+  .chain((data) => fc.record({ data: fc.constant(data), size: size(data.length), extension }))
+const trailer = fc
+  .tuple(fc.constantFrom('x', 'expires', 'content-length'), visible)
+  .map(([name, text]) => `${name}:${text}`)
+const wholeBody = fc.record({
+  chunks: fc.array(chunk, { maxLength: 6 }),
+  last: size(0),
+  extension,
+  trailers: fc.array(trailer, { maxLength: 3 }),
+})
+const cuts = fc.array(fc.nat(600), { maxLength: 12 })
+
+function written({
+  chunks,
+  last,
+  extension: lastExtension,
+  trailers,
+}: typeof wholeBody extends fc.Arbitrary<infer T> ? T : never) {
+  const parts = chunks.flatMap((one) => [latin1(`${one.size}${one.extension}\r\n`), one.data, latin1('\r\n')])
+  const end = `${last}${lastExtension}\r\n${trailers.map((line) => `${line}\r\n`).join('')}\r\n`
+  return { bytes: Buffer.concat([...parts, latin1(end)]), body: Buffer.concat(chunks.map(({ data }) => data)) }
+}
+
+describe('a body in chunks', () => {
+  test('comes out the same however it is cut, and says exactly where it ends', () => {
+    fc.assert(
+      fc.property(wholeBody, cuts, fc.uint8Array({ maxLength: 20 }), (made, places, surplus) => {
+        const { bytes, body } = written(made)
+        expect(decode(chunked, Buffer.concat([bytes, surplus]), places)).toEqual({
+          body,
+          taken: bytes.length,
+          isOver: true,
+        })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('is not over before its last byte', () => {
+    fc.assert(
+      fc.property(wholeBody, fc.nat(), cuts, (made, at, places) => {
+        const { bytes, body } = written(made)
+        const kept = bytes.subarray(0, at % bytes.length)
+        const decoded = decode(chunked, kept, places)
+        expect(decoded.isOver).toBe(false)
+        expect(decoded.body).toEqual(body.subarray(0, decoded.body.length))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('comes out the same byte by byte', () => {
+    const bytes = latin1('5;a="b"\r\nhello\r\n00A\r\n, world!!!\r\n0;z\r\nx: y\r\n\r\n')
+    const places = Array.from(bytes, (_, i) => i)
+    expect(decode(chunked, bytes, places)).toEqual({
+      body: Buffer.from('hello, world!!!'),
+      taken: bytes.length,
+      isOver: true,
+    })
+  })
+
+  test('is given in views, and nothing is copied', () => {
+    const bytes = latin1('5\r\nhello\r\n0\r\n\r\n')
+    const given: Uint8Array[] = []
+    bodyDecoderFor(chunked).take(bytes, (piece) => given.push(piece))
+    expect(given.map((piece) => piece.buffer === bytes.buffer)).toEqual([true])
+  })
+
+  test.each<[why: string, text: string]>([
+    ['no size', '\r\nhello\r\n'],
+    ['a letter that is no digit', 'g\r\n'],
+    ['a letter after digits', '5g\r\n'],
+    ['a character next to the digits', '/\r\n'],
+    ['a character next to the letters', '`\r\n'],
+    ['a small letter next to a digit', '@\r\n'],
+    ['a control character that looks like a digit in small letters', '\x11\r\n'],
+    ['a negative size', '-5\r\nhello\r\n'],
+    ['a plus', '+5\r\nhello\r\n'],
+    ['hex as programs write it', '0x5\r\nhello\r\n'],
+    ['a space before the size', ' 5\r\nhello\r\n'],
+    ['a blank in the size', '5 5\nhello\r\n'],
+    ['an underscore', '1_0\r\n'],
+    ['a size with nine digits', '100000000\r\n'],
+    ['a zero with nine digits', '000000000\r\n'],
+    ['a size past all numbers', `${'f'.repeat(17)}\r\n`],
+    ['an extension without a size', ';a=b\r\n'],
+    ['a bare LF after the size', '5\nhello\r\n'],
+    ['a bare CR after the size', '5\rhello\r\n'],
+    ['a bare LF in an extension', '5;a\nhello\r\n'],
+    ['a bare CR in an extension', '5;a\rb\r\nhello\r\n'],
+    ['no line end after the data', '5\r\nhello0\r\n\r\n'],
+    ['more data than was said', '5\r\nhello!\r\n0\r\n\r\n'],
+    ['a bare LF after the data', '5\r\nhello\n0\r\n\r\n'],
+    ['a bare CR after the data', '5\r\nhello\r0\r\n\r\n'],
+    ['two line ends after the data', '5\r\nhello\r\n\r\n0\r\n\r\n'],
+    ['a bare LF after the last size', '0\n\r\n'],
+    ['a bare LF at the end', '0\r\n\n'],
+    ['a bare CR at the end', '0\r\n\rx'],
+    ['a bare LF in a trailer', '0\r\nx: y\nz: 1\r\n\r\n'],
+    ['a bare CR in a trailer', '0\r\nx: y\rz: 1\r\n\r\n'],
+    ['an endless extension', `5;${'a'.repeat(17 * 1024)}`],
+    ['an endless trailer', `0\r\nx: ${'a'.repeat(17 * 1024)}`],
+    ['endless trailers', `0\r\n${'x: y\r\n'.repeat(5 * 1024)}`],
+  ])('is refused with %s', (_why, text) => {
+    const bytes = latin1(text)
+    expect(() => decode(chunked, bytes)).toThrow(Garbled)
+    expect(() =>
+      decode(
+        chunked,
+        bytes,
+        Array.from(bytes.subarray(0, 64), (_, i) => i),
+      ),
+    ).toThrow(Garbled)
+  })
+
+  test('may say something beside each of its chunks, however many they are', () => {
+    const one = `1;signature=${'a'.repeat(64)}\r\nx\r\n`
+    const bytes = latin1(`${one.repeat(2_000)}0\r\n\r\n`)
+    expect(decode(chunked, bytes)).toEqual({ body: latin1('x'.repeat(2_000)), taken: bytes.length, isOver: true })
+  })
+
+  test('may have blanks after its size', () => {
+    const bytes = latin1('5   \r\nhello\r\n0 \t\r\n\r\n')
+    expect(decode(chunked, bytes)).toEqual({ body: Buffer.from('hello'), taken: bytes.length, isOver: true })
+  })
+
+  test('may be as large as eight digits say', () => {
+    const bytes = latin1('ffffffff\r\nhello')
+    expect(decode(chunked, bytes)).toEqual({ body: latin1('hello'), taken: bytes.length, isOver: false })
+  })
+})
+
+describe('a body by its length', () => {
+  test('ends exactly there, however it is cut', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 100 }),
+        fc.uint8Array({ maxLength: 20 }),
+        cuts,
+        (body, surplus, places) => {
+          const framing = { kind: 'length', bytes: body.length } as const
+          const decoded = decode(framing, Buffer.concat([body, surplus]), places)
+          expect(decoded).toEqual({ body: Buffer.from(body), taken: body.length, isOver: true })
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  test.each<[Framing, boolean]>([
+    [{ kind: 'none' }, true],
+    [{ kind: 'length', bytes: 0 }, true],
+    [{ kind: 'length', bytes: 1 }, false],
+    [chunked, false],
+    [{ kind: 'until-close' }, false],
+  ])('%j is over before it begins: %p', (framing, isOver) => {
+    expect(bodyDecoderFor(framing).isOver).toBe(isOver)
+  })
+
+  test('nothing is taken of what follows a response without a body', () => {
+    expect(decode({ kind: 'none' }, latin1('HTTP/1.1 200 OK'))).toEqual({ body: latin1(''), taken: 0, isOver: true })
+  })
+
+  test('without a length has no end but that of the connection', () => {
+    const bytes = Buffer.alloc(100_000, 'a')
+    const decoded = decode({ kind: 'until-close' }, bytes, [1, 70_000])
+    expect(decoded).toEqual({ body: bytes, taken: bytes.length, isOver: false })
+  })
+})

@@ -1,0 +1,158 @@
+import { Garbled, type Framing } from './response-head.ts'
+
+/** Takes a body out of what comes over a connection. */
+export type BodyDecoder = {
+  /** Its last byte has been taken. */
+  readonly isOver: boolean
+  /** Gives the body's bytes to `give`, in views of what it is given, and says how much of that was this response's. */
+  take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number
+}
+
+export function bodyDecoderFor(framing: Framing): BodyDecoder {
+  if (framing.kind === 'chunked') return new ChunkedBody()
+  if (framing.kind === 'until-close') return new MeasuredBody(Number.POSITIVE_INFINITY)
+  return new MeasuredBody(framing.kind === 'none' ? 0 : framing.bytes)
+}
+
+class MeasuredBody implements BodyDecoder {
+  #left: number
+
+  constructor(bytes: number) {
+    this.#left = bytes
+  }
+
+  get isOver(): boolean {
+    return this.#left === 0
+  }
+
+  take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number {
+    const taken = Math.min(this.#left, bytes.length)
+    this.#left -= taken
+    if (taken > 0) give(taken === bytes.length ? bytes : bytes.subarray(0, taken))
+    return taken
+  }
+}
+
+const cr = 13
+const lf = 10
+const semicolon = 59
+const space = 32
+const tab = 9
+// Four gigabytes: a chunk that says more is not a chunk.
+const sizeDigitsMax = 8
+// What may stand beside one chunk's size, or after the last chunk. Nobody reads it, and nobody may send it for ever.
+const asideBytesMax = 16 * 1024
+
+type Place =
+  | 'size'
+  /** After a size: what it says beside it, which nobody reads. */
+  | 'extension'
+  | 'size-end'
+  | 'data'
+  | 'data-cr'
+  | 'data-lf'
+  /** At the start of a line after the last chunk, in one, and at its end. */
+  | 'trailer-start'
+  | 'trailer'
+  | 'trailer-end'
+  | 'last-lf'
+  | 'over'
+
+class ChunkedBody implements BodyDecoder {
+  #place: Place = 'size'
+  #size = 0
+  #digits = 0
+  #asideBytes = 0
+
+  get isOver(): boolean {
+    return this.#place === 'over'
+  }
+
+  take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number {
+    let i = 0
+    while (i < bytes.length && this.#place !== 'over') {
+      if (this.#place === 'data') {
+        const end = Math.min(bytes.length, i + this.#size)
+        give(bytes.subarray(i, end))
+        this.#size -= end - i
+        if (this.#size === 0) this.#place = 'data-cr'
+        i = end
+      } else {
+        this.#step(bytes[i] as number)
+        i++
+      }
+    }
+    return i
+  }
+
+  /** One byte of what stands around the data. */
+  #step(byte: number): void {
+    switch (this.#place) {
+      case 'size':
+        this.#sizeDigit(byte)
+        break
+      case 'extension':
+        if (byte === cr) this.#place = 'size-end'
+        else this.#aside(byte)
+        break
+      case 'size-end':
+        this.#expect(byte, lf, this.#size === 0 ? 'trailer-start' : 'data')
+        this.#digits = 0
+        this.#asideBytes = 0
+        break
+      case 'data-cr':
+        this.#expect(byte, cr, 'data-lf')
+        break
+      case 'data-lf':
+        this.#expect(byte, lf, 'size')
+        break
+      case 'trailer-start':
+        if (byte === cr) this.#place = 'last-lf'
+        else this.#aside(byte, 'trailer')
+        break
+      case 'trailer':
+        if (byte === cr) this.#place = 'trailer-end'
+        else this.#aside(byte)
+        break
+      case 'trailer-end':
+        this.#expect(byte, lf, 'trailer-start')
+        break
+      case 'last-lf':
+        this.#expect(byte, lf, 'over')
+        break
+      case 'data':
+      case 'over':
+        break
+    }
+  }
+
+  #sizeDigit(byte: number): void {
+    const digit = hexDigit(byte)
+    if (digit !== undefined && this.#digits < sizeDigitsMax) {
+      this.#size = this.#size * 16 + digit
+      this.#digits++
+      return
+    }
+    if (this.#digits === 0 || digit !== undefined) throw new Garbled("a chunk's size")
+    if (byte === cr) this.#place = 'size-end'
+    // Some servers leave room for a longer size, and fill it with blanks.
+    else if (byte === semicolon || byte === space || byte === tab) this.#place = 'extension'
+    else throw new Garbled("a chunk's size")
+  }
+
+  #expect(byte: number, wanted: number, next: Place): void {
+    if (byte !== wanted) throw new Garbled('the end of a chunk')
+    this.#place = next
+  }
+
+  #aside(byte: number, next?: Place): void {
+    if (byte === lf || ++this.#asideBytes > asideBytesMax) throw new Garbled('what stands beside its chunks')
+    if (next !== undefined) this.#place = next
+  }
+}
+
+function hexDigit(byte: number): number | undefined {
+  if (byte >= 48 && byte <= 57) return byte - 48
+  const lower = byte | 32
+  return lower >= 97 && lower <= 102 ? lower - 87 : undefined
+}

@@ -1,0 +1,208 @@
+import type { Socket } from 'bun'
+import type { Timers } from '../../base/clock.ts'
+import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
+import { Incoming, type Flow } from './incoming.ts'
+import { Garbled, readHead, type ResponseHead } from './response-head.ts'
+import type { Target } from './target.ts'
+
+// Far above what any vendor says before its answer.
+const headBytesMax = 64 * 1024
+const headEnd = '\r\n\r\n'
+// Nobody waits for longer to be connected. A vendor that never proves who it is would have the socket for ever.
+const openingMsMax = 30_000
+
+/** The connection ended before the response did. */
+export class Cut extends Error {
+  /** Not even the first byte of a response had come. */
+  readonly isSilent: boolean
+
+  constructor(isSilent: boolean) {
+    super('the connection was closed')
+    this.name = 'Cut'
+    this.isSilent = isSilent
+  }
+}
+
+/** Gets a connection whose exchange came to its proper end, with the head of that. */
+type Free = (connection: Connection, last: ResponseHead) => void
+
+/** One socket to a vendor. It carries one exchange at a time, and when that came to its proper end perhaps another. */
+export class Connection implements Flow {
+  readonly origin: string
+  /** By the monotonic clock of whoever keeps it; nobody may use it later. */
+  usableUntil = 0
+  #socket: Socket<Connection> | undefined
+  #incoming: Incoming | undefined
+  #head: ResponseHead | undefined
+  #headBytes: Uint8Array | undefined
+  #body: BodyDecoder | undefined
+  #unwritten: Uint8Array[] = []
+  /** Of what is asked now, nothing has come: not even that the vendor is at it. */
+  #isSilent = true
+  #isClosed = false
+  readonly #free: Free
+  readonly #give = (piece: Uint8Array) => this.#incoming?.push(piece)
+
+  private constructor(origin: string, free: Free) {
+    this.origin = origin
+    this.#free = free
+  }
+
+  /** Resolves when it can be written to: connected, and where it is secure, to whom it should be. */
+  static open({ origin, isSecure, hostname, port }: Target, free: Free, timers: Timers): Promise<Connection> {
+    const opened = Promise.withResolvers<Connection>()
+    const connection = new Connection(origin, free)
+    const notTooLate = timers.after(openingMsMax, () => {
+      const tooLate = new Error('the connection took too long to be made')
+      opened.reject(tooLate)
+      connection.destroy(tooLate)
+    })
+    opened.promise.then(notTooLate, notTooLate)
+    const options = {
+      hostname,
+      port,
+      data: connection,
+      socket: {
+        open(socket: Socket<Connection>) {
+          connection.#socket = socket
+          if (connection.#isClosed) socket.terminate()
+          else if (!isSecure) opened.resolve(connection)
+        },
+        handshake(socket: Socket<Connection>, isTrusted: boolean, refusal: Error | null) {
+          if (isTrusted) return opened.resolve(connection)
+          opened.reject(refusal ?? new Error('the vendor could not prove who it is'))
+          socket.terminate()
+        },
+        data: (_socket: Socket<Connection>, bytes: Uint8Array) => connection.#received(bytes),
+        drain: () => connection.#write(),
+        close(_socket: Socket<Connection>, error?: Error) {
+          opened.reject(error ?? new Error('the connection was closed while it was made'))
+          connection.#closed(error)
+        },
+        error() {}, // a close follows, and says all that matters
+        connectError: (_socket: Socket<Connection>, error: Error) => opened.reject(error),
+      },
+    }
+    Bun.connect(isSecure ? { ...options, tls: { serverName: hostname, rejectUnauthorized: true } } : options).catch(
+      opened.reject,
+    )
+    return opened.promise
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Sends a request; what comes of it comes in what is returned. */
+  ask(pieces: readonly Uint8Array[]): Incoming {
+    const incoming = new Incoming(this)
+    this.#incoming = incoming
+    this.#isSilent = true
+    this.#socket?.ref()
+    this.#unwritten = [...pieces]
+    if (this.#isClosed) this.#closed()
+    else this.#write()
+    return incoming
+  }
+
+  /** Ends it, whatever it carries. */
+  destroy(reason: Error): void {
+    this.#isClosed = true
+    this.#unwritten = [] // it may be an upload, and whoever reads the answer may keep this for a while
+    this.#fail(reason)
+    this.#socket?.terminate()
+  }
+
+  /** Nobody waits for it: a process may end beside it. */
+  rest(): void {
+    this.#socket?.unref()
+  }
+
+  pause(): void {
+    this.#socket?.pause()
+  }
+
+  resume(): void {
+    if (!this.#isClosed) this.#socket?.resume()
+  }
+
+  #write(): void {
+    for (;;) {
+      const [piece] = this.#unwritten
+      if (piece === undefined || this.#socket === undefined) return
+      const written = piece.length === 0 ? 0 : Math.max(0, this.#socket.write(piece))
+      if (written < piece.length) {
+        this.#unwritten[0] = piece.subarray(written)
+        return // until it drains
+      }
+      this.#unwritten.shift()
+    }
+  }
+
+  #received(bytes: Uint8Array): void {
+    try {
+      if (this.#incoming === undefined) throw new Garbled('nobody had asked')
+      this.#isSilent = false
+      const rest = this.#body === undefined ? this.#readHead(bytes) : bytes
+      if (rest !== undefined) this.#readBody(rest)
+    } catch (thrown) {
+      this.destroy(thrown as Error)
+    }
+  }
+
+  /** The bytes after the head, once it is whole. */
+  #readHead(bytes: Uint8Array): Uint8Array | undefined {
+    let all = this.#headBytes === undefined ? asBuffer(bytes) : Buffer.concat([this.#headBytes, bytes])
+    let from = Math.max(0, (this.#headBytes?.length ?? 0) - headEnd.length)
+    for (;;) {
+      const end = all.indexOf(headEnd, from)
+      if ((end === -1 ? all.length : end) > headBytesMax) throw new Garbled('its head has no end')
+      this.#headBytes = end === -1 ? all : undefined
+      if (end === -1) return undefined
+      const head = readHead(all.toString('latin1', 0, end))
+      all = all.subarray(end + headEnd.length)
+      from = 0
+      if (head.status === 101) throw new Garbled('it wants to speak another protocol')
+      if (head.status < 200) continue // it is at it; the answer is still to come
+      this.#head = head
+      this.#body = bodyDecoderFor(head.framing)
+      this.#incoming?.begin(head)
+      return all
+    }
+  }
+
+  #readBody(bytes: Uint8Array): void {
+    if (this.#body === undefined) return
+    const taken = this.#body.take(bytes, this.#give)
+    if (this.#body.isOver) this.#finish(taken < bytes.length)
+  }
+
+  #finish(hasMore: boolean): void {
+    const incoming = this.#incoming
+    const head = this.#head
+    const isWritten = this.#unwritten.length === 0
+    this.#incoming = undefined
+    this.#head = undefined
+    this.#body = undefined
+    // What nobody asked for, and a vendor that answered before it had read the question: neither can be asked again.
+    if (head?.keepsOpen === true && isWritten && !hasMore && !this.#isClosed) this.#free(this, head)
+    else this.destroy(new Cut(false))
+    incoming?.end()
+  }
+
+  #closed(error?: Error): void {
+    this.#isClosed = true
+    if (this.#head?.framing.kind === 'until-close' && error === undefined) this.#finish(false)
+    else this.#fail(new Cut(this.#isSilent))
+  }
+
+  #fail(reason: Error): void {
+    const incoming = this.#incoming
+    this.#incoming = undefined
+    incoming?.fail(reason)
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

@@ -1,0 +1,47 @@
+import type { Call } from '../../vendors/vendor.ts'
+import type { Target } from './target.ts'
+
+// Some vendors stand behind a firewall that lets nobody in without a name.
+const usual = 'user-agent: turnpike\r\naccept: */*\r\naccept-encoding: identity\r\n'
+
+/** What goes over the wire, in the pieces in which it is written. */
+export function writeRequest(call: Call, target: Target): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+  const { body } = call
+  if (body instanceof FormData) return writeForm(call, body, target)
+  if (typeof body === 'string') return [writeText(call, body, target)]
+  if (body === undefined) return [Buffer.from(headOf(call, target, undefined), 'latin1')]
+  return [Buffer.from(headOf(call, target, body.byteLength), 'latin1'), body]
+}
+
+/** One piece is one write: a head alone would be a packet of its own. The bytes of a head are its characters. */
+function writeText(call: Call, body: string, target: Target): Uint8Array {
+  const bodyBytes = Buffer.byteLength(body)
+  const head = headOf(call, target, bodyBytes)
+  const all = Buffer.allocUnsafe(head.length + bodyBytes)
+  all.write(head, 'latin1')
+  all.write(body, head.length)
+  return all
+}
+
+async function writeForm(call: Call, form: FormData, target: Target): Promise<readonly Uint8Array[]> {
+  const written = new Response(form)
+  const type = written.headers.get('content-type') ?? 'multipart/form-data'
+  const bytes = await written.bytes()
+  const head = headOf({ ...call, headers: { ...call.headers, 'content-type': type } }, target, bytes.byteLength)
+  return [Buffer.from(head, 'latin1'), bytes]
+}
+
+// A line end in a name or a value would begin a header, or a request, of somebody else's making.
+const speakable = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*$/
+
+function headOf(call: Call, { path, host }: Target, bodyBytes: number | undefined): string {
+  let head = `${call.method ?? 'POST'} ${path} HTTP/1.1\r\nhost: ${host}\r\n${usual}`
+  for (const name in call.headers) {
+    const line = `${name}: ${call.headers[name] ?? ''}`
+    if (!speakable.test(line)) throw new Error(`the header ${name} has a character that no header may have`)
+    head += `${line}\r\n`
+  }
+  // Of a POST it is said even where there is nothing: some servers wait for a body otherwise.
+  if (bodyBytes !== undefined || call.method !== 'GET') head += `content-length: ${bodyBytes ?? 0}\r\n`
+  return `${head}\r\n`
+}

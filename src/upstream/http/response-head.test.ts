@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'bun:test'
+import { Garbled, readHead, type Framing } from './response-head.ts'
+
+const ok = 'HTTP/1.1 200 OK'
+const until = { kind: 'until-close' } as const
+const none = { kind: 'none' } as const
+const chunked = { kind: 'chunked' } as const
+const length = (bytes: number) => ({ kind: 'length', bytes }) as const
+
+describe('where a body ends, and whether the connection can be used after it', () => {
+  test.each<[lines: string[], framing: Framing, keepsOpen: boolean]>([
+    [[ok, 'content-length: 5'], length(5), true],
+    [[ok, 'CONTENT-LENGTH:5'], length(5), true],
+    [[ok, 'content-length: \t 5 \t'], length(5), true],
+    [[ok, 'content-length: 0'], length(0), true],
+    [[ok, 'content-length: 007'], length(7), true],
+    [[ok, 'transfer-encoding: chunked'], chunked, true],
+    [[ok, 'Transfer-Encoding: Chunked'], chunked, true],
+    [[ok], until, false],
+    [['HTTP/1.1 200'], until, false],
+    [['HTTP/1.1 200 '], until, false],
+    [['HTTP/1.1 500 Not \xe9 Word', 'content-length: 1'], length(1), true],
+    [['HTTP/1.1 204 No Content'], none, true],
+    [['HTTP/1.1 304 Not Modified'], none, true],
+    [['HTTP/1.1 100 Continue'], none, true],
+    [['HTTP/1.1 103 Early Hints', 'link: </a>'], none, true],
+    // It says that it closes.
+    [[ok, 'content-length: 5', 'connection: close'], length(5), false],
+    [[ok, 'content-length: 5', 'Connection: Keep-Alive, CLOSE'], length(5), false],
+    [[ok, 'content-length: 5', 'connection: keep-alive', 'connection: close'], length(5), false],
+    [[ok, 'content-length: 5', 'connection: keep-alive'], length(5), true],
+    [['HTTP/1.0 200 OK', 'content-length: 5'], length(5), false],
+    [['HTTP/1.0 200 OK', 'content-length: 5', 'connection: keep-alive'], length(5), false],
+    [['HTTP/1.0 200 OK'], until, false],
+    // Others would read these otherwise, so nothing that follows can be trusted.
+    [[ok, 'transfer-encoding: chunked', 'content-length: 5'], chunked, false],
+    [[ok, 'content-length: 5', 'transfer-encoding: chunked'], chunked, false],
+    [['HTTP/1.1 204 No Content', 'transfer-encoding: chunked'], none, false],
+    [['HTTP/1.1 204 No Content', 'content-length: 5'], none, false],
+    [['HTTP/1.1 204 No Content', 'content-length: 0'], none, true],
+    [['HTTP/1.1 304 Not Modified', 'content-length: 5'], none, false],
+  ])('%j', (lines, framing, keepsOpen) => {
+    const head = readHead(lines.join('\r\n'))
+    expect({ framing: head.framing, keepsOpen: head.keepsOpen }).toEqual({ framing, keepsOpen })
+  })
+})
+
+describe('is refused', () => {
+  test.each<[why: string, text: string]>([
+    ['nothing at all', ''],
+    ['an empty line first', `\r\n${ok}`],
+    ['another protocol', 'SSH-2.0-OpenSSH_9.6'],
+    ['HTTP/2', 'HTTP/2 200 OK'],
+    ['a later minor version', 'HTTP/1.2 200 OK'],
+    ['small letters', 'http/1.1 200 OK'],
+    ['a space first', ` ${ok}`],
+    ['two spaces', 'HTTP/1.1  200 OK'],
+    ['a tab', 'HTTP/1.1\t200 OK'],
+    ['no status', 'HTTP/1.1 OK'],
+    ['a status of two digits', 'HTTP/1.1 20 OK'],
+    ['a status of four digits', 'HTTP/1.1 2000 OK'],
+    ['a status below all', 'HTTP/1.1 099 No'],
+    ['a status above all', 'HTTP/1.1 600 No'],
+    ['a negative status', 'HTTP/1.1 -20 No'],
+    ['a bare LF in the first line', `${ok}\ncontent-length: 5`],
+    ['a bare CR in the first line', `${ok}\rcontent-length: 5`],
+    ['a NUL in the first line', `${ok}\0`],
+    ['a bare LF in a value', `${ok}\r\nx: y\ncontent-length: 5`],
+    ['a bare CR in a value', `${ok}\r\nx: y\rcontent-length: 5`],
+    ['a bare LF at the start of a line', `${ok}\r\n\ncontent-length: 5`],
+    ['a bare CR before a line end', `${ok}\r\nx: y\r\r\nz: 1`],
+    ['a NUL in a value', `${ok}\r\nx: y\0z`],
+    ['a folded line', `${ok}\r\nx: y\r\n z`],
+    ['a line folded with a tab', `${ok}\r\nx: y\r\n\tz: 1`],
+    ['a folded first line', `${ok}\r\n x: y`],
+    ['a space before the colon', `${ok}\r\ncontent-length : 5`],
+    ['a tab before the colon', `${ok}\r\ntransfer-encoding\t: chunked`],
+    ['no colon', `${ok}\r\nx`],
+    ['no name', `${ok}\r\n: x`],
+    ['a space in a name', `${ok}\r\nx y: z`],
+    ['a name that is not ASCII', `${ok}\r\nx\xe9: z`],
+    ['two lengths', `${ok}\r\ncontent-length: 5\r\ncontent-length: 6`],
+    ['one length twice', `${ok}\r\ncontent-length: 5\r\ncontent-length: 5`],
+    ['lengths in a list', `${ok}\r\ncontent-length: 5, 5`],
+    ['an empty length', `${ok}\r\ncontent-length:`],
+    ['a length with a plus', `${ok}\r\ncontent-length: +5`],
+    ['a negative length', `${ok}\r\ncontent-length: -5`],
+    ['a length with a point', `${ok}\r\ncontent-length: 5.0`],
+    ['a length with an exponent', `${ok}\r\ncontent-length: 5e1`],
+    ['a length in hex', `${ok}\r\ncontent-length: 0x5`],
+    ['a length past all numbers', `${ok}\r\ncontent-length: 9007199254740993`],
+    ['a length behind a vertical tab', `${ok}\r\ncontent-length: \v5`],
+    ['a length behind a space that is none', `${ok}\r\ncontent-length: \xa05`],
+    ['a length with a byte order mark', `${ok}\r\ncontent-length: \xef\xbb\xbf5`],
+    ['another transfer encoding', `${ok}\r\ntransfer-encoding: gzip`],
+    ['a second transfer encoding', `${ok}\r\ntransfer-encoding: gzip, chunked`],
+    ['chunks that are not the last encoding', `${ok}\r\ntransfer-encoding: chunked, gzip`],
+    ['chunks in chunks', `${ok}\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked`],
+    ['no transfer encoding at all', `${ok}\r\ntransfer-encoding: identity`],
+    ['an empty transfer encoding', `${ok}\r\ntransfer-encoding:`],
+    ['a quoted transfer encoding', `${ok}\r\ntransfer-encoding: "chunked"`],
+    ['chunks with a parameter', `${ok}\r\ntransfer-encoding: chunked;q=1`],
+    ['chunks behind a vertical tab', `${ok}\r\ntransfer-encoding: \vchunked`],
+  ])('%s', (_why, text) => {
+    expect(() => readHead(text)).toThrow(Garbled)
+  })
+})
+
+test('a header is found by its name in lower case, and one that came several times is joined', () => {
+  const { status, headers } = readHead(
+    ['HTTP/1.1 429 Slow', 'X-A: one', 'Retry-After:3', 'x-a:  two ', 'x-empty:', 'x-url: a:b'].join('\r\n'),
+  )
+  expect(status).toBe(429)
+  expect(Object.fromEntries(headers)).toEqual({ 'x-a': 'one, two', 'retry-after': '3', 'x-empty': '', 'x-url': 'a:b' })
+})
+
+test('a name that every object has is a name like others', () => {
+  const { headers } = readHead([ok, '__proto__: a', 'constructor: b'].join('\r\n'))
+  expect([headers.get('__proto__'), headers.get('constructor'), headers.get('tostring')]).toEqual(['a', 'b', undefined])
+})
+
+test('sixty-four kilobytes of headers are read in no time', () => {
+  const lines = Array.from({ length: 8_000 }, (_, i) => `x${i}: y`)
+  const spaces = `x:${' '.repeat(60_000)}y`
+  const startedAt = performance.now()
+  expect(readHead([ok, ...lines].join('\r\n')).headers.size).toBe(8_000)
+  expect(readHead([ok, spaces].join('\r\n')).headers.get('x')).toBe('y')
+  expect(performance.now() - startedAt).toBeLessThan(250)
+})

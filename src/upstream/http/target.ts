@@ -1,0 +1,36 @@
+import { BoundedMap } from '../../base/bounded-map.ts'
+
+/** Where a call goes, in the words of a socket and of a request head. */
+export type Target = {
+  /** Connections to one origin are shared by all calls to it. */
+  readonly origin: string
+  readonly isSecure: boolean
+  readonly hostname: string
+  readonly port: number
+  /** As the `Host` header says it. */
+  readonly host: string
+  readonly path: string
+}
+
+// A channel's calls go to a handful of addresses; only those that name a task or a file are new each time.
+const targetsMax = 1_000
+const known = new BoundedMap<string, Target>(targetsMax)
+
+/** Parsing takes longer than all else that is done to an address, so what was parsed is remembered. */
+export function targetOf(url: string): Target {
+  const remembered = known.get(url)
+  if (remembered !== undefined) return remembered
+  const { protocol, hostname, port, host, origin, pathname, search } = new URL(url)
+  const isSecure = protocol === 'https:'
+  if (!isSecure && protocol !== 'http:') throw new Error(`a vendor's address is not http: ${protocol}`)
+  const target = {
+    origin,
+    isSecure,
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (isSecure ? 443 : 80) : Number(port),
+    host,
+    path: pathname + search,
+  }
+  known.set(url, target)
+  return target
+}

@@ -1,0 +1,204 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { answer, chunk, flood, lastChunk, streamHead } from '../../test/support/vendor.ts'
+import {
+  errorOf,
+  noUnheardRejections,
+  openTransport,
+  startWire,
+  textOf,
+  type Line,
+  type Wire,
+} from '../../test/support/wire.ts'
+
+noUnheardRejections()
+
+let wire: Wire
+afterEach(() => wire.stop())
+
+type Socket = Line['socket']
+
+async function start(write: (socket: Socket, path: string) => unknown): Promise<void> {
+  wire = await startWire({ reply: ({ socket }, { path }) => void write(socket, path) })
+}
+
+/** Writes piece after piece, each when the one before has gone out and been read. */
+function writeSlowly(socket: Socket, pieces: readonly Uint8Array[], i = 0): void {
+  const piece = pieces[i]
+  if (piece === undefined || !socket.writable) return
+  socket.write(piece, () => setImmediate(() => setImmediate(() => writeSlowly(socket, pieces, i + 1))))
+}
+
+describe('an answer is the same however it is cut', () => {
+  const inChunks = `HTTP/1.1 103 Early\r\nlink: x\r\n\r\n${streamHead}5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nx: y\r\n\r\n`
+  const byLength = answer(200, 'hello!', { 'x-a': 'b' })
+
+  test.each([
+    ['in chunks', inChunks],
+    ['by its length', byLength],
+  ])('at every byte at once, %s', async (_how, text) => {
+    await start((socket) =>
+      writeSlowly(
+        socket,
+        Array.from(Buffer.from(text), (byte) => Buffer.of(byte)),
+      ),
+    )
+    const transport = openTransport()
+    expect(await transport.text(wire.url)).toBe('hello!')
+    expect(await transport.text(wire.url)).toBe('hello!')
+    expect(wire.lines.length).toBe(1)
+  })
+
+  test.each([
+    ['in chunks', inChunks],
+    ['by its length', byLength],
+  ])('at every place once, %s', async (_how, text) => {
+    await start((socket, path) => {
+      const place = Number(path.slice(1))
+      writeSlowly(socket, [Buffer.from(text.slice(0, place)), Buffer.from(text.slice(place))])
+    })
+    const transport = openTransport()
+    const places = Array.from({ length: text.length - 1 }, (_, i) => i + 1)
+    const answers = await Promise.all(places.map((place) => transport.text(`${wire.url}/${place}`)))
+    expect(new Set(answers)).toEqual(new Set(['hello!']))
+  })
+
+  test('has its status and headers', async () => {
+    await start((socket) => socket.write(answer(429, '{}', { 'Retry-After': '7', 'X-A': 'caf\xe9' })))
+    const exchange = await openTransport().open(wire.url)
+    expect([exchange.status, exchange.header('retry-after'), exchange.header('none')]).toEqual([429, '7', null])
+    exchange.abort()
+  })
+})
+
+describe('before its answer', () => {
+  test('a vendor may say that it is at it, as often as it likes', async () => {
+    const atIt = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nx: y\r\n\r\n'
+    await start((socket) => socket.write(atIt.repeat(20_000) + answer(200, 'hello')))
+    const transport = openTransport()
+    expect(await transport.text(wire.url)).toBe('hello')
+    expect(await transport.text(wire.url)).toBe('hello')
+    expect(wire.lines.length).toBe(1)
+  })
+
+  test.each<[what: string, text: string]>([
+    ['change the protocol', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n'],
+    ['speak another', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
+    ['begin with an empty line', `\r\n${answer(200, 'hello')}`],
+    ['fold its headers', 'HTTP/1.1 200 OK\r\nx: y\r\n z\r\ncontent-length: 0\r\n\r\n'],
+    ['end its lines as it likes', 'HTTP/1.1 200 OK\r\ncontent-length: 5\nx: y\r\n\r\nhello'],
+    ['say two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!'],
+    ['talk for ever', `HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(80)}`],
+    ['talk for ever in one line', `HTTP/1.1 200 ${'y'.repeat(80_000)}`],
+  ])('it may not %s', async (_what, text) => {
+    await start((socket) => socket.write(text))
+    expect(await openTransport().failure(wire.url)).toBe('upstream-failed, unknown')
+    await wire.lines[0]?.closed
+  })
+
+  test('it may say much', async () => {
+    await start((socket) => socket.write(answer(200, 'hello', { 'x-a': 'y'.repeat(60_000) })))
+    expect(await openTransport().text(wire.url)).toBe('hello')
+  })
+})
+
+describe('an answer without a length', () => {
+  test('is read until the vendor closes', async () => {
+    await start((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello'))
+    expect(await openTransport().text(wire.url)).toBe('hello')
+  })
+
+  test('may be empty', async () => {
+    await start((socket) => socket.end('HTTP/1.0 200 OK\r\n\r\n'))
+    expect(await openTransport().text(wire.url)).toBe('')
+  })
+
+  test('is read to its last byte by a reader that comes late', async () => {
+    const body = Buffer.alloc(3_000_000, 'abc')
+    await start((socket) => socket.end(Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), body])))
+    const exchange = await openTransport().open(wire.url)
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(await textOf(exchange)).toBe(body.toString())
+  })
+
+  test('is cut when the connection is reset', async () => {
+    await start((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhello'))
+    const exchange = await openTransport().open(wire.url)
+    expect(Buffer.from((await exchange.read()) ?? '').toString()).toBe('hello')
+    wire.lines[0]?.socket.resetAndDestroy()
+    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
+  })
+})
+
+describe('what came before a cut', () => {
+  test('can be read, and then there is an error instead of an end', async () => {
+    await start((socket) => socket.end(`${streamHead}5\r\nhello\r\n`))
+    const exchange = await openTransport().open(wire.url)
+    await wire.lines[0]?.closed
+    expect(Buffer.from((await exchange.read()) ?? '').toString()).toBe('hello')
+    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
+    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
+  })
+})
+
+describe('a vendor that sends faster than anybody reads', () => {
+  const block = Buffer.alloc(64 * 1024, 'x')
+  test.each<[how: string, head: string, bytes: Uint8Array]>([
+    ['in chunks', streamHead, chunk(block)],
+    ['without a length', 'HTTP/1.1 200 OK\r\n\r\n', block],
+  ])('is made to wait, %s', async (_how, head, bytes) => {
+    const flooded = Promise.withResolvers<number>()
+    await start((socket) => {
+      socket.write(head)
+      void flood(socket, bytes).then(flooded.resolve)
+    })
+    const exchange = await openTransport().open(wire.url)
+    let read = 0
+    for (let i = 0; i < 20; i++) {
+      read += (await exchange.read())?.length ?? 0
+      // Many turns of the loop, in which a vendor that is not made to wait sends as much as it likes.
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    exchange.abort()
+    // Beside what was read there is what both systems hold for a socket, which is some megabytes.
+    expect((await flooded.promise) - read).toBeLessThan(16 * 1024 * 1024)
+  })
+
+  test('may not send more than is wanted', async () => {
+    await start((socket) => {
+      socket.write(streamHead)
+      void flood(socket, chunk(block))
+    })
+    const exchange = await openTransport().open(wire.url)
+    expect(await errorOf(exchange.readAll(1_000_000))).toMatchObject({
+      kind: 'upstream-failed',
+      message: "The model's vendor sent more than 1000000 bytes.",
+    })
+    await wire.lines[0]?.closed
+  })
+})
+
+test('of two hundred calls at once, each gets its own answer', async () => {
+  // They are answered in another order than they were asked in, in several ways.
+  const waiting: (() => void)[] = []
+  await start((socket, path) => {
+    const body = `the answer to ${path}`
+    waiting.push(() => {
+      if (path.length % 2 === 0) socket.write(answer(200, body))
+      else
+        writeSlowly(socket, [
+          Buffer.from(streamHead),
+          chunk(body.slice(0, 7)),
+          chunk(body.slice(7)),
+          Buffer.from(lastChunk),
+        ])
+    })
+    if (waiting.length === 200) for (const run of waiting.splice(0).toReversed()) run()
+  })
+  const transport = openTransport()
+  for (let round = 0; round < 3; round++) {
+    const paths = Array.from({ length: 200 }, (_, i) => `/${round}/${i}`)
+    const answers = await Promise.all(paths.map((path) => transport.text(wire.url + path)))
+    expect(answers).toEqual(paths.map((path) => `the answer to ${path}`))
+  }
+  expect(wire.lines.length).toBe(200)
+})

@@ -1,0 +1,191 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { openBlackhole } from '../../test/support/blackhole.ts'
+import {
+  certificate,
+  certificateKey,
+  localCertificate,
+  localKey,
+  pastCertificate,
+} from '../../test/support/certificate.ts'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { answer } from '../../test/support/vendor.ts'
+import {
+  noUnheardRejections,
+  openTransport,
+  startWire,
+  type Asked,
+  type Line,
+  type Wire,
+} from '../../test/support/wire.ts'
+
+noUnheardRejections()
+
+const started: { stop(): unknown }[] = []
+afterEach(async () => {
+  for (const one of started.splice(0)) await one.stop()
+})
+
+async function start(...habits: Parameters<typeof startWire>): Promise<Wire> {
+  const wire = await startWire(...habits)
+  started.push(wire)
+  return wire
+}
+
+/** Accepts connections and never says a word, so that nobody who wants a secure one gets it. */
+async function startMute() {
+  const wire = await start({})
+  return { wire, url: wire.url.replace('http:', 'https:') }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+describe('a vendor that cannot be reached has got nothing', () => {
+  test('when nobody listens', async () => {
+    const port = await freePort()
+    for (const url of [`http://127.0.0.1:${port}`, `https://localhost:${port}`, `http://[::1]:${port}`]) {
+      expect(await openTransport().failure(url)).toBe('upstream-failed, unsent')
+    }
+  })
+
+  test.each([
+    'http://nobody.invalid/',
+    'https://nobody.invalid/',
+    'http://127.0.0.1:0/',
+    'ftp://127.0.0.1/',
+    'not an address',
+    '',
+  ])('at %j', async (url) => {
+    expect(await openTransport().failure(url)).toBe('upstream-failed, unsent')
+  })
+
+  test('when nobody answers, as soon as the connect has taken too long', async () => {
+    const blackhole = await openBlackhole()
+    started.push({ stop: () => blackhole.close() })
+    const startedAt = performance.now()
+    const timeouts = { connectMs: 60 }
+    const kinds = ['kept', 'new'] as const
+    const failures = kinds.map((connection) => openTransport().failure(blackhole.baseUrl, { timeouts, connection }))
+    expect(await Promise.all(failures)).toEqual(['upstream-timeout, unsent', 'upstream-timeout, unsent'])
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    // And a client that leaves need not wait for that.
+    const client = new AbortController()
+    const left = openTransport().failure(blackhole.baseUrl, { signal: client.signal })
+    client.abort()
+    expect(await left).toBe('client-gone, unsent')
+  })
+
+  test('when it never proves who it is', async () => {
+    const { wire, url } = await startMute()
+    const clock = movableClock()
+    const failed = openTransport(clock).failure(url, { timeouts: { connectMs: 3_000 } })
+    await wire.line(0)
+    clock.advance(3_001)
+    expect(await failed).toBe('upstream-timeout, unsent')
+  })
+
+  test('when the whole call may not take as long as the connect', async () => {
+    const { wire, url } = await startMute()
+    const clock = movableClock()
+    const failed = openTransport(clock).failure(url, { timeouts: { connectMs: 60_000, totalMs: 3_000 } })
+    await wire.line(0)
+    clock.advance(3_001)
+    expect(await failed).toBe('upstream-timeout, unsent')
+  })
+
+  test('when it speaks without TLS', async () => {
+    const wire = await start({ connected: ({ socket }) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n') })
+    expect(await openTransport().failure(wire.url.replace('http:', 'https:'))).toBe('upstream-failed, unsent')
+  })
+
+  test('when it hangs up before it has proved who it is', async () => {
+    const wire = await start({ connected: ({ socket }) => void socket.end() })
+    expect(await openTransport().failure(wire.url.replace('http:', 'https:'))).toBe('upstream-failed, unsent')
+  })
+})
+
+test('a client that left before its call began costs no connection', async () => {
+  const wire = await start({})
+  expect(await openTransport().failure(wire.url, { signal: AbortSignal.abort() })).toBe('client-gone, unsent')
+  expect(wire.lines.length).toBe(0)
+})
+
+test('a connection that was made for a client that left is there for the next', async () => {
+  const wire = await start({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
+  const transport = openTransport()
+  const client = new AbortController()
+  const left = transport.failure(wire.url, { signal: client.signal })
+  client.abort()
+  expect(await left).toBe('client-gone, unsent')
+  await wire.line(0)
+  // Its end of the connection is open at the latest when another one is.
+  await openTransport().text(wire.url)
+  expect(await transport.text(wire.url)).toBe('over 0')
+  expect(wire.lines[0]?.asked.length).toBe(1)
+})
+
+describe('over TLS', () => {
+  const replies = {
+    reply({ socket }: Line, { path, body }: Asked) {
+      if (path !== '/echo') return void socket.write(answer(200, 'hello'))
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`)
+      socket.write(body)
+    },
+  }
+  const good = { key: localKey, cert: localCertificate }
+  const past = { key: localKey, cert: pastCertificate }
+  const strange = { key: certificateKey, cert: certificate }
+
+  test.each([
+    ['whom nobody knows', good],
+    ['whose time is over', past],
+    ['of another name', strange],
+  ])('a vendor %s gets no byte of the request', async (_who, identity) => {
+    const wire = await start({ ...replies, identity })
+    const sent = await openTransport().send(wire.url, { body: 'secret' })
+    expect(sent).toMatchObject({ kind: 'failed', delivery: 'unsent', error: { kind: 'upstream-failed' } })
+    await Promise.all(wire.lines.map(({ closed }) => closed))
+    expect(wire.lines.reduce((bytes, { received }) => bytes + received(), 0)).toBe(0)
+  })
+
+  test('who is trusted must also have the right name, and time left', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-trust-'))
+    started.push({ stop: () => rmSync(folder, { recursive: true }) })
+    const trusted = join(folder, 'trusted.pem')
+    writeFileSync(trusted, localCertificate + pastCertificate + certificate)
+    const wires = [
+      await start({ ...replies, identity: good }),
+      await start({ ...replies, identity: strange }),
+      await start({ ...replies, identity: past }),
+    ] as const
+    const [known, misnamed, expired] = wires
+    const byAddress = known.url.replace('localhost', '127.0.0.1')
+    const urls = [known.url, `${known.url}/echo`, byAddress, misnamed.url, expired.url]
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [join(import.meta.dir, '../../test/support/call-vendors.ts'), ...urls],
+      { env: { ...process.env, NODE_EXTRA_CA_CERTS: trusted } },
+    )
+    expect(JSON.parse(stdout)).toEqual([
+      'hello',
+      'the same: true',
+      'hello',
+      expect.stringContaining("unsent: Hostname/IP does not match certificate's altnames"),
+      expect.stringContaining('unsent: certificate has expired'),
+    ])
+    // Two of its calls, to one name, came over one connection.
+    expect(known.lines.length).toBe(2)
+    for (const { lines } of [misnamed, expired]) for (const line of lines) expect(line.received()).toBe(0)
+  })
+})

@@ -1,0 +1,298 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
+import {
+  errorOf,
+  noUnheardRejections,
+  openTransport,
+  startWire,
+  textOf,
+  type Asked,
+  type Line,
+  type Wire,
+} from '../../test/support/wire.ts'
+import type { Exchange } from './transport.ts'
+
+noUnheardRejections()
+
+let wire: Wire
+afterEach(() => wire.stop())
+
+/** Every request after the first is answered as it should be, and over which connection it came is the answer. */
+async function firstReply(reply: (line: Line, asked: Asked) => void): Promise<void> {
+  let isFirst = true
+  wire = await startWire({
+    reply(line, asked, index) {
+      if (isFirst) reply(line, asked)
+      else line.socket.write(answer(200, `over ${index}`))
+      isFirst = false
+    },
+  })
+}
+
+/** The first connection's end at the vendor, and over which connection a call after that comes. */
+async function nextAfterClose(transport: ReturnType<typeof openTransport>): Promise<string> {
+  await wire.lines[0]?.closed
+  return transport.text(wire.url)
+}
+
+const readToTheEnd = (exchange: Exchange) => textOf(exchange)
+
+describe('a connection is used again', () => {
+  // More than a reader may leave unread, and still what one read of a socket brings.
+  const padding = 'p'.repeat(100_000)
+  test.each<[how: string, written: (string | Uint8Array)[], take: (exchange: Exchange) => Promise<unknown>]>([
+    ['after a whole answer', [answer(200, 'hello')], readToTheEnd],
+    [
+      'after an answer that came in halves',
+      ['HTTP/1.1 200 OK\r\ncontent-', 'length: 5\r\n\r\nhe', 'llo'],
+      readToTheEnd,
+    ],
+    ['after a refusal', [answer(429, '{"error":{}}')], readToTheEnd],
+    ['after an answer without a body', ['HTTP/1.1 204 No Content\r\n\r\n'], readToTheEnd],
+    ['after an empty answer', [answer(200, '')], readToTheEnd],
+    ['after a stream that was read through its end', [streamHead, chunk('a'), chunk('b'), lastChunk], readToTheEnd],
+    ['after a stream with trailers', [streamHead, chunk('a'), '0\r\nx: y\r\n\r\n'], readToTheEnd],
+    ['after an answer that was never read', [answer(200, 'hello')], async (exchange) => exchange.abort()],
+    ['after a large answer that was never read', [answer(200, padding)], async (exchange) => exchange.abort()],
+    ['after a large answer that was read', [answer(200, padding)], readToTheEnd],
+  ])('%s', async (_how, written, take) => {
+    const transport = openTransport()
+    const isWritten = Promise.withResolvers<void>()
+    await firstReply(({ socket }) => {
+      const [first = '', ...later] = written
+      socket.write(first)
+      const write = (i: number) => {
+        if (i === later.length) return isWritten.resolve()
+        socket.write(later[i] ?? '', () => setImmediate(write, i + 1))
+      }
+      setImmediate(write, 0)
+    })
+    const exchange = await transport.open(wire.url)
+    await isWritten.promise
+    // What is at the client's socket is taken in the next turns of the loop, which are those of a call elsewhere.
+    await turns()
+    await take(exchange)
+    await turns()
+    expect(await transport.text(wire.url)).toBe('over 0')
+  })
+
+  test('after a stream of which the last event was read, when the rest is finished', async () => {
+    const transport = openTransport()
+    const rest = Promise.withResolvers<void>()
+    await firstReply(({ socket }) => {
+      socket.write(streamHead)
+      socket.write(chunk('data: [DONE]\n\n'))
+      void rest.promise.then(() => socket.write(lastChunk))
+    })
+    const exchange = await transport.open(wire.url)
+    expect(Buffer.from((await exchange.read()) ?? '').toString()).toBe('data: [DONE]\n\n')
+    exchange.finish()
+    rest.resolve()
+    await turns()
+    expect(await transport.text(wire.url)).toBe('over 0')
+  })
+
+  test('the one that was used last, and no more are made than are used at once', async () => {
+    const transport = openTransport()
+    wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
+    for (let turn = 0; turn < 5; turn++) await Promise.all([transport.text(wire.url), transport.text(wire.url)])
+    expect(wire.lines.length).toBe(2)
+    expect(wire.lines.map(({ asked }) => asked.length)).toEqual([5, 5])
+  })
+
+  test('never where a new one is wanted', async () => {
+    const transport = openTransport()
+    wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
+    for (let i = 0; i < 3; i++) expect(await transport.text(wire.url, { connection: 'new' })).toBe(`over ${i}`)
+    expect(await transport.text(wire.url)).toBe('over 2')
+  })
+
+  test('by calls to its own origin alone', async () => {
+    const transport = openTransport()
+    wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
+    const other = wire.url.replace('127.0.0.1', 'localhost')
+    const urls = [`${wire.url}/a?b=c`, `${wire.url}/d`, `${other}/a`, `${other}/e`, wire.url]
+    const answers: string[] = []
+    for (const url of urls) answers.push(await transport.text(url))
+    expect(answers).toEqual(['over 0', 'over 0', 'over 1', 'over 1', 'over 0'])
+    expect(wire.lines[0]?.asked.map(({ path }) => path)).toEqual(['/a?b=c', '/d', '/'])
+  })
+})
+
+describe('a connection is not used again', () => {
+  test.each<[why: string, written: string]>([
+    ['more came than the answer', `${answer(200, 'hello')}x`],
+    ['a second answer came with the first', answer(200, 'hello') + answer(200, 'of nobody')],
+    ['more came than the last chunk', `${streamHead}1\r\na\r\n${lastChunk}x`],
+    ['more came than an answer without a body', 'HTTP/1.1 204 No Content\r\n\r\nx'],
+    ['the vendor says that it closes', answer(200, 'hello', { connection: 'close' })],
+    ['the vendor speaks HTTP/1.0', 'HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello'],
+    ['two ways say where its answer ends', answer(200, '1\r\na\r\n0\r\n\r\n', { 'transfer-encoding': 'chunked' })],
+    ['the vendor keeps it for a second only', answer(200, 'hello', { 'keep-alive': 'timeout=1' })],
+  ])('when %s', async (_why, written) => {
+    const transport = openTransport()
+    await firstReply(({ socket }) => void socket.write(written))
+    expect(['hello', 'a', '']).toContain(await transport.text(wire.url))
+    expect(await nextAfterClose(transport)).toBe('over 1')
+  })
+
+  test.each<[why: string, write: (socket: Line['socket']) => void]>([
+    ['cut', (socket) => socket.end(answer(200, 'hello').slice(0, -2))],
+    ['cut in its chunks', (socket) => socket.end(`${streamHead}5\r\nhel`)],
+    ['cut before its last chunk', (socket) => socket.end(`${streamHead}5\r\nhello\r\n`)],
+    ['cut before its last byte', (socket) => socket.end(`${streamHead}0\r\n\r`)],
+    ['reset', (socket) => socket.write(answer(200, 'hello').slice(0, -2), () => socket.resetAndDestroy())],
+    ['garbled', (socket) => socket.write(`${streamHead}5\r\nhelloXX`)],
+  ])('when its answer was %s, which is an error', async (_why, write) => {
+    const transport = openTransport()
+    await firstReply(({ socket }) => write(socket))
+    const exchange = await transport.open(wire.url)
+    expect(await errorOf(textOf(exchange))).toMatchObject({ kind: 'upstream-failed' })
+    expect(await nextAfterClose(transport)).toBe('over 1')
+  })
+
+  test('when the call was ended in the middle of its answer', async () => {
+    const transport = openTransport()
+    await firstReply(({ socket }) => void socket.write(streamHead + chunk('a').toString()))
+    const exchange = await transport.open(wire.url)
+    exchange.abort()
+    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'client-gone' })
+    expect(await nextAfterClose(transport)).toBe('over 1')
+  })
+
+  test('when more follows the end of a stream than anybody waits for', async () => {
+    const transport = openTransport()
+    await firstReply(({ socket }) => {
+      socket.write(streamHead)
+      const more = () => {
+        if (socket.writable) socket.write(chunk('more'), () => setImmediate(more))
+      }
+      more()
+    })
+    const exchange = await transport.open(wire.url)
+    await exchange.read()
+    exchange.finish()
+    expect(await nextAfterClose(transport)).toBe('over 1')
+  })
+
+  test('when a byte came that nobody had asked for', async () => {
+    const transport = openTransport()
+    await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
+    await transport.text(wire.url)
+    wire.lines[0]?.socket.write('x')
+    expect(await nextAfterClose(transport)).toBe('over 1')
+  })
+
+  test('when the answer came before the whole question was written', async () => {
+    const transport = openTransport()
+    wire = await startWire({
+      connected({ socket }) {
+        socket.once('data', () => socket.pause().write(answer(413, 'too large')))
+      },
+    })
+    const exchange = await transport.open(wire.url, { body: new Uint8Array(8 * 1024 * 1024) })
+    expect([exchange.status, await textOf(exchange)]).toEqual([413, 'too large'])
+    wire.lines[0]?.socket.resume()
+    await wire.lines[0]?.closed
+    expect(wire.lines[0]?.received()).toBeLessThan(8 * 1024 * 1024)
+    await transport.open(wire.url)
+    expect(wire.lines.length).toBe(2)
+  })
+})
+
+describe('a kept connection that the vendor closes', () => {
+  test('before it is used is forgotten', async () => {
+    const transport = openTransport()
+    await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
+    await transport.text(wire.url)
+    wire.lines[0]?.socket.end()
+    expect(await nextAfterClose(transport)).toBe('over 1')
+  })
+
+  test.each(['end', 'destroy', 'resetAndDestroy'] as const)(
+    'with %s, as the call goes out, says so, and a new one can be asked for',
+    async (close) => {
+      const transport = openTransport()
+      await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
+      await transport.text(wire.url)
+      wire.lines[0]?.socket[close]()
+      expect(await transport.failure(wire.url)).toBe('upstream-failed, closed')
+      expect(await transport.text(wire.url, { connection: 'new' })).toBe('over 1')
+    },
+  )
+
+  test.each<[heard: string, delivery: string]>([
+    ['', 'closed'],
+    ['H', 'unknown'],
+    ['HTTP/1.1 200 OK\r\n', 'unknown'],
+    ['HTTP/1.1 100 Continue\r\n\r\n', 'unknown'],
+    ['HTTP/1.1 102 Processing\r\n\r\nHTTP', 'unknown'],
+  ])('after it has said %j has the delivery %s', async (heard, delivery) => {
+    const transport = openTransport()
+    wire = await startWire({ reply: ({ socket }) => void socket.end(heard) })
+    expect(await transport.failure(wire.url)).toBe(`upstream-failed, ${delivery}`)
+  })
+})
+
+describe('for how long a connection is kept', () => {
+  test.each<[said: Record<string, string>, ms: number]>([
+    [{}, 30_000],
+    [{ 'keep-alive': 'timeout=5' }, 4_000],
+    [{ 'keep-alive': 'max=100, Timeout=5' }, 4_000],
+    [{ 'keep-alive': 'timeout=600' }, 30_000],
+    [{ 'keep-alive': 'timeout=soon' }, 30_000],
+  ])('%j: %d ms', async (said, ms) => {
+    const clock = movableClock()
+    const transport = openTransport(clock)
+    wire = await startWire({
+      reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`, said)),
+    })
+    await transport.text(wire.url)
+    clock.advance(ms - 500)
+    expect(await transport.text(wire.url)).toBe('over 0')
+    clock.advance(ms + 1)
+    expect(await transport.text(wire.url)).toBe('over 1')
+    await wire.lines[0]?.closed
+  })
+})
+
+test('ending a call that is over does not touch the call that has its connection now', async () => {
+  const transport = openTransport()
+  await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
+  const first = await transport.open(wire.url)
+  await textOf(first)
+  const second = transport.open(wire.url)
+  first.abort()
+  first.finish()
+  expect(await errorOf(first.read())).toMatchObject({ kind: 'client-gone' })
+  expect(await textOf(await second)).toBe('over 0')
+})
+
+test('reading a large answer late does not touch the call that has its connection now', async () => {
+  const transport = openTransport()
+  let sent = 0
+  wire = await startWire({
+    reply(line, { path }) {
+      if (path === '/first') line.socket.write(answer(200, 'f'.repeat(100_000)))
+      else line.socket.write(answer(200, 's'.repeat(8 * 1024 * 1024)), () => sent++)
+    },
+  })
+  const first = await transport.open(`${wire.url}/first`)
+  await turns()
+  const second = await transport.open(`${wire.url}/second`)
+  await turns()
+  expect([(await textOf(first)).length, wire.lines.length]).toEqual([100_000, 1])
+  await turns()
+  // The second is not read, so its vendor waits, whatever the first one's reader does.
+  expect(sent).toBe(0)
+  expect((await textOf(second)).length).toBe(8 * 1024 * 1024)
+})
+
+/** Enough turns of the loop for what is on its way on this machine to arrive. */
+async function turns(): Promise<void> {
+  const other = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'x')) })
+  const transport = openTransport()
+  for (let i = 0; i < 10; i++) await transport.text(other.url)
+  await other.stop()
+}

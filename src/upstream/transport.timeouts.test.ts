@@ -1,0 +1,313 @@
+import { afterEach, describe, expect, jest, test } from 'bun:test'
+import { getEventListeners } from 'node:events'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
+import {
+  errorOf,
+  noUnheardRejections,
+  openTransport,
+  startWire,
+  textOf,
+  type Line,
+  type Wire,
+} from '../../test/support/wire.ts'
+import type { Exchange } from './transport.ts'
+
+noUnheardRejections()
+
+const limits = { connectMs: 3_000, firstByteMs: 10_000, idleMs: 5_000, totalMs: 60_000 }
+
+let wire: Wire
+afterEach(() => wire.stop())
+
+/** A vendor that writes when the test says so. */
+async function startWriting() {
+  const asked = Promise.withResolvers<Line>()
+  wire = await startWire({
+    reply(line, { path }) {
+      if (path === '/quick') line.socket.write(answer(200, 'quick'))
+      else if (path !== '/never') asked.resolve(line)
+    },
+  })
+  const clock = movableClock()
+  const transport = openTransport(clock)
+  return {
+    transport,
+    asked: asked.promise,
+    advance: (ms: number) => clock.advance(ms),
+    /** Time passes, and all deadlines that it passed are noticed: this call's is one of them. */
+    pass: async (ms: number): Promise<void> => {
+      const other = transport.failure(`${wire.url}/never`, { timeouts: { firstByteMs: 1 }, connection: 'new' })
+      clock.advance(ms)
+      expect(await other).toBe('upstream-timeout, unknown')
+    },
+  }
+}
+
+const firstByte = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString()
+
+describe('time for the vendor', () => {
+  test('until the first byte of its answer is limited', async () => {
+    const { transport, asked, advance } = await startWriting()
+    const failed = transport.failure(wire.url, { timeouts: limits })
+    const { closed } = await asked
+    advance(limits.firstByteMs + 1)
+    expect(await failed).toBe('upstream-timeout, unknown')
+    await closed
+  })
+
+  test('until its answer is not longer than that for the whole call', async () => {
+    const { transport, asked, advance } = await startWriting()
+    const failed = transport.failure(wire.url, { timeouts: { ...limits, totalMs: 4_000 } })
+    await asked
+    advance(4_001)
+    expect(await failed).toBe('upstream-timeout, unknown')
+  })
+
+  test('begins when the call does, whatever was asked over the connection before', async () => {
+    const { transport, asked, pass } = await startWriting()
+    await transport.text(`${wire.url}/quick`, { timeouts: limits })
+    await pass(15_000)
+    const sent = transport.text(wire.url, { timeouts: limits })
+    const { socket } = await asked
+    await pass(limits.firstByteMs - 1_000)
+    socket.write(answer(200, 'hello'))
+    expect(await sent).toBe('hello')
+    expect(wire.lines[0]?.asked.length).toBe(2)
+  })
+
+  test('between two reads is limited, and what came before is not lost', async () => {
+    const { transport, asked, advance } = await startWriting()
+    const sent = transport.open(wire.url, { timeouts: limits })
+    const { socket, closed } = await asked
+    socket.write(streamHead)
+    socket.write(chunk('a'))
+    const exchange = await sent
+    expect(firstByte(await exchange.read())).toBe('a')
+    const second = errorOf(exchange.read())
+    advance(limits.idleMs + 1)
+    expect(await second).toMatchObject({ kind: 'upstream-timeout' })
+    await closed
+    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-timeout' })
+  })
+
+  test('between two reads begins anew with each', async () => {
+    const { transport, asked, pass } = await startWriting()
+    const sent = transport.open(wire.url, { timeouts: limits })
+    const { socket } = await asked
+    socket.write(streamHead)
+    const exchange = await sent
+    for (let i = 0; i < 3; i++) {
+      const read = exchange.read()
+      await pass(limits.idleMs - 1_000)
+      socket.write(chunk(String(i)))
+      expect(firstByte(await read)).toBe(String(i))
+    }
+    socket.write(lastChunk)
+    expect(await exchange.read()).toBeUndefined()
+  })
+
+  test('is limited for the whole, however lively it is', async () => {
+    const { transport, asked, pass } = await startWriting()
+    const sent = transport.open(wire.url, { timeouts: { ...limits, totalMs: 11_000 } })
+    const { socket } = await asked
+    socket.write(streamHead)
+    const exchange = await sent
+    for (let i = 0; i < 2; i++) {
+      const read = exchange.read()
+      await pass(4_000)
+      socket.write(chunk('a'))
+      expect(firstByte(await read)).toBe('a')
+    }
+    const last = errorOf(exchange.read())
+    await pass(4_000)
+    expect(await last).toMatchObject({ kind: 'upstream-timeout' })
+  })
+
+  test('does not pass while it waits for a reader', async () => {
+    const { transport, asked, pass } = await startWriting()
+    const sent = transport.open(wire.url, { timeouts: limits })
+    const { socket } = await asked
+    socket.write(streamHead)
+    const exchange = await sent
+    // Neither before the first read nor between two.
+    await pass(limits.firstByteMs + limits.idleMs)
+    socket.write(chunk('a'))
+    expect(firstByte(await exchange.read())).toBe('a')
+    await pass(limits.idleMs * 3)
+    socket.write(chunk('b'))
+    expect(firstByte(await exchange.read())).toBe('b')
+    socket.write(lastChunk)
+    expect(await exchange.read()).toBeUndefined()
+  })
+
+  test('for the little that follows the end of a stream is limited too', async () => {
+    const { transport, asked, advance } = await startWriting()
+    const sent = transport.open(wire.url, { timeouts: limits })
+    const { socket, closed } = await asked
+    socket.write(streamHead)
+    socket.write(chunk('data: [DONE]\n\n'))
+    const exchange = await sent
+    await exchange.read()
+    exchange.finish()
+    advance(limits.idleMs + 1)
+    await closed
+  })
+})
+
+describe('a client that leaves', () => {
+  test('while its call waits for an answer ends it', async () => {
+    const { transport, asked } = await startWriting()
+    const client = new AbortController()
+    const failed = transport.failure(wire.url, { signal: client.signal })
+    const { closed } = await asked
+    client.abort()
+    expect(await failed).toBe('client-gone, unknown')
+    await closed
+    expect(getEventListeners(client.signal, 'abort')).toEqual([])
+  })
+
+  test('while its body is still being made costs no connection', async () => {
+    const { transport } = await startWriting()
+    const client = new AbortController()
+    const body = new FormData()
+    body.set('file', new Blob(['x'.repeat(1_000)]))
+    const failed = transport.failure(wire.url, { signal: client.signal, body })
+    client.abort()
+    expect(await failed).toBe('client-gone, unsent')
+    expect(wire.lines.length).toBe(0)
+  })
+
+  test('while its answer is read ends it', async () => {
+    const { transport, asked } = await startWriting()
+    const client = new AbortController()
+    const sent = transport.open(wire.url, { signal: client.signal })
+    const { socket, closed } = await asked
+    socket.write(streamHead)
+    const exchange = await sent
+    const read = errorOf(exchange.read())
+    client.abort()
+    expect(await read).toMatchObject({ kind: 'client-gone' })
+    await closed
+    expect(getEventListeners(client.signal, 'abort')).toEqual([])
+  })
+
+  test('while nobody reads ends it too, and the next read says so', async () => {
+    const { transport, asked } = await startWriting()
+    const client = new AbortController()
+    const sent = transport.open(wire.url, { signal: client.signal })
+    const { socket, closed } = await asked
+    socket.write(Buffer.concat([Buffer.from(streamHead), chunk('a')]))
+    const exchange = await sent
+    client.abort()
+    await closed
+    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'client-gone' })
+    expect(await errorOf(exchange.readAll(10))).toMatchObject({ kind: 'client-gone' })
+  })
+
+  test('ends nothing that outlives it', async () => {
+    const { transport, asked } = await startWriting()
+    const client = new AbortController()
+    const sent = transport.open(wire.url, { signal: client.signal })
+    const { socket } = await asked
+    socket.write(streamHead)
+    const exchange = await sent
+    exchange.outliveClient()
+    expect(getEventListeners(client.signal, 'abort')).toEqual([])
+    client.abort()
+    socket.write(chunk('a'))
+    expect(firstByte(await exchange.read())).toBe('a')
+    socket.write(lastChunk)
+    expect(await exchange.read()).toBeUndefined()
+  })
+
+  test('after its answer was read ends nobody else', async () => {
+    const { transport, asked } = await startWriting()
+    const client = new AbortController()
+    await transport.text(`${wire.url}/quick`, { signal: client.signal })
+    const second = transport.text(wire.url)
+    const { socket } = await asked
+    client.abort()
+    socket.write(answer(200, 'mine'))
+    expect(await second).toBe('mine')
+    expect(wire.lines.length).toBe(1)
+  })
+})
+
+describe('nobody listens to a client any more', () => {
+  test.each<[when: string, reply: (line: Line) => void]>([
+    ['whose call was answered', ({ socket }) => socket.write(answer(200, 'hello'))],
+    ['whose call was refused', ({ socket }) => socket.write(answer(500, ''))],
+    ['whose connection was closed', ({ socket }) => socket.destroy()],
+    ['whose answer was cut', ({ socket }) => socket.end(answer(200, 'hello').slice(0, -1))],
+    ['whose answer was no answer', ({ socket }) => socket.write('SSH-2.0\r\n\r\n')],
+    ['whose answer was larger than it may be', ({ socket }) => socket.write(answer(200, 'x'.repeat(1_001)))],
+  ])('%s', async (_when, reply) => {
+    wire = await startWire({ reply })
+    const { signal } = new AbortController()
+    const sent = await openTransport().send(wire.url, { signal })
+    if (sent.kind === 'response') await errorOf(sent.exchange.readAll(1_000))
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  test.each(['abort', 'finish'] as const)('whose call was ended with %s', async (end) => {
+    wire = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
+    const { signal } = new AbortController()
+    const exchange = await openTransport().open(wire.url, { signal })
+    exchange[end]()
+    // The rest is taken in a few turns of the microtask queue: it has come already.
+    for (let i = 0; i < 10; i++) await Promise.resolve()
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  test('whose vendor could not be reached', async () => {
+    wire = await startWire({})
+    const { signal } = new AbortController()
+    expect(await openTransport().failure('http://nobody.invalid', { signal })).toBe('upstream-failed, unsent')
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  test('however many calls it makes', async () => {
+    wire = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
+    const { signal } = new AbortController()
+    const transport = openTransport()
+    for (let i = 0; i < 50; i++) await transport.text(wire.url, { signal })
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+    expect(await textOf(await transport.open(wire.url, { signal }))).toBe('hello')
+  })
+})
+
+describe('no time is kept for a call', () => {
+  test.each<[when: string, end: (exchange: Exchange, client: AbortController) => unknown]>([
+    ['that was read', (exchange) => textOf(exchange)],
+    ['that was ended', (exchange) => exchange.abort()],
+    ['that was ended twice, and read', (exchange) => (exchange.abort(), exchange.abort(), errorOf(exchange.read()))],
+    ['that was finished', (exchange) => exchange.finish()],
+    ['whose client left, and that nobody reads', (_exchange, client) => client.abort()],
+    ['whose client left, and that is read', (exchange, client) => (client.abort(), errorOf(exchange.read()))],
+  ])('%s', async (_when, end) => {
+    await startWriting()
+    const transport = openTransport()
+    const begin = jest.spyOn(globalThis, 'setInterval')
+    const client = new AbortController()
+    const exchange = await transport.open(`${wire.url}/quick`, { signal: client.signal })
+    const [ticking] = begin.mock.results.map(({ value }) => value)
+    begin.mockRestore()
+    const stopped = whenCleared(ticking)
+    await end(exchange, client)
+    // With the last deadline, what ticks for all of them stops.
+    await stopped
+  })
+})
+
+function whenCleared(timer: unknown): Promise<void> {
+  const clear = globalThis.clearInterval
+  return new Promise((resolve) => {
+    const spy = jest.spyOn(globalThis, 'clearInterval').mockImplementation((cleared) => {
+      clear(cleared as Timer)
+      if (cleared !== timer) return
+      spy.mockRestore()
+      resolve()
+    })
+  })
+}

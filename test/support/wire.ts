@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer as createSecureServer } from 'node:tls'
+import { systemClock } from '../../src/base/clock.ts'
+import { makeTransport, type Exchange, type Sent, type Timeouts } from '../../src/upstream/transport.ts'
+import type { Call } from '../../src/vendors/vendor.ts'
+
+/** One request as it came over a wire. */
+export type Asked = { readonly head: string; readonly path: string; readonly body: Buffer }
+
+/** One connection that somebody made. */
+export type Line = {
+  readonly socket: Socket
+  readonly asked: Asked[]
+  /** All bytes that came over it. */
+  readonly received: () => number
+  /** Resolves when it is closed, by whomever. */
+  readonly closed: Promise<void>
+}
+
+/** A server that does with its sockets whatever a test wants. */
+export type Wire = {
+  readonly url: string
+  /** In the order in which they were made. */
+  readonly lines: readonly Line[]
+  /** The connection by its number from 0, as soon as there is one. */
+  line(index: number): Promise<Line>
+  stop(): Promise<void>
+}
+
+type Habits = {
+  /** Gets every request when it is whole. */
+  readonly reply?: (line: Line, asked: Asked, index: number) => void
+  readonly connected?: (line: Line) => void
+  /** Over TLS, with this identity. */
+  readonly identity?: { readonly key: string; readonly cert: string }
+}
+
+export async function startWire({ reply, connected, identity }: Habits): Promise<Wire> {
+  const lines: Line[] = []
+  let wake: (() => void)[] = []
+  const accept = (socket: Socket) => {
+    let bytes: Buffer = Buffer.alloc(0)
+    let total = 0
+    const closed = Promise.withResolvers<void>()
+    const line: Line = { socket, asked: [], received: () => total, closed: closed.promise }
+    const index = lines.push(line) - 1
+    socket.on('error', () => {})
+    socket.on('close', () => closed.resolve())
+    socket.on('data', (more: Buffer) => {
+      total += more.length
+      if (reply === undefined) return
+      bytes = bytes.length === 0 ? more : Buffer.concat([bytes, more])
+      for (let read = readAsked(bytes); read !== undefined; read = readAsked(bytes)) {
+        bytes = bytes.subarray(read.end)
+        line.asked.push(read.asked)
+        reply(line, read.asked, index)
+      }
+    })
+    connected?.(line)
+    for (const run of wake) run()
+    wake = []
+  }
+  const options = { noDelay: true }
+  const server =
+    identity === undefined ? createServer(options, accept) : createSecureServer({ ...options, ...identity }, accept)
+  server.on('tlsClientError', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: identity === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
+    lines,
+    async line(index) {
+      for (;;) {
+        const line = lines[index]
+        if (line !== undefined) return line
+        await new Promise<void>((resolve) => wake.push(resolve))
+      }
+    },
+    async stop() {
+      for (const { socket } of lines) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function readAsked(bytes: Buffer): { asked: Asked; end: number } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const head = bytes.toString('latin1', 0, headEnd)
+  const end = headEnd + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
+  if (bytes.length < end) return undefined
+  return { asked: { head, path: head.split(' ')[1] ?? '', body: bytes.subarray(headEnd + 4, end) }, end }
+}
+
+/** Longer than any test takes: a deadline that passes in one is a mistake. */
+const patient: Timeouts = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
+
+const nobodyLeaves = new AbortController().signal
+
+export type Asking = Partial<Call> & {
+  readonly timeouts?: Partial<Timeouts>
+  readonly signal?: AbortSignal
+  readonly connection?: 'kept' | 'new'
+}
+
+/** A transport, called with little ado. */
+export function openTransport(clock = systemClock) {
+  const transport = makeTransport(clock)
+  const send = (url: string, asking: Asking = {}): Promise<Sent> => {
+    const { timeouts, signal = nobodyLeaves, connection = 'kept', ...call } = asking
+    return transport.send({ url, headers: {}, ...call }, { ...patient, ...timeouts }, signal, connection)
+  }
+  return {
+    send,
+    /** For calls that are answered. */
+    open: async (url: string, asking?: Asking): Promise<Exchange> => answered(await send(url, asking)),
+    text: async (url: string, asking?: Asking): Promise<string> => textOf(answered(await send(url, asking))),
+    /** For calls that fail before there is an answer: how, and what the vendor may have got of it. */
+    async failure(url: string, asking?: Asking): Promise<string> {
+      const sent = await send(url, asking)
+      return sent.kind === 'failed' ? `${sent.error.kind}, ${sent.delivery}` : `answered with ${sent.exchange.status}`
+    },
+  }
+}
+
+function answered(sent: Sent): Exchange {
+  if (sent.kind === 'failed') throw sent.error
+  return sent.exchange
+}
+
+export async function textOf(exchange: Exchange): Promise<string> {
+  return Buffer.from(await exchange.readAll(64 * 1024 * 1024)).toString('latin1')
+}
+
+/** In the file that calls it, no promise may be rejected without somebody to hear of it: that ends the process. */
+export function noUnheardRejections(): void {
+  const unheard: unknown[] = []
+  const hear = (reason: unknown) => void unheard.push(reason)
+  beforeAll(() => void process.on('unhandledRejection', hear))
+  afterAll(async () => {
+    // They are reported a turn after they happen.
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', hear)
+    expect(unheard).toEqual([])
+  })
+}
+
+/** What was thrown; for `expect().rejects` Bun waits in a way in which sockets are not heard. */
+export function errorOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => 'nothing',
+    (thrown: unknown) => thrown,
+  )
+}
