@@ -3,7 +3,7 @@ import { systemTimers, type Clock } from './base/clock.ts'
 import type { Log } from './base/log.ts'
 import { capSpending, type CappedBilling } from './billing/caps.ts'
 import type { Billing } from './billing/funds.ts'
-import { makeSharedBank } from './billing/leased/bank.ts'
+import type { Bank } from './billing/leased/bank.ts'
 import { openDisk } from './billing/leased/disk.ts'
 import { openLeasedBilling } from './billing/leased/leased.ts'
 import { startWorkerBank } from './billing/leased/worker-bank.ts'
@@ -133,6 +133,12 @@ const atOnce = {
   close: () => Promise.resolve(),
 } as const satisfies Omit<OpenedBilling, 'billing'>
 
+/** Loaded, as all that speaks to PostgreSQL, where there is one. */
+async function openSharedBank(store: Store, url: string): Promise<Bank> {
+  const { makeSharedBank } = await import('./billing/leased/shared-bank.ts')
+  return makeSharedBank(store, url)
+}
+
 async function openBilling(options: BooksOptions & { store: Store; node: string }): Promise<OpenedBilling> {
   const { environment, settings, store, node, log, clock, fatal } = options
   const { mode, sync } = settings.billing
@@ -141,7 +147,9 @@ async function openBilling(options: BooksOptions & { store: Store; node: string 
   if (immediate !== undefined) return { ...atOnce, billing: immediate }
   const { databaseUrl, dataFolder } = environment
   const bank =
-    databaseUrl === undefined ? await startWorkerBank(databaseFile(environment)) : makeSharedBank(store, databaseUrl)
+    databaseUrl === undefined
+      ? await startWorkerBank(databaseFile(environment))
+      : await openSharedBank(store, databaseUrl)
   const disk = openDisk(join(dataFolder, 'journal'))
   const leased = await openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
   return {

@@ -6,7 +6,7 @@ import { readJsonBody } from '../edge/read-body.ts'
 import type { Route, Visit } from '../edge/route.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { byName, type Caller } from './desk.ts'
-import { writeDoorError, writeRpcError } from './errors.ts'
+import { writeRpcError } from './errors.ts'
 import { makeServers, type ServerParts } from './server.ts'
 import { makeSessions, type Followed } from './sessions.ts'
 import { modelShower, type ShowPrices } from './show-models.ts'
@@ -24,7 +24,7 @@ export type McpParts = Omit<ServerParts, 'routes' | 'tools' | 'showModel'> & {
   readonly json: JsonLimits
 }
 
-export type Mcp = { readonly route: Route; close(): Promise<void> }
+export type Mcp = { serve(visit: Visit): Promise<Response>; close(): Promise<void> }
 
 /** The tool server: every capability as a tool, on one path, for one request at a time. */
 export function makeMcp(parts: McpParts): Mcp {
@@ -90,7 +90,7 @@ export function makeMcp(parts: McpParts): Mcp {
   }
 
   return {
-    route: { method: 'POST', path: '/mcp', auth: 'key', writeError: writeDoorError, serve },
+    serve,
     async close() {
       await Promise.all([plain.close(), streaming.close()])
     },

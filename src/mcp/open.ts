@@ -2,7 +2,8 @@ import type { Cors } from '../edge/cors.ts'
 import { makeEdge, type EdgeOptions } from '../edge/edge.ts'
 import type { Route } from '../edge/route.ts'
 import { listen } from '../base/listen.ts'
-import { makeMcp, type McpParts } from './mcp.ts'
+import { writeDoorError } from './errors.ts'
+import type { Mcp, McpParts } from './mcp.ts'
 import { makeOriginCheck, type OriginParts } from './origins.ts'
 
 export type OpenMcpParts = Omit<McpParts, 'checkOrigin'> & {
@@ -28,7 +29,7 @@ export type OpenMcp = {
 export function openMcp(parts: OpenMcpParts): OpenMcp {
   const { at, allowed, port } = parts
   if (port === undefined) {
-    const mcp = makeMcp({ ...parts, checkOrigin: makeOriginCheck({ ...at, ...allowed }) })
+    const mcp = onDemand({ ...parts, checkOrigin: makeOriginCheck({ ...at, ...allowed }) })
     return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], drain() {}, close: () => mcp.close() }
   }
   // Which port it gets may be known only once it has it.
@@ -39,7 +40,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
     fetch: (request, connection) => serve(request, connection),
   })
   const checkOrigin = makeOriginCheck({ ...allowed, hostname: at.hostname, port: listener.port })
-  const mcp = makeMcp({ ...parts, checkOrigin })
+  const mcp = onDemand({ ...parts, checkOrigin })
   const serve = makeEdge({ ...parts.edge, routes: [mcp.route], cors: parts.cors })
   return {
     url: `${listener.url}/mcp`,
@@ -50,6 +51,24 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
     async close() {
       await listener.stop(true)
       await mcp.close()
+    },
+  }
+}
+
+/** What the protocol takes to speak is a fifth of all that there is to load: whoever has no tools to call starts without. */
+function onDemand(parts: McpParts): { readonly route: Route; close(): Promise<void> } {
+  let made: Promise<Mcp> | undefined
+  const make = async () => (await import('./mcp.ts')).makeMcp(parts)
+  return {
+    route: {
+      method: 'POST',
+      path: '/mcp',
+      auth: 'key',
+      writeError: writeDoorError,
+      serve: async (visit) => (await (made ??= make())).serve(visit),
+    },
+    async close() {
+      await (await made)?.close()
     },
   }
 }

@@ -3,7 +3,6 @@ import { dirname } from 'node:path'
 import { type Dialect, Kysely, sql } from 'kysely'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { migrate } from './migrate.ts'
-import { openPostgres } from './postgres.ts'
 import { SameRows } from './rows.ts'
 import type { Queries, Schema, Tx } from './schema.ts'
 import { openSqlite } from './sqlite.ts'
@@ -60,6 +59,8 @@ async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<St
 }
 
 async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>): Promise<Store> {
+  // Its driver is loaded where there is a server to talk to, and nowhere else.
+  const { openPostgres } = await import('./postgres.ts')
   const migration = connect(openPostgres(url, 'migration'))
   try {
     await migrate(migration, 'postgres')

@@ -1,5 +1,4 @@
 import { isUnavailable } from '../../store/faults.ts'
-import { openNotices } from '../../store/notices.ts'
 import type { Store } from '../../store/open.ts'
 import {
   openNode,
@@ -42,22 +41,6 @@ export function makeStoreBank(store: Store): Bank {
     turn: (identity, turn) => reach(takeTurn(store, identity, turn)),
     standing: (identity, unknown) => reach(readStanding(store, identity, unknown)),
     close: () => Promise.resolve(),
-  }
-}
-
-const recallChannel = 'lease_recall'
-
-/** The bank on a database that several nodes share: before a 402, the others give back what they do not use. */
-export function makeSharedBank(store: Store, url: string): Bank {
-  const listeners: ((accountId: string) => void)[] = []
-  const notices = openNotices(url, recallChannel, (accountId) => {
-    for (const listen of listeners) listen(accountId)
-  })
-  return {
-    ...makeStoreBank(store),
-    recall: (accountId) => notices.send(accountId),
-    onRecall: (listen) => listeners.push(listen),
-    close: () => notices.close(),
   }
 }
 

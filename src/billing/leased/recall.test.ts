@@ -10,7 +10,7 @@ import { silentLog } from '../../base/log.ts'
 import { checkLedger } from '../../store/check.ts'
 import { openNotices } from '../../store/notices.ts'
 import { openStore, type Store } from '../../store/open.ts'
-import { makeSharedBank } from './bank.ts'
+import { makeSharedBank } from './shared-bank.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
 
 let url: string
