@@ -153,6 +153,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     fetchLink,
     timeouts: taskTimeouts(timeouts.whole),
     pace: { pollMs: settings.tasks.pollSeconds * 1000, doubtMs: settings.tasks.doubtSeconds * 1000 },
+    keepMs: settings.tasks.keepDays * 24 * 60 * 60_000,
     attemptsMax,
     // Vendors cannot reach an address of this machine; simulators can.
     callbacks: publicUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), publicUrl),
@@ -222,7 +223,20 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
   const { settle } = books
   const unsold = () => market.current.unsold
-  const admin = { store, mode, clock, operators, secretKeys, idempotency, settle, models, unsold, channels, webhooks }
+  const admin = {
+    store,
+    mode,
+    clock,
+    operators,
+    secretKeys,
+    idempotency,
+    settle,
+    models,
+    unsold,
+    channels,
+    webhooks,
+    tasks,
+  }
   ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void offerLocalModels(listener.port, market, log)

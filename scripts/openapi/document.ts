@@ -80,7 +80,9 @@ function describePath(route: Route) {
     description: docs.description,
     ...(route.auth === 'open' && { security: [] }),
     parameters: [
-      ...(route.path.includes('{id}') ? [idParameter] : []),
+      ...(route.path.includes('{id}')
+        ? [{ ...idParameter, ...(docs.id !== undefined && { description: docs.id }) }]
+        : []),
       ...(docs.query ?? []).map((parameter) => ({ ...parameter, in: 'query' as const })),
       ...(docs.once ? [onceParameter] : []),
     ],

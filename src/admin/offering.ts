@@ -7,7 +7,7 @@ import { showModel } from './show-model.ts'
 
 const listed = z.strictObject(pageFields)
 
-export function offeringCalls({ models, unsold, channels }: AdminParts) {
+export function offeringCalls({ models, unsold, channels, tasks }: AdminParts) {
   return {
     /** `GET /admin/models`: what is sold and for how much, and what is not, and why. */
     models: ({ visit }: Call) => {
@@ -21,7 +21,11 @@ export function offeringCalls({ models, unsold, channels }: AdminParts) {
       const current = channels()
       return listById(
         visit.request,
-        current.all.map((channel) => showChannel(channel, current)),
+        current.all.map((channel) => ({
+          ...showChannel(channel, current),
+          // Of the node that answers, since it began.
+          unknown_task_states: tasks.oddWords.of(channel.id),
+        })),
       )
     },
   }

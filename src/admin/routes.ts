@@ -7,6 +7,7 @@ import type { SecretKeys } from '../keys/secret-keys.ts'
 import { storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
+import type { Tasks } from '../tasks/tasks.ts'
 import type { Webhooks } from '../tasks/webhooks/webhooks.ts'
 import type { Channels } from '../upstream/channels.ts'
 import { writeError } from '../wire/openai/errors.ts'
@@ -33,6 +34,7 @@ export type AdminParts = {
   readonly unsold: () => readonly Unsold[]
   readonly channels: () => Channels
   readonly webhooks: Pick<Webhooks, 'secrets' | 'wake'>
+  readonly tasks: Pick<Tasks, 'oddWords'>
 }
 
 /** Every path of the operator's port. */

@@ -23,6 +23,10 @@ export type VideoAsk = AskFacts & {
   readonly media: readonly VideoMedia[]
   /** The draft that this is the final of, as the client names it: whose task that is has to be checked. */
   readonly draftOf?: string
+  /** Where the client wrote that, for the complaint about it. */
+  readonly draftAt?: string
+  /** The same seed may make the same film again. Absent where the model is to choose one. */
+  readonly seed?: number
   readonly input: JsonObject
   readonly parameters: JsonObject
   readonly limits: VideoLimits
@@ -52,7 +56,10 @@ export type VideoRequest = VideoAsk & {
 }
 
 /** What has to be remembered of an ask while its task runs: what records leave out, and billing follows. */
-export type VideoFacts = Pick<VideoAsk, 'kind' | 'seconds' | 'resolution' | 'ratio' | 'sound' | 'hasInputVideo'>
+export type VideoFacts = Pick<
+  VideoAsk,
+  'kind' | 'seconds' | 'resolution' | 'ratio' | 'sound' | 'hasInputVideo' | 'seed'
+>
 
 /** A task as clients see it. The first two grow, the last three never change; see `tasks/state.ts`. */
 export type TaskState = 'submitted' | 'running' | 'succeeded' | 'failed' | 'cancelled'
@@ -79,4 +86,6 @@ export type VideoResult = {
   readonly resolution?: string
   readonly ratio?: string
   readonly seed?: number
+  /** Unix milliseconds: when the vendor had made it. Its links are counted from then. */
+  readonly madeAt?: number
 }

@@ -13,16 +13,18 @@ const widthMin = 40
 /** One line that can be written over itself; never longer than the terminal is wide. */
 export function bar({ label, state, elapsedMs, usualMs, isOver }: Progress, columns = 80): string {
   const share = isOver ? 1 : estimate(elapsedMs / Math.max(1, usualMs))
-  const full = Math.round(share * barCells)
+  const full = Math.floor(share * barCells)
   const cells = `${'█'.repeat(full)}${'░'.repeat(barCells - full)}`
   const line = `${cells} ${String(Math.round(share * 100)).padStart(3)}%  ${clock(elapsedMs)}  ${state}  ${label}`
   const width = Math.max(widthMin, columns) - 1
   return line.slice(0, width).padEnd(width)
 }
 
+const unfinishedMax = 0.99
+
 /** Nearly straight up to the usual time, and never quite there after it. */
 function estimate(times: number): number {
-  return times <= 1 ? times * 0.9 : 1 - 0.1 / times
+  return Math.min(unfinishedMax, times <= 1 ? times * 0.9 : 1 - 0.1 / times)
 }
 
 function clock(ms: number): string {

@@ -91,6 +91,8 @@ export const fileSchema = z.strictObject({
       pollSeconds: seconds.default(5),
       /** How long a creation whose answer was lost may still be under way at its vendor. */
       doubtSeconds: seconds.default(60),
+      /** How long a task, its event and the attempts at that are kept after its end. */
+      keepDays: z.int().min(30).max(3_650).default(90),
     })
     .prefault({}),
   webhooks: z.strictObject({ allowPrivate: z.boolean().default(false) }).prefault({}),

@@ -7,7 +7,7 @@ import type { ModelTraits } from '../capabilities/limits.ts'
 import type { VideoRequest } from '../capabilities/video.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
-import { storeError } from '../store/faults.ts'
+import { isUnavailable, storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 import type { Task } from '../store/tasks.ts'
 import { requestById } from '../store/usage.ts'
@@ -53,8 +53,9 @@ export async function placeVideo(
     })
   if (placed.kind === 'no-funds') throw noFunds(placed.needed, placed, ask, model)
   const task = wait ? await parts.tasks.wait(placed.task, timeoutSeconds * 1000, signal) : placed.task
-  if (!wait || !isOver(task.state)) return whole(202, showAccepted(task), zeroNano)
-  return whole(200, showTask(task, parts.clock.now()), await costOf(parts, task))
+  const cost = wait && isOver(task.state) ? await costOf(parts, task) : undefined
+  if (cost === undefined) return whole(202, showAccepted(task), zeroNano)
+  return whole(200, showTask(task, parts.clock.now()), cost)
 }
 
 async function readRequest(
@@ -74,10 +75,18 @@ async function readRequest(
   return { request, model }
 }
 
-/** As its record says; a task that failed costs nothing. */
-async function costOf({ store }: VideoParts, { accountId, requestId }: Task): Promise<Nano> {
-  const found = await requestById(store.db, { scope: { accountId }, id: requestId })
-  return found?.request.cost ?? zeroNano
+/**
+ * As its record says; a task that failed costs nothing. Undefined while the database is away: whoever ordered it is told
+ * that it was accepted, and not to try again.
+ */
+async function costOf({ store }: VideoParts, { accountId, requestId }: Task): Promise<Nano | undefined> {
+  try {
+    const found = await requestById(store.db, { scope: { accountId }, id: requestId })
+    return found?.request.cost ?? zeroNano
+  } catch (thrown) {
+    if (isUnavailable(thrown)) return undefined
+    throw thrown
+  }
 }
 
 function whole(status: number, body: JsonObject, cost: Nano): Answer {

@@ -1,7 +1,7 @@
 import { badRequest, GatewayError } from '../base/errors.ts'
 import type { RequestId } from '../base/ids.ts'
 import { macFor } from '../base/secret.ts'
-import { beginAnswer, freeAnswer, keepAnswer, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
+import { beginAnswer, freeAnswer, keepAnswer, keepFact, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
 import type { Store } from '../store/open.ts'
 import type { Tx } from '../store/schema.ts'
 import { seal, unseal } from './seal.ts'
@@ -21,13 +21,16 @@ export type Begun =
   | { readonly kind: 'begun'; readonly attempt: RememberedAttempt }
   | { readonly kind: 'replay'; readonly status: number; readonly body: string; readonly requestId: string }
 
-/** How the request that began ends. Exactly one of these is called. */
+/** How the request that began ends. One of these is called at its end, perhaps after `keepIn`. */
 export type RememberedAttempt = {
   /** Its answer will be given again. */
   keep(status: number, body: string): Promise<void>
   /** The same, in a commit of the caller's: the answer is kept if and only if what it tells of is there. */
   keepIn(tx: Tx, status: number, body: string): Promise<void>
-  /** It happened, and what it gave cannot be given again: a stream, a sound, a failure after the vendor charged. */
+  /**
+   * It happened, and what it gave cannot be given again: a stream, a sound, a failure after the vendor charged. What was
+   * kept with `keepIn` is given all the same.
+   */
   keepFact(status: number): Promise<void>
   /** It did not happen: whoever tries again runs. */
   free(): Promise<void>
@@ -53,7 +56,7 @@ export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node:
     return {
       keep: (status, body) => keepAnswer(store.db, id, answerOf(status, body)),
       keepIn: (tx, status, body) => keepAnswer(tx, id, answerOf(status, body)),
-      keepFact: (status) => keepAnswer(store.db, id, { requestId, status, sealedBody: null }),
+      keepFact: (status) => keepFact(store.db, id, { requestId, status }),
       free: () => freeAnswer(store.db, id, requestId),
     }
   }

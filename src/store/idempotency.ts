@@ -64,6 +64,19 @@ export async function keepAnswer(
     .execute()
 }
 
+/** That it happened, where no more than that is known: an answer that was kept before is worth more, and stays. */
+export async function keepFact(
+  db: Queries,
+  id: AnswerId,
+  fact: { readonly requestId: string; readonly status: number },
+): Promise<void> {
+  await where(db.updateTable('idempotency'), id)
+    .set({ state: 'done', status: fact.status })
+    .where('request_id', '=', fact.requestId)
+    .where('state', '=', 'running')
+    .execute()
+}
+
 /** Nothing came of it that would be paid twice: the next try runs. */
 export async function freeAnswer(db: Queries, id: AnswerId, requestId: string): Promise<void> {
   await where(db.deleteFrom('idempotency'), id).where('request_id', '=', requestId).execute()

@@ -27,11 +27,7 @@ export async function dueEvents(
     .selectFrom('webhook_event')
     .select(['id', 'account_id', 'host'])
     .where((eb) => isFree(eb, due.now))
-    // What the other mode has promised is checked by other rules, and delivered when it runs again.
-    .where(
-      sql<SqlBool>`exists (select 1 from account
-        where account.id = webhook_event.account_id and account.mode = ${due.mode})`,
-    )
+    .where(isOfMode(due.mode))
     .orderBy('next_at')
     .limit(due.limit)
   if (hosts.length > 0) query = query.where('host', 'not in', hosts)
@@ -52,6 +48,12 @@ type Builder = ExpressionBuilder<Schema, 'webhook_event'>
 
 function isFree(eb: Builder, now: number) {
   return eb.and([eb('next_at', '<=', now), eb.or([eb('claim_until', 'is', null), eb('claim_until', '<=', now)])])
+}
+
+/** What the other mode has promised is checked by other rules, and delivered when it runs again. */
+function isOfMode(mode: Mode) {
+  return sql<SqlBool>`exists (select 1 from account
+    where account.id = webhook_event.account_id and account.mode = ${mode})`
 }
 
 function isAmong(eb: Builder, lanes: readonly Lane[]) {
@@ -175,14 +177,16 @@ function isMine(eb: Builder, { owner, until }: Claim) {
   return eb.and([eb('claim_owner', '=', owner), eb('claim_until', '=', until)])
 }
 
-/** Gives up what is old and has long been waiting for its turn. Says how many. */
+/** Gives up what is old and has long been waiting for its turn; what is on its way just now is not. Says how many. */
 export async function giveUpOverdue(
   db: Queries,
-  overdue: { readonly madeBefore: number; readonly dueBefore: number },
+  overdue: { readonly mode: Mode; readonly now: number; readonly madeBefore: number; readonly dueBefore: number },
 ): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('webhook_event')
-    .set({ state: 'given-up', next_at: null })
+    .set({ state: 'given-up', next_at: null, claim_owner: null, claim_until: null })
+    .where((eb) => isFree(eb, overdue.now))
+    .where(isOfMode(overdue.mode))
     .where('next_at', '<', overdue.dueBefore)
     .where('created_at', '<', overdue.madeBefore)
     .executeTakeFirst()

@@ -19,6 +19,12 @@ export async function dueChannels(
     .execute()
 }
 
+/** Whether anybody, anywhere, has a task that is not over. */
+export async function hasOpenTasks(db: Queries): Promise<boolean> {
+  const open = await db.selectFrom('task').select('id').where('next_poll_at', 'is not', null).limit(1).execute()
+  return open.length > 0
+}
+
 /**
  * Claims tasks of a channel that are due, the longest due first: each is then one node's for a while, and anybody's again
  * where that node says nothing more. What another node is claiming at this moment is passed over.
@@ -90,17 +96,22 @@ export function nextLook({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number)
   return sql<number>`case when next_poll_at = ${nextPollAt} then cast(${next} as bigint) else next_poll_at end`
 }
 
+// Longer than any model's deadline, after which nothing is sent.
+const resentMsMax = 7 * 24 * 60 * 60_000
+
 /** The vendor's ids of a channel's other tasks: one that is looked for is none of these. */
 export async function knownUpstreamIds(
   db: Queries,
-  by: { readonly channel: string; readonly since: number },
+  by: { readonly channel: string; readonly sentSince: number },
 ): Promise<Set<string>> {
   const rows = await db
     .selectFrom('task')
     .select('upstream_id')
     .where('channel', '=', by.channel)
     .where('upstream_id', 'is not', null)
-    .where('created_at', '>=', by.since)
+    .where('sent_at', '>=', by.sentSince)
+    // What may be sent again was made within this time; and it is this that there is an index for.
+    .where('created_at', '>=', by.sentSince - resentMsMax)
     .execute()
   return new Set(rows.flatMap(({ upstream_id: id }) => (id === null ? [] : [id])))
 }

@@ -7,11 +7,20 @@ import { thrownBy } from '../../test/support/refused.ts'
 import { checkLedger } from './check.ts'
 import { settleHoldIn, voidHoldIn } from './ledger.ts'
 import type { Store } from './open.ts'
-import { claimTasks, dueChannels, heldByTasks, hintTask, nextLook, openTaskRefs, releaseClaims } from './task-claims.ts'
+import {
+  claimTasks,
+  dueChannels,
+  heldByTasks,
+  hintTask,
+  knownUpstreamIds,
+  nextLook,
+  openTaskRefs,
+  releaseClaims,
+} from './task-claims.ts'
 import { addEventIn } from './task-events.ts'
 import { listTasks } from './task-lists.ts'
 import type { StoredTaskState, TaskTable } from './task-schema.ts'
-import { changeTask, findTask, type NewTask, recordTask, rerouteTask, taskById } from './tasks.ts'
+import { changeTask, findTask, type NewTask, recordTask, rerouteTask, taskById, taskOnceRecorded } from './tasks.ts'
 
 const noPrices = { version: 'v1', rates: {}, tiers: [], perImage: {}, perSecond: {}, perVideoToken: {} }
 const facts = { kind: 't2v', seconds: 5, resolution: '720p', ratio: '', sound: false, hasInputVideo: false } as const
@@ -104,6 +113,27 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await heldByTasks(store.db, { accountId })).toBe(nano(0n))
   })
 
+  test('who asks whether a task was recorded waits for whoever is about to commit it', async () => {
+    const store = await funded()
+    const task = newTask()
+    const commit = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<void>()
+    const hold = holdOf(newId('hold'), 10n, { kind: 'task' })
+    const also = () => {
+      written.resolve()
+      return commit.promise
+    }
+    const recording = recordTask(store, { task, hold, request: requestOf('', { id: task.requestId }), also })
+    await written.promise
+    const asked = taskOnceRecorded(store, task)
+    // A question that does not wait is answered by now.
+    await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, 50))])
+    commit.resolve()
+    await recording
+    expect(await asked).toMatchObject({ id: task.id, state: 'creating' })
+    expect(await taskOnceRecorded(store, newTask())).toBeUndefined()
+  })
+
   test('of any number who change a task at once, those succeed whose turn it is', async () => {
     const store = await funded({ books: 'unchecked' })
     const { id } = await recorded(store)
@@ -122,6 +152,8 @@ eachEngine('the store of tasks', (openStore) => {
     const from = ['creating'] as const
     expect(await changeTask(store.db, { id, from, owner: 'node_b' }, { sends: 2 })).toBeUndefined()
     expect(await changeTask(store.db, { id, from, owner: 'node_a' }, { sends: 2 })).toMatchObject({ sends: 2 })
+    // Nor who has it under the same name again, and has slept through what was done with it.
+    expect(await changeTask(store.db, { id, from, owner: 'node_a', sends: 1 }, { sends: 2 })).toBeUndefined()
   })
 
   test('a task goes elsewhere once, and what was tried before stays on record', async () => {
@@ -132,7 +164,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await rerouteTask(store, task, 'node_b', next, failed)).toBe(false)
     expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(true)
     // Said again, after the answer was lost.
-    expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(false)
+    expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(true)
     expect(await findTask(store.db, { accountId, id: task.id })).toMatchObject(next)
     expect(await store.db.selectFrom('attempt').select('id').execute()).toEqual([{ id: task.attemptId }])
   })
@@ -238,6 +270,18 @@ eachEngine('the store of tasks', (openStore) => {
       expect(await hintTask(store.db, id, store.now() + 9)).toBe(false)
       await put(store, id, { state: 'submitted' })
     })
+  })
+
+  test('tasks of a time are known by when they were sent, which may be long after they were made', async () => {
+    const store = await funded()
+    const now = store.now()
+    const [early, resent] = [await recorded(store), await recorded(store)]
+    for (const { id } of [early, resent]) {
+      await put(store, id, { upstream_id: `up-${id}`, created_at: now - 3_600_000, sent_at: now - 3_600_000 })
+    }
+    await put(store, resent.id, { sent_at: now })
+    const known = await knownUpstreamIds(store.db, { channel: 'first', sentSince: now - 60_000 })
+    expect([...known]).toEqual([`up-${resent.id}`])
   })
 
   test('a reference belongs to a task until it is over', async () => {

@@ -142,21 +142,30 @@ export type TaskChange = Omit<Updateable<TaskTable>, 'next_poll_at'> & {
 }
 
 /**
- * The compare-and-set of every change: it happens in one of these states, and under this claim where one is named, or not
- * at all. Gives the task as it is then.
+ * The compare-and-set of every change: it happens in one of these states, and where they are named under this claim and
+ * after so many sends, or not at all. Gives the task as it is then.
  */
 export async function changeTask(
   db: Queries,
-  task: { readonly id: string; readonly from: readonly StoredTaskState[]; readonly owner?: string | undefined },
+  task: {
+    readonly id: string
+    readonly from: readonly StoredTaskState[]
+    readonly owner?: string
+    readonly sends?: number
+  },
   change: TaskChange,
 ): Promise<Task | undefined> {
   let query = db.updateTable('task').set(change).where('id', '=', task.id).where('state', 'in', task.from)
   if (task.owner !== undefined) query = query.where('claim_owner', '=', task.owner)
+  if (task.sends !== undefined) query = query.where('sends', '=', task.sends)
   const row = await query.returningAll().executeTakeFirst()
   return row && toTask(row)
 }
 
-/** The next way to have it: what became of the one before stays on record. Under the creator's own claim. */
+/**
+ * The next way to have it: what became of the one before stays on record. Under the creator's own claim. True as well
+ * where it has been done before: a commit whose answer was lost is asked for again.
+ */
 export async function rerouteTask(
   store: Store,
   task: Pick<Task, 'id' | 'requestId'>,
@@ -182,10 +191,14 @@ export async function rerouteTask(
       .where('attempt_id', '=', failed.id)
       .returning('id')
       .executeTakeFirst()
-    if (moved === undefined) return false
+    if (moved === undefined) return isThere(await taskById(tx, { scope: 'every-account', id: task.id }))
     for (const write of attemptRecords(tx, task.requestId, [failed])) await write.execute()
     return true
   })
+
+  function isThere(found: Task | undefined): boolean {
+    return found?.state === 'creating' && found.claimOwner === owner && found.attemptId === next.attemptId
+  }
 }
 
 export async function taskById(
@@ -196,6 +209,22 @@ export async function taskById(
   if (by.scope !== 'every-account') query = query.where('account_id', '=', by.scope.accountId)
   const row = await query.executeTakeFirst()
   return row && toTask(row)
+}
+
+/**
+ * A task whose recording was cut off, if it was recorded, once nobody can be recording it any more. Whoever takes its money
+ * has the account's row until the very end of the commit, so that row is waited for.
+ */
+export async function taskOnceRecorded(
+  store: Store,
+  { id, accountId }: Pick<Task, 'id' | 'accountId'>,
+): Promise<Task | undefined> {
+  return store.transaction(async (tx) => {
+    const account = tx.selectFrom('account').select('id').where('id', '=', accountId)
+    // On SQLite nobody else is in a transaction now.
+    await (store.engine === 'postgres' ? account.forUpdate() : account).execute()
+    return taskById(tx, { scope: { accountId }, id })
+  })
 }
 
 /** By our id or the vendor's, among the account's own alone: another's is as unknown as one that never was. */

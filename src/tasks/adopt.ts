@@ -1,7 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { json } from '../store/rows.ts'
 import { changeTask, type Task, taskById } from '../store/tasks.ts'
-import { insist } from './insist.ts'
+import { isStillAway } from './insist.ts'
 import { jittered, paceOf, pollWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -21,10 +21,18 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
     claim_owner: null,
     claim_until: null,
   } as const
+  const about = { task: task.id, attempt: task.attemptId, channel: task.channel, upstream: upstreamId }
   // Whoever has claimed it meanwhile: an id that nobody wrote down is a film that nobody gets, and that is bought again.
-  const adopted = await insist(() => changeTask(store.db, { id: task.id, from: ['creating'] }, change))
-  if (adopted !== undefined) crashPoint('task-created')
-  return adopted ?? (await asItIs(parts, task))
+  const write = () => changeTask(store.db, { id: task.id, from: ['creating'] }, change)
+  try {
+    const adopted = await parts.insist(write, 'goes on', about)
+    if (adopted !== undefined) crashPoint('task-created')
+    return adopted ?? (await asItIs(parts, task))
+  } catch (thrown) {
+    if (!isStillAway(thrown)) throw thrown
+    // The vendor has it, and that is written down as soon as it can be: whoever asked need not wait, nor ask again.
+    return { ...task, state: 'submitted', upstreamId, inDoubt: false }
+  }
 }
 
 /** Nobody knows whether the vendor has it. It is looked for in a while, and never simply sent again. */
@@ -38,12 +46,19 @@ export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
     claim_owner: null,
     claim_until: null,
   } as const
-  const kept = await insist(() => changeTask(store.db, { id: task.id, from: ['creating'], owner: node }, change))
-  return kept ?? (await asItIs(parts, task))
+  const about = { task: task.id, attempt: task.attemptId, channel: task.channel }
+  const write = () => changeTask(store.db, { id: task.id, from: ['creating'], owner: node }, change)
+  try {
+    return (await parts.insist(write, 'ends', about)) ?? (await asItIs(parts, task))
+  } catch (thrown) {
+    if (!isStillAway(thrown)) throw thrown
+    // It is on record as being created: when its creator's claim has run out, somebody looks what became of it.
+    return { ...task, inDoubt: true }
+  }
 }
 
 /** Somebody else has taken it on, or a commit of ours took place although its answer was lost. */
-async function asItIs({ store }: TaskParts, task: Task): Promise<Task> {
+export async function asItIs({ store }: TaskParts, task: Task): Promise<Task> {
   return (await taskById(store.db, { scope: 'every-account', id: task.id })) ?? task
 }
 

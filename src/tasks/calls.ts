@@ -3,10 +3,10 @@ import { asGatewayError, type GatewayError } from '../base/errors.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import type { Timeouts } from '../upstream/transport.ts'
-import type { Call, CallContext, Responded, VideoAdapter } from '../vendors/vendor.ts'
+import type { Call, CallContext, Responded, Verdict, VideoAdapter } from '../vendors/vendor.ts'
 import type { TaskParts } from './parts.ts'
 
-type CallParts = Pick<TaskParts, 'channels' | 'transport' | 'tenantMac' | 'clock' | 'stopping'>
+type CallParts = Pick<TaskParts, 'transport' | 'tenantMac' | 'clock'>
 
 export type Answered = Responded & { readonly kind: 'answered'; readonly status: number }
 export type Unanswered = {
@@ -20,17 +20,16 @@ export type Unanswered = {
 const answerBytesMax = 8 * 1024 * 1024
 
 /**
- * One call and its whole answer, whoever may have left meanwhile: what is begun is carried through. What must not be made
- * twice goes over a connection of its own: one that was kept may have been closed by the vendor in that very moment, and
- * then nobody knows whether the call was heard.
+ * One call and its whole answer. What must not be made twice goes over a connection of its own: one that was kept may have
+ * been closed by the vendor in that very moment, and then nobody knows whether the call was heard.
  */
 export async function makeCall(
   parts: CallParts,
   call: Call,
-  how: { timeouts: Timeouts; connection: 'kept' | 'new'; ref: string },
+  how: { timeouts: Timeouts; connection: 'kept' | 'new'; ref: string; signal: AbortSignal },
 ): Promise<Answered | Unanswered> {
   const headers = { ...call.headers, 'x-client-request-id': how.ref }
-  const sent = await parts.transport.send({ ...call, headers }, how.timeouts, parts.stopping, how.connection)
+  const sent = await parts.transport.send({ ...call, headers }, how.timeouts, how.signal, how.connection)
   if (sent.kind === 'failed') {
     return { kind: 'failed', error: sent.error, delivery: sent.delivery === 'unsent' ? 'unsent' : 'unknown' }
   }
@@ -76,10 +75,17 @@ export function contextOf(
   }
 }
 
+type Keyed = Pick<Route, 'channel' | 'credential'>
+
 /** Judges an answer that is not a success by the vendor's own table, and lets a key rest that is refused. */
-export function judge({ channels }: Pick<TaskParts, 'channels'>, home: Omit<Home, 'adapter'>, answered: Answered) {
-  const { channel, credential } = home
-  const verdict = channel.vendor.explain(
+export function judge({ channels }: Pick<TaskParts, 'channels'>, keyed: Keyed, answered: Answered): Verdict {
+  const verdict = explained(keyed, answered)
+  if (verdict.restCredentialSeconds !== undefined) channels().rest(keyed, verdict.restCredentialSeconds)
+  return verdict
+}
+
+function explained({ channel, credential }: Keyed, answered: Answered): Verdict {
+  return channel.vendor.explain(
     {
       status: answered.status,
       retryAfterSeconds: readSeconds(answered.header('retry-after')),
@@ -87,8 +93,35 @@ export function judge({ channels }: Pick<TaskParts, 'channels'>, home: Omit<Home
     },
     { baseUrl: channel.baseUrl, credential },
   )
-  if (verdict.restCredentialSeconds !== undefined) channels().rest(home, verdict.restCredentialSeconds)
-  return verdict
+}
+
+/** A question about a task, which is as good asked again: it is cut off when the node stops. */
+export function ask(parts: TaskParts, call: Call, { attemptId: ref }: Pick<Task, 'attemptId'>) {
+  return makeCall(parts, call, { timeouts: parts.timeouts.ask, connection: 'kept', ref, signal: parts.stopping })
+}
+
+/** Refused keys, rates and a vendor's own troubles say nothing of the task that was asked about. */
+export function isAboutUs({ status }: Answered): boolean {
+  return status === 401 || status === 403 || status === 429 || status >= 500
+}
+
+const pollsRestSecondsMax = 60
+
+/**
+ * Judges such an answer. Vendors count questions about tasks by themselves: where those are too many, the channel's polls
+ * wait, and whatever else its key is good for goes on. A key that is refused is refused for all of it.
+ */
+export function judgeQuestion(
+  parts: Pick<TaskParts, 'channels' | 'allowances'>,
+  home: Keyed,
+  answered: Answered,
+): GatewayError {
+  const { error, restCredentialSeconds: seconds } = explained(home, answered)
+  if (error.kind === 'too-many') {
+    const waitSeconds = Math.min(error.details.retryAfterSeconds ?? 1, pollsRestSecondsMax)
+    parts.allowances.rest(home.channel.id, waitSeconds * 1000)
+  } else if (seconds !== undefined) parts.channels().rest(home, seconds)
+  return error
 }
 
 /** A date in its place is as good as nothing: how long to wait is decided here. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import { type Task, taskById } from '../store/tasks.ts'
-import { contextOf, type Home, homeOf, judge, makeCall } from './calls.ts'
+import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion } from './calls.ts'
 import { endTask } from './end.ts'
 import { askVendor } from './news.ts'
 import type { TaskParts } from './parts.ts'
@@ -18,28 +18,27 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   const { cancel } = home.adapter
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
   // Where the same call deletes what is over, it is made only for what still waits.
-  if (cancel.deletes === true && (await stateOf(parts, home, task)) !== 'submitted')
-    throw notCancellable('it is too late')
-  const call = cancel.call(task.upstreamId, contextOf(parts, home, task))
-  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref: task.attemptId } as const
-  const answered = await makeCall(parts, call, how)
+  if (cancel.deletes === true && (await newsOf(parts, home, task)).state !== 'submitted') throw tooLate()
+  const answered = await ask(parts, cancel.call(task.upstreamId, contextOf(parts, home, task)), task)
   // Whether it was heard, the next poll tells.
   if (answered.kind === 'failed') throw answered.error
-  const { status } = answered
-  if (status === 401 || status === 403 || status === 429 || status >= 500) {
-    // Some vendors say with 403 that it is too late, which is about the task; their adapters know.
-    if (status !== 403 || !isReadable(() => cancel.read(answered))) throw judge(parts, home, answered).error
+  // Some vendors say with 403 that it is too late, which is about the task; their adapters know.
+  if (isAboutUs(answered) && !(answered.status === 403 && isReadable(() => cancel.read(answered)))) {
+    throw judgeQuestion(parts, home, answered)
   }
-  if (!cancel.read(answered)) throw notCancellable('it is too late')
-  if (cancel.deletes === true && (await stateOf(parts, home, task)) !== 'cancelled')
-    throw notCancellable('it is too late')
-  const ended = await endTask(parts, task, { state: 'cancelled' })
+  if (!cancel.read(answered)) throw tooLate()
+  // What the vendor says of it from now on is shown with it; where its yes is not enough, this has to say the same.
+  const news =
+    cancel.deletes === true ? await newsOf(parts, home, task) : await askVendor(parts, home, task, task.upstreamId)
+  const isConfirmed = news?.state === 'cancelled'
+  if (cancel.deletes === true && !isConfirmed) throw tooLate()
+  const ended = await endTask(parts, task, { state: 'cancelled', ...(isConfirmed && { record: news.record }) })
   return ended ?? (await whatItBecame(parts, task))
 }
 
-async function stateOf(parts: TaskParts, home: Home, task: Task): Promise<VideoNews['state']> {
+async function newsOf(parts: TaskParts, home: Home, task: Task): Promise<VideoNews> {
   const news = await askVendor(parts, home, task, task.upstreamId ?? '')
-  if (news !== undefined) return news.state
+  if (news !== undefined) return news
   throw new GatewayError('upstream-failed', 'The vendor did not say how far the task is.')
 }
 
@@ -57,6 +56,10 @@ async function whatItBecame({ store }: TaskParts, { id }: Task): Promise<Task> {
   const task = await taskById(store.db, { scope: 'every-account', id })
   if (task?.state !== 'cancelled') throw notCancellable('it is over')
   return task
+}
+
+function tooLate(): GatewayError {
+  return notCancellable('it is too late')
 }
 
 function notCancellable(why: string): GatewayError {

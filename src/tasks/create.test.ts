@@ -44,6 +44,18 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.close()
     })
 
+    test('may say so under a good status', async () => {
+      const { store, vendor, world } = await begin({}, ['first', 'second'])
+      vendor.tricks.push({ status: 200, errorStatus: 429 })
+      expect(await world.order({ model: { ...model, offers } })).toMatchObject({ channel: 'second' })
+      vendor.tricks.push({ status: 200, errorStatus: 400 })
+      expect(await thrownBy(world.order())).toMatchObject({ kind: 'upstream-rejected' })
+      vendor.tricks.push({ status: 200, errorStatus: 500 })
+      expect(await world.order()).toMatchObject({ state: 'creating', inDoubt: true })
+      expect((await attemptsOf(store)).map(({ status }) => status)).toEqual([429, 400])
+      await world.close()
+    })
+
     test('where it was never reached, another one is', async () => {
       const { store, vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push('unsent')
@@ -151,6 +163,40 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(1)
       }))
 
+    test('is sent once more by one look alone, however long that look takes', async () => {
+      const answer = Promise.withResolvers<void>()
+      let isSlow = false
+      const { vendor, world } = await begin({
+        transport: {
+          async send(...call) {
+            const sent = await vendor.transport.send(...call)
+            if (isSlow && call[0].url.includes('/find')) await answer.promise
+            return sent
+          },
+        },
+      })
+      vendor.tricks.push('drop')
+      const task = await world.order()
+      await world.pass(80_000)
+      expect(await world.task(task.id)).toMatchObject({ lost: 1, sends: 1 })
+      isSlow = true
+      // The process sleeps in the middle of a look for longer than its claim lasts.
+      for (const looks of [1, 0]) {
+        world.clock.advance(80_000)
+        expect(await world.tasks.turn()).toBe(looks)
+      }
+      // And somebody starts another one under the same name.
+      const second = world.node('node_a')
+      await second.idle()
+      world.clock.advance(80_000)
+      expect(await second.turn()).toBe(1)
+      answer.resolve()
+      await Promise.all([world.tasks.idle(), second.idle()])
+      expect(vendor.tasks.size).toBe(1)
+      expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
+      await world.close()
+    })
+
     test('whose id comes after somebody else has claimed it is that task all the same', async () => {
       const answer = Promise.withResolvers<void>()
       const { store, vendor, world } = await begin({
@@ -170,6 +216,28 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       expect(task).toMatchObject({ state: 'submitted', claimOwner: null })
       await world.close()
     })
+  })
+
+  test('that is under way when the node stops comes to its end', async () => {
+    const answer = Promise.withResolvers<void>()
+    let cutOff = false
+    const { vendor, world } = await begin({
+      transport: {
+        async send(call, timeouts, signal, connection) {
+          const sent = await vendor.transport.send(call, timeouts, signal, connection)
+          await answer.promise
+          cutOff = signal.aborted
+          return sent
+        },
+      },
+    })
+    const created = world.order()
+    await until(() => vendor.tasks.size === 1)
+    const closed = world.close()
+    answer.resolve()
+    expect(await created).toMatchObject({ state: 'submitted', inDoubt: false })
+    expect(cutOff).toBe(false)
+    await closed
   })
 
   test('what there is no money for is not sent', () =>

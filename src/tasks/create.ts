@@ -12,13 +12,12 @@ import { storeError } from '../store/faults.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import { leasedOf } from '../store/leased.ts'
 import type { Tx } from '../store/schema.ts'
-import { type NewTask, recordTask, rerouteTask, type Task, taskById } from '../store/tasks.ts'
+import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
-import { adopt, keepInDoubt } from './adopt.ts'
-import { attemptOf, endTask } from './end.ts'
-import { insist } from './insist.ts'
+import { adopt, asItIs, keepInDoubt } from './adopt.ts'
+import { attemptOf, endTask, type TaskEnd } from './end.ts'
 import type { TaskParts } from './parts.ts'
-import { channelOfDraft, type Leg, sendLeg, type SendOutcome, writeLeg } from './send.ts'
+import { draftFor, type Leg, sendLeg, type SendOutcome, writeLeg } from './send.ts'
 import { showAccepted } from './show.ts'
 
 /** A video that somebody asks for, checked and allowed. */
@@ -99,15 +98,24 @@ async function refuse(parts: TaskParts, task: Task, outcome: NotTaken): Promise<
   const { error } = outcome
   const failure = { code: error.details.code ?? 'upstream_refused', message: error.message }
   const end = { failure, status: recordedStatus(error), vendorStatus: statusOf(outcome) }
-  await insist(() => endTask(parts, task, { state: 'refused', ...end }))
-  return error
+  const isOurs = await parts.insist(() => withdraw(parts, task, end), 'goes on', { task: task.id })
+  return isOurs ? error : tooLate()
+}
+
+type Withdrawal = Omit<Extract<TaskEnd, { state: 'refused' }>, 'state'>
+
+/** Ends a creation of which nothing came. False where somebody else has sent the task meanwhile: then it goes on. */
+async function withdraw(parts: TaskParts, task: Task, end: Withdrawal): Promise<boolean> {
+  const { state } = (await endTask(parts, task, { state: 'refused', ...end })) ?? (await asItIs(parts, task))
+  return state === 'refused'
 }
 
 async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken): Promise<Task> {
   const { channel, upstreamModel } = leg.route
   const next = { attemptId: leg.ref, vendor: channel.vendor.id, channel: channel.id, upstreamModel }
   const failed = attemptOf(task, { status: statusOf(outcome), vendorCost: zeroNano, delivered: false })
-  const isOurs = await insist(() => rerouteTask(parts.store, task, parts.node, next, failed))
+  const move = () => rerouteTask(parts.store, task, parts.node, next, failed)
+  const isOurs = await parts.insist(move, 'ends', { task: task.id, attempt: task.attemptId })
   if (!isOurs) throw tooLate()
   return { ...task, ...next, sentAt: parts.clock.now() }
 }
@@ -119,11 +127,12 @@ function tooLate(): GatewayError {
 
 /** Where it can be had, best first. A draft is finished where it was made. */
 async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder): Promise<Iterator<Route>> {
-  const home = ask.draftOf === undefined ? undefined : await channelOfDraft(parts, accountId, ask.draftOf)
+  const draft = ask.draftOf === undefined ? undefined : await draftFor(parts, accountId, ask, model.offers)
   const all = parts.channels().routes(model.offers)
   return (function* () {
     for (const route of all) {
-      if (route.channel.vendor.video !== undefined && (home ?? route.channel.id) === route.channel.id) yield route
+      if (route.channel.vendor.video !== undefined && (draft?.channel ?? route.channel.id) === route.channel.id)
+        yield route
     }
   })()
 }
@@ -148,7 +157,7 @@ async function nextLeg(
 
 function newTask(parts: TaskParts, order: VideoOrder, id: string, { route, ref }: Leg): NewTask {
   const { ask, model } = order
-  const { kind, seconds, resolution, ratio, sound, hasInputVideo, bound } = ask
+  const { kind, seconds, resolution, ratio, sound, hasInputVideo, seed, bound } = ask
   const { create } = parts.timeouts
   const now = parts.clock.now()
   return {
@@ -162,7 +171,7 @@ function newTask(parts: TaskParts, order: VideoOrder, id: string, { route, ref }
     channel: route.channel.id,
     upstreamModel: route.upstreamModel,
     ask,
-    facts: { kind, seconds, resolution, ratio, sound, hasInputVideo, bound },
+    facts: { kind, seconds, resolution, ratio, sound, hasInputVideo, ...(seed !== undefined && { seed }), bound },
     prices: writePriceList(model.prices),
     costs: writePriceList(model.costs),
     webhookUrl: order.webhookUrl ?? null,
@@ -228,19 +237,30 @@ async function take(parts: TaskParts, order: VideoOrder, task: NewTask, amount: 
     durationMs: Math.max(0, parts.clock.now() - order.receivedAt),
     createdAt: task.createdAt,
   } as const
-  const also = remember === undefined ? undefined : (tx: Tx) => remember(tx, showAccepted(task))
+  let isWritten = false
+  const also = async (tx: Tx) => {
+    await remember?.(tx, showAccepted(task))
+    isWritten = true
+  }
   return recordTask(parts.store, { task, hold, request, also }).catch(async (thrown: unknown) => {
-    // The commit may have happened although its answer was lost: then nothing was sent, and nothing will be.
-    await abandon(parts, task.id).catch(() => {})
+    // Before all of it was written, nothing can have been committed.
+    if (isWritten) await abandon(parts, task)
     throw storeError(thrown)
   })
 }
 
-async function abandon(parts: TaskParts, id: string): Promise<void> {
-  const task = await taskById(parts.store.db, { scope: 'every-account', id })
-  if (task === undefined) return
+/**
+ * The commit may have happened although its answer was lost. Nothing was sent, and nothing is to be: whoever asked may try
+ * again. Where that cannot be made sure of, this throws what says not to.
+ */
+async function abandon(parts: TaskParts, { id, accountId }: Pick<NewTask, 'id' | 'accountId'>): Promise<void> {
   const failure = { code: 'overloaded', message: 'The database did not answer.' }
-  await endTask(parts, task, { state: 'refused', failure, status: 503, vendorStatus: 0 })
+  const forsake = async () => {
+    const task = await taskOnceRecorded(parts.store, { id, accountId })
+    // As it was recorded: who has found it and sent it meanwhile has counted.
+    return task === undefined || withdraw(parts, { ...task, sends: 1 }, { failure, status: 503, vendorStatus: 0 })
+  }
+  if (!(await parts.insist(forsake, 'goes on', { task: id }))) throw tooLate()
 }
 
 function logFailure({ log }: TaskParts, task: Task, outcome: Exclude<SendOutcome, { kind: 'created' }>): void {

@@ -3,15 +3,14 @@ import type { TaskError } from '../store/task-schema.ts'
 import { knownUpstreamIds } from '../store/task-claims.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import type { SoughtTask } from '../vendors/vendor.ts'
+import { clockSkewMs } from '../vendors/video-news.ts'
 import { adopt, keepInDoubt, paceAt } from './adopt.ts'
-import { contextOf, type Home, homeOf, judge, makeCall } from './calls.ts'
+import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion } from './calls.ts'
 import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
-import { sendLeg, writeLeg } from './send.ts'
-import { timedOut } from './state.ts'
-
-type Looked = 'open' | 'over'
+import { type Leg, sendLeg, writeLeg } from './send.ts'
+import { type Looked, timedOut } from './state.ts'
 
 /** Once, and once more where the first was surely not received. */
 const sendsMax = 2
@@ -53,22 +52,18 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked
 
 type Found = { readonly upstreamId: string } | 'absent' | 'unsure' | 'failed'
 
-// Clocks differ, and a task is older for its vendor than for us at most by what it took to get there.
-const sinceMarginMs = 10 * 60_000
-
 async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
   const { adapter } = home
   if (adapter.find === undefined) return 'unsure'
   const { channel, attemptId: ref, upstreamModel, sentAt, facts } = task
-  const knownIds = await knownUpstreamIds(parts.store.db, { channel, since: sentAt - sinceMarginMs })
+  // The vendor may date what it lists so much too early, and whoever sent it may have dated that so much too early.
+  const knownIds = await knownUpstreamIds(parts.store.db, { channel, sentSince: sentAt - 2 * clockSkewMs })
   const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt, knownIds }
   const call = adapter.find.call(sought, contextOf(parts, home, task))
-  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref } as const
-  const answered = await makeCall(parts, call, how)
+  const answered = await ask(parts, call, task)
   if (answered.kind === 'failed') return 'failed'
-  const { status } = answered
-  if (status === 401 || status === 403 || status === 429 || status >= 500) {
-    judge(parts, home, answered)
+  if (isAboutUs(answered)) {
+    judgeQuestion(parts, home, answered)
     return 'failed'
   }
   try {
@@ -86,12 +81,17 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   const { store, clock, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
   const route = { channel: home.channel, credential: home.credential, upstreamModel: task.upstreamModel }
-  const leg = await writeLeg(parts, route, task, task.ask).catch((thrown: unknown) => thrown)
-  if (!isLeg(leg)) return fail(parts, task, failureOf(leg))
+  let leg: Leg
+  try {
+    leg = await writeLeg(parts, route, task, task.ask)
+  } catch (thrown) {
+    return fail(parts, task, failureOf(thrown))
+  }
   const now = clock.now()
+  // A claim can run out while its owner sleeps, and be had again under its name: who has sent it meanwhile has counted.
   const resent = await changeTask(
     store.db,
-    { id: task.id, from: ['creating'], owner: node },
+    { id: task.id, from: ['creating'], owner: node, sends: task.sends },
     { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + parts.timeouts.create.totalMs * 2 },
   )
   if (resent === undefined) return 'open'
@@ -106,10 +106,6 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
     return lookAgain(parts, resent, ms, { sends: task.sends, lost: absencesMin - 1, failures: task.failures + 1 })
   }
   return 'open'
-}
-
-function isLeg(leg: unknown): leg is Awaited<ReturnType<typeof writeLeg>> {
-  return typeof leg === 'object' && leg !== null && 'call' in leg
 }
 
 function failureOf(thrown: unknown): TaskError {

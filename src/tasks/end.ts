@@ -52,7 +52,9 @@ export async function endTask(
   let excess = zeroNano
   const ended = await store.transaction(async (tx) => {
     const now = clock.now()
-    const changed = await changeTask(tx, { id: task.id, from: before(end.state) }, changeFor(end, sale?.usage, now))
+    // A refusal is of one sending: who has sent it again since may have been taken.
+    const from = { id: task.id, from: before(end.state), ...(end.state === 'refused' && { sends: task.sends }) }
+    const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined
     const booked = await book(tx, changed, end, sale, now)
     // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.

@@ -1,5 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import type { VideoNews } from '../capabilities/video.ts'
+import type { VideoNews, VideoResult } from '../capabilities/video.ts'
 import type { TaskError, TaskResult } from '../store/task-schema.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Exchange } from '../upstream/transport.ts'
@@ -7,7 +7,7 @@ import { contextOf, type Home } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 import { noOutput } from './state.ts'
 
-/** A vendor's link is good for a day; whoever wants it longer has it kept. */
+/** A vendor's link is good for a day after the film was made; whoever wants it longer has it kept. */
 const linkMs = 24 * 60 * 60_000
 // About five minutes, as the waits between two looks grow.
 const keepTriesMax = 12
@@ -30,7 +30,7 @@ export async function keepLinks(
   { result }: Pick<VideoNews, 'result'>,
 ): Promise<TaskResult | TaskError | 'later'> {
   if (result === undefined) return noOutput
-  const asGiven = { ...result, expiresAt: parts.clock.now() + linkMs }
+  const asGiven = { ...result, expiresAt: madeAt(task, result, parts.clock.now()) + linkMs }
   if (!hasToBeKept(parts, { result })) return asGiven
   const keep = (url: string, mediaType: string) =>
     parts.keeping(task.channel).run(() => keepOne(parts, home, task, { url, mediaType, needsKey: result.needsKey }))
@@ -51,6 +51,11 @@ export async function keepLinks(
     if (task.failures + 1 < keepTriesMax) return 'later'
     return result.needsKey ? noOutput : asGiven
   }
+}
+
+/** By the vendor's clock, where it says something that can be; else when we saw it. */
+function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number): number {
+  return told !== undefined && told >= createdAt && told <= now ? told : now
 }
 
 type Link = { readonly url: string; readonly mediaType: string; readonly needsKey: boolean }

@@ -55,11 +55,13 @@ async function bookLoss(parts: TaskParts, task: Task, used: Parameters<typeof co
   const { store, log, node } = parts
   const billed = (used === undefined ? undefined : costOf(task, used)) ?? zeroNano
   const [attempt] = await attemptsByIds(store.db, [task.attemptId])
-  await store.transaction(async (tx) => {
+  const isOurs = await store.transaction(async (tx) => {
     const mine = await changeTask(tx, { id: task.id, from: ['failed'], owner: node }, unwatched)
-    if (mine === undefined || attempt === undefined || billed === attempt.cost) return
+    if (mine === undefined) return false
+    if (attempt === undefined || billed === attempt.cost) return true
     const note = `task ${task.id}: made after it was given up`
     await correctAttemptIn(tx, { attempt, billed, credit: zeroNano, usage: used ?? null, note }, store.now())
+    return true
   })
-  log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after it was given up')
+  if (isOurs) log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after it was given up')
 }

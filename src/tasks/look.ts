@@ -14,10 +14,7 @@ import { lookLate } from './late.ts'
 import { askVendor } from './news.ts'
 import { jittered, pollWait, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
-import { decide, isOver, lostByVendor, openStates, timedOut } from './state.ts'
-
-/** What a look at a task came to, for whoever waits for its end. */
-type Looked = 'open' | 'over'
+import { decide, isOver, type Looked, lostByVendor, openStates, timedOut } from './state.ts'
 
 /** A film that is there, and has to be fetched: that takes longer than a look may. */
 export type Unkept = {

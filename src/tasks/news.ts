@@ -2,7 +2,7 @@ import type { JsonObject } from '../base/json.ts'
 import { withoutSecrets } from '../base/log.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
-import { type Answered, contextOf, type Home, judge, makeCall } from './calls.ts'
+import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
 /** The vendor's news of a task; undefined where it told nothing. */
@@ -14,22 +14,23 @@ export async function askVendor(
 ): Promise<VideoNews | undefined> {
   const { adapter } = home
   const call = adapter.poll(upstreamId, contextOf(parts, home, task), task.facts)
-  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref: task.attemptId } as const
-  const answered = await makeCall(parts, call, how)
+  const answered = await ask(parts, call, task)
   const fields = { task: task.id, channel: task.channel, upstream: upstreamId }
   if (answered.kind === 'failed') {
     parts.log.warn({ ...fields, kind: answered.error.kind }, 'a task could not be polled')
     return undefined
   }
   if (isAboutUs(answered)) {
-    const { error } = judge(parts, home, answered)
-    parts.log.warn({ ...fields, status: answered.status, kind: error.kind }, 'a poll was refused')
+    const { kind } = judgeQuestion(parts, home, answered)
+    parts.log.warn({ ...fields, status: answered.status, kind }, 'a poll was refused')
     return undefined
   }
   try {
     const news = adapter.readTask(answered, task.facts)
     if (news.state === 'unknown-word') {
-      parts.log.error({ ...fields, word: news.word.slice(0, wordCharactersMax) }, 'a vendor has a new word for a state')
+      const word = news.word.slice(0, wordCharactersMax)
+      parts.oddWords.add(task.channel, word)
+      parts.log.error({ ...fields, word }, 'a vendor has a new word for a state')
     }
     return discreet(news, home)
   } catch (thrown) {
@@ -39,11 +40,6 @@ export async function askVendor(
 }
 
 const wordCharactersMax = 64
-
-/** Refused keys, rates and a vendor's own troubles say nothing of the task. */
-function isAboutUs({ status }: Answered): boolean {
-  return status === 401 || status === 403 || status === 429 || status >= 500
-}
 
 /** A vendor's words as they may be shown: its record is the customer's to see, our key in it is not. */
 function discreet(news: VideoNews, { channel, credential }: Home): VideoNews {

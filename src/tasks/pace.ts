@@ -96,10 +96,17 @@ export class Allowances {
   take(channelId: string, perSecond: number, wanted: number): number {
     const now = this.#clock.monotonic()
     const before = this.#left.get(channelId) ?? { count: perSecond, at: now }
+    if (now < before.at) return 0
     const left = Math.min(perSecond, before.count + ((now - before.at) / 1000) * perSecond)
     const taken = Math.min(wanted, Math.floor(left))
     this.#left.set(channelId, { count: left - taken, at: now })
     return taken
+  }
+
+  /** The vendor says that it was asked too often: nothing for so long, and then what grows from nothing. */
+  rest(channelId: string, ms: number): void {
+    const at = this.#clock.monotonic() + ms
+    if (at > (this.#left.get(channelId)?.at ?? 0)) this.#left.set(channelId, { count: 0, at })
   }
 
   /** What was taken and not used. */

@@ -7,7 +7,8 @@ import type { Mode } from '../store/schema.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Timeouts, Transport } from '../upstream/transport.ts'
-import type { PaceSettings } from './pace.ts'
+import type { Insist } from './insist.ts'
+import type { Allowances, PaceSettings } from './pace.ts'
 
 /** What tasks are made, watched and ended with. */
 export type TaskParts = {
@@ -27,12 +28,19 @@ export type TaskParts = {
   readonly timeouts: TaskTimeouts
   readonly attemptsMax: number
   readonly pace: PaceSettings
+  /** How long a task is kept after its end. */
+  readonly keepMs: number
   /** Where vendors may tell us of changes; undefined where they could not reach us. */
   readonly callbacks: Callbacks | undefined
   readonly keepResult: KeepResult
   readonly keepsAll: boolean
-  /** Aborts when the node stops: whatever is cut off then is looked up after the next start. */
+  /** How often each channel may still be asked about its tasks. */
+  readonly allowances: Allowances
+  readonly insist: Insist
+  /** Aborts when the node stops: questions and films that are cut off then are asked for again by whoever is next. */
   readonly stopping: AbortSignal
+  /** Words for a state that a vendor never said before. */
+  readonly oddWords: OddWords
   /** Films are large: few are fetched at a time, and those of a slow channel wait for each other alone. */
   readonly keeping: (channelId: string) => Turns
   readonly reserve: CappedBilling['reserve']
@@ -55,6 +63,12 @@ export type Callbacks = {
   urlOf(taskId: string): string
   /** The task that a token was made for; undefined where we did not make it. */
   taskOf(token: string): string | undefined
+}
+
+/** Counts, channel by channel, since this node began: somebody has to teach us such a word. */
+export type OddWords = {
+  add(channelId: string, word: string): void
+  of(channelId: string): { readonly count: number; readonly last: string | null }
 }
 
 /** Keeps what a vendor made, and gives the link under which it is served for so long. */

@@ -8,6 +8,8 @@ import { until } from '../../test/support/gateway.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { makeTaskWorld, model } from '../../test/support/tasks.ts'
+import { explain } from '../vendors/dashscope/explain.ts'
+import { makeChannels } from '../upstream/channels.ts'
 import { Allowances, paceOf, pollWait, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -117,6 +119,36 @@ test('a vendor that hangs keeps nobody else’s tasks waiting', async () => {
   await close()
 })
 
+test('a vendor that is asked too often is asked less, and its key goes on for everything else', async () => {
+  const film = filmVendor()
+  const vendor = { ...film.vendor, id: 'dashscope', explain }
+  const channel = { id: 'first', vendor, baseUrl: vendor.baseUrl, credentials: ['a-key'], weight: 1, priority: 0 }
+  const clock = movableClock()
+  const channels = makeChannels([channel], clock, () => 0)
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { amount: 10n ** 15n })
+  const world = makeTaskWorld(store, { first: film }, { clock, channels: () => channels })
+  for (let i = 0; i < 30; i++) await world.order()
+  const chatRoutes = () => [...channels.routes([{ channel: 'first', upstreamModel: 'qwen-plus' }])].length
+  const pollsIn = async (ms: number) => {
+    const before = film.calls.length
+    clock.advance(ms)
+    while ((await world.tasks.turn()) > 0) await world.tasks.idle()
+    return film.calls.length - before
+  }
+  film.polls.push(...Array.from({ length: 8 }, () => 429))
+  expect(await pollsIn(6_000)).toBe(8)
+  expect(chatRoutes()).toBe(1)
+  // The vendor names no time, so it is a second, and what may be asked grows from nothing.
+  expect(await pollsIn(500)).toBe(0)
+  expect(await pollsIn(1_000)).toBeGreaterThan(0)
+  film.polls.push(401)
+  await pollsIn(1_000)
+  expect(chatRoutes()).toBe(0)
+  await world.close()
+  await store.close()
+})
+
 test('films that are slow to fetch hold up no look, stay with their node, and are asked for once', async () => {
   const vendor = filmVendor()
   vendor.onlyWithKey = true
@@ -193,4 +225,10 @@ test('a channel is asked as often as it bears, and what was not used may be used
   expect(allowances.take('a', 10, 100)).toBe(2)
   at += 60_000
   expect(allowances.take('a', 10, 100)).toBe(10)
+  allowances.rest('a', 2_000)
+  allowances.rest('a', 500)
+  at += 2_000
+  expect(allowances.take('a', 10, 100)).toBe(0)
+  at += 500
+  expect(allowances.take('a', 10, 100)).toBe(5)
 })

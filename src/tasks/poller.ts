@@ -1,12 +1,14 @@
 import { storeError } from '../store/faults.ts'
-import { claimTasks, dueChannels, releaseClaims, renewClaims } from '../store/task-claims.ts'
+import { claimTasks, dueChannels, hasOpenTasks, releaseClaims, renewClaims } from '../store/task-claims.ts'
+import { dropOldTasks } from '../store/task-retention.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
 import { lookAt, type Unkept } from './look.ts'
-import { Allowances } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
 const everyMs = 200
+// While there is no task at all. Another node looks after its own, and one's own are told by `attend`.
+const idleMs = 1_000
 const lookingMax = 256
 // A vendor that hangs keeps its own tasks waiting, and nobody else's.
 const lookingAtOneMax = lookingMax / 4
@@ -15,6 +17,9 @@ const keepingMax = 256
 // Longer than a poll takes; a node that dies in one leaves its tasks to the others after this.
 const claimMs = 60_000
 const renewMs = claimMs / 3
+// What is too old waits for a moment in which nobody is due, and goes in pieces that hold up nobody.
+const tidyEveryMs = 60 * 60_000
+const tidiedAtOnce = 100
 
 export type Poller = {
   /** Takes what is due and may be asked for now; gives how many tasks that were. The looks go on behind it. */
@@ -23,22 +28,24 @@ export type Poller = {
   idle(): Promise<void>
   /** Something is due now. */
   wake(): void
+  /** There is a task again. */
+  attend(): void
   close(): Promise<void>
 }
 
 /** Looks after every open task. Each node does, and each task is one node's at a time. */
 export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poller {
-  const { store, clock, timers, node, mode, log } = parts
-  const allowances = new Allowances(clock)
-  const looking = new Set<Promise<void>>()
+  const { store, clock, timers, node, mode, log, allowances } = parts
+  const looking = new Map<string, Promise<void>>()
   const lookingAt = new Map<string, number>()
   const keeping = new Map<string, Promise<void>>()
   let renewedAt = clock.monotonic()
   let turnsTaken = 0
+  let tidiedAt = Number.NEGATIVE_INFINITY
   let running: Promise<unknown> = releaseClaims(store.db, node, clock.now()).catch(complain)
   let isRunning = false
   let isWanted = false
-  const state = { isClosed: false, isComplained: false }
+  const state = { isClosed: false, isComplained: false, isIdle: false }
   let callOff = timers.after(everyMs, run)
 
   /** Once, however long it lasts: a database that is away is complained of elsewhere too. */
@@ -58,10 +65,17 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   async function turns(): Promise<void> {
     while (isWanted && !state.isClosed) {
       isWanted = false
-      await turn().then(() => (state.isComplained = false), complain)
+      state.isIdle = false
+      await turnOrRest().then(() => (state.isComplained = false), complain)
     }
     isRunning = false
-    if (!state.isClosed) callOff = timers.after(everyMs, run)
+    if (!state.isClosed) callOff = timers.after(state.isIdle ? idleMs : everyMs, run)
+  }
+
+  async function turnOrRest(): Promise<void> {
+    const taken = await turn()
+    if (taken + looking.size > 0 || (await hasOpenTasks(store.db))) return
+    state.isIdle = true
   }
 
   async function turn(): Promise<number> {
@@ -76,13 +90,21 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       const limit = allowances.take(id, perSecond, Math.min(rows, room))
       if (limit === 0) continue
       const claimed = await claimTasks(store, { channel: id, limit, now, mode, claim })
-      // One whose claim ran out while it is being kept: it has been claimed anew, and goes on.
-      const tasks = claimed.filter((task) => !keeping.has(task.id))
+      // One whose claim ran out while it is being looked at, or kept: it has been claimed anew, and goes on.
+      const tasks = claimed.filter(({ id: taskId }) => !looking.has(taskId) && !keeping.has(taskId))
       allowances.giveBack(id, limit - tasks.length)
       taken += tasks.length
       for (const task of tasks) begin(task)
     }
+    if (taken === 0) await tidy(now)
     return taken
+  }
+
+  async function tidy(now: number): Promise<void> {
+    if (clock.monotonic() - tidiedAt < tidyEveryMs) return
+    const dropped = await dropOldTasks(store, { endedBefore: now - parts.keepMs, mode, limit: tidiedAtOnce })
+    // There may be more: the next quiet moment takes them.
+    if (dropped < tidiedAtOnce) tidiedAt = clock.monotonic()
   }
 
   /** A film takes longer than a claim lasts. */
@@ -93,14 +115,14 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 
   function begin(task: Task): void {
-    const { channel } = task
+    const { id, channel } = task
     const look = lookOnce(task).finally(() => {
-      looking.delete(look)
+      looking.delete(id)
       const left = (lookingAt.get(channel) ?? 0) - 1
       if (left > 0) lookingAt.set(channel, left)
       else lookingAt.delete(channel)
     })
-    looking.add(look)
+    looking.set(id, look)
     lookingAt.set(channel, (lookingAt.get(channel) ?? 0) + 1)
   }
 
@@ -141,7 +163,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function idle(): Promise<void> {
     await running
-    while (looking.size + keeping.size > 0) await Promise.all([...looking, ...keeping.values()])
+    while (looking.size + keeping.size > 0) await Promise.all([...looking.values(), ...keeping.values()])
   }
 
   return {
@@ -151,6 +173,13 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       if (state.isClosed) return
       callOff()
       run()
+    },
+    attend() {
+      if (!state.isIdle || state.isClosed) return
+      state.isIdle = false
+      if (isRunning) return
+      callOff()
+      callOff = timers.after(everyMs, run)
     },
     async close() {
       state.isClosed = true

@@ -1,11 +1,11 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { asGatewayError, GatewayError, type Kind } from '../base/errors.ts'
-import { withoutSecrets } from '../base/log.ts'
+import { asGatewayError, badRequest, GatewayError } from '../base/errors.ts'
 import type { VideoAsk } from '../capabilities/video.ts'
+import type { Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import type { Call, CreateContext, Responded, VideoAdapter } from '../vendors/vendor.ts'
-import { contextOf, judge, makeCall } from './calls.ts'
+import { type Answered, contextOf, judge, makeCall } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
 /** What became of a creation. */
@@ -45,31 +45,34 @@ export async function writeLeg(parts: TaskParts, route: Route, task: Addressed, 
   const context: CreateContext = {
     ...contextOf(parts, route, { ...task, upstreamModel }),
     ...(parts.callbacks !== undefined && { callbackUrl: parts.callbacks.urlOf(task.id) }),
-    ...(ask.draftOf !== undefined && { draftUpstreamId: await draftAt(parts, route, task.accountId, ask.draftOf) }),
+    ...(ask.draftOf !== undefined && { draftUpstreamId: await draftAt(parts, route, task.accountId, ask) }),
     ...(adapter.fetches !== undefined && { fetched: await fetchAll(parts, route, adapter.fetches(ask)) }),
   }
   return { route, adapter, call: adapter.create(ask, context), ref: task.attemptId }
 }
 
-/** A draft is the account's own, and is finished where it was made. */
-export async function channelOfDraft(parts: TaskParts, accountId: string, draftOf: string): Promise<string> {
-  return (await draftTask(parts, accountId, draftOf)).channel
-}
-
-async function draftAt(parts: TaskParts, { channel }: Route, accountId: string, draftOf: string): Promise<string> {
-  const draft = await draftTask(parts, accountId, draftOf)
-  if (draft.upstreamId === null || draft.channel !== channel.id) throw noDraft()
-  return draft.upstreamId
-}
-
-async function draftTask(parts: TaskParts, accountId: string, id: string): Promise<Task> {
-  const draft = await findTask(parts.store.db, { accountId, id })
-  if (draft === undefined) throw noDraft()
+/** The draft that an ask is the final of: the account's own, and made where the model can be had. */
+export async function draftFor(
+  parts: TaskParts,
+  accountId: string,
+  ask: Pick<VideoAsk, 'draftOf' | 'draftAt'>,
+  offers: readonly Offer[],
+): Promise<Task> {
+  const draft = await findTask(parts.store.db, { accountId, id: ask.draftOf ?? '' })
+  const isOffered = offers.some(({ channel, vendor }) => channel === draft?.channel || vendor === draft?.vendor)
+  if (draft === undefined || draft.upstreamId === null || !isOffered) throw noDraft(ask)
   return draft
 }
 
-function noDraft(): GatewayError {
-  return new GatewayError('bad-request', 'There is no such draft.', { code: 'invalid_value', param: 'input' })
+/** A draft is finished where it was made. */
+async function draftAt(parts: TaskParts, { channel }: Route, accountId: string, ask: VideoAsk): Promise<string> {
+  const draft = await findTask(parts.store.db, { accountId, id: ask.draftOf ?? '' })
+  if (draft === undefined || draft.upstreamId === null || draft.channel !== channel.id) throw noDraft(ask)
+  return draft.upstreamId
+}
+
+function noDraft({ draftAt: at = 'input' }: Pick<VideoAsk, 'draftAt'>): GatewayError {
+  return badRequest('There is no such draft.', at)
 }
 
 async function fetchAll(parts: TaskParts, route: Route, urls: readonly string[]): Promise<Map<string, Responded>> {
@@ -82,9 +85,9 @@ async function fetchAll(parts: TaskParts, route: Route, urls: readonly string[])
   return fetched
 }
 
-/** Sends it, once. Whoever asked may be gone: what was begun is carried through. */
+/** Sends it, once. Whoever asked may be gone, and the node about to stop: what was begun is carried through. */
 export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> {
-  const how = { timeouts: parts.timeouts.create, connection: 'new', ref: leg.ref } as const
+  const how = { timeouts: parts.timeouts.create, connection: 'new', ref: leg.ref, signal: never } as const
   const answered = await makeCall(parts, leg.call, how)
   crashPoint('task-sent')
   if (answered.kind === 'failed') {
@@ -92,8 +95,22 @@ export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> 
     return delivery === 'unsent' ? { kind: 'unsent', error } : { kind: 'doubt', error }
   }
   const { status } = answered
-  if (status >= 200 && status < 300) return readCreated(leg, answered, status)
-  const { error, retryable } = judge(parts, leg.route, answered)
+  if (status < 200 || status > 299) return refusalOf(parts, leg, answered)
+  try {
+    const created = leg.adapter.readCreated(answered)
+    if (typeof created === 'string') return { kind: 'created', upstreamId: created }
+    return refusalOf(parts, leg, { ...answered, status: created.errorStatus })
+  } catch (thrown) {
+    // What cannot be read may be a yes.
+    return { kind: 'doubt', error: asGatewayError(thrown) }
+  }
+}
+
+const never = new AbortController().signal
+
+function refusalOf(parts: TaskParts, { route }: Leg, answered: Answered): SendOutcome {
+  const { status } = answered
+  const { error, retryable } = judge(parts, route, answered)
   return mayHaveBegun(status, error)
     ? { kind: 'doubt', error }
     : { kind: 'refused', error, status, elsewhere: retryable }
@@ -103,23 +120,4 @@ export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> 
 function mayHaveBegun(status: number, { kind }: GatewayError): boolean {
   if (status === 408 || status === 504) return true
   return status >= 500 && kind !== 'too-many'
-}
-
-/** Ways to say no under a good status. Anything else that cannot be read may be a yes. */
-const refusalKinds: ReadonlySet<Kind> = new Set(['upstream-rejected', 'bad-request', 'too-many', 'overloaded'])
-
-function readCreated({ adapter, route }: Leg, answered: Responded, status: number): SendOutcome {
-  try {
-    const upstreamId = adapter.readCreated(answered)
-    if (upstreamId !== '') return { kind: 'created', upstreamId }
-    return { kind: 'doubt', error: new GatewayError('upstream-failed', 'The vendor gave no id.') }
-  } catch (thrown) {
-    const { kind, message, details } = asGatewayError(thrown)
-    const secrets = { baseUrl: route.channel.baseUrl, credential: route.credential }
-    const error = new GatewayError(kind, withoutSecrets(message, secrets), details)
-    if (refusalKinds.has(kind) || details.refusal !== undefined) {
-      return { kind: 'refused', error, status, elsewhere: false }
-    }
-    return { kind: 'doubt', error }
-  }
 }

@@ -46,6 +46,9 @@ export function statesShownAs(shown: TaskState): readonly StoredTaskState[] {
   return shown === 'submitted' ? ['creating', 'submitted'] : [shown]
 }
 
+/** What a look at a task came to, for whoever waits for its end. */
+export type Looked = 'open' | 'over'
+
 /** Times in a row that a vendor may not know a task it took: what it just wrote may not be everywhere yet. */
 const lostMax = 3
 

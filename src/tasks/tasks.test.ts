@@ -98,6 +98,26 @@ taskSuite('video tasks', ({ begin, within }) => {
       })
     }))
 
+  test('links live for a day after the vendor had made the film, and not after somebody saw it', () =>
+    within(async ({ vendor, world }) => {
+      const day = 24 * 60 * minute
+      const expiryOf = async (madeAt: (now: number) => number) => {
+        const task = await world.order()
+        vendor.madeAt = madeAt(world.clock.now())
+        vendor.become('done')
+        await world.pass(60 * minute)
+        const { result, finishedAt } = await world.task(task.id)
+        return [result?.expiresAt, vendor.madeAt + day, (finishedAt ?? 0) + day] as const
+      }
+      const [expiresAt, afterMade] = await expiryOf((now) => now + minute)
+      expect(expiresAt).toBe(afterMade)
+      // What cannot be is not believed.
+      for (const wrong of [-minute, 600 * minute]) {
+        const [expires, , afterSeen] = await expiryOf((now) => now + wrong)
+        expect(Math.abs((expires ?? 0) - afterSeen)).toBeLessThan(minute)
+      }
+    }))
+
   describe('a task that comes to nothing costs nothing', () => {
     const endings = [
       { word: 'failed', state: 'failed', code: 'Unsuitable' },
@@ -196,6 +216,27 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.bought))
         expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought) }])
       }))
+
+    test('what another node has booked meanwhile is booked by nobody else, nor said to be', async () => {
+      let isTaken = false
+      const { store, vendor, world } = await begin({
+        transport: {
+          async send(...call) {
+            if (isTaken) await store.db.updateTable('task').set({ claim_owner: 'node_b' }).execute()
+            return vendor.transport.send(...call)
+          },
+        },
+      })
+      await world.order()
+      vendor.become('running')
+      await world.pass(deadlineSeconds * 1000 + minute)
+      vendor.become('done')
+      isTaken = true
+      await world.pass(31 * minute)
+      expect((await balances(store))['platform:loss']).toBeUndefined()
+      expect(world.logged.join('')).not.toContain('a video came after it was given up')
+      await world.close()
+    })
 
     test('is asked for once more at its deadline: what was made in time is delivered', () =>
       within(async ({ store, vendor, world }) => {

@@ -1,8 +1,12 @@
+import { isUnavailable } from '../store/faults.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { hintTask } from '../store/task-claims.ts'
 import { cancelTask } from './cancel.ts'
 import { createTask, type Placed, type VideoOrder } from './create.ts'
-import { type TaskParts, turnsByChannel } from './parts.ts'
+import { makeInsistence, type Patience, usualPatience } from './insist.ts'
+import { countOddWords } from './odd-words.ts'
+import { Allowances } from './pace.ts'
+import { type OddWords, type TaskParts, turnsByChannel } from './parts.ts'
 import { startPoller } from './poller.ts'
 import { isOver } from './state.ts'
 
@@ -10,7 +14,7 @@ import { isOver } from './state.ts'
 export type Tasks = {
   /** Throws what the client is to be told where the vendor would not have it. */
   create(order: VideoOrder): Promise<Placed>
-  /** The task once it is over, or as it is when the time is. */
+  /** The task once it is over, or as it was last known when the time is. */
   wait(task: Task, ms: number, signal: AbortSignal): Promise<Task>
   cancel(task: Task): Promise<Task>
   /** A vendor says that there is news. Whatever else it says is not believed. */
@@ -21,6 +25,8 @@ export type Tasks = {
   turn(): Promise<number>
   /** Resolves when no look and no creation is under way. */
   idle(): Promise<void>
+  /** What this node was told that it does not understand. */
+  readonly oddWords: Pick<OddWords, 'of'>
   close(): Promise<void>
 }
 
@@ -29,9 +35,21 @@ const waitPollMs = 1_000
 // At one channel.
 const keepingMax = 2
 
-export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks {
+type Given = Omit<TaskParts, 'keeping' | 'stopping' | 'allowances' | 'insist' | 'oddWords'> & {
+  readonly patience?: Patience
+}
+
+export function openTasks({ patience = usualPatience, ...given }: Given): Tasks {
   const stopping = new AbortController()
-  const parts: TaskParts = { ...given, keeping: turnsByChannel(keepingMax), stopping: stopping.signal }
+  const insistence = makeInsistence({ log: given.log, stopping: stopping.signal, patience })
+  const parts: TaskParts = {
+    ...given,
+    keeping: turnsByChannel(keepingMax),
+    allowances: new Allowances(given.clock),
+    insist: insistence.insist,
+    stopping: stopping.signal,
+    oddWords: countOddWords(),
+  }
   const { store, clock } = parts
   const waiters = new Map<string, Set<() => void>>()
   const state = { isHurried: false }
@@ -59,6 +77,16 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
     })
   }
 
+  /** Whoever ordered a task has it, whether or not the database can say how far it is. */
+  async function again({ accountId, id }: Task): Promise<Task | undefined> {
+    try {
+      return await taskById(store.db, { scope: { accountId }, id })
+    } catch (thrown) {
+      if (isUnavailable(thrown)) return undefined
+      throw thrown
+    }
+  }
+
   function hurry(): void {
     state.isHurried = true
     for (const wakes of waiters.values()) for (const wake of wakes) wake()
@@ -66,7 +94,10 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
 
   return {
     create(order) {
-      const created = createTask(parts, order).finally(() => creating.delete(created))
+      const created = createTask(parts, order).finally(() => {
+        creating.delete(created)
+        poller.attend()
+      })
       creating.add(created)
       return created
     },
@@ -78,7 +109,7 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
         const left = endsAt - clock.monotonic()
         if (isOver(current.state) || left <= 0 || signal.aborted || state.isHurried) return current
         await pause(task.id, Math.min(left, waitPollMs), signal)
-        current = (await taskById(store.db, { scope: { accountId: task.accountId }, id: task.id })) ?? current
+        current = (await again(current)) ?? current
       }
     },
 
@@ -93,6 +124,8 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
 
     hurry,
 
+    oddWords: parts.oddWords,
+
     turn: () => poller.turn(),
 
     async idle() {
@@ -101,10 +134,12 @@ export function openTasks(given: Omit<TaskParts, 'keeping' | 'stopping'>): Tasks
     },
 
     async close() {
+      // Questions end here. A creation does not: its vendor may have begun, and then nobody would know under which id.
       stopping.abort()
       hurry()
       await Promise.allSettled(creating)
       await poller.close()
+      await insistence.idle()
     },
   }
 }

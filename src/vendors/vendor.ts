@@ -134,8 +134,11 @@ export type VideoAdapter = {
   fetches?(ask: VideoAsk): readonly string[]
   /** Throws bad-request for what the vendor would only refuse minutes later, naming the field. */
   create(ask: VideoAsk, context: CreateContext): Call
-  /** The vendor's id of the new task. Throws where the body is an error under a good status. */
-  readCreated(response: Responded): string
+  /**
+   * The vendor's id of the new task, or, where the body is an error under a good status, the status that such an error has
+   * elsewhere. Throws where it is neither.
+   */
+  readCreated(response: Responded): string | { readonly errorStatus: number }
   poll(upstreamId: string, context: CallContext, facts: VideoFacts): Call
   /**
    * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws where

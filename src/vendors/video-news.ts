@@ -79,8 +79,11 @@ export function timeIn(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : Number.MAX_SAFE_INTEGER
 }
 
-/** A task that was made just before would stand in the list with a time that may differ from ours by so much. */
-export const clockSkewMs = 60_000
+/**
+ * A vendor's clock and ours may differ by so much: a task that it dates so long before we sent ours may be ours. A machine
+ * whose clock nobody sets is some minutes wrong; too little here buys a film twice.
+ */
+export const clockSkewMs = 10 * 60_000
 
 /**
  * A list without our reference can only say that a task is not in it. One that might be ours is somebody's all the same:

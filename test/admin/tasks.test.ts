@@ -36,3 +36,17 @@ test('operators see every task, what it holds and where it is, and never what it
   expect((await operator.call('GET', '/admin/tasks/vid_0')).status).toBe(404)
   expect((await operator.call('GET', '/admin/tasks?state=lost')).status).toBe(400)
 })
+
+test('operators see how often a vendor said a word for a state that is not known', async () => {
+  type Channel = { id: string; unknown_task_states: { count: number; last: string | null } }
+  const heard = async () => {
+    const { data } = await operator.get<{ data: Channel[] }>('/admin/channels?limit=100')
+    return data.find(({ id }) => id === 'dashscope')?.unknown_task_states
+  }
+  expect(await heard()).toEqual({ count: 0, last: null })
+  const input = { prompt: 'A fox. sandbox:odd-state=DREAMING' }
+  const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input })).json()) as Shown
+  await until(async () => (await operator.get<Shown>(`/admin/tasks/${placed.id}`)).state === 'succeeded')
+  expect(await heard()).toMatchObject({ count: expect.any(Number), last: 'DREAMING' })
+  expect((await heard())?.count).toBeGreaterThan(0)
+})

@@ -316,6 +316,7 @@ sandbox: false`,
       priority: 0,
       health: 'ok',
       credentials: { count: 1, resting: 0 },
+      unknown_task_states: { count: 0, last: null },
     })
     expect(JSON.stringify(channels)).not.toMatch(/vendor-key|hidden/)
   } finally {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { taskCrashPoints } from '../../src/base/crash-points.ts'
 import { formatDollars } from '../../src/base/money.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { run, type Summary } from './campaign.ts'
@@ -77,9 +78,9 @@ async function outage(): Promise<number> {
   return tests.exited
 }
 
-/** Every crash point of a task again and again: `kills` over both engines. */
+/** Every crash point of a task again and again: `kills` over both engines, or at the one that was asked for. */
 async function tasks(): Promise<number> {
-  const rounds = Math.ceil(kills / 10)
+  const rounds = Math.ceil(kills / (taskCrashPoints.length * (values.engine === undefined ? 2 : 1)))
   const outcomes = []
   if (values.engine !== 'postgres') outcomes.push(await runTasks({ engine: 'sqlite', nodes: 1, rounds, seed, ...told }))
   if (values.engine !== 'sqlite') {

@@ -17,16 +17,16 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a settlement is not written to the journal',
     file: 'src/billing/leased/leased.ts',
-    from: '      append(endRecord(posting))\n',
+    from: '        append(ended.record)\n',
     to: '',
     tests: simulation,
   },
   {
     name: 'a settlement is posted before the journal is durable',
     file: 'src/billing/leased/teller.ts',
-    from: 'if (turn.postings.length > 0 && !(await this.#isRecorded())) return',
+    from: 'if (turn.ended.length > 0 && !(await this.#isRecorded())) return',
     to: '',
-    tests: simulation,
+    tests: ['src/billing/leased/teller.test.ts'],
   },
   {
     name: 'a settlement is told before it is as durable as was promised',
@@ -80,9 +80,30 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a posting that is in the books already is booked again',
     file: 'src/store/turns.ts',
-    from: "if ((await insertNew(tx, 'txn', txns)).size < txns.length) throw new PostedBefore()",
+    from: "if ((await insertNew(tx, 'txn', txns)) < txns.length) throw new PostedBefore()",
     to: "await insertNew(tx, 'txn', txns)",
     tests: turns,
+  },
+  {
+    name: 'a request that is on record already is counted again',
+    file: 'src/store/turns.ts',
+    from: "if ((await insertNew(tx, 'request', unrecorded.map(requestOf))) < unrecorded.length) throw new PostedBefore()",
+    to: "await insertNew(tx, 'request', unrecorded.map(requestOf))",
+    tests: turns,
+  },
+  {
+    name: 'amounts pass between threads as floats',
+    file: 'src/billing/leased/records.ts',
+    from: 'charge: nano(BigInt(posting.charge)),',
+    to: 'charge: nano(BigInt(Number(posting.charge))),',
+    tests: ['src/billing/leased/records.test.ts'],
+  },
+  {
+    name: 'a lease that is to be given back is filled up again',
+    file: 'src/billing/leased/leases.ts',
+    from: 'if (lease.left === 0n) continue',
+    to: 'if (lease.left === 0n && takes.push({ accountId, need: zeroNano, extra: nano(pace) }) > 0) continue',
+    tests: ['src/billing/leased/leases.test.ts'],
   },
   {
     name: 'a node spends without a lease',
@@ -123,7 +144,7 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'the journal says posted before the bank does',
     file: 'src/billing/leased/teller.ts',
     from: '      const grants = await bank.turn(this.#identity, turn)\n',
-    to: '      flushed(turn.postings.map(({ holdId }) => holdId))\n      const grants = await bank.turn(this.#identity, turn)\n',
+    to: '      flushed(turn.ended.map(({ holdId }) => holdId))\n      const grants = await bank.turn(this.#identity, turn)\n',
     tests: simulation,
   },
   {
@@ -206,7 +227,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a new segment lacks what has ended and is not posted',
     file: 'src/billing/leased/leased.ts',
-    from: '    for (const posting of teller.unflushed()) yield endRecord(posting)\n',
+    from: '    for (const { record } of teller.unflushed()) yield record\n',
     to: '',
     tests: simulation,
   },

@@ -2,6 +2,7 @@ import type { Mutant } from './mutant.ts'
 
 const tasks = ['src/tasks/tasks.test.ts']
 const creation = ['src/tasks/create.test.ts']
+const away = ['src/tasks/away.test.ts']
 const store = ['src/store/tasks.test.ts']
 const threats = ['test/threats/tasks.test.ts']
 
@@ -20,6 +21,55 @@ export const taskMutants: readonly Mutant[] = [
     from: 'if (task.sends < sendsMax) return',
     to: 'return',
     tests: creation,
+  },
+  {
+    name: 'whoever has slept over a look sends the task all the same',
+    file: 'src/tasks/doubt.ts',
+    from: 'owner: node, sends: task.sends }',
+    to: 'owner: node }',
+    tests: creation,
+  },
+  {
+    name: 'a task whose recording was in doubt is left to be sent',
+    file: 'src/tasks/create.ts',
+    from: '    if (isWritten) await abandon(parts, task)\n',
+    to: '',
+    tests: away,
+  },
+  {
+    name: 'a task that somebody has sent again is withdrawn',
+    file: 'src/tasks/end.ts',
+    from: "...(end.state === 'refused' && { sends: task.sends })",
+    to: '',
+    tests: away,
+  },
+  {
+    name: 'an id that cannot be written down at once is forgotten',
+    file: 'src/tasks/adopt.ts',
+    from: "parts.insist(write, 'goes on', about)",
+    to: "parts.insist(write, 'ends', about)",
+    tests: away,
+  },
+  {
+    name: 'a list is believed although clocks differ',
+    file: 'src/vendors/video-news.ts',
+    from: 'export const clockSkewMs = 10 * 60_000',
+    to: 'export const clockSkewMs = 60_000',
+    tests: ['test/spec/video-vendors.test.ts'],
+  },
+  {
+    name: 'old tasks leave their events behind',
+    file: 'src/store/task-retention.ts',
+    from: "    await tx.deleteFrom('webhook_event').where('task_id', 'in', ids).execute()\n",
+    to: '',
+    tests: ['src/tasks/retention.test.ts'],
+  },
+  {
+    name: 'what was kept under an Idempotency-Key is unlearned by a failure',
+    file: 'src/store/idempotency.ts',
+    from: "    .where('request_id', '=', fact.requestId)\n    .where('state', '=', 'running')\n",
+    to: "    .where('request_id', '=', fact.requestId)\n",
+    tests: ['src/idempotency/idempotency.test.ts'],
   },
   {
     name: 'a 500 of a vendor is taken for a refusal',

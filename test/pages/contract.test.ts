@@ -78,6 +78,19 @@ describe('/openapi.json', () => {
     expect(required).toEqual(['model', 'messages'])
   })
 
+  test('says what an order of a video may hold, in its body and behind the ?, and which ids lead to it', () => {
+    const path = '/v1/videos/generations'
+    const { post } = contract.paths[path] ?? {}
+    const inQuery = post?.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
+    expect(inQuery).toEqual(['wait', 'timeout'])
+    const body = post?.requestBody?.content['application/json']?.schema
+    expect(Object.keys(body?.properties ?? {})).toContain('content')
+    for (const method of ['get', 'delete']) {
+      const [id] = contract.paths[`${path}/{id}`]?.[method]?.parameters ?? []
+      expect(id?.description).toContain('percent-encoded')
+    }
+  })
+
   test('has every status of the error table, in the one shape', () => {
     const { responses } = contract.components
     const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 500, 502, 503, 504]

@@ -13,6 +13,8 @@ describe('duration, resolution and aspect_ratio', () => {
   test.each<[string, Body, unknown[]]>([
     ['top-level', { duration: 8, resolution: '1080p', aspect_ratio: '9:16' }, [8, '1080p', '9:16']],
     ['parameters', { parameters: { duration: 8, resolution: '1080P', ratio: '9:16' } }, [8, '1080p', '9:16']],
+    ['a vendor’s own names at the top', { ratio: '9:16' }, [5, '720p', '9:16']],
+    ['a size at the top', { size: '1920*1080' }, [5, '1080p', '16:9']],
     ['a size', { parameters: { size: '1248*1632' } }, [5, '1080p', '3:4']],
     ['a size spelled with x', { parameters: { size: '1280x720' } }, [5, '720p', '16:9']],
     [
@@ -31,6 +33,8 @@ describe('duration, resolution and aspect_ratio', () => {
     ['a size', { resolution: '720p', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
     ['a ratio and a size', { aspect_ratio: '16:9', parameters: { size: '720*1280' } }, 'parameters.size invalid_value'],
     ['ratios', { aspect_ratio: '16:9', parameters: { ratio: '1:1' } }, 'parameters.ratio invalid_value'],
+    ['two names of one thing', { aspect_ratio: '16:9', ratio: '1:1' }, 'ratio invalid_value'],
+    ['a size at the top', { size: '1280*720', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
   ])('that disagree are refused: %s', (_what, body, refusal) => {
     expect(refusalOf(t2v, { input: prompt, ...body })).toBe(refusal)
   })
@@ -248,7 +252,21 @@ describe('parameters', () => {
   test('fields that families write beside the input mean the same there', () => {
     const body = { input: prompt, seed: 11, generate_audio: false }
     expect(askFor('doubao-seedance-2-0-260128', body)).toMatchObject({ sound: false, parameters: { seed: 11 } })
-    expect(refusalOf('doubao-seedance-2-0-260128', { ...body, parameters: { seed: 12 } })).toBe('seed invalid_value')
+    expect(refusalOf('doubao-seedance-2-0-260128', { ...body, parameters: { seed: 12 } })).toBe(
+      'parameters.seed invalid_value',
+    )
+  })
+
+  test('a seed is remembered where one was named', () => {
+    expect(askFor(t2v, { input: prompt, parameters: { seed: 7 } }).seed).toBe(7)
+    expect(askFor(t2v, { input: prompt }).seed).toBeUndefined()
+    expect(askFor('doubao-seedance-2-0-260128', { input: prompt, seed: -1 }).seed).toBeUndefined()
+  })
+
+  test('who is called back is ours to say, wherever it is asked for', () => {
+    const url = 'https://example.com/'
+    expect(refusalOf(t2v, { input: prompt, callback_url: url })).toBe('callback_url unsupported_value')
+    expect(refusalOf('kling-v2-6', { input: prompt, callback_url: url })).toBe('callback_url unsupported_value')
   })
 })
 
@@ -265,6 +283,8 @@ describe('wait, timeout and webhook_url', () => {
     expect(wishes({}, { wait: 'true', timeout: '30' })).toEqual([true, 30])
     expect(wishes({ timeout: 90 }, { wait: 'true' })).toEqual([true, 90])
     expect(wishes({}, { wait: 'false' })).toEqual([false, 60])
+    expect(wishes({ wait: true, timeout: 90 }, { wait: 'false', timeout: '30' })).toEqual([false, 30])
+    expect(wishes({ wait: false }, { wait: '' })).toEqual([true, 60])
     expect(askFor(t2v, { input: prompt }).webhookUrl).toBeUndefined()
     const webhookUrl = 'https://hooks.example.com:8443/v?x=1'
     expect(askFor(t2v, { input: prompt, webhook_url: webhookUrl }).webhookUrl).toBe(webhookUrl)

@@ -82,6 +82,30 @@ describe('the contents of Seedance', () => {
   })
 })
 
+describe('its vendor’s own body', () => {
+  const own = { ratio: '9:16', duration: 8, resolution: '480p', seed: 3, generate_audio: false }
+  const asked = { ratio: '9:16', seconds: 8, resolution: '480p', seed: 3, sound: false, parameters: { seed: 3 } }
+
+  test('is understood at the top, and as the input', () => {
+    expect(askFor(onePointFive, { content: [text()], ...own })).toMatchObject(asked)
+    expect(askFor(onePointFive, { input: { content: [text()], ...own } })).toMatchObject(asked)
+    expect(askFor(onePointFive, { input: { ...prompt, ...own } })).toMatchObject(asked)
+  })
+
+  test.each<[object, string]>([
+    [{ ...content(text()), ratio: '9:16', aspect_ratio: '16:9' }, 'ratio invalid_value'],
+    [{ input: { content: [text()], duration: 8 }, duration: 5 }, 'input.duration invalid_value'],
+    [{ input: { content: [text()], resolution: '8k' } }, 'input.resolution unsupported_value'],
+    [{ input: { ...prompt, content: [text()] } }, 'input.prompt invalid_value'],
+    [{ input: prompt, content: [text()] }, 'input.prompt invalid_value'],
+    [{ input: media(['first_frame']), content: [text()] }, 'input.prompt invalid_value'],
+    [{ input: { img_url: image }, content: [text()] }, 'input.img_url invalid_value'],
+    [{ input: { content: [text()] }, content: [text()] }, 'content invalid_value'],
+  ])('%j is refused, and nothing of it dropped', (body, refusal) => {
+    expect(refusalOf(two, body)).toBe(refusal)
+  })
+})
+
 describe('the flags in its prompt', () => {
   test('become fields, and leave the text', () => {
     const ask = askFor(two, content(text('a fox --rs 1080p --rt 9:16 runs --dur 7 --seed 11 --wm true')))
@@ -133,6 +157,7 @@ describe('its drafts', () => {
     const final = content({ type: 'draft_task', draft_task: { id: 'cgt-1' } })
     expect(askFor(onePointFive, { ...final, resolution: '1080p' })).toMatchObject({
       draftOf: 'cgt-1',
+      draftAt: 'input.content[0].draft_task.id',
       seconds: 12,
       resolution: '1080p',
       sound: true,
@@ -153,8 +178,8 @@ describe('what has no price, or calls somebody', () => {
   ])('%j is refused', (parameters, refusal) => {
     expect(refusalOf(two, { input: prompt, parameters })).toBe(refusal)
     const [[name, value] = ['', undefined]] = Object.entries(parameters)
-    if (name !== 'callback_url')
-      expect(refusalOf(two, { input: prompt, [name]: value })).toBe(refusal.replace('parameters.', ''))
+    expect(refusalOf(two, { input: prompt, [name]: value })).toBe(refusal.replace('parameters.', ''))
+    expect(refusalOf(two, { input: { ...prompt, [name]: value } })).toBe(refusal.replace('parameters.', 'input.'))
   })
 
   test('the plain tier is', () => {

@@ -8,7 +8,9 @@ import type { Model } from '../../src/catalogue/model.ts'
 import { simulatedChannels, simulatedModels } from '../../src/market.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { until } from '../../src/sandbox/testing.ts'
+import type { Channel } from '../../src/upstream/channels.ts'
 import type { Call, CreateContext, Responded, SoughtTask, VideoAdapter } from '../../src/vendors/vendor.ts'
+import { clockSkewMs } from '../../src/vendors/video-news.ts'
 import { askFor, catalogue, clip, image, media, prompt } from '../support/video-asks.ts'
 
 // What the codec lets through and an adapter writes, the simulated vendor takes; and what it bills is what we reckon.
@@ -19,7 +21,12 @@ beforeAll(() => {
 })
 afterAll(() => sandbox.stop())
 
-type Shop = { readonly model: Model; readonly adapter: VideoAdapter; readonly context: CreateContext }
+type Shop = {
+  readonly model: Model
+  readonly channel: Channel
+  readonly adapter: VideoAdapter
+  readonly context: CreateContext
+}
 
 let count = 0
 
@@ -42,7 +49,7 @@ function shopOf(id: string): Shop {
     ref: `att_${(count += 1)}` as AttemptId,
     namespaced: (label: string) => `mine-${label}`,
   }
-  return { model, adapter: channel.vendor.video, context }
+  return { model, channel, adapter: channel.vendor.video, context }
 }
 
 async function send(call: Call): Promise<Responded & { readonly status: number }> {
@@ -55,7 +62,9 @@ async function send(call: Call): Promise<Responded & { readonly status: number }
 async function create({ adapter, context }: Shop, ask: VideoRequest): Promise<string> {
   const response = await send(adapter.create(ask, context))
   expect(`${response.status} ${new TextDecoder().decode(response.body)}`).toStartWith('200 ')
-  return adapter.readCreated(response)
+  const created = adapter.readCreated(response)
+  if (typeof created !== 'string') throw new Error(`an error of status ${created.errorStatus}`)
+  return created
 }
 
 async function look({ adapter, context }: Shop, ask: VideoRequest, id: string): Promise<VideoNews> {
@@ -121,6 +130,9 @@ describe('a film is made and billed as it was asked for', () => {
     const { shop, ask, news } = await make(id, body)
     expect(news).toMatchObject({ state: 'succeeded', result: { videoUrl: expect.stringMatching(/^http/) } })
     expect(news.error).toBeUndefined()
+    const { madeAt } = news.result ?? {}
+    if (/^wan|seedance/.test(id)) expect(Math.abs(Date.now() - (madeAt ?? 0))).toBeLessThan(60_000)
+    else expect(madeAt).toBeUndefined()
     expect(news.used?.video).toMatchObject({ resolution: ask.resolution, sound: ask.sound })
     const { costs } = shop.model
     const cost = priceOf(news.used ?? {}, costs)
@@ -220,7 +232,56 @@ describe('what else becomes of a task', () => {
     const { adapter, context } = shopOf(id)
     const response = await send(adapter.create(askFor(id, { input: { prompt: 'a fox sandbox:error200' } }), context))
     expect(response.status).toBe(200)
-    expect(() => adapter.readCreated(response)).toThrow(GatewayError)
+    expect(adapter.readCreated(response)).toEqual({ errorStatus: 500 })
+  })
+})
+
+/** Whether a task may have been begun, and what the vendor's table makes of it. */
+const explained = (id: string, body: object) => {
+  const { adapter, channel } = shopOf(id)
+  const text = JSON.stringify(body)
+  const created = adapter.readCreated({ header: () => null, body: new TextEncoder().encode(text) })
+  if (typeof created === 'string') return created
+  const response = { status: created.errorStatus, retryAfterSeconds: undefined, body: text }
+  const { error, retryable, restCredentialSeconds } = channel.vendor.explain(response, {
+    baseUrl: 'https://vendor.example',
+    credential: 'a-key',
+  })
+  return [created.errorStatus >= 500, error.kind, retryable, restCredentialSeconds !== undefined]
+}
+
+describe('an error under a good status has the status that it has elsewhere', () => {
+  const [refused, tooMany, noMoney, failed] = [
+    [false, 'upstream-rejected', false, false],
+    [false, 'too-many', true, true],
+    [false, 'upstream-failed', true, true],
+    [true, 'upstream-failed', true, false],
+  ]
+
+  test.each<[string, object, unknown]>([
+    ['kling-v2-6', { code: 1102, message: 'balance' }, noMoney],
+    ['kling-v2-6', { code: 1302, message: 'too fast' }, tooMany],
+    ['kling-v2-6', { code: 1301, message: 'not allowed' }, refused],
+    ['kling-v2-6', { code: 5000, message: 'internal' }, failed],
+    ['kling-v2-6', { code: 0, data: { task_id: 'k-1' } }, 'k-1'],
+    ['wan2.6-t2v', { code: 'Arrearage', message: 'overdue' }, noMoney],
+    ['wan2.6-t2v', { code: 'Throttling.RateQuota', message: 'too fast' }, tooMany],
+    ['wan2.6-t2v', { code: 'InvalidParameter', message: 'size' }, refused],
+    ['wan2.6-t2v', { code: 'InternalError', message: 'sorry' }, failed],
+    ['wan2.6-t2v', { code: '', output: { task_id: 'w-1' } }, 'w-1'],
+    ['doubao-seedance-2-0-260128', { error: { code: 'AccountOverdueError', type: 'Forbidden', message: '' } }, noMoney],
+    ['doubao-seedance-2-0-260128', { error: { code: 'ServerOverloaded', type: 'TooManyRequests' } }, tooMany],
+    ['doubao-seedance-2-0-260128', { error: { code: 'InvalidParameter', type: 'BadRequest', message: 'x' } }, refused],
+    ['doubao-seedance-2-0-260128', { error: { code: 'InternalServiceError', message: 'sorry' } }, failed],
+    ['veo-3.1-generate-preview', { error: { code: 403, message: 'no', status: 'PERMISSION_DENIED' } }, noMoney],
+    ['veo-3.1-generate-preview', { error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } }, refused],
+    ['veo-3.1-generate-preview', { error: { code: 500, message: 'no', status: 'INTERNAL' } }, failed],
+  ])('%s %j', (id, body, expected) => {
+    expect(explained(id, body)).toEqual(expected as string)
+  })
+
+  test.each(all)('%s: what is neither an error nor a task says nothing', (id) => {
+    expect(() => explained(id, {})).toThrow(GatewayError)
   })
 })
 
@@ -258,12 +319,49 @@ describe('a task whose creation is in doubt', () => {
 
   test.each(['wan2.6-t2v', 'doubao-seedance-2-0-260128'])('%s: a list shows only that it is not there', async (id) => {
     const shop = shopOf(id)
-    const later = Date.now() + 120_000
+    // Later than clocks differ.
+    const later = Date.now() + 2 * clockSkewMs
     const sought = { ref: 'att_x', upstreamModel: id, kind: 't2v', sentAt: later } as const
     expect(await find(shop, sought)).toBe('absent')
     const task = await create(shop, askFor(id, { input: prompt }))
     // Whose the stranger is, the list does not say.
     expect(await find(shop, { ...sought, sentAt: Date.now() })).toBe('unsure')
     expect(task).not.toBe('')
+  })
+
+  const sentAt = 1_794_739_772_000
+  const read = (id: string, list: object, knownIds: readonly string[] = []) => {
+    const body = new TextEncoder().encode(JSON.stringify(list))
+    const sought = { ref: 'att_x', upstreamModel: id, kind: 't2v', sentAt, knownIds: new Set(knownIds) } as const
+    return shopOf(id).adapter.find?.read({ status: 200, header: () => null, body }, sought)
+  }
+
+  test('a clock that is minutes wrong does not make it absent', () => {
+    const minutes = (count: number) => ({ data: [{ task_id: 't', gmt_create: sentAt - count * 60_000 }], total: 1 })
+    expect(read('wan2.6-t2v', minutes(9))).toBe('unsure')
+    expect(read('wan2.6-t2v', minutes(11))).toBe('absent')
+    const { adapter, context } = shopOf('wan2.6-t2v')
+    const url = adapter.find?.call({ ref: '', upstreamModel: 'm', kind: 't2v', sentAt }, context).url ?? ''
+    // Eight hours ahead, ten minutes before.
+    const from = new Date(sentAt + (8 * 60 - 10) * 60_000).toISOString().replaceAll(/\D/g, '').slice(0, 14)
+    expect(new URL(url).searchParams.get('start_time')).toBe(from)
+  })
+
+  test('a page of Seedance’s list counts where it shows that the newest come first, and reaches back far enough', () => {
+    const seconds = sentAt / 1000
+    const page = (times: readonly number[], total: number) => ({
+      items: times.map((time, at) => ({ id: `cgt-${at}`, created_at: seconds + time })),
+      total,
+    })
+    const known = ['cgt-0', 'cgt-1', 'cgt-2']
+    const seedance = 'doubao-seedance-2-0-260128'
+    expect(read(seedance, page([5, -30, -700], 900), known)).toBe('absent')
+    expect(read(seedance, page([5, -30, -599], 900), known)).toBe('unsure')
+    expect(read(seedance, page([-9_000, -8_000, -7_000], 900), known)).toBe('unsure')
+    expect(read(seedance, page([5, -8_000, -7_000], 900), known)).toBe('unsure')
+    expect(read(seedance, page([], 900))).toBe('unsure')
+    // The whole list, in whichever order.
+    expect(read(seedance, page([-9_000, -8_000, 5], 3), known)).toBe('absent')
+    expect(read(seedance, page([-9_000, -8_000, 5], 3))).toBe('unsure')
   })
 })

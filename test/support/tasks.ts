@@ -11,7 +11,6 @@ import { type Task, taskById } from '../../src/store/tasks.ts'
 import { makeCallbacks } from '../../src/tasks/callbacks.ts'
 import type { VideoOrder } from '../../src/tasks/create.ts'
 import { usualPace } from '../../src/tasks/pace.ts'
-import type { TaskParts } from '../../src/tasks/parts.ts'
 import { openTasks, type Tasks } from '../../src/tasks/tasks.ts'
 import { type Channel, makeChannels } from '../../src/upstream/channels.ts'
 import { eachEngine } from './engines.ts'
@@ -106,6 +105,10 @@ export type TaskWorld = {
   close(): Promise<void>
 }
 
+export type TaskOverrides = Partial<Parameters<typeof openTasks>[0]>
+
+export const keepDays = 90
+
 /** Never by themselves: a test lets them look when it wants. */
 const noTimers = { after: () => () => {} }
 
@@ -115,7 +118,7 @@ const secret = (text: string) => Buffer.from(text.padEnd(32, 'x').slice(0, 32))
 export function makeTaskWorld(
   store: Store,
   vendors: Readonly<Record<string, FilmVendor>>,
-  overrides: Partial<TaskParts> = {},
+  overrides: TaskOverrides = {},
 ): TaskWorld {
   const clock = movableClock()
   const logged: string[] = []
@@ -149,6 +152,8 @@ export function makeTaskWorld(
       timeouts: { create: ms, ask: ms, fetch: ms },
       attemptsMax: 3,
       pace: usualPace,
+      keepMs: keepDays * 24 * 60 * 60_000,
+      patience: { tries: 3, pauseMs: 1 },
       callbacks: makeCallbacks(secret, 'https://gateway.example'),
       keepResult: () => Promise.reject(new Error('nothing is kept here')),
       keepsAll: false,
@@ -205,12 +210,12 @@ type Begun = { readonly store: Store; readonly vendor: FilmVendor; readonly worl
 export function taskSuite(
   name: string,
   define: (suite: {
-    readonly begin: (overrides?: Partial<TaskParts>, channels?: readonly string[]) => Promise<Begun>
+    readonly begin: (overrides?: TaskOverrides, channels?: readonly string[]) => Promise<Begun>
     readonly within: (work: (begun: Begun) => Promise<void>) => Promise<void>
   }) => void,
 ): void {
   eachEngine(name, (open) => {
-    const begin = async (overrides: Partial<TaskParts> = {}, channels: readonly string[] = ['first']) => {
+    const begin = async (overrides: TaskOverrides = {}, channels: readonly string[] = ['first']) => {
       const store = await open()
       await fundedAccount(store, { id: accountId, amount: dollars(100n) })
       const vendor = filmVendor()

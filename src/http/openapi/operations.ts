@@ -25,6 +25,8 @@ import { balance, usageQuery, usageReport } from './usage-schema.ts'
 export type OperationDocs = {
   readonly summary: string
   readonly description: string
+  /** Which `{id}` the path takes, where it is more than a list shows. */
+  readonly id?: string
   /** What may stand behind the `?`. */
   readonly query?: readonly { readonly name: string; readonly description: string; readonly schema: object }[]
   readonly request?: {

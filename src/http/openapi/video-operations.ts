@@ -10,21 +10,29 @@ const notes = {
   duration: 'Seconds of the video; billing follows it.',
   resolution: '`480p`, `720p` or `1080p`, as the model has it; billing follows it.',
   aspect_ratio: 'Such as `16:9`.',
-  input: 'What it is made from: a `prompt`, and pictures, films or sound in the way of the model.',
+  input:
+    'What it is made from: a `prompt`, and pictures, films or sound in the way of the model. Required, but for `content`.',
   parameters: "What else the model's vendor takes.",
   webhook_url: 'Is told once, when the task is over. Without it, ask for the task from time to time.',
   wait: 'Wait for the end and answer with the record. Also as `?wait=true`.',
   timeout: 'How many seconds to wait at most; 60 unless said otherwise. Also as `?timeout=`.',
 } as const satisfies Record<keyof typeof videoRequest.shape, string>
 
-const described = z.looseObject(
-  Object.fromEntries(
+/** Read where it stands by the models that know it, and no business of the others. */
+const content = z
+  .array(z.looseObject({ type: z.enum(['text', 'image_url', 'video_url', 'audio_url', 'draft_task']) }))
+  .optional()
+  .meta({ description: "Seedance alone: its vendor's own list of contents, in place of `input`." })
+
+const described = z.looseObject({
+  ...(Object.fromEntries(
     Object.entries(videoRequest.shape).map(([name, schema]) => [
       name,
       schema.meta({ description: notes[name as keyof typeof notes] }),
     ]),
-  ) as typeof videoRequest.shape,
-)
+  ) as typeof videoRequest.shape),
+  content,
+})
 
 export const acceptedVideo = z.object({
   id: text('The task, for as long as it is kept.'),
@@ -59,7 +67,10 @@ export const videoTask = z.looseObject({
     })
     .optional()
     .meta({ description: 'With `succeeded`.' }),
-  seed: z.int().optional(),
+  seed: z
+    .int()
+    .optional()
+    .meta({ description: 'As the vendor returns it, or as it was given; absent where nobody named one.' }),
   error: z.object({ code: z.string(), message: z.string() }).optional().meta({ description: 'With `failed`.' }),
 })
 
@@ -106,6 +117,9 @@ print(json.load(urllib.request.urlopen(request)))`,
   }
 }
 
+const anId =
+  "The task's id, or its vendor's own. One that has slashes in it, as Veo's have, is percent-encoded: `models%2F…`."
+
 /** What the contract says about videos. */
 export const videoOperations = {
   createVideo: {
@@ -114,11 +128,23 @@ export const videoOperations = {
       'Videos are made asynchronously: the answer is a task, which is asked for by its id, or tells `webhook_url` when it ' +
         'is over. What it costs is known then, by what the vendor counted; until then the most it can cost is set aside. ' +
         'A task that fails, is cancelled or takes too long costs nothing.',
-      '`duration`, `resolution` and `aspect_ratio` may stand in `parameters` too, in the way of the model; where both ' +
-        'say one, they have to agree.',
+      '`duration`, `resolution` and `aspect_ratio` may stand in `parameters` too, in the way of the model; where several ' +
+        'places say one, they have to agree.',
       'With `wait` the answer comes when the task is over, as `200` with its record, or after the `timeout` as `202`.',
     ].join('\n\n'),
     once: true,
+    query: [
+      {
+        name: 'wait',
+        description: 'As the field; this one counts where both are given.',
+        schema: { type: 'boolean' },
+      },
+      {
+        name: 'timeout',
+        description: 'Seconds to wait at most, as the field; this one counts where both are given.',
+        schema: { type: 'integer', minimum: 1, maximum: 300, default: 60 },
+      },
+    ],
     request: { schema: described, example: ask },
     accepted: { description: 'The task was accepted.', schema: acceptedVideo },
     answer: { description: 'With `wait`: the task is over.', schema: videoTask, metered: true },
@@ -153,8 +179,9 @@ export const videoOperations = {
     description: [
       "A task by its id, or by that of the model's vendor. The record is the vendor's own, with the fields below laid " +
         'over it.',
-      'Its links work for 24 hours after the end; its status and usage are kept.',
+      'Its links work for 24 hours after the vendor had made it; its status and usage are kept for at least 30 days.',
     ].join('\n\n'),
+    id: anId,
     answer: { description: 'The task.', schema: videoTask },
     errors: [401, 404, 429, 503],
     samples: samples('GET', '/$TASK'),
@@ -164,6 +191,7 @@ export const videoOperations = {
     description:
       'Stops a task that has not begun, where its vendor can. Where it cannot, or the task is over, the answer is a 409 ' +
       'with the code `not_cancellable`, and nothing changes.',
+    id: anId,
     answer: { description: 'The cancelled task.', schema: videoTask },
     errors: [401, 404, 409, 429, 502, 503, 504],
     samples: samples('DELETE', '/$TASK'),

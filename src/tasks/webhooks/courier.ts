@@ -143,7 +143,8 @@ export function startCourier(parts: CourierParts): Courier {
   async function tidyUp(): Promise<void> {
     overdueAt = clock.monotonic() + overdueEveryMs
     const now = clock.now()
-    const count = await giveUpOverdue(store.db, { madeBefore: now - giveUpAfterMs, dueBefore: now - turnMsMax })
+    const overdue = { mode, now, madeBefore: now - giveUpAfterMs, dueBefore: now - turnMsMax }
+    const count = await giveUpOverdue(store.db, overdue)
     if (count > 0) log.warn({ count }, 'webhooks to hosts that do not answer were given up')
   }
 

@@ -3,9 +3,9 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult, VideoRole } from '../../capabilities/video.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
-import { readFailure } from '../../wire/openai/chat-answer.ts'
-import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
+import type { Call, CallContext, CreateContext, SoughtTask, VideoAdapter } from '../vendor.ts'
 import {
+  clockSkewMs,
   goodObjectOf,
   idIn,
   jsonCall,
@@ -27,6 +27,15 @@ const words: StateWords = {
   expired: 'expired',
 }
 
+/** Its types of errors, by the statuses that they come with. */
+const errorStatuses: Readonly<Record<string, number>> = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  TooManyRequests: 429,
+}
+
 const path = '/contents/generations/tasks'
 
 /** Seedance. */
@@ -37,7 +46,7 @@ export const video: VideoAdapter = {
 
   readCreated(response) {
     const { id, error } = objectOf(response)
-    if (isObject(error)) throw readFailure(error)
+    if (id === undefined && isObject(error)) return { errorStatus: errorStatuses[textIn(error['type'])] ?? 500 }
     return idIn(id)
   },
 
@@ -54,7 +63,7 @@ export const video: VideoAdapter = {
       word,
       record,
       error: { code: textIn(code) || 'upstream_failed', message: textIn(message) },
-      result: readResult(record),
+      result: readResult(record, facts),
       used: readUsage(record, facts),
     })
   },
@@ -85,10 +94,15 @@ export const video: VideoAdapter = {
       }))
       // A list that does not say how long it is may be cut off anywhere.
       if (!Array.isArray(items) || typeof total !== 'number') return 'unsure'
-      const reachesBack = total <= tasks.length || tasks.some(({ createdAt }) => createdAt < sought.sentAt)
-      return reachesBack ? soughtAmong(tasks, sought) : 'unsure'
+      return total <= tasks.length || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
     },
   },
+}
+
+/** The vendor does not say in which order it lists: a page that is not the whole list has to show it. */
+function reachesBack(tasks: readonly { readonly createdAt: number }[], { sentAt }: SoughtTask): boolean {
+  const isNewestFirst = tasks.every(({ createdAt }, at) => createdAt <= (tasks[at - 1]?.createdAt ?? createdAt))
+  return isNewestFirst && (tasks.at(-1)?.createdAt ?? sentAt) < sentAt - clockSkewMs
 }
 
 // The most the vendor gives.
@@ -127,7 +141,7 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
     ...Object.fromEntries(passed),
     ...(label !== '' && { safety_identifier: context.namespaced(label) }),
     model: context.upstreamModel,
-    content: draftOf === undefined ? writeContent(ask) : [writeDraft(context)],
+    content: draftOf === undefined ? writeContent(ask) : [writeDraft(ask, context)],
     resolution,
     // A final is as long and as wide as its draft, and sounds as it does.
     ...(draftOf === undefined && { ratio, duration: isFreeLength ? -1 : seconds }),
@@ -158,9 +172,9 @@ function writeContent({ prompt, media }: VideoAsk): Json[] {
 }
 
 /** Drafts are found by their id alone, whoever made them: only who knows whose it is may name it. */
-function writeDraft({ draftUpstreamId }: CreateContext): Json {
+function writeDraft({ draftAt }: VideoAsk, { draftUpstreamId }: CreateContext): Json {
   if (draftUpstreamId !== undefined) return { type: 'draft_task', draft_task: { id: draftUpstreamId } }
-  throw badRequest('There is no such draft.', 'input.content[0].draft_task.id')
+  throw badRequest('There is no such draft.', draftAt)
 }
 
 /** Tokens as the vendor counts them; whether it was given a film is nowhere in its record. */
@@ -192,10 +206,10 @@ function readResolution({ resolution }: JsonObject): string | undefined {
   return /^(?:\d{3,4}p|\d{1,2}k)$/.test(word) ? word : undefined
 }
 
-function readResult(record: JsonObject): VideoResult | undefined {
+function readResult(record: JsonObject, facts: VideoFacts): VideoResult | undefined {
   const { video_url: videoUrl, last_frame_url: lastFrameUrl } = objectIn(record['content'])
   if (textIn(videoUrl) === '') return undefined
-  const { seed, ratio } = record
+  const { seed = facts.seed, ratio, updated_at: madeAt } = record
   const [seconds, resolution] = [readSeconds(record), readResolution(record)]
   return {
     videoUrl: textIn(videoUrl),
@@ -205,5 +219,6 @@ function readResult(record: JsonObject): VideoResult | undefined {
     ...(resolution !== undefined && { resolution }),
     ...(textIn(ratio) !== '' && { ratio: textIn(ratio) }),
     ...(typeof seed === 'number' && { seed }),
+    ...(typeof madeAt === 'number' && { madeAt: madeAt * 1_000 }),
   }
 }

@@ -33,6 +33,13 @@ function commonBody(json: JsonObject): string {
   return JSON.stringify({ error: { message: textIn(json['message']), code: json['code'] } })
 }
 
+/** What a code comes with where it has a status of its own. */
+export function statusOf(code: string): number {
+  if (/^(?:Internal|System)Error|^ModelUnavailable/.test(code)) return 500
+  if (code.startsWith('RequestTimeOut')) return 408
+  return code.startsWith('Throttling') ? 429 : 400
+}
+
 /** A refusal under a good status: of the request where the code says so, else a failure. */
 export function refusedInside(json: JsonObject): GatewayError {
   const [code, message] = [textIn(json['code']), textIn(json['message'])]

@@ -17,7 +17,7 @@ import {
   timeIn,
   unexpected,
 } from '../video-news.ts'
-import { refusedInside } from './explain.ts'
+import { statusOf } from './explain.ts'
 import { writeInput, writeParameters } from './write-video.ts'
 
 /** It does not know a task that never was, or was too long ago, and says so under a good status. */
@@ -41,8 +41,9 @@ export const video: VideoAdapter = {
 
   readCreated(response) {
     const json = objectOf(response)
-    if (textIn(json['code']) !== '') throw refusedInside(json)
-    return idIn(objectIn(json['output'])['task_id'])
+    const { task_id: id } = objectIn(json['output'])
+    const code = textIn(json['code'])
+    return id === undefined && code !== '' ? { errorStatus: statusOf(code) } : idIn(id)
   },
 
   poll: (id, context) => get(`/tasks/${encodeURIComponent(id)}`, context),
@@ -118,6 +119,12 @@ function writeTime(ms: number): string {
   return new Date(ms + zoneMs).toISOString().replaceAll(/\D/g, '').slice(0, 14)
 }
 
+/** `YYYY-MM-DD hh:mm:ss.SSS`, in the same zone, which it does not name. */
+function readTime(text: string): number | undefined {
+  const ms = Date.parse(`${text.replace(' ', 'T')}Z`)
+  return Number.isNaN(ms) ? undefined : ms - zoneMs
+}
+
 const tiers: ReadonlySet<string> = new Set(['480', '720', '1080'])
 
 /** A tier, which is a number here and a text there; before 2.6 only the size tells it. */
@@ -156,11 +163,15 @@ function readResult(output: JsonObject, usage: JsonObject, facts: VideoFacts): V
   const videoUrl = textIn(output['video_url'])
   if (videoUrl === '') return undefined
   const seconds = secondsIn(usage['output_video_duration']) || readSeconds(usage)
+  const madeAt = readTime(textIn(output['end_time']))
   return {
     videoUrl,
     needsKey: false,
     resolution: readResolution(usage) ?? facts.resolution,
     ratio: textIn(usage['ratio']) || facts.ratio,
     ...(seconds !== undefined && { seconds }),
+    // It returns none, so the one that it was given has to do.
+    ...(facts.seed !== undefined && { seed: facts.seed }),
+    ...(madeAt !== undefined && { madeAt }),
   }
 }

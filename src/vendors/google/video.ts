@@ -1,6 +1,6 @@
-import { badRequest, GatewayError } from '../../base/errors.ts'
+import { badRequest } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
@@ -22,9 +22,8 @@ export const video: VideoAdapter = {
   },
 
   readCreated(response) {
-    const json = objectOf(response)
-    if (json['error'] !== undefined) throw refusedInside(objectIn(json['error']))
-    return idIn(json['name'], operation)
+    const { name, error } = objectOf(response)
+    return name === undefined && isObject(error) ? { errorStatus: statusOf(error) } : idIn(name, operation)
   },
 
   poll(id, { baseUrl, credential }) {
@@ -34,13 +33,14 @@ export const video: VideoAdapter = {
   readTask(response, facts) {
     if (response.status === 404) return { state: 'lost', word: '404', record: {} }
     const record = goodObjectOf(response)
-    const { seconds, resolution, ratio, sound } = facts
+    const { seconds, resolution, ratio, sound, seed } = facts
+    const made = { needsKey: true, seconds, resolution, ratio, ...(seed !== undefined && { seed }) }
     const { word, error, videoUrl } = readOperation(record)
     return newsOf(words, {
       word,
       record,
       ...(error !== undefined && { error }),
-      ...(videoUrl !== '' && { result: { videoUrl, needsKey: true, seconds, resolution, ratio } }),
+      ...(videoUrl !== '' && { result: { videoUrl, ...made } }),
       // It is billed as it was asked for.
       used: { video: { seconds, resolution, sound } },
     })
@@ -88,11 +88,9 @@ const codes: Readonly<Record<number, string>> = {
   14: 'UNAVAILABLE',
 }
 
-function refusedInside({ code, message }: JsonObject): GatewayError {
-  const isRequest = code === 400 && textIn(message) !== ''
-  return isRequest
-    ? new GatewayError('upstream-rejected', textIn(message))
-    : new GatewayError('upstream-failed', "The model's vendor did not answer as it should.")
+/** Its errors repeat their status. */
+function statusOf({ code }: JsonObject): number {
+  return typeof code === 'number' && code >= 400 && code < 600 ? code : 500
 }
 
 function writeInstance(ask: VideoAsk, context: CreateContext): JsonObject {

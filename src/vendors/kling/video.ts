@@ -16,7 +16,6 @@ import {
   unexpected,
   urlOf,
 } from '../video-news.ts'
-import { explain } from './explain.ts'
 import { authorizationFor } from './token.ts'
 
 const words: StateWords = {
@@ -36,10 +35,11 @@ export const video: VideoAdapter = {
 
   readCreated(response) {
     const json = objectOf(response)
-    // Its errors may come under a good status.
-    if (json['code'] !== 0)
-      throw explain({ status: 200, retryAfterSeconds: undefined, body: JSON.stringify(json) }, noSecrets).error
-    return idIn(objectIn(json['data'])['task_id'])
+    const { code } = json
+    const { task_id: id } = objectIn(json['data'])
+    const isError = id === undefined && typeof code === 'number' && code !== 0
+    // Its numbers from 5000 on are troubles of its own.
+    return isError ? { errorStatus: code >= 5000 ? 500 : 400 } : idIn(id)
   },
 
   poll: (id, context, facts) => taskCall(id, facts.kind, context),
@@ -69,9 +69,6 @@ export const video: VideoAdapter = {
     },
   },
 }
-
-// What the vendor says about a request is without them; what it says about a key does not pass on.
-const noSecrets = { baseUrl: 'https://api.klingai.com', credential: '' }
 
 /** Each kind has an address of its own, under which alone its tasks are found. */
 function pathOf(kind: VideoKind): string {

@@ -9,6 +9,19 @@ export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
   return value !== undefined && value !== null
 }
 
+/** Every place in which a request says something under this name, with what it says there. */
+export type Places = (name: string) => Given<Exclude<Json, null>>[]
+
+export function placesIn(
+  written: readonly { readonly fields: JsonObject; readonly at: (name: string) => string }[],
+): Places {
+  return (name) =>
+    written.flatMap(({ fields, at }) => {
+      const value = fields[name]
+      return isGiven(value) ? [{ value, at: at(name) }] : []
+    })
+}
+
 export function missing(at: string): GatewayError {
   return badRequest(`Missing required parameter: '${at}'.`, at, 'missing_required_parameter')
 }

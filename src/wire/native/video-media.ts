@@ -1,16 +1,7 @@
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import { isGiven, listOf, missing, optionalText, readUrl, wrongType } from './video-fields.ts'
-import {
-  isRoleName,
-  kindOf,
-  type Placed,
-  roleNames,
-  type RoleName,
-  scene,
-  type Scene,
-  unknownRole,
-} from './video-scene.ts'
+import { isGiven, listOf, missing, notOneOf, optionalText, readUrl, wrongType } from './video-fields.ts'
+import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
 /** `data:` is for pictures, and for sound that is only listened to. */
 const inline = { image: ['image'], audio: ['audio'], video: [] } as const
@@ -27,7 +18,7 @@ export function readMediaList(input: JsonObject, allowed: readonly RoleName[]): 
     if (!isObject(item)) throw wrongType(at, 'an object')
     const type = optionalText(item, 'type', at)
     if (type === '') throw missing(`${at}.type`)
-    if (!isRoleName(type) || !allowed.includes(type)) throw unknownRole(`${at}.type`, type, allowed)
+    if (!isRoleName(type) || !allowed.includes(type)) throw notOneOf(`${at}.type`, type, allowed)
     if (isGiven(item['reference_voice'])) readUrl(item['reference_voice'], `${at}.reference_voice`)
     return { role: roleNames[type], url: readUrl(item['url'], `${at}.url`, inlineFor(type)), at: `${at}.type` }
   })
@@ -47,6 +38,9 @@ const shorthands = [
   ['image', 'first_frame'],
   ['image_tail', 'last_frame'],
 ] as const
+
+/** The fields of `input` that say the same as a list of contents. */
+export const sceneFields: readonly string[] = ['prompt', 'media', ...shorthands.map(([field]) => field)]
 
 /** Families whose request shapes the specification does not show: a prompt, and media as of version 2.7. */
 export function readMediaScene(input: JsonObject, limits: VideoLimits): Scene {

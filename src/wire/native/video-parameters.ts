@@ -1,8 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
-import { agreed, isGiven, notOneOf, unsupported, wrongType } from './video-fields.ts'
-import type { Scene } from './video-scene.ts'
+import { agreed, isGiven, notOneOf, type Places, unsupported, wrongType } from './video-fields.ts'
 import { sizingFields } from './video-sizing.ts'
 
 /** A rule on one field of `parameters`; it throws, or lets the value pass. */
@@ -81,32 +80,18 @@ function isOlderWan(form: VideoForm): boolean {
   return form === 'wan2.5' || form === 'wan2.6' || form === 'wan2.7'
 }
 
-/** Families write these beside `input` as well; there they mean the same. */
-const topLevel = Object.keys(rules).filter((name) => name !== 'callback_url')
-
 /** `parameters` with what stands elsewhere, checked; sizes and lengths are left out, since adapters write those anew. */
-export function readParameters(
-  body: JsonObject,
-  parameters: JsonObject,
-  { flags, flagsAt }: Scene,
-  limits: VideoLimits,
-) {
+export function readParameters(parameters: JsonObject, placesOf: Places, limits: VideoLimits): JsonObject {
   const read: Record<string, Json> = {}
   for (const [name, value] of Object.entries(parameters)) {
     if (isGiven(value) && !sizingFields.has(name)) read[name] = value
   }
-  for (const name of topLevel) {
-    const places = [
-      { value: parameters[name], at: `parameters.${name}` },
-      { value: body[name], at: name },
-      { value: flags[name], at: flagsAt },
-    ].flatMap(({ value, at }) => (isGiven(value) ? [{ value, at }] : []))
-    for (const { value, at } of places) rules[name]?.(value, at, limits)
+  for (const [name, rule] of Object.entries(rules)) {
+    const places = placesOf(name)
+    for (const { value, at } of places) rule(value, at, limits)
     const value = agreed(places.filter((place) => typeof place.value !== 'object')) ?? places[0]
     if (value !== undefined) read[name] = value.value
   }
-  if (isGiven(parameters['callback_url']))
-    rules['callback_url']?.(parameters['callback_url'], 'parameters.callback_url', limits)
   return read
 }
 

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { badRequest } from '../../base/errors.ts'
 import type { VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoMedia, VideoRole } from '../../capabilities/video.ts'
-import { notOneOf, unsupported } from './video-fields.ts'
+import { unsupported } from './video-fields.ts'
 
 /** What a request shows the model, out of whichever fields its form has for that. */
 export type Scene = {
@@ -11,6 +11,7 @@ export type Scene = {
   readonly prompt: string
   readonly media: readonly VideoMedia[]
   readonly draftOf?: string
+  readonly draftAt?: string
   /** Out of the prompt: what the vendor would read there as if it stood in the body. */
   readonly flags: JsonObject
   readonly flagsAt: string
@@ -99,10 +100,6 @@ export function tooMany(role: VideoRole, max: number, at: string): GatewayError 
   const message =
     max === 0 ? `This model takes no ${spelled(role)}.` : `This model takes at most ${max} ${spelled(role)}s.`
   return badRequest(message, at, 'unsupported_value')
-}
-
-export function unknownRole(at: string, name: string, names: readonly string[]): GatewayError {
-  return notOneOf(at, name, names)
 }
 
 function spelled(role: VideoRole): string {

@@ -1,9 +1,9 @@
 import { badRequest } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import { isGiven, listOf, missing, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
-import { readMediaScene } from './video-media.ts'
-import { isRoleName, kindOf, type Placed, roleNames, type RoleName, type Scene, unknownRole } from './video-scene.ts'
+import { isGiven, listOf, missing, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
+import { readMediaScene, sceneFields } from './video-media.ts'
+import { isRoleName, kindOf, type Placed, roleNames, type RoleName, type Scene } from './video-scene.ts'
 
 /** What each type of content can be to the film; the first is what a single one is that does not say. */
 const roles = {
@@ -23,10 +23,11 @@ const inline = { image_url: ['image'], video_url: [], audio_url: ['audio'] } as 
 export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: VideoLimits): Scene {
   const [given, at] = isGiven(input['content']) ? [input['content'], 'input.content'] : [body['content'], 'content']
   if (!isGiven(given)) return withoutFlags(readMediaScene(input, limits), 'input.prompt')
+  refuseSecondScene(body, input, at)
   const items = listOf(given, at).map((item, index) => readItem(item, `${at}[${index}]`))
   if (items.length === 0) throw missing(at)
-  const draftOf = readDraft(items, limits)
-  if (draftOf !== undefined) return { kind: 't2v', prompt: '', media: [], draftOf, flags: {}, flagsAt: at }
+  const draft = readDraft(items, limits)
+  if (draft !== undefined) return { kind: 't2v', prompt: '', media: [], ...draft, flags: {}, flagsAt: at }
 
   const text = items.filter(({ type }) => type === 'text')
   const prompt = text.map(({ fields, at: place }) => optionalText(fields, 'text', place)).join('\n')
@@ -35,6 +36,13 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
   const media = placed.map(({ role, url }) => ({ role, url }))
   const flagsAt = `${text[0]?.at ?? `${at}[0]`}.text`
   return withoutFlags({ kind, prompt, media, flags: {}, flagsAt }, flagsAt)
+}
+
+/** A film is told once: of two ways to say what it shows, one would be dropped unheard. */
+function refuseSecondScene(body: JsonObject, input: JsonObject, at: string): void {
+  const field = sceneFields.find((name) => isGiven(input[name]))
+  const second = field !== undefined ? `input.${field}` : isGiven(body['content']) ? 'content' : at
+  if (second !== at) throw badRequest(`'${at}' and '${second}' cannot both be given.`, second)
 }
 
 type Item = { readonly type: MediaType | 'text' | 'draft_task'; readonly fields: JsonObject; readonly at: string }
@@ -46,7 +54,7 @@ function readItem(item: Json, at: string): Item {
   const type = optionalText(item, 'type', at)
   if (type === '') throw missing(`${at}.type`)
   if (type === 'text' || type === 'draft_task' || isMediaType(type)) return { type, fields: item, at }
-  throw unknownRole(`${at}.type`, type, types)
+  throw notOneOf(`${at}.type`, type, types)
 }
 
 function isMediaType(type: string): type is MediaType {
@@ -64,20 +72,21 @@ function readPlaced(items: readonly Item[]): Placed[] {
     const allowed: readonly string[] = roles[type]
     const role = optionalText(fields, 'role', at) || (type === 'image_url' && images > 1 ? '' : roles[type][0])
     if (role === '') throw missing(`${at}.role`)
-    if (!isRoleName(role) || !allowed.includes(role)) throw unknownRole(`${at}.role`, role, allowed)
+    if (!isRoleName(role) || !allowed.includes(role)) throw notOneOf(`${at}.role`, role, allowed)
     return [{ role: roleNames[role], url, at: `${at}.role` }]
   })
 }
 
-function readDraft(items: readonly Item[], limits: VideoLimits): string | undefined {
+function readDraft(items: readonly Item[], limits: VideoLimits): { draftOf: string; draftAt: string } | undefined {
   const draft = items.find(({ type }) => type === 'draft_task')
   if (draft === undefined) return undefined
   if (!limits.drafts) throw unsupported(`${draft.at}.type`, 'is not for this model: it makes no drafts.')
   if (items.length > 1) throw badRequest('A draft_task has to be the only content.', draft.at)
   const task = draft.fields['draft_task']
-  const id = isObject(task) ? optionalText(task, 'id', `${draft.at}.draft_task`) : ''
-  if (id === '') throw missing(`${draft.at}.draft_task.id`)
-  return id
+  const draftOf = isObject(task) ? optionalText(task, 'id', `${draft.at}.draft_task`) : ''
+  const draftAt = `${draft.at}.draft_task.id`
+  if (draftOf === '') throw missing(draftAt)
+  return { draftOf, draftAt }
 }
 
 /** The vendor reads these out of the prompt wherever the body is silent, so nothing of them may get there unseen. */

@@ -1,7 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import type { Json } from '../../base/json.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
-import { agreed, type Given, isGiven, notOneOf, unsupported, wrongType } from './video-fields.ts'
+import { agreed, type Given, notOneOf, type Places, unsupported, wrongType } from './video-fields.ts'
 import { type Frame, wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
 
 /** What billing follows. */
@@ -16,33 +16,31 @@ export type Sizing = {
 const names = {
   duration: ['duration', 'durationSeconds'],
   resolution: ['resolution'],
-  ratio: ['ratio', 'aspect_ratio', 'aspectRatio'],
+  ratio: ['aspect_ratio', 'ratio', 'aspectRatio'],
   size: ['size'],
 } as const
 
 export const sizingFields: ReadonlySet<string> = new Set(Object.values(names).flat())
 
 type Asked = {
-  readonly body: JsonObject
-  readonly parameters: JsonObject
-  /** Out of the prompt, where the model's vendor reads flags there. */
-  readonly flags: JsonObject
-  readonly flagsAt: string
+  /** Wherever the client may say it; see `placesOf`. */
+  readonly places: Places
   readonly kind: VideoKind
   readonly isDraft: boolean
 }
 
-/** Top-level, in `parameters`, or as a flag: all that are given have to agree, and the default fills the rest. */
+/** Wherever it was written, all that are given have to agree, and the default fills the rest. */
 export function readSizing(asked: Asked, limits: VideoLimits): Sizing {
-  const frames = placesOf(asked, undefined, names.size).map(({ value, at }) => readSize(value, at, limits))
-  const duration = agreed(placesOf(asked, 'duration', names.duration).map((given) => readDuration(given, limits.form)))
+  const given = (fields: readonly string[]) => fields.flatMap((name) => asked.places(name))
+  const frames = given(names.size).map(({ value, at }) => readSize(value, at, limits))
+  const duration = agreed(given(names.duration).map((one) => readDuration(one, limits.form)))
   const resolution = agreed([
-    ...placesOf(asked, 'resolution', names.resolution).map(readWord),
-    ...readMode(asked.parameters, limits.form),
+    ...given(names.resolution).map(readWord),
+    ...given(['mode']).flatMap((one) => readMode(one, limits.form)),
     ...frames.map(({ value, at }) => ({ value: value.resolution, at })),
   ])
   const ratio = agreed([
-    ...placesOf(asked, 'aspect_ratio', names.ratio).map(readWord),
+    ...given(names.ratio).map(readWord),
     ...frames.map(({ value, at }) => ({ value: value.ratio, at })),
   ])
   const sizing = {
@@ -61,16 +59,6 @@ export function writesSize({ form, kinds }: Pick<VideoLimits, 'form' | 'kinds'>)
   return (form === 'wan2.5' || form === 'wan2.6') && !kinds.includes('i2v')
 }
 
-function placesOf(asked: Asked, top: string | undefined, inParameters: readonly string[]): Given<Json>[] {
-  const { body, parameters, flags, flagsAt } = asked
-  const places = [
-    ...(top === undefined ? [] : [{ value: body[top], at: top }]),
-    ...inParameters.map((name) => ({ value: parameters[name], at: `parameters.${name}` })),
-    ...inParameters.map((name) => ({ value: flags[name], at: flagsAt })),
-  ]
-  return places.flatMap(({ value, at }) => (isGiven(value) ? [{ value, at }] : []))
-}
-
 function readDuration({ value, at }: Given<Json>, form: VideoForm): Given<number> {
   // Kling itself spells seconds as a text.
   const seconds = form === 'kling' && typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
@@ -84,9 +72,9 @@ function readWord({ value, at }: Given<Json>): Given<string> {
 }
 
 /** Kling's modes are its resolutions. */
-function readMode({ mode }: JsonObject, form: VideoForm): Given<string>[] {
-  if (form !== 'kling' || (mode !== 'std' && mode !== 'pro')) return []
-  return [{ value: mode === 'pro' ? '1080p' : '720p', at: 'parameters.mode' }]
+function readMode({ value, at }: Given<Json>, form: VideoForm): Given<string>[] {
+  if (form !== 'kling' || (value !== 'std' && value !== 'pro')) return []
+  return [{ value: value === 'pro' ? '1080p' : '720p', at }]
 }
 
 function readSize(value: Json, at: string, { form, resolutions }: VideoLimits): Given<Frame> {

@@ -7,7 +7,7 @@ import type { VideoRequest } from '../../capabilities/video.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
-import { isGiven, missing, unsupported } from './video-fields.ts'
+import { isGiven, missing, placesIn, unsupported } from './video-fields.ts'
 import { readMediaScene } from './video-media.ts'
 import { readParameters, readSound } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
@@ -36,13 +36,22 @@ function readAsk(
 
   const scene = readScene(body, limits)
   const written = isObject(body['parameters']) ? body['parameters'] : {}
-  const parameters = readParameters(body, written, scene, limits)
+  const input = isObject(body['input']) ? body['input'] : {}
+  const places = placesIn([
+    { fields: body, at: (name) => name },
+    { fields: written, at: (name) => `parameters.${name}` },
+    // Its vendor has one body, in which these stand beside the contents.
+    ...(limits.form === 'seedance' ? [{ fields: input, at: (name: string) => `input.${name}` }] : []),
+    { fields: scene.flags, at: () => scene.flagsAt },
+  ])
+  const parameters = readParameters(written, places, limits)
   const isDraft = checkDraft(parameters, scene, limits)
-  const sizing = readLength(readSizing({ body, parameters: written, ...scene, isDraft }, limits), scene, limits)
+  const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
   const sound = scene.draftOf === undefined ? readSound(parameters, limits) : limits.sound !== 'never'
   const hasInputVideo = scene.media.some(({ role }) => role === 'reference-video' || role === 'first-clip')
   const film = { ...sizing, sound, hasInputVideo }
-  const { kind, prompt, media, draftOf } = scene
+  const { kind, prompt, media, draftOf, draftAt } = scene
+  const { seed } = parameters
   return {
     capability: 'video',
     model,
@@ -52,8 +61,10 @@ function readAsk(
     ...film,
     prompt,
     media,
-    ...(draftOf !== undefined && { draftOf }),
-    input: isObject(body['input']) ? body['input'] : {},
+    ...(draftOf !== undefined && draftAt !== undefined && { draftOf, draftAt }),
+    // Below zero the model chooses.
+    ...(typeof seed === 'number' && seed >= 0 && { seed }),
+    input,
     parameters,
     limits,
     ...readWishes({ body, ...asked }, webhooks),
@@ -116,12 +127,13 @@ const timeoutSecondsMax = 300
 function readWishes({ body, query }: Omit<Asked, 'files' | 'bodyBytes' | 'header'>, webhooks: GuardPolicy) {
   const url = body['webhook_url']
   const timeoutSeconds = readTimeout(query?.('timeout') ?? body['timeout'] ?? timeoutSecondsDefault)
-  const wait = readWait(query?.('wait') ?? undefined) || body['wait'] === true
+  const asked = query?.('wait') ?? undefined
+  const wait = asked === undefined ? body['wait'] === true : readWait(asked)
   return { wait, timeoutSeconds, ...(typeof url === 'string' && { webhookUrl: checkWebhook(url, webhooks) }) }
 }
 
-function readWait(text: string | undefined): boolean {
-  if (text === undefined || text === 'false') return false
+function readWait(text: string): boolean {
+  if (text === 'false') return false
   if (text === 'true' || text === '') return true
   throw badRequest("Invalid 'wait': expected true or false.", 'wait')
 }

@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { putAccount, putEvent } from '../../test/support/outbox.ts'
+import { claimEvents, endAttempt, giveUpOverdue } from './outbox.ts'
+import type { Store } from './open.ts'
+import type { Mode } from './schema.ts'
+
+const hour = 60 * 60_000
+const url = 'https://customer.example/hook'
+
+const waiting = async (store: Store, mode: Mode = 'sandbox') =>
+  putEvent(store, await putAccount(store, mode), { url, at: store.now() - 30 * hour })
+const giveUp = (store: Store, now = store.now()) =>
+  giveUpOverdue(store.db, { mode: 'sandbox', now, madeBefore: now - 24 * hour, dueBefore: now - hour })
+const stateOf = async (store: Store, id: string) => {
+  const row = store.db.selectFrom('webhook_event').select(['state', 'attempts']).where('id', '=', id)
+  return row.executeTakeFirstOrThrow()
+}
+
+eachEngine('events that have waited too long', (open) => {
+  test('are given up, of one’s own mode', async () => {
+    const store = await open()
+    const [own, others] = [await waiting(store), await waiting(store, 'real')]
+    expect(await giveUp(store)).toBe(1)
+    expect(await stateOf(store, own)).toMatchObject({ state: 'given-up' })
+    expect(await stateOf(store, others)).toMatchObject({ state: 'pending' })
+  })
+
+  test('are not while one is on its way, whose arrival counts', async () => {
+    const store = await open()
+    const id = await waiting(store)
+    const now = store.now()
+    const [event] = await claimEvents(store, { ids: [id], now, owner: 'node_a', until: now + 60_000 })
+    if (event === undefined) throw new Error('it could not be claimed')
+    expect(await giveUp(store)).toBe(0)
+    const attempt = { at: now, durationMs: 1, status: 200, why: null, excerpt: null }
+    await endAttempt(store, event, attempt, { state: 'delivered' })
+    expect(await stateOf(store, id)).toEqual({ state: 'delivered', attempts: 1 })
+  })
+
+  test('are once whoever had it on its way is gone', async () => {
+    const store = await open()
+    const id = await waiting(store)
+    const now = store.now()
+    await claimEvents(store, { ids: [id], now, owner: 'node_a', until: now + 60_000 })
+    expect(await giveUp(store, now + 2 * 60_000)).toBe(1)
+  })
+})

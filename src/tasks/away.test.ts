@@ -1,0 +1,175 @@
+import { expect, test } from 'bun:test'
+import { nano } from '../base/money.ts'
+import { eachEngine } from '../../test/support/engines.ts'
+import { filmVendor } from '../../test/support/film-vendor.ts'
+import { flakyStore } from '../../test/support/flaky-store.ts'
+import { until } from '../../test/support/gateway.ts'
+import { fundedAccount } from '../../test/support/ledger.ts'
+import { thrownBy } from '../../test/support/refused.ts'
+import {
+  accountId,
+  attemptsOf,
+  dollars,
+  held,
+  makeTaskWorld,
+  model,
+  moneyOf,
+  type TaskOverrides,
+} from '../../test/support/tasks.ts'
+
+const minute = 60_000
+const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))
+const errorLevel = 50
+const notAgain = { kind: 'overloaded', details: { shouldRetry: false } }
+
+eachEngine('video tasks while the database is away', (open) => {
+  const begin = async (overrides: TaskOverrides = {}) => {
+    const store = await open()
+    await fundedAccount(store, { id: accountId, amount: dollars(100n) })
+    const database = flakyStore(store)
+    const vendor = filmVendor()
+    const world = makeTaskWorld(database.store, { first: vendor, second: vendor }, overrides)
+    const states = async () => (await store.db.selectFrom('task').select('state').execute()).map(({ state }) => state)
+    return { store, database, vendor, world, states }
+  }
+  type World = Awaited<ReturnType<typeof begin>>['world']
+
+  const passHours = async (world: World) => {
+    for (let looks = 0; looks < 12; looks++) await world.pass(2 * minute)
+  }
+
+  test('who orders then is told so at once, and may try again', async () => {
+    const { database, vendor, world, states } = await begin()
+    database.isAway = true
+    expect(await thrownBy(world.order())).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
+    expect(world.logged.join('')).not.toContain('written down')
+    database.isAway = false
+    expect([await states(), vendor.tasks.size]).toEqual([[], 0])
+    await world.close()
+  })
+
+  test('a commit whose answer was lost is undone: who is told to try again buys one film', async () => {
+    const { store, database, vendor, world, states } = await begin()
+    database.answersToLose = 1
+    const told = await thrownBy(world.order())
+    expect(told).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
+    expect(await states()).toEqual(['refused'])
+    await world.order()
+    await passHours(world)
+    expect(vendor.tasks.size).toBe(1)
+    expect((await moneyOf(store)).held).toBe(held)
+    await world.close()
+  })
+
+  test('where it cannot be undone at once nobody is told to try again, and it is undone later', async () => {
+    const { store, database, vendor, world, states } = await begin()
+    Object.assign(database, { answersToLose: 1, staysAway: true })
+    expect(await thrownBy(world.order())).toMatchObject(notAgain)
+    expect(await states()).toEqual(['creating'])
+    database.isAway = false
+    await until(async () => (await states())[0] === 'refused')
+    await passHours(world)
+    expect(vendor.tasks.size).toBe(0)
+    expect((await moneyOf(store)).held).toBe(nano(0n))
+    await world.close()
+  })
+
+  test('and not after somebody else has sent it', async () => {
+    const { store, database, vendor, world, states } = await begin()
+    Object.assign(database, { answersToLose: 1, staysAway: true })
+    await thrownBy(world.order())
+    await store.db.updateTable('task').set({ sends: 2 }).execute()
+    database.isAway = false
+    await until(() => world.logged.some((line) => line.includes('written down after all')))
+    expect(await states()).toEqual(['creating'])
+    expect(vendor.tasks.size).toBe(0)
+    await world.close()
+  })
+
+  test('the id of a film that its vendor has is written down when the database is back', async () => {
+    const vendor = filmVendor()
+    vendor.finds = false
+    const { database, world, states } = await begin({
+      transport: {
+        async send(...call) {
+          database.isAway = true
+          return vendor.transport.send(...call)
+        },
+      },
+    })
+    const task = await world.order()
+    const [upstreamId = ''] = [...vendor.tasks.keys()]
+    expect(task).toMatchObject({ state: 'submitted', upstreamId })
+    const complaint = world.logged.find((line) => line.includes('is not written down'))
+    expect(JSON.parse(complaint ?? '')).toMatchObject({ level: errorLevel, task: task.id, upstream: upstreamId })
+    database.isAway = false
+    await until(async () => (await states())[0] === 'submitted')
+    expect(await world.task(task.id)).toMatchObject({ upstreamId, inDoubt: false })
+    await world.close()
+  })
+
+  test('a stop ends the trying, and says what was not written down', async () => {
+    const vendor = filmVendor()
+    const { database, world } = await begin({
+      transport: {
+        async send(...call) {
+          database.isAway = true
+          return vendor.transport.send(...call)
+        },
+      },
+    })
+    await world.order()
+    await world.close()
+    const [upstreamId = ''] = [...vendor.tasks.keys()]
+    expect(world.logged.find((line) => line.includes('the node stops before'))).toContain(upstreamId)
+    database.isAway = false
+  })
+
+  test('a creation in doubt is one for whoever looks next, and nobody orders it again', async () => {
+    const { database, vendor, world } = await begin({
+      transport: {
+        async send(...call) {
+          if (call[0].method === undefined) database.isAway = true
+          return vendor.transport.send(...call)
+        },
+      },
+    })
+    vendor.tricks.push('lose')
+    const task = await world.order()
+    expect(task).toMatchObject({ state: 'creating', inDoubt: true })
+    database.isAway = false
+    world.clock.advance(10 * minute)
+    await passHours(world)
+    expect(await world.task(task.id)).toMatchObject({ state: 'submitted' })
+    expect(vendor.tasks.size).toBe(1)
+    await world.close()
+  })
+
+  test('a move to the next vendor whose answer was lost is made once, and goes on', async () => {
+    const { store, database, vendor, world } = await begin({
+      transport: {
+        send(...call) {
+          // What is committed next is the move.
+          if (vendor.tricks.length > 0) database.answersToLose = 1
+          return vendor.transport.send(...call)
+        },
+      },
+    })
+    vendor.tricks.push('unsent')
+    const task = await world.order({ model: { ...model, offers } })
+    expect(task).toMatchObject({ state: 'submitted', channel: 'second' })
+    expect(vendor.tasks.size).toBe(1)
+    expect(await attemptsOf(store)).toMatchObject([{ channel: 'first', status: 0 }])
+    await world.close()
+  })
+
+  test('who waits for a film is not told to order it again', async () => {
+    const { database, world } = await begin()
+    const task = await world.order()
+    database.isAway = true
+    const waited = await world.tasks.wait(task, 20, new AbortController().signal)
+    expect(waited).toEqual(task)
+    database.isAway = false
+    await world.close()
+  })
+})

@@ -1,0 +1,92 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(async () => {
+  await until(async () => {
+    const open = gateway.store.db.selectFrom('task').select('id').where('finished_at', 'is', null)
+    return (await open.execute()).length === 0
+  })
+  await gateway.assertBooks()
+})
+afterAll(() => gateway.close())
+
+const path = '/v1/videos/generations'
+const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
+const onePointFive = { model: 'doubao-seedance-1-5-pro-251215' }
+
+type Shown = {
+  id: string
+  status: string
+  seed?: number
+  output?: { task_status: string }
+  error?: { code: string; param: string | null; message: string }
+}
+
+async function order(body: object, query = ''): Promise<Shown & { code: number }> {
+  const response = await gateway.post(path + query, body)
+  return { ...((await response.json()) as Shown), code: response.status }
+}
+
+async function call(method: string, id: string): Promise<Shown> {
+  const headers = { authorization: `Bearer ${gateway.key}` }
+  const response = await fetch(`${gateway.url}${path}/${encodeURIComponent(id)}`, { method, headers })
+  expect(response.status).toBe(200)
+  return (await response.json()) as Shown
+}
+
+const made = (body: object) => order(body, '?wait=true')
+
+describe('the record of a task that is over', () => {
+  test('has the seed that was asked for, where its vendor returns none', async () => {
+    const input = { prompt: 'A fox.' }
+    expect(await made({ ...wan, input, parameters: { seed: 7 } })).toMatchObject({ status: 'succeeded', seed: 7 })
+    expect((await made({ ...wan, input })).seed).toBeUndefined()
+    const veo = { model: 'veo-3.1-generate-preview', input, parameters: { seed: 8 } }
+    expect(await made(veo)).toMatchObject({ status: 'succeeded', seed: 8 })
+    // Kling is not told of it, so it is not what its film was made with.
+    const kling = await made({ model: 'kling-v2-6', input, parameters: { seed: 9 } })
+    expect([kling.status, kling.seed]).toEqual(['succeeded', undefined])
+  })
+
+  test('says what its vendor says of a task that was cancelled', async () => {
+    const { id } = await order({ ...wan, input: { prompt: 'A fox. sandbox:queued=60000' } })
+    await until(async () => (await call('GET', id)).output?.task_status === 'PENDING')
+    const native = { status: 'cancelled', output: { task_status: 'CANCELED' } }
+    expect(await call('DELETE', id)).toMatchObject(native)
+    expect(await call('GET', id)).toMatchObject(native)
+    const ark = await order({ ...onePointFive, input: { prompt: 'A fox. sandbox:queued=60000' } })
+    const cancelled = await call('DELETE', ark.id)
+    expect(cancelled.status).toBe('cancelled')
+    const row = gateway.store.db.selectFrom('task').select('record').where('id', '=', ark.id)
+    expect((await row.executeTakeFirstOrThrow()).record).toMatchObject({ status: 'cancelled' })
+  })
+
+  test('is found by its vendor’s id, also where that has slashes in it', async () => {
+    const { id } = await made({ model: 'veo-3.1-generate-preview', input: { prompt: 'A fox.' } })
+    const row = gateway.store.db.selectFrom('task').select('upstream_id').where('id', '=', id)
+    const { upstream_id: upstreamId } = await row.executeTakeFirstOrThrow()
+    expect(upstreamId).toMatch(/^models\/.+\/operations\//)
+    expect((await call('GET', upstreamId ?? '')).id).toBe(id)
+  })
+})
+
+const final = (id: string) => ({ ...onePointFive, content: [{ type: 'draft_task', draft_task: { id } }] })
+
+describe('the final of a draft', () => {
+  const noDraft = { code: 400, error: { param: 'content[0].draft_task.id', message: 'There is no such draft.' } }
+
+  test('is made of one’s own draft', async () => {
+    const draft = await made({ ...onePointFive, input: { prompt: 'A fox.' }, parameters: { draft: true } })
+    expect(await made(final(draft.id))).toMatchObject({ code: 200, status: 'succeeded' })
+  })
+
+  test('and of nothing else: not of what never was, nor of another vendor’s task', async () => {
+    const other = await made({ ...wan, input: { prompt: 'A fox.' } })
+    expect(await order(final(other.id))).toMatchObject(noDraft)
+    expect(await order(final('vid_0'))).toMatchObject(noDraft)
+  })
+})

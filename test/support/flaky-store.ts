@@ -1,0 +1,38 @@
+import type { Store } from '../../src/store/open.ts'
+
+export type FlakyStore = {
+  readonly store: Store
+  /** Nothing is answered until it is back. */
+  isAway: boolean
+  /** The next so many transactions are committed, and their answers lost. */
+  answersToLose: number
+  /** Whether the database stays away once an answer was lost. */
+  staysAway: boolean
+}
+
+function gone(): Error {
+  return Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
+}
+
+/** A store whose database goes away when a test says so. */
+export function flakyStore(store: Store): FlakyStore {
+  const flaky = { isAway: false, answersToLose: 0, staysAway: false }
+  const transaction: Store['transaction'] = async (work) => {
+    if (flaky.isAway) throw gone()
+    const done = await store.transaction(work)
+    if (flaky.answersToLose === 0) return done
+    flaky.answersToLose--
+    flaky.isAway = flaky.staysAway
+    throw gone()
+  }
+  return Object.assign(flaky, {
+    store: {
+      ...store,
+      transaction,
+      get db() {
+        if (flaky.isAway) throw gone()
+        return store.db
+      },
+    },
+  })
+}
