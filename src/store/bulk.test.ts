@@ -20,6 +20,11 @@ const request = {
   hold_id: null,
 } as const
 
+/** A row for each number, with values of its own. */
+function rowsOf(numbers: readonly number[]) {
+  return numbers.map((at) => ({ ...request, id: `req_${at}`, cost: nano(BigInt(at)), hold_id: `hold_${at}` }))
+}
+
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 
 eachEngine('rows in bulk', (open) => {
@@ -33,7 +38,7 @@ eachEngine('rows in bulk', (open) => {
       { ...request, id: '12', model: 'true', usage: json({ input: 0, output: 0 }) },
     ]
     const given = await store.transaction((tx) => insertNew(tx, 'request', rows))
-    expect(given).toEqual(new Set(rows.map(({ id }) => id)))
+    expect(given).toBe(rows.length)
     const found = await store.db.selectFrom('request').selectAll().execute()
     const expected = rows.map((row) => ({
       ...row,
@@ -52,15 +57,28 @@ eachEngine('rows in bulk', (open) => {
           ids.map((id) => ({ ...request, id, status: ids.length })),
         ),
       )
-    expect(await insert('a', 'b')).toEqual(new Set(['a', 'b']))
-    expect(await insert('b', 'c', 'c')).toEqual(new Set(['c']))
-    expect(await insert()).toEqual(new Set())
+    expect(await insert('a', 'b')).toBe(2)
+    expect(await insert('b', 'c', 'c')).toBe(1)
+    expect(await insert('a', 'b', 'c')).toBe(0)
+    expect(await insert()).toBe(0)
     const found = await store.db.selectFrom('request').select(['id', 'status']).orderBy('id').execute()
     expect(found).toEqual([
       { id: 'a', status: 2 },
       { id: 'b', status: 2 },
       { id: 'c', status: 3 },
     ])
+  })
+
+  test('in any number, each with its own values, however many of them are there already', async () => {
+    const store = await open({ books: 'unchecked' })
+    const known = [0, 1, 99, 100, 123, 249]
+    expect(await store.transaction((tx) => insertNew(tx, 'request', rowsOf(known)))).toBe(known.length)
+    // Whole blocks, parts of them, and single rows.
+    const all = Array.from({ length: 250 }, (_, at) => at)
+    const inserted = await store.transaction((tx) => insertNew(tx, 'request', rowsOf(all)))
+    expect(inserted).toBe(all.length - known.length)
+    const found = await store.db.selectFrom('request').select(['id', 'cost', 'hold_id']).orderBy('cost').execute()
+    expect(found).toEqual(all.map((at) => ({ id: `req_${at}`, cost: nano(BigInt(at)), hold_id: `hold_${at}` })))
   })
 
   test('with the rest of their transaction, or not at all', async () => {

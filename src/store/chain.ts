@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Insertable } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Queries, Tx, TxnTable } from './schema.ts'
@@ -76,5 +76,5 @@ export function hashOf(place: Place, txn: UnlinkedTxn, entries: readonly EntryRo
     txn.created_at,
     ...moved,
   ])
-  return createHash('sha256').update(content).digest('base64url')
+  return hash('sha256', content, 'base64url')
 }

@@ -40,6 +40,7 @@ export function postingOf(tx: Tx, chain: Chain, posting: LedgerPosting): Write[]
 /** Gathers entries: an account that is touched twice in one posting gets one row with the sum. */
 export class Entries extends Map<string, Nano> {
   move(from: string, to: string, amount: Nano): void {
+    if (amount === 0n) return
     this.set(from, nano((this.get(from) ?? 0n) - amount))
     this.set(to, nano((this.get(to) ?? 0n) + amount))
   }
@@ -75,8 +76,9 @@ export type ExcessTo = 'platform:loss' | 'suspense'
 
 export function saleEntries({ accountId, model, charge, excess, excessTo = 'platform:loss', attempts }: Sold): Entries {
   const entries = new Entries()
-  entries.move(`cust:${accountId}`, `revenue:${model}`, charge)
-  entries.move(excessTo, `revenue:${model}`, excess)
+  const revenue = `revenue:${model}`
+  entries.move(`cust:${accountId}`, revenue, charge)
+  entries.move(excessTo, revenue, excess)
   for (const { vendor, vendorCost, delivered } of attempts) {
     entries.move(delivered ? `cost:${vendor}` : 'platform:loss', `payable:${vendor}`, vendorCost)
   }

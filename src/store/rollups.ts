@@ -75,7 +75,8 @@ const columns = [...identity, ...summed]
  */
 export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
   if (used.length === 0) return
-  const [hours, days] = [rowsOf(used, hourMs), rowsOf(used, dayMs)]
+  const summedHours = hoursOf(used)
+  const [hours, days] = [jsonOf(summedHours), jsonOf(daysOf(summedHours))]
   if (foldsWrites(tx)) {
     await tx.executeQuery(CompiledQuery.raw(statements.folded, [hours, days]))
     return
@@ -124,50 +125,74 @@ export async function correctUsage(
   return found
 }
 
-function rowsOf(used: readonly Used[], spanMs: number): string {
-  return JSON.stringify(sumBy(used, spanMs).map((row) => columns.map((column) => text(row[column]))))
+/** In one order everywhere: two nodes that add to the same rows must not wait for each other. */
+function jsonOf(sums: Sums): string {
+  const rows = [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify(rows.map(([, row]) => columns.map((column) => text(row[column]))))
 }
 
 function startOf(at: number, spanMs: number): number {
   return Math.floor(at / spanMs) * spanMs
 }
 
-function sumBy(used: readonly Used[], spanMs: number): UsageHourTable[] {
+type Sums = ReadonlyMap<string, UsageHourTable>
+
+function hoursOf(used: readonly Used[]): Sums {
   const sums = new Map<string, UsageHourTable>()
   for (const one of used) {
-    const hour = startOf(one.createdAt, spanMs)
-    const id = `${hour}/${one.accountId}/${one.keyId}/${one.capability}/${one.vendor}/${one.model}`
-    const sum = sums.get(id) ?? emptyRow(one, hour)
+    const sum = rowIn(sums, startOf(one.createdAt, hourMs), one.accountId, one.keyId, one)
     sum.requests++
     sum.cost = nano(sum.cost + one.cost)
     sum.vendor_cost = nano(sum.vendor_cost + one.vendorCost)
-    for (const unit of Object.keys(unitColumns) as (keyof typeof unitColumns)[]) {
-      sum[unitColumns[unit]] += one.usage?.[unit] ?? 0
+    if (one.usage === null) continue
+    // Those that it has, not all there are: most have two or three of them.
+    for (const unit in one.usage) {
+      if (isCounted(unit)) sum[unitColumns[unit]] += one.usage[unit] ?? 0
     }
-    sum.images += one.usage?.images?.count ?? 0
-    sum.video_seconds += one.usage?.video?.seconds ?? 0
-    sums.set(id, sum)
+    sum.images += one.usage.images?.count ?? 0
+    sum.video_seconds += one.usage.video?.seconds ?? 0
   }
-  // In one order everywhere: two nodes that add to the same rows must not wait for each other.
-  return [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  return sums
 }
 
-function emptyRow(one: Used, hour: number): UsageHourTable {
-  const zeros = Object.fromEntries(Object.values(unitColumns).map((column) => [column, 0]))
-  return {
-    ...(zeros as Record<(typeof unitColumns)[keyof typeof unitColumns], number>),
-    hour,
-    account_id: one.accountId,
-    key_id: one.keyId,
-    model: one.model,
-    capability: one.capability,
-    vendor: one.vendor,
-    requests: 0,
-    images: 0,
-    video_seconds: 0,
-    cost: nano(0n),
-    vendor_cost: nano(0n),
+/** From the hours, of which there are few where there are many requests. */
+function daysOf(hours: Sums): Sums {
+  const sums = new Map<string, UsageHourTable>()
+  for (const row of hours.values()) {
+    const sum = rowIn(sums, startOf(row.hour, dayMs), row.account_id, row.key_id, row)
+    sum.requests += row.requests
+    sum.cost = nano(sum.cost + row.cost)
+    sum.vendor_cost = nano(sum.vendor_cost + row.vendor_cost)
+    for (const column of summedColumns) sum[column] += row[column]
   }
+  return sums
+}
+
+function isCounted(unit: string): unit is keyof typeof unitColumns {
+  return Object.hasOwn(unitColumns, unit)
+}
+
+function rowIn(
+  sums: Map<string, UsageHourTable>,
+  hour: number,
+  accountId: string,
+  keyId: string,
+  { model, capability, vendor }: Pick<UsageHourTable, 'model' | 'capability' | 'vendor'>,
+): UsageHourTable {
+  const id = `${hour}/${accountId}/${keyId}/${capability}/${vendor}/${model}`
+  let sum = sums.get(id)
+  if (sum === undefined) {
+    sum = { ...zeros, hour, account_id: accountId, key_id: keyId, model, capability, vendor }
+    sums.set(id, sum)
+  }
+  return sum
+}
+
+const zeros = {
+  ...(Object.fromEntries(summedColumns.map((column) => [column, 0])) as Record<SummedColumn, number>),
+  requests: 0,
+  cost: nano(0n),
+  vendor_cost: nano(0n),
 }
 
 function insertInto(table: 'usage_hour' | 'usage_day', engine: 'postgres' | 'sqlite', parameter: string): string {

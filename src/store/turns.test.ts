@@ -105,6 +105,34 @@ eachEngine('a turn', (open) => {
     ])
   })
 
+  test('books a hold once, also where somebody has deleted the record of its request', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity, turn } = await leasing(store, 100n)
+    const withoutAttempt = postingOf('a', 30n, { attempts: [] })
+    await takeTurn(store, identity, turnOf(turn + 1, { postings: [withoutAttempt] }))
+    await store.db.deleteFrom('request').where('id', '=', 'req_a').execute()
+    await takeTurn(store, identity, turnOf(turn + 2, { postings: [withoutAttempt, postingOf('b', 5n)] }))
+    expect(await account(store)).toEqual({ id: accountId, posted: nano(965n), held: nano(65n) })
+  })
+
+  test('counts a request once, also one that books nothing', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity, turn } = await leasing(store, 100n)
+    const free = postingOf('free', 0n, { attempts: [] })
+    await takeTurn(store, identity, turnOf(turn + 1, { postings: [free] }))
+    await takeTurn(store, identity, turnOf(turn + 2, { postings: [free, postingOf('a', 30n)] }))
+    await takeTurn(store, identity, turnOf(turn + 3, { postings: [postingOf('a', 30n)] }))
+    for (const table of ['usage_hour', 'usage_day'] as const) {
+      const sums = await store.db.selectFrom(table).select(['vendor', 'requests', 'cost', 'output']).execute()
+      expect(sums.toSorted((a, b) => (a.vendor < b.vendor ? -1 : 1))).toEqual([
+        { vendor: '', requests: 1, cost: nano(0n), output: 4 },
+        { vendor: 'openai', requests: 1, cost: nano(30n), output: 4 },
+      ])
+    }
+  })
+
   test('that spends what its node has not leased is refused whole', async () => {
     const store = await open()
     await fundedAccount(store)

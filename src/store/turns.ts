@@ -80,21 +80,23 @@ export async function openNode(
       )
       .returning(['epoch', 'turn'])
       .executeTakeFirstOrThrow()
-    return { ...row, leases: await leasesOf(tx, node), posted: await postedAmong(tx, holdIds) }
+    return { ...row, leases: await leasesOf(tx, node), posted: await knownIn(tx, 'txn', holdIds) }
   })
 }
 
-async function postedAmong(tx: Tx, holdIds: readonly string[]): Promise<Set<string>> {
-  const posted = new Set<string>()
-  for (let i = 0; i < holdIds.length; i += idsPerQuery) {
-    const known = await tx
-      .selectFrom('txn')
+const idsPerQuery = 500
+
+async function knownIn(tx: Tx, table: 'txn' | 'request', ids: readonly string[]): Promise<Set<string>> {
+  const known = new Set<string>()
+  for (let i = 0; i < ids.length; i += idsPerQuery) {
+    const found = await tx
+      .selectFrom(table)
       .select('id')
-      .where('id', 'in', holdIds.slice(i, i + idsPerQuery))
+      .where('id', 'in', ids.slice(i, i + idsPerQuery))
       .execute()
-    for (const { id } of known) posted.add(id)
+    for (const { id } of found) known.add(id)
   }
-  return posted
+  return known
 }
 
 /**
@@ -147,14 +149,8 @@ async function turnIn(
     .executeTakeFirst()
   if (mine === undefined) throw new Fenced(node)
 
-  const posted =
-    postings === 'new'
-      ? new Set<string>()
-      : await postedAmong(
-          tx,
-          turn.postings.map(({ holdId }) => holdId),
-        )
-  const spent = await post(tx, node, turn.postings, posted, now)
+  const known = postings === 'new' ? nothing : await knownOf(tx, turn.postings)
+  const spent = await post(tx, node, turn.postings, known, now)
   const changes = changesOf(turn, spent)
   const takes = new Map(turn.takes.map((take) => [take.accountId, take]))
   const grants = new Map<string, Grant>()
@@ -169,41 +165,52 @@ async function turnIn(
   return grants
 }
 
-const idsPerQuery = 500
+/** What the books have of some postings: the ids of txns and of requests. */
+type Known = { readonly txns: ReadonlySet<string>; readonly requests: ReadonlySet<string> }
+
+const nothing: Known = { txns: new Set(), requests: new Set() }
+
+async function knownOf(tx: Tx, postings: readonly Posting[]): Promise<Known> {
+  const holdIds = postings.map(({ holdId }) => holdId)
+  const requestIds = postings.map(({ request }) => request.id)
+  return { txns: await knownIn(tx, 'txn', holdIds), requests: await knownIn(tx, 'request', requestIds) }
+}
 
 /** Books what is not booked yet, and gives what was charged by account. */
 async function post(
   tx: Tx,
   node: string,
   postings: readonly Posting[],
-  posted: ReadonlySet<string>,
+  known: Known,
   now: number,
 ): Promise<Map<string, bigint>> {
   const spent = new Map<string, bigint>()
   if (postings.length === 0) return spent
   const news = postings
-    .filter(({ holdId }) => !posted.has(holdId))
+    .filter(({ holdId }) => !known.txns.has(holdId))
     .map((posting) => ({ posting, entries: entriesOf(posting) }))
     .filter(({ entries }) => entries.length > 0)
   if (news.length > 0) {
     const chain = await lockChain(tx, node)
     const txns = news.map(({ posting, entries }) => chain.add(txnRow(posting, now), entries))
     // One that is there already would leave a hole in the chain.
-    if ((await insertNew(tx, 'txn', txns)).size < txns.length) throw new PostedBefore()
+    if ((await insertNew(tx, 'txn', txns)) < txns.length) throw new PostedBefore()
     await chain.end(tx).execute()
     const entries = news.flatMap(({ entries }) => entries)
     await insertNew(tx, 'entry', entries)
   }
-  const recorded = await insertNew(tx, 'request', postings.map(requestOf))
+  const recorded = new Set(known.requests)
+  const unrecorded = postings.filter(({ request }) => !recorded.has(request.id) && recorded.add(request.id))
+  // One that is there already would be added to the sums a second time.
+  if ((await insertNew(tx, 'request', unrecorded.map(requestOf))) < unrecorded.length) throw new PostedBefore()
   await insertNew(
     tx,
     'attempt',
     postings.flatMap(({ request, attempts }) => attemptRows(request.id, attempts)),
   )
-  const recordedNow = postings.filter(({ request }) => recorded.has(request.id))
   await addUsage(
     tx,
-    recordedNow.map(({ accountId, request, attempts, charge, usage }) =>
+    unrecorded.map(({ accountId, request, attempts, charge, usage }) =>
       usedBy(accountId, request, attempts, charge, usage),
     ),
   )

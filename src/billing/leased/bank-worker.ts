@@ -1,5 +1,6 @@
 import { openStore } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
+import { decodeEndings } from './records.ts'
 import type { BankCall, BankReply } from './worker-bank.ts'
 
 /** The bank's own thread: a flush to SQLite is synchronous, and on the request's thread it would stop every stream. */
@@ -22,7 +23,10 @@ async function run(call: BankCall): Promise<unknown> {
   if (bank === undefined) throw new Error('the bank has not started')
   const started = await bank
   if (call.method === 'open') return started.open(call.node, call.holdIds)
-  if (call.method === 'turn') return started.turn(call.identity, call.turn)
+  if (call.method === 'turn') {
+    const { endings, ...turn } = call.turn
+    return started.turn(call.identity, { ...turn, postings: decodeEndings(endings) })
+  }
   if (call.method === 'standing') return started.standing(call.identity, call.unknown)
   if (call.method === 'close') await close?.()
   return undefined

@@ -16,6 +16,10 @@ export type Frame = { readonly seq: number; readonly payload: string }
 export class FrameWriter {
   #buffer = Buffer.allocUnsafe(64 * 1024)
   #length = 0
+  /** Filled in anew for every frame, and copied to its place. */
+  readonly #header = Buffer.alloc(headerBytes)
+  readonly #checked = this.#header.subarray(0, crcAt)
+  readonly #fields = new DataView(this.#header.buffer, this.#header.byteOffset, headerBytes)
 
   get pending(): boolean {
     return this.#length > 0
@@ -26,13 +30,17 @@ export class FrameWriter {
     this.#reserve(headerBytes + payload.length * 3)
     const start = this.#length
     const payloadBytes = this.#buffer.write(payload, start + headerBytes)
-    this.#buffer.writeUInt32LE(magic, start)
-    this.#buffer.writeUInt32LE(payloadBytes, start + 4)
-    this.#buffer.writeBigUInt64LE(BigInt(generation), start + 8)
-    this.#buffer.writeBigUInt64LE(BigInt(seq), start + 16)
-    this.#buffer.writeBigUInt64LE(BigInt(durableBytes), start + 24)
+    const fields = this.#fields
+    fields.setUint32(0, magic, true)
+    fields.setUint32(4, payloadBytes, true)
+    writeUint64(fields, 8, generation)
+    writeUint64(fields, 16, seq)
+    writeUint64(fields, 24, durableBytes)
     this.#length = start + headerBytes + payloadBytes
-    this.#buffer.writeUInt32LE(checksum(this.#buffer, start, payloadBytes), start + crcAt)
+    // Of the bytes as they will be written, not of the text that they were made from.
+    const written = this.#buffer.subarray(start + headerBytes, this.#length)
+    fields.setUint32(crcAt, crc32(written, crc32(this.#checked)), true)
+    this.#buffer.set(this.#header, start)
   }
 
   /** What was added, valid until the next `add`. It stays until it is cleared: a write that failed is tried again. */
@@ -50,6 +58,12 @@ export class FrameWriter {
     this.#buffer.copy(grown, 0, 0, this.#length)
     this.#buffer = grown
   }
+}
+
+/** A safe integer in two halves: as one it would have to be made a BigInt first. */
+function writeUint64(fields: DataView, at: number, value: number): void {
+  fields.setUint32(at, value % 2 ** 32, true)
+  fields.setUint32(at + 4, Math.floor(value / 2 ** 32), true)
 }
 
 export class JournalCorrupt extends Error {

@@ -1,7 +1,7 @@
 import type { Timers } from '../../base/clock.ts'
 import { DiskFull, type Disk, type SegmentFile } from './disk.ts'
 import { FrameWriter, JournalCorrupt, readFrames } from './frames.ts'
-import { decodeRecord, encodeRecord, type JournalRecord } from './records.ts'
+import { decodeRecord, encodeRecord, type EncodedRecord, type JournalRecord } from './records.ts'
 
 /**
  * `interval`: a killed process loses nothing, a power cut what was written while the last sync ran, and 5 ms more.
@@ -58,8 +58,9 @@ export class Journal {
   }
 
   /** Adds a record to what the next `write` writes. */
-  append(record: JournalRecord): void {
-    this.#writer.add(this.#generation, ++this.#seq, this.#durableBytes, encodeRecord(record))
+  append(record: JournalRecord | EncodedRecord): void {
+    const payload = typeof record === 'string' ? record : encodeRecord(record)
+    this.#writer.add(this.#generation, ++this.#seq, this.#durableBytes, payload)
   }
 
   /**
@@ -101,7 +102,7 @@ export class Journal {
    * The first segment of this process. What the last one left may be in the kernel's hands alone, and the file that is
    * about to be written over is all that a power cut would leave: so it is made durable first.
    */
-  async begin(unfinished: Iterable<JournalRecord>): Promise<'written' | 'full'> {
+  async begin(unfinished: Iterable<JournalRecord | EncodedRecord>): Promise<'written' | 'full'> {
     if (this.#inherited !== undefined) {
       const file = this.#options.disk.open(this.#inherited)
       await file.sync()
@@ -111,7 +112,7 @@ export class Journal {
   }
 
   /** Starts a segment with what is unfinished. Only when all of that is written does the older one lose its meaning. */
-  rotate(unfinished: Iterable<JournalRecord>): 'written' | 'full' {
+  rotate(unfinished: Iterable<JournalRecord | EncodedRecord>): 'written' | 'full' {
     const before = this.write()
     const previous = this.#file
     const name = this.#name === names[0] ? names[1] : names[0]

@@ -26,6 +26,8 @@ export class Lease {
   open = 0n
   /** Charged, and not yet posted. */
   unflushed = 0n
+  /** Charged since the last turn: at what pace it is spent. */
+  spentThisTurn = 0n
   readonly waiters: Waiter[] = []
   usedAt: number
 
@@ -49,6 +51,7 @@ export class Lease {
   end(amount: bigint, charge: bigint): void {
     this.open -= amount
     this.unflushed += charge
+    this.spentThisTurn += charge
     this.left += amount - charge
     this.#check()
   }

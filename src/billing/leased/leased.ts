@@ -12,7 +12,7 @@ import type { Bank } from './bank.ts'
 import type { Disk } from './disk.ts'
 import { Journal, recoverJournal, type SyncMode } from './journal.ts'
 import type { WaitOutcome } from './lease.ts'
-import type { JournalRecord } from './records.ts'
+import { endedBy, type EncodedRecord, type JournalRecord } from './records.ts'
 import { replay, type Underway } from './replay.ts'
 import { Teller } from './teller.ts'
 
@@ -73,7 +73,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   let isFull = false
   if (!disk.reserve()) noticeFull()
 
-  if ((await journal.begin(owed.map(endRecord))) === 'full') noticeFull()
+  if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') noticeFull()
   try {
     await teller.open(owed)
   } catch (error) {
@@ -84,19 +84,19 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
 
   /** Written before anything that it allows can happen. */
-  function append(record: JournalRecord): void {
+  function append(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
     if (journal.write() === 'full') noticeFull()
     if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') noticeFull()
   }
 
-  function* unfinished(): Generator<JournalRecord> {
+  function* unfinished(): Generator<JournalRecord | EncodedRecord> {
     for (const [id, { order, sent, progress }] of underway) {
       yield { type: 'HOLD', id, order }
       for (const attempt of sent) yield { type: 'SEND', id, attempt }
       if (progress !== undefined) yield { type: 'MARK', id, progress }
     }
-    for (const posting of teller.unflushed()) yield endRecord(posting)
+    for (const { record } of teller.unflushed()) yield record
   }
 
   function noticeFull(): void {
@@ -119,9 +119,10 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
     async function end(posting: Posting): Promise<void> {
       if (!underway.delete(id)) throw new GatewayError('bug', `hold ${id} had ended already`)
-      teller.end(order.amount, posting)
+      const ended = endedBy(posting)
+      teller.end(order.amount, ended)
       try {
-        append(endRecord(posting))
+        append(ended.record)
       } catch (error) {
         // Not even the reserve took it. Posted without a record, it would be judged again by a replay, and otherwise.
         options.fatal('the end of a request could not be recorded', error)
@@ -193,10 +194,6 @@ function refused(outcome: Exclude<WaitOutcome, { kind: 'taken' }>): Taken {
 
 function diskFull(): GatewayError {
   return new GatewayError('overloaded', 'Nothing new can be recorded at the moment.', { retryAfterSeconds: 5 })
-}
-
-function endRecord(posting: Posting): JournalRecord {
-  return { type: posting.basis === 'policy_zero' ? 'VOID' : 'SETTLE', id: posting.holdId, posting }
 }
 
 function settlement(id: string, order: Order, sale: Sale): Posting {

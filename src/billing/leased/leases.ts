@@ -5,6 +5,10 @@ import { Lease } from './lease.ts'
 
 // A refill asks for up to so many times the hold that caused it, so that the next ones need not ask.
 const holdsAhead = 20n
+// And for as much as so many turns spend at the pace of the last one. What lasts for less than the lower number of turns
+// is filled up in passing, before anybody has to wait for it: a turn for every sixty requests was most of their cost.
+const turnsAhead = 8n
+const turnsLeftMin = 2n
 
 /** The leases of a node, by account. */
 export class Leases {
@@ -28,6 +32,10 @@ export class Leases {
     return this.#byAccount.has(accountId)
   }
 
+  get accounts(): Iterable<string> {
+    return this.#byAccount.keys()
+  }
+
   /** The accounts of which something is left that could be given back. */
   get returnable(): string[] {
     return [...this.#byAccount].filter(([, { left }]) => left > 0n).map(([accountId]) => accountId)
@@ -48,20 +56,26 @@ export class Leases {
   }
 
   /**
-   * What is to be asked of the bank: more for those who wait, and to take back what is left of recalled leases, which is
-   * out of reach of new holds from this moment on.
+   * What is to be asked of the bank: more for those who wait and where it is running out, and to take back what is left of
+   * recalled leases, which is out of reach of new holds from this moment on.
    */
   ask(recalled: ReadonlySet<string>): Pick<Turn, 'takes' | 'returns'> {
     const takes: Turn['takes'][number][] = []
     const returns: Turn['returns'][number][] = []
     for (const [accountId, lease] of this.#byAccount) {
+      const pace = lease.spentThisTurn
+      lease.spentThisTurn = 0n
       if (lease.waiters.length > 0) {
         const largest = lease.waiters.reduce((most, { amount }) => (amount > most ? amount : most), zeroNano)
         for (const waiter of lease.waiters) waiter.isAsked = true
-        takes.push({ accountId, need: nano(lease.missing), extra: nano(largest * holdsAhead) })
-      } else if (recalled.has(accountId) && lease.left > 0n) {
+        const extra = larger(largest * holdsAhead, pace * turnsAhead)
+        takes.push({ accountId, need: nano(lease.missing), extra: nano(extra) })
+      } else if (recalled.has(accountId)) {
+        if (lease.left === 0n) continue
         returns.push({ accountId, amount: nano(lease.left) })
         lease.left = 0n
+      } else if (lease.left < pace * turnsLeftMin) {
+        takes.push({ accountId, need: zeroNano, extra: nano(pace * turnsAhead - lease.left) })
       }
     }
     return { takes, returns }
@@ -80,4 +94,8 @@ export class Leases {
       for (const waiter of waiters.splice(0)) waiter.resolve({ kind: 'unavailable' })
     }
   }
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
 }

@@ -6,13 +6,14 @@ import { systemClock, type Timers } from '../../base/clock.ts'
 import { newRequestId } from '../../base/ids.ts'
 import { makeLog } from '../../base/log.ts'
 import { nano } from '../../base/money.ts'
+import { handTimers } from '../../../test/support/hand-timers.ts'
 import { attemptOf, fundedAccount } from '../../../test/support/ledger.ts'
 import { accountById } from '../../store/accounts.ts'
 import { checkLedger } from '../../store/check.ts'
 import { reclaimNode } from '../../store/corrections.ts'
 import { openStore } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
-import { openDisk } from './disk.ts'
+import { openDisk, type Disk } from './disk.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
 
 /** Nothing happens later: what is settled stays in the journal until somebody asks. */
@@ -34,16 +35,20 @@ async function makeBooks() {
     () => rmSync(folder, { recursive: true, force: true }),
   )
   const accountId = await fundedAccount(store, { amount: balance })
-  return { store, accountId, open: (bank = makeStoreBank(store)) => openOn(bank, folder) }
+  return {
+    store,
+    accountId,
+    open: (bank = makeStoreBank(store), timers = never, disk = openDisk(folder)) => openOn(bank, timers, disk),
+  }
 }
 
-function openOn(bank: Bank, folder: string): Promise<LeasedBilling> {
+function openOn(bank: Bank, timers: Timers, disk: Disk): Promise<LeasedBilling> {
   return openLeasedBilling({
     node: 'node_a',
     bank,
-    disk: openDisk(folder),
+    disk,
     clock: systemClock,
-    timers: never,
+    timers,
     log: makeLog({ level: 'silent' }),
     sync: 'interval',
     fatal() {},
@@ -92,6 +97,72 @@ test('what is to be posted before somebody looks is posted, however many turns i
   await posted
   expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance - price * BigInt(sales), held: 0n })
   expect(await checkLedger(store)).toEqual([])
+  await billing.close()
+})
+
+test('what ends while a turn is under way waits for more, and not for the end of that turn', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  const timers = handTimers()
+  const turns: number[] = []
+  const ends: PromiseWithResolvers<void>[] = []
+  const slow: Bank = {
+    ...bank,
+    async turn(identity, turn) {
+      if (turn.postings.length > 0) {
+        turns.push(turn.postings.length)
+        const end = Promise.withResolvers<void>()
+        ends.push(end)
+        await end.promise
+      }
+      return bank.turn(identity, turn)
+    },
+  }
+  const settled = async (count: number) => {
+    while (turns.length < count) await Bun.sleep(1)
+  }
+  const billing = await open(slow, timers)
+  await sell(billing, accountId, 1)
+  timers.fire()
+  await settled(1)
+  for (const at of [2, 3]) await sell(billing, accountId, at)
+  ends[0]?.resolve()
+  // Long enough for a turn that would begin at once.
+  await Bun.sleep(20)
+  expect(turns).toEqual([1])
+  timers.fire()
+  await settled(2)
+  expect(turns).toEqual([1, 2])
+  ends[1]?.resolve()
+  await billing.close()
+  expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance - price * 3n, held: 0n })
+})
+
+test('nothing is posted before a power cut can no longer take its record away', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  const sync = Promise.withResolvers<void>()
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-teller-'))
+  leftovers.push(() => rmSync(folder, { recursive: true, force: true }))
+  const disk = openDisk(folder)
+  const slow: Disk = { ...disk, open: (name) => ({ ...disk.open(name), sync: () => sync.promise }) }
+  const turns: number[] = []
+  const watched: Bank = {
+    ...bank,
+    turn(identity, turn) {
+      turns.push(turn.postings.length)
+      return bank.turn(identity, turn)
+    },
+  }
+  const billing = await open(watched, never, slow)
+  await sell(billing, accountId, 1)
+  const posted = billing.post()
+  await Bun.sleep(20)
+  // The refill alone.
+  expect(turns).toEqual([0])
+  sync.resolve()
+  await posted
+  expect(turns).toContain(1)
   await billing.close()
 })
 

@@ -2,10 +2,11 @@ import type { Clock, Timers } from '../../base/clock.ts'
 import { crashPoint } from '../../base/crash-points.ts'
 import type { Log } from '../../base/log.ts'
 import { nano, type Nano } from '../../base/money.ts'
-import { Fenced, type Grant, type Identity, type Posting, type Turn } from '../../store/turns.ts'
+import { Fenced, type Grant, type Identity, type Posting } from '../../store/turns.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
 import type { Lease, Waiter, WaitOutcome } from './lease.ts'
 import { Leases } from './leases.ts'
+import { endedBy, WrittenTurn, type Ended } from './records.ts'
 
 export type TellerOptions = {
   readonly node: string
@@ -19,9 +20,9 @@ export type TellerOptions = {
   readonly fatal: (why: string, cause: unknown) => void
 }
 
-// Nothing waits for a posting: the journal has it. A turn has a price of its own (a commit and some ten statements), which
-// 200 ms share among ten times as many postings as 20 ms would.
-const flushEveryMs = 200
+// Nothing waits for a posting: the journal has it. A turn has a price of its own (a commit and some fifteen statements, a few
+// milliseconds in all), which is the smaller the more postings share it.
+const flushEveryMs = 500
 const postingsPerTurn = 500
 const idleMs = 2_000
 const sweepEveryMs = 1_000
@@ -38,8 +39,8 @@ export class Teller {
   readonly #leases: Leases
   #identity: Identity
   #turn = 0
-  #queue: Posting[] = []
-  #inTurn: readonly Posting[] = []
+  #queue: Ended[] = []
+  #inTurn: readonly Ended[] = []
   #recalled = new Set<string>()
   #state: 'closed' | 'open' | 'unreachable' | 'stopped' = 'closed'
   #isClosing = false
@@ -72,7 +73,7 @@ export class Teller {
     this.#turn = turn
     for (const [accountId, amount] of leases) this.#leases.of(accountId).left = amount
     // What had arrived before the crash was taken off its lease then.
-    this.#queue = owed.filter(({ holdId }) => !posted.has(holdId))
+    this.#queue = owed.filter(({ holdId }) => !posted.has(holdId)).map(endedBy)
     if (posted.size > 0) this.#options.flushed([...posted])
     for (const { accountId, charge } of this.#queue) this.#leases.of(accountId).owe(charge)
     this.#state = 'open'
@@ -95,14 +96,14 @@ export class Teller {
   }
 
   /** A hold of `amount` ended: what was not charged can be spent again at once. */
-  end(amount: Nano, posting: Posting): void {
-    this.#leases.of(posting.accountId).end(amount, posting.charge)
-    this.#queue.push(posting)
+  end(amount: Nano, ended: Ended): void {
+    this.#leases.of(ended.accountId).end(amount, ended.charge)
+    this.#queue.push(ended)
     if (this.#queue.length >= postingsPerTurn) this.#soon()
     else this.#flushLater()
   }
 
-  *unflushed(): Generator<Posting> {
+  *unflushed(): Generator<Ended> {
     yield* this.#inTurn
     yield* this.#queue
   }
@@ -122,9 +123,8 @@ export class Teller {
     for (;;) {
       // A turn that ends with work left begins the next one, and what is in that is in no queue any more.
       while (this.#busy !== undefined) await this.#busy
-      const { returnable } = this.#leases
-      if (this.#state !== 'open' || returnable.length + this.#queue.length === 0) return
-      for (const accountId of returnable) this.#recalled.add(accountId)
+      if (this.#state !== 'open' || this.#leases.returnable.length + this.#queue.length === 0) return
+      for (const accountId of this.#leases.accounts) this.#recalled.add(accountId)
       await this.#go()
     }
   }
@@ -165,25 +165,27 @@ export class Teller {
   #go(): Promise<void> {
     this.#busy ??= this.#takeTurn().finally(() => {
       this.#busy = undefined
-      if (this.#hasWork()) this.#soon()
+      if (this.#isUrgent()) this.#soon()
+      else if (this.#queue.length > 0 && !this.#isClosing) this.#flushLater()
     })
     return this.#busy
   }
 
-  #hasWork(): boolean {
-    return this.#queue.length > 0 || this.#recalled.size > 0 || this.#leases.hasWaiters
+  /** Whether somebody waits for the next turn. What has ended since the last one began does not: it waits for more. */
+  #isUrgent(): boolean {
+    return this.#queue.length >= postingsPerTurn || this.#recalled.size > 0 || this.#leases.hasWaiters
   }
 
   async #takeTurn(): Promise<void> {
     const turn = this.#nextTurn()
     if (turn === undefined) return
     const { bank, flushed } = this.#options
-    if (turn.postings.length > 0 && !(await this.#isRecorded())) return
+    if (turn.ended.length > 0 && !(await this.#isRecorded())) return
     try {
-      if (turn.postings.length > 0) crashPoint('before-flush')
+      if (turn.ended.length > 0) crashPoint('before-flush')
       const grants = await bank.turn(this.#identity, turn)
       if (turn.takes.length > 0) crashPoint('lease-refill')
-      if (turn.postings.length > 0) crashPoint('after-commit-before-mark')
+      if (turn.ended.length > 0) crashPoint('after-commit-before-mark')
       this.#turn = turn.number
       this.#posted(turn, flushed)
       this.#served(grants)
@@ -207,19 +209,19 @@ export class Teller {
   }
 
   /** What there is to do now. */
-  #nextTurn(): Turn | undefined {
+  #nextTurn(): WrittenTurn | undefined {
     const { takes, returns } = this.#leases.ask(this.#recalled)
     this.#recalled.clear()
-    const postings = this.#queue.splice(0, postingsPerTurn)
-    if (takes.length + returns.length + postings.length === 0) return undefined
-    this.#inTurn = postings
-    return { number: this.#turn + 1, postings, takes, returns }
+    const ended = this.#queue.splice(0, postingsPerTurn)
+    if (takes.length + returns.length + ended.length === 0) return undefined
+    this.#inTurn = ended
+    return new WrittenTurn({ number: this.#turn + 1, takes, returns }, ended)
   }
 
-  #posted(turn: Turn, flushed: (ids: readonly string[]) => void): void {
-    for (const { accountId, charge } of turn.postings) this.#leases.of(accountId).flushed(charge)
+  #posted({ ended }: WrittenTurn, flushed: (ids: readonly string[]) => void): void {
+    for (const { accountId, charge } of ended) this.#leases.of(accountId).flushed(charge)
     this.#inTurn = []
-    if (turn.postings.length > 0) flushed(turn.postings.map(({ holdId }) => holdId))
+    if (ended.length > 0) flushed(ended.map(({ holdId }) => holdId))
   }
 
   #served(grants: ReadonlyMap<string, Grant>): void {
@@ -261,7 +263,7 @@ export class Teller {
    * The answer was lost: nobody waits meanwhile, and the bank is asked until it says whether the turn took place. Where
    * it says no, its number is used up: a turn that was only slow cannot take place any more.
    */
-  async #findOut(turn: Turn): Promise<void> {
+  async #findOut(turn: WrittenTurn): Promise<void> {
     const { bank, log, flushed } = this.#options
     this.#state = 'unreachable'
     log.error({}, 'the ledger cannot be reached: what is leased is still served')
@@ -274,7 +276,7 @@ export class Teller {
         if (standing.turn === turn.number) {
           this.#posted(turn, flushed)
         } else {
-          this.#queue.unshift(...turn.postings)
+          this.#queue.unshift(...turn.ended)
           this.#inTurn = []
         }
         this.#leases.correct(standing.leases)

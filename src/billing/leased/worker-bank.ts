@@ -1,12 +1,16 @@
 import { Fenced, type Grant, type Identity, type Standing, type Turn } from '../../store/turns.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
+import { encodeEndings, endedBy, WrittenTurn } from './records.ts'
 
 type Asked =
   | { readonly method: 'start'; readonly file: string }
   | { readonly method: 'open'; readonly node: string; readonly holdIds: readonly string[] }
-  | { readonly method: 'turn'; readonly identity: Identity; readonly turn: Turn }
+  | { readonly method: 'turn'; readonly identity: Identity; readonly turn: SentTurn }
   | { readonly method: 'standing'; readonly identity: Identity; readonly unknown: number }
   | { readonly method: 'close' }
+
+/** A turn on its way to the thread. */
+type SentTurn = Omit<Turn, 'postings'> & { readonly endings: string }
 
 export type BankCall = Asked & { readonly id: number }
 
@@ -52,7 +56,12 @@ export async function startWorkerBank(file: string): Promise<Bank> {
   return {
     open: (node, holdIds) =>
       ask<Standing & { epoch: number; posted: ReadonlySet<string> }>({ method: 'open', node, holdIds }),
-    turn: (identity, turn) => ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn }),
+    turn(identity, turn) {
+      const { number, takes, returns } = turn
+      const ended = turn instanceof WrittenTurn ? turn.ended : turn.postings.map(endedBy)
+      const sent = { number, takes, returns, endings: encodeEndings(ended) }
+      return ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn: sent })
+    },
     standing: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
     async close() {
       if (failure === undefined) await ask({ method: 'close' })

@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test'
+import { movableClock } from '../../../test/support/movable-clock.ts'
+import { nano } from '../../base/money.ts'
+import { Leases } from './leases.ts'
+
+const nobody: ReadonlySet<string> = new Set()
+
+/** Leases of one account, of which so much was granted and so much charged since the last turn. */
+function leasesWith({ granted, charged }: { granted: bigint; charged: bigint }) {
+  const leases = new Leases(movableClock())
+  const lease = leases.of('acc_a')
+  lease.granted(granted)
+  lease.take(charged, 0)
+  lease.end(charged, charged)
+  return { leases, lease }
+}
+
+const takeOf = (need: bigint, extra: bigint) => ({ accountId: 'acc_a', need: nano(need), extra: nano(extra) })
+
+test('a lease that will not last for two more turns is filled up in passing, to eight', () => {
+  const { leases } = leasesWith({ granted: 299n, charged: 100n })
+  expect(leases.ask(nobody)).toEqual({ takes: [takeOf(0n, 800n - 199n)], returns: [] })
+  // The pace is that of one turn: nothing was charged since.
+  expect(leases.ask(nobody)).toEqual({ takes: [], returns: [] })
+})
+
+test('one that will is left alone', () => {
+  const { leases } = leasesWith({ granted: 300n, charged: 100n })
+  expect(leases.ask(nobody)).toEqual({ takes: [], returns: [] })
+})
+
+test('one that is to be given back is not filled up, whether anything is left of it or not', () => {
+  for (const granted of [100n, 110n]) {
+    const { leases } = leasesWith({ granted, charged: 100n })
+    const returns = granted === 100n ? [] : [{ accountId: 'acc_a', amount: nano(10n) }]
+    expect(leases.ask(new Set(['acc_a']))).toEqual({ takes: [], returns })
+  }
+})
+
+test('who waits gets what is missing, and the larger of twenty holds and eight turns ahead', () => {
+  for (const { charged, extra } of [
+    { charged: 10n, extra: 100n },
+    { charged: 100n, extra: 800n },
+  ]) {
+    const { leases, lease } = leasesWith({ granted: charged + 2n, charged })
+    const waiter = { amount: nano(5n), resolve() {}, isAsked: false, recalls: 0 }
+    lease.waiters.push(waiter)
+    expect(leases.ask(nobody)).toEqual({ takes: [takeOf(3n, extra)], returns: [] })
+    expect(waiter.isAsked).toBe(true)
+  }
+})
