@@ -48,7 +48,8 @@ log: { level: warn }
 `
 }
 
-const credit = '1000'
+// However long it lasts: a customer who can order nothing more brings no node to its crash point.
+const credit = '1000000'
 
 export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   const random = new Random(campaign.seed)
