@@ -103,11 +103,11 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
-    test('that is dropped twice has failed', () =>
+    test('that is dropped every time has failed after the fifth', () =>
       within(async ({ store, vendor, world }) => {
-        vendor.tricks.push('drop', 'drop', 'drop')
+        vendor.tricks.push('drop', 'drop', 'drop', 'drop', 'drop', 'drop')
         const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
-        for (let looks = 0; looks < 10; looks++) await world.pass(2 * minute)
+        for (let looks = 0; looks < 20; looks++) await world.pass(2 * minute)
         expect(await world.task(task.id)).toMatchObject({ state: 'failed', failure: { code: 'upstream_failed' } })
         expect(vendor.tricks).toHaveLength(1)
         expect((await moneyOf(store)).held).toBe(nano(0n))

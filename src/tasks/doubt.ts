@@ -12,8 +12,11 @@ import type { TaskParts } from './parts.ts'
 import { type Leg, sendLeg, writeLeg } from './send.ts'
 import { type Looked, timedOut } from './state.ts'
 
-/** Once, and once more where the first was surely not received. */
-const sendsMax = 2
+/**
+ * Each but the first only where the one before was surely not received. A send is counted before it is made, so that a node
+ * that dies in between uses one up: a few in a row must not cost the customer the film.
+ */
+const sendsMax = 5
 // So often in a row a vendor has to say that it has no such task: what it has just written may not be everywhere yet.
 const absencesMin = 2
 // Where a list cannot tell now, it may once the other tasks in it have come to their ends.
@@ -21,7 +24,7 @@ const unsureMsMax = 10 * 60_000
 
 /**
  * A task that was recorded and whose vendor's id is not known: its creation was cut off, or the process that made it died.
- * It is looked for under our reference. Found, it is ours; surely absent, it is sent once more; and where nobody can tell,
+ * It is looked for under our reference. Found, it is ours; surely absent, it is sent again; and where nobody can tell,
  * it is kept in doubt, and failed at its deadline. It is never simply sent again: that would buy it twice.
  */
 export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked> {
