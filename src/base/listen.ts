@@ -30,7 +30,28 @@ const idleSeconds = 65
 
 /** The one place that opens a port: Bun's server behind an interface another runtime could fill. */
 export function listen(options: ListenOptions): Listener {
-  const server: Server<undefined> = Bun.serve({
+  const server = serve(options)
+  const port = server.port ?? options.port
+  const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname
+  return {
+    port,
+    url: `http://${host}:${port}`,
+    stop: (force = false) => server.stop(force),
+  }
+}
+
+function serve(options: ListenOptions): Server<undefined> {
+  try {
+    return begin(options)
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || !('code' in thrown) || thrown.code !== 'EADDRINUSE') throw thrown
+    const { port, hostname } = options
+    throw new Error(`port ${port} of ${hostname} is in use: set PORT or ADMIN_PORT to another`, { cause: thrown })
+  }
+}
+
+function begin(options: ListenOptions): Server<undefined> {
+  return Bun.serve({
     hostname: options.hostname,
     port: options.port,
     maxRequestBodySize: options.bodyBytesMax,
@@ -45,11 +66,4 @@ export function listen(options: ListenOptions): Listener {
       }),
     error: () => new Response(null, { status: 500 }),
   })
-  const port = server.port ?? options.port
-  const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname
-  return {
-    port,
-    url: `http://${host}:${port}`,
-    stop: (force = false) => server.stop(force),
-  }
 }

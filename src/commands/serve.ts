@@ -55,6 +55,8 @@ function greet(gateway: Gateway, keyVariable: string): void {
   say('    -H "Content-Type: application/json" \\')
   say(`    -d '{"model": "${exampleModel}", "messages": [{"role": "user", "content": "Hello!"}]}'`)
   say('  (add "stream": true to the body to see it stream)')
+  say('For the examples in docs/:')
+  say(`  export TURNPIKE_URL=${url}${key === undefined ? '' : ` TURNPIKE_KEY=${key}`}`)
   say()
 }
 

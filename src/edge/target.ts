@@ -12,7 +12,7 @@ export function pathOf(request: Request): string {
   const { url } = request
   const start = url.indexOf('/', 'https://'.length)
   if (start === -1) return '/'
-  // What stands behind a # is never sent.
+  // Clients send nothing from a # on; to whoever does, it is part of the path.
   const end = url.indexOf('?', start)
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }

@@ -58,17 +58,22 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
 /** What the protocol takes to speak is a fifth of all that there is to load: whoever has no tools to call starts without. */
 function onDemand(parts: McpParts): { readonly route: Route; close(): Promise<void> } {
   let made: Promise<Mcp> | undefined
-  const make = async () => (await import('./mcp.ts')).makeMcp(parts)
+  const make = () => {
+    made ??= import('./mcp.ts').then(({ makeMcp }) => makeMcp(parts))
+    made.catch(() => (made = undefined)) // a disk that was full for a moment is no reason to stay without
+    return made
+  }
   return {
     route: {
       method: 'POST',
       path: '/mcp',
       auth: 'key',
       writeError: writeDoorError,
-      serve: async (visit) => (await (made ??= make())).serve(visit),
+      serve: async (visit) => (await make()).serve(visit),
     },
     async close() {
-      await (await made)?.close()
+      const mcp = await made?.catch(() => undefined)
+      await mcp?.close()
     },
   }
 }

@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { putAccount, putEvent } from '../../test/support/outbox.ts'
-import { claimEvents, endAttempt, giveUpOverdue } from './outbox.ts'
+import { claimEvents, dueEvents, endAttempt, giveUpOverdue, releaseClaimsOf } from './outbox.ts'
 import type { Store } from './open.ts'
 import type { Mode } from './schema.ts'
 
 const hour = 60 * 60_000
 const url = 'https://customer.example/hook'
+const nobody = { hosts: [], lanes: [], unproven: [], proven: [] }
 
 const waiting = async (store: Store, mode: Mode = 'sandbox') =>
   putEvent(store, await putAccount(store, mode), { url, at: store.now() - 30 * hour })
@@ -44,5 +45,18 @@ eachEngine('events that have waited too long', (open) => {
     const now = store.now()
     await claimEvents(store, { ids: [id], now, owner: 'node_a', until: now + 60_000 })
     expect(await giveUp(store, now + 2 * 60_000)).toBe(1)
+  })
+})
+
+eachEngine('events that were on their way', (open) => {
+  test('when their node died are due again as soon as it starts, and those of others are not', async () => {
+    const store = await open()
+    const [own, others] = [await waiting(store), await waiting(store)]
+    const now = store.now()
+    await claimEvents(store, { ids: [own], now, owner: 'node_a', until: now + 60_000 })
+    await claimEvents(store, { ids: [others], now, owner: 'node_b', until: now + 60_000 })
+    await releaseClaimsOf(store.db, 'node_a')
+    const due = await dueEvents(store.db, { mode: 'sandbox', now, limit: 10, except: nobody })
+    expect(due.map(({ id }) => id)).toEqual([own])
   })
 })

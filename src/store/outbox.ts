@@ -173,6 +173,16 @@ export async function releaseClaim(db: Queries, { id, claim }: Pick<ClaimedEvent
     .execute()
 }
 
+/** At the start of a node: what its last process was delivering arrived or not, and is sent again. */
+export async function releaseClaimsOf(db: Queries, owner: string): Promise<void> {
+  await db
+    .updateTable('webhook_event')
+    .set({ claim_owner: null, claim_until: null })
+    .where('claim_owner', '=', owner)
+    .where('next_at', 'is not', null)
+    .execute()
+}
+
 function isMine(eb: Builder, { owner, until }: Claim) {
   return eb.and([eb('claim_owner', '=', owner), eb('claim_until', '=', until)])
 }

@@ -19,6 +19,8 @@ const claimMs = 60_000
 const renewMs = claimMs / 3
 // What is too old waits for a moment in which nobody is due, and goes in pieces that hold up nobody.
 const tidyEveryMs = 60 * 60_000
+// For so long at most: some never have a quiet moment.
+const tidyMsMax = 24 * 60 * 60_000
 const tidiedAtOnce = 100
 
 export type Poller = {
@@ -74,8 +76,8 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function turnOrRest(): Promise<void> {
     const taken = await turn()
-    if (taken + looking.size > 0 || (await hasOpenTasks(store.db))) return
-    state.isIdle = true
+    state.isIdle = true // before it is asked: a task that comes meanwhile says otherwise
+    if (taken + looking.size > 0 || (await hasOpenTasks(store.db))) state.isIdle = false
   }
 
   async function turn(): Promise<number> {
@@ -96,12 +98,12 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       taken += tasks.length
       for (const task of tasks) begin(task)
     }
-    if (taken === 0) await tidy(now)
+    await tidy(now, taken === 0)
     return taken
   }
 
-  async function tidy(now: number): Promise<void> {
-    if (clock.monotonic() - tidiedAt < tidyEveryMs) return
+  async function tidy(now: number, isQuiet: boolean): Promise<void> {
+    if (clock.monotonic() - tidiedAt < (isQuiet ? tidyEveryMs : tidyMsMax)) return
     const dropped = await dropOldTasks(store, { endedBefore: now - parts.keepMs, mode, limit: tidiedAtOnce })
     // There may be more: the next quiet moment takes them.
     if (dropped < tidiedAtOnce) tidiedAt = clock.monotonic()

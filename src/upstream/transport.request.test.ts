@@ -175,7 +175,7 @@ describe('eight megabytes', () => {
       connected: ({ socket, received }) =>
         void socket.on('data', () => received() > 1_000_000 && socket.resetAndDestroy()),
     })
-    expect(await openTransport().failure(wire.url, { body: upload })).toBe('upstream-failed, closed')
+    expect(await openTransport().failure(wire.url, { body: upload })).toBe('upstream-failed, unknown')
   })
 
   test('are not sent on when the client leaves', async () => {

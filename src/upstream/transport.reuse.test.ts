@@ -223,12 +223,12 @@ describe('a kept connection that the vendor closes', () => {
   )
 
   test.each<[heard: string, delivery: string]>([
-    ['', 'closed'],
+    ['', 'unknown'],
     ['H', 'unknown'],
     ['HTTP/1.1 200 OK\r\n', 'unknown'],
     ['HTTP/1.1 100 Continue\r\n\r\n', 'unknown'],
     ['HTTP/1.1 102 Processing\r\n\r\nHTTP', 'unknown'],
-  ])('after it has said %j has the delivery %s', async (heard, delivery) => {
+  ])('of a new connection, after it has said %j, has the delivery %s', async (heard, delivery) => {
     const transport = openTransport()
     wire = await startWire({ reply: ({ socket }) => void socket.end(heard) })
     expect(await transport.failure(wire.url)).toBe(`upstream-failed, ${delivery}`)

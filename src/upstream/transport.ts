@@ -38,8 +38,8 @@ export type Sent =
       readonly kind: 'failed'
       readonly error: GatewayError
       /**
-       * `unsent`: the vendor was never reached. `closed`: the connection closed before a byte of the response, often a
-       * kept-alive socket that the vendor had just shut. `unknown`: the vendor may be working on it.
+       * `unsent`: the vendor was never reached. `closed`: a kept connection closed before a byte of the response, most
+       * likely because the vendor had just shut it. `unknown`: the vendor may be working on it.
        */
       readonly delivery: 'unsent' | 'closed' | 'unknown'
     }
@@ -71,6 +71,7 @@ class VendorCall implements Exchange {
   readonly #clientGone = () => this.#stop(new GatewayError('client-gone', 'The client hung up.'))
   #stopped: GatewayError | undefined
   #giveUpConnecting: ((reason: GatewayError) => void) | undefined
+  #isKept = false
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
 
@@ -93,6 +94,7 @@ class VendorCall implements Exchange {
       const pieces = written instanceof Promise ? await written : written
       if (this.#stopped !== undefined) throw this.#stopped
       const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
+      this.#isKept = kept !== undefined
       const open = kept ?? (await this.#connect(target))
       this.#waitAtMost(this.#timeouts.firstByteMs)
       this.#incoming = open.ask(pieces)
@@ -165,15 +167,12 @@ class VendorCall implements Exchange {
     this.#waitAtMost(this.#timeouts.connectMs)
     const connecting = pool.connect(target)
     try {
-      const open = await Promise.race([connecting, stopped.promise])
+      const open = await Promise.race([connecting.connection, stopped.promise])
       // It may have been given up in the moment between.
       if (this.#stopped !== undefined) throw this.#stopped
       return open
     } catch (thrown) {
-      connecting.then(
-        (late) => pool.keep(late),
-        () => {},
-      )
+      connecting.giveUp()
       throw thrown
     } finally {
       this.#giveUpConnecting = undefined
@@ -212,6 +211,7 @@ class VendorCall implements Exchange {
 
   #deliveryAt(thrown: unknown): 'unsent' | 'closed' | 'unknown' {
     if (this.#incoming === undefined) return 'unsent'
-    return this.#stopped === undefined && thrown instanceof Cut && thrown.isSilent ? 'closed' : 'unknown'
+    const isShut = this.#isKept && thrown instanceof Cut && thrown.isSilent
+    return isShut && this.#stopped === undefined ? 'closed' : 'unknown'
   }
 }

@@ -3,6 +3,7 @@ import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { Random } from '../simulation/random.ts'
+import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { makeWorld, pause, type Engine, type Node, type World } from './world.ts'
 
 /** Gateways that are killed while they order, watch and settle videos. */
@@ -24,6 +25,8 @@ export type TaskOutcome = {
   readonly vendorTasks: number
   readonly duplicates: number
   readonly orphans: number
+  /** Deliveries: at least one a task, all of a task under one id. */
+  readonly deliveries: number
   readonly charged: Nano
   readonly wrong: readonly string[]
 }
@@ -43,6 +46,7 @@ models:
   - { id: ${findable}, from: kling-v2-6, prices: { perSecond: { "1080p": { sound: "0.14", silent: "0.07" } }, markup: "2" } }
   - { id: ${unfindable}, from: wan2.6-t2v }
 tasks: { pollSeconds: 0.1, doubtSeconds: 0.7 }
+webhooks: { allowPrivate: true }
 timeouts: { drainSeconds: 1 }
 log: { level: warn }
 `
@@ -54,12 +58,15 @@ const credit = '1000000'
 export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   const random = new Random(campaign.seed)
   const world = await makeWorld({ ...campaign, settings: filmSettings })
+  const receiver = await startReceiver()
+  // Now and then it is away for a moment.
+  receiver.reply(() => (random.chance(0.05) ? 'hang-up' : 204))
   const killedAt: Record<string, number> = {}
   try {
     await Promise.all(world.nodes.map((node) => node.start()))
     await world.json(['accounts', 'create', '--name', 'films', '--credit', credit])
     const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', 'films'])
-    const customer = startCustomer(world, key, random)
+    const customer = startCustomer(world, key, receiver.url(), random)
     for (let round = 0; round < campaign.rounds; round++) {
       for (const point of taskCrashPoints) {
         const node = random.pick(world.nodes)
@@ -71,8 +78,10 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
     }
     await customer.stop()
     const kills = Object.values(killedAt).reduce((sum, count) => sum + count, 0)
-    return { kills, killedAt, orders: customer.orders(), ...(await judge(world, customer)) }
+    receiver.reply(204)
+    return { kills, killedAt, orders: customer.orders(), ...(await judge(world, customer, receiver)) }
   } finally {
+    receiver.close()
     await world.close()
   }
 }
@@ -102,13 +111,14 @@ type Customer = {
 }
 
 /** Orders one video after another, half of them under a key that is repeated until there is an answer. */
-function startCustomer(world: World, key: string, random: Random): Customer {
+function startCustomer(world: World, key: string, webhookUrl: string, random: Random): Customer {
   const promised = new Map<string, Set<string>>()
   const state = { count: 0, isOver: false }
 
   async function order(idempotencyKey: string | undefined): Promise<'answered' | 'nothing'> {
     const { url } = random.pick(world.nodes)
-    const body = { model: findable, duration: 5, resolution: '1080p', input: { prompt: 'A fox.' } }
+    const film = { model: findable, duration: 5, resolution: '1080p', input: { prompt: 'A fox.' } }
+    const body = { ...film, webhook_url: webhookUrl }
     try {
       const response = await fetch(`${url}/v1/videos/generations`, {
         method: 'POST',
@@ -162,8 +172,12 @@ type Line = { ref: string; status: number; cost: string }
 
 // A real vendor's pace is kept to: what is still open after a long campaign takes its time.
 const settledMsMax = 15 * 60_000
+// One attempt that failed is made again within seconds, a second one within a minute, a claim of the dead after one.
+const toldMsMax = 3 * 60_000
 
-async function judge(world: World, customer: Customer): Promise<Omit<TaskOutcome, 'kills' | 'killedAt' | 'orders'>> {
+type Judged = Omit<TaskOutcome, 'kills' | 'killedAt' | 'orders'>
+
+async function judge(world: World, customer: Customer, receiver: Receiver): Promise<Judged> {
   const { databaseUrl } = world
   const store = await openStore(databaseUrl === undefined ? { file: world.databaseFile } : { url: databaseUrl })
   const wrong: string[] = []
@@ -175,7 +189,8 @@ async function judge(world: World, customer: Customer): Promise<Omit<TaskOutcome
     for (const breach of await checkLedger(store)) wrong.push(`${breach.rule} ${breach.subject}: ${breach.why}`)
     const vendor = await vendorSide(store, bill, wrong)
     const charged = await customerSide(store, customer, wrong)
-    return { ...vendor, charged, wrong }
+    const deliveries = await receiverSide(store, receiver, wrong)
+    return { ...vendor, deliveries, charged, wrong }
   } finally {
     await store.close()
   }
@@ -218,6 +233,25 @@ async function vendorSide(store: Store, bill: readonly Line[], wrong: string[]) 
   if (duplicates > 0) wrong.push(`${duplicates} films were bought twice`)
   if (orphans > 0) wrong.push(`${orphans} films of the vendor are nobody's`)
   return { tasks: tasks.length, vendorTasks: made.length, duplicates, orphans }
+}
+
+/** Whoever asked to be told was told of every film, and of each under one id. */
+async function receiverSide(store: Store, { received }: Receiver, wrong: string[]): Promise<number> {
+  const giveUpAt = performance.now() + toldMsMax
+  const untold = () => store.db.selectFrom('webhook_event').select('id').where('state', '!=', 'delivered').execute()
+  while ((await untold()).length > 0 && performance.now() < giveUpAt) await pause(100)
+  const idsOf = new Map<string, Set<string>>()
+  for (const { headers, body } of received) {
+    const { data } = JSON.parse(body) as { data: { id: string } }
+    idsOf.set(data.id, (idsOf.get(data.id) ?? new Set()).add(String(headers['webhook-id'])))
+  }
+  const tasks = await store.db.selectFrom('task').select('id').where('state', '!=', 'refused').execute()
+  for (const { id } of tasks) {
+    const ids = idsOf.get(id)?.size ?? 0
+    if (ids !== 1) wrong.push(`of ${id} the receiver was told under ${ids} ids`)
+  }
+  for (const { id } of await untold()) wrong.push(`the event ${id} was not delivered`)
+  return received.length
 }
 
 async function customerSide(store: Store, { promised }: Customer, wrong: string[]): Promise<Nano> {

@@ -8,6 +8,7 @@ import {
   endAttempt,
   giveUpOverdue,
   releaseClaim,
+  releaseClaimsOf,
   type ClaimedEvent,
   type WaitingEvent,
 } from '../../store/outbox.ts'
@@ -59,6 +60,7 @@ export function startCourier(parts: CourierParts): Courier {
   let looked = Promise.resolve()
   /** The database: said once, and not every second. */
   let isAway = false
+  let hasBegun = false
   let overdueAt = clock.monotonic() + overdueEveryMs
   let callOff = timers.after(0, wake)
 
@@ -72,6 +74,8 @@ export function startCourier(parts: CourierParts): Courier {
 
   async function lookAndWait(): Promise<void> {
     try {
+      if (!hasBegun) await releaseClaimsOf(store.db, node)
+      hasBegun = true
       await look()
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false

@@ -280,7 +280,7 @@ eachEngine('webhooks', (open) => {
       isDead = true
       opened = []
       receiver.reply(204)
-      const second = start()
+      const second = start({ node: 'another' })
       const later = await put(receiver.url('later.test'))
       second.wake()
       await until(async () => (await stateOf(later)) === 'delivered')

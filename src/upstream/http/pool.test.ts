@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { openBlackhole } from '../../../test/support/blackhole.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { movableClock } from '../../../test/support/movable-clock.ts'
 import { answer } from '../../../test/support/vendor.ts'
@@ -24,6 +26,8 @@ beforeEach(async () => {
 })
 afterEach(() => wire.stop())
 
+const opened = (at = target) => pool.connect(at).connection
+
 /** One whole exchange, after which the connection is in the pool. */
 async function use(connection: Connection): Promise<void> {
   const written = await writeRequest({ url: wire.url, headers: {} }, target)
@@ -33,7 +37,7 @@ async function use(connection: Connection): Promise<void> {
 }
 
 test('what is idle for too long is closed by the sweep, and nothing ticks for an empty pool', async () => {
-  const connections = [await pool.connect(target), await pool.connect(target)] as const
+  const connections = [await opened(), await opened()] as const
   await use(connections[0])
   expect(timers.waiting).toEqual([5_000])
   clock.advance(20_000)
@@ -53,7 +57,7 @@ test('what is idle for too long is closed by the sweep, and nothing ticks for an
 })
 
 test('what is in use is not swept', async () => {
-  const connection = await pool.connect(target)
+  const connection = await opened()
   await use(connection)
   expect(pool.take(target)).toBe(connection)
   clock.advance(60_000)
@@ -63,7 +67,7 @@ test('what is in use is not swept', async () => {
 })
 
 test('of a burst no more are kept than are worth it', async () => {
-  const connections = await Promise.all(Array.from({ length: 260 }, () => pool.connect(target)))
+  const connections = await Promise.all(Array.from({ length: 260 }, () => opened()))
   await Promise.all(connections.map(use))
   expect(connections.filter(({ isClosed }) => isClosed).length).toBe(4)
   const taken = Array.from({ length: 257 }, () => pool.take(target))
@@ -71,8 +75,8 @@ test('of a burst no more are kept than are worth it', async () => {
 })
 
 test('what was closed while it was idle is forgotten by the sweep', async () => {
-  const connection = await pool.connect(target)
-  pool.keep(connection)
+  const connection = await opened()
+  await use(connection)
   expect(pool.take(target)).toBe(connection)
   connection.destroy(new Error('enough'))
   timers.fire()
@@ -81,7 +85,7 @@ test('what was closed while it was idle is forgotten by the sweep', async () => 
 
 test('a connection that never opens is given up, even where nobody waits for it any more', async () => {
   const secure = targetOf(wire.url.replace('http:', 'https:'))
-  const opening = pool.connect(secure)
+  const opening = opened(secure)
   await wire.line(0)
   timers.fire()
   expect(await errorOf(opening)).toBeInstanceOf(Error)
@@ -89,7 +93,7 @@ test('a connection that never opens is given up, even where nobody waits for it 
 })
 
 test('a connection that opened is not given up for that', async () => {
-  const connection = await pool.connect(target)
+  const connection = await opened()
   expect(timers.waiting).toEqual([])
   await use(connection)
 })
@@ -97,7 +101,51 @@ test('a connection that opened is not given up for that', async () => {
 test('a connection that could not be opened leaves no timer', async () => {
   const { url } = wire
   await wire.stop()
-  expect(await errorOf(pool.connect(targetOf(url)))).toBeInstanceOf(Error)
+  expect(await errorOf(opened(targetOf(url)))).toBeInstanceOf(Error)
   expect(timers.waiting).toEqual([])
   wire = await startWire({})
+})
+
+test('a connection that was given up before it was there is the next one’s', async () => {
+  const first = pool.connect(target)
+  first.giveUp()
+  const second = pool.connect(target)
+  expect(await second.connection).toBe(await first.connection)
+  expect(wire.lines.length).toBe(1)
+})
+
+test('where a connect fails for others, whoever waited tries for himself', async () => {
+  const first = pool.connect(targetOf(wire.url.replace('http:', 'https:')))
+  first.giveUp()
+  const second = pool.connect(targetOf(wire.url.replace('http:', 'https:')))
+  await wire.line(0)
+  wire.lines[0]?.socket.destroy()
+  expect(await errorOf(first.connection)).toBeInstanceOf(Error)
+  await wire.line(1)
+  wire.lines[1]?.socket.destroy()
+  expect(await errorOf(second.connection)).toBeInstanceOf(Error)
+})
+
+const sockets = () =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:')
+    } catch {
+      return false // it was the folder's own
+    }
+  }).length
+
+test.skipIf(process.platform !== 'linux')('an address that nobody answers at takes a socket a second', async () => {
+  const blackhole = await openBlackhole()
+  try {
+    const nowhere = targetOf(blackhole.baseUrl)
+    const before = sockets()
+    for (let second = 1; second <= 3; second++) {
+      for (let calls = 0; calls < 50; calls++) pool.connect(nowhere).giveUp()
+      expect(sockets() - before).toBe(second)
+      clock.advance(1_000)
+    }
+  } finally {
+    blackhole.close()
+  }
 })

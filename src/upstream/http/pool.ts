@@ -10,12 +10,24 @@ const marginMs = 1_000
 // For a burst that comes back. Each is a socket at the vendor too.
 const idlePerOriginMax = 256
 const sweepEveryMs = 5_000
+// An address that nobody answers at is tried so often, however many want it.
+const tryEveryMs = 1_000
 
-/** Connections that nobody uses now. */
+/** A connection on its way to a call, which may give it up before it is there. */
+export type Connecting = { readonly connection: Promise<Connection>; giveUp(): void }
+
+/**
+ * An origin of which a connect was given up. The runtime cannot call one off, and the system tries for two minutes: if
+ * every call began one of its own, a vendor that is gone would use up the sockets of all others.
+ */
+type Door = { readonly opened: PromiseWithResolvers<void>; triedAt: number; pending: number }
+
+/** Connections that nobody uses now, and how new ones are had. */
 export class Pool {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #timers: Timers
   readonly #idle = new Map<string, Connection[]>()
+  readonly #doors = new Map<string, Door>()
   #isSweeping = false
 
   constructor(clock: Pick<Clock, 'monotonic'>, timers: Timers) {
@@ -34,13 +46,54 @@ export class Pool {
     return undefined
   }
 
-  connect(target: Target): Promise<Connection> {
-    return Connection.open(target, this.#free, this.#timers)
+  connect(target: Target): Connecting {
+    const attempt: Attempt = { isWanted: true, opening: undefined }
+    const connection = this.#reach(target, attempt)
+    return {
+      connection,
+      giveUp: () => {
+        attempt.isWanted = false
+        connection.catch(() => {}) // whatever becomes of it, nobody listens
+        if (attempt.opening !== undefined) this.#waitFor(target.origin, attempt.opening)
+      },
+    }
   }
 
-  /** One that was made for a call that no longer wants it. */
-  keep(connection: Connection): void {
-    this.#add(connection, idleMs)
+  /** Opens a connection, or where others have tried in vain just now, waits for what becomes of theirs. */
+  async #reach(target: Target, attempt: Attempt): Promise<Connection> {
+    for (;;) {
+      const door = this.#doors.get(target.origin)
+      const now = this.#clock.monotonic()
+      if (door === undefined || now - door.triedAt >= tryEveryMs) {
+        if (door !== undefined) door.triedAt = now
+        attempt.opening = Connection.open(target, this.#free, this.#timers)
+        return attempt.opening
+      }
+      await door.opened.promise
+      if (!attempt.isWanted) throw new Error('nobody wants the connection any more')
+      const kept = this.take(target)
+      if (kept !== undefined) return kept
+    }
+  }
+
+  /** A connect that nobody waits for any more is kept for the next; until it is there, they wait for it. */
+  #waitFor(origin: string, opening: Promise<Connection>): void {
+    const found = this.#doors.get(origin)
+    const door = found ?? { opened: Promise.withResolvers<void>(), triedAt: this.#clock.monotonic(), pending: 0 }
+    this.#doors.set(origin, door)
+    door.pending++
+    const open = () => {
+      if (this.#doors.get(origin) === door) this.#doors.delete(origin)
+      door.opened.resolve()
+    }
+    const kept = (late: Connection) => {
+      this.#add(late, idleMs)
+      open()
+    }
+    const lost = () => {
+      if (--door.pending === 0) open()
+    }
+    opening.then(kept, lost)
   }
 
   readonly #free = (connection: Connection, last: ResponseHead): void => {
@@ -77,6 +130,8 @@ export class Pool {
     if (this.#idle.size > 0) this.#sweepLater()
   }
 }
+
+type Attempt = { isWanted: boolean; opening: Promise<Connection> | undefined }
 
 function tooOld(): Error {
   return new Error('the connection was idle for too long')
