@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { vendors } from '../src/vendors/index.ts'
 
 /**
@@ -11,7 +12,11 @@ const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !taken.has(name) && !name.startsWith('TURNPIKE_')),
 )
 
-const tests = spawn(process.execPath, ['test', ...process.argv.slice(2)], { env, stdio: 'inherit' })
+// Files run side by side, each worker with a PostgreSQL of its own. Modules stay loaded from one file to the next.
+const workersMax = 4
+const workers = Math.min(workersMax, availableParallelism())
+const options = [`--parallel=${workers}`, '--no-isolate']
+const tests = spawn(process.execPath, ['test', ...options, ...process.argv.slice(2)], { env, stdio: 'inherit' })
 tests.on('exit', (code) => {
   process.exitCode = code ?? 1
 })

@@ -5,6 +5,7 @@ import { openStore } from '../store/open.ts'
 import type { Task } from '../store/tasks.ts'
 import { filmVendor } from '../../test/support/film-vendor.ts'
 import { until } from '../../test/support/gateway.ts'
+import { handTimers } from '../../test/support/hand-timers.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { makeTaskWorld, model } from '../../test/support/tasks.ts'
@@ -231,4 +232,22 @@ test('a channel is asked as often as it bears, and what was not used may be used
   expect(allowances.take('a', 10, 100)).toBe(0)
   at += 500
   expect(allowances.take('a', 10, 100)).toBe(5)
+})
+
+test('where there is no task at all, it is looked for seldom, until there is one', async () => {
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { amount: 10n ** 12n })
+  const timers = handTimers()
+  const world = makeTaskWorld(store, { first: filmVendor() }, { timers })
+  expect(timers.waiting).toEqual([200])
+  timers.fire()
+  await until(() => timers.waiting.length === 1)
+  expect(timers.waiting).toEqual([1_000])
+  await world.order()
+  expect(timers.waiting).toEqual([200])
+  timers.fire()
+  await until(() => timers.waiting.length === 1)
+  expect(timers.waiting).toEqual([200])
+  await world.close()
+  await store.close()
 })
