@@ -21,7 +21,7 @@ function main(words: readonly string[]): number {
   try {
     copyProject(folder)
     const files = [...new Set(chosen.flatMap(({ tests }) => tests))]
-    const healthy = runTests(folder, files)
+    const healthy = runTests(folder, files, allMsMax)
     if (healthy.status !== 0)
       return say([`without any change these are red already: ${files.join(' ')}`, healthy.output], 1)
     const outcomes = chosen.map((mutant) => judge(folder, mutant))
@@ -57,13 +57,14 @@ function judge(folder: string, mutant: Mutant): 'red' | 'green' | 'moved' {
 }
 
 // A mutant may well hang: that is noticed too.
-const timeoutMs = 180_000
+const oneMsMax = 180_000
+const allMsMax = 15 * 60_000
 
-function runTests(folder: string, files: readonly string[]): { status: number | null; output: string } {
+function runTests(folder: string, files: readonly string[], msMax = oneMsMax): { status: number | null; output: string } {
   const words = ['test', '--bail', ...files.map((file) => `./${file}`)]
   // Nothing of a developer's own environment: it must not decide a result.
   const env = { PATH: process.env['PATH'], HOME: folder }
-  const options = { cwd: folder, env, encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL' } as const
+  const options = { cwd: folder, env, encoding: 'utf8', timeout: msMax, killSignal: 'SIGKILL' } as const
   const { status, stderr, stdout } = spawnSync(process.execPath, words, options)
   return { status, output: stdout + stderr }
 }
