@@ -27,3 +27,12 @@ test('only a real preflight is answered as one', () => {
   const preflight = request('https://a.example', { 'access-control-request-method': 'POST' }, 'OPTIONS')
   expect(cors?.preflight(preflight)?.status).toBe(204)
 })
+
+test('a page may read what an answer cost, and what is left of its limits', () => {
+  const response = new Response()
+  makeCors(['https://a.example'])?.allow(request('https://a.example'), response)
+  const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
+  expect(exposed).toContain('x-turnpike-cost')
+  expect(exposed).toContain('x-ratelimit-remaining-tokens')
+  expect(exposed).toContain('retry-after')
+})

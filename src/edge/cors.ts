@@ -6,6 +6,18 @@ export type Cors = {
 }
 
 const preflightSeconds = 600
+const limited = ['requests', 'tokens'].flatMap((what) =>
+  ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}-${what}`),
+)
+/** What a page may read of an answer beside its body. */
+const exposed = [
+  'x-request-id',
+  'request-id',
+  'x-turnpike-cost',
+  'retry-after',
+  'idempotent-replayed',
+  ...limited,
+].join(', ')
 
 export function makeCors(origins: readonly string[]): Cors | undefined {
   if (origins.length === 0) return undefined
@@ -29,7 +41,7 @@ export function makeCors(origins: readonly string[]): Cors | undefined {
       const origin = allowed(request)
       if (origin === undefined) return
       response.headers.set('access-control-allow-origin', origin)
-      response.headers.set('access-control-expose-headers', 'x-request-id, x-turnpike-cost, retry-after')
+      response.headers.set('access-control-expose-headers', exposed)
       response.headers.append('vary', 'Origin')
     },
   }
