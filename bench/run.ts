@@ -14,10 +14,10 @@ import { median, printTable, ratiosOf, systems, type All, type Figures, type Sys
  * share the other. See docs/performance.md.
  */
 const quick = process.argv.includes('--quick')
-// The runtime compiles what runs often in several steps, and is done with a gateway after some 30,000 requests.
+// The runtime compiles what runs often in several steps, and is done with a gateway after some 80,000 requests.
 const plan = quick
   ? { rounds: 3, warmAnswers: 10_000, warmMs: 2_500, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
-  : { rounds: 7, warmAnswers: 40_000, warmMs: 12_000, plainMs: 1_500, chunks: 200, latencyMs: 2_500, starts: 5 }
+  : { rounds: 7, warmAnswers: 100_000, warmMs: 25_000, plainMs: 1_500, chunks: 200, latencyMs: 2_500, starts: 5 }
 
 const plainConnections = 16
 const streamConnections = 32
