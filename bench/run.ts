@@ -50,7 +50,7 @@ const streams = {
 async function warmUp(child: Child): Promise<void> {
   const { warmMs: ms, warmAnswers: answersMax } = plan
   await closedLoop(post(child.port, benchKey, plainBody), { connections: plainConnections, ms, answersMax })
-  await readStreams(post(child.port, benchKey, streamBody), { ...streams, each: quick ? 1 : 2 })
+  await readStreams(post(child.port, benchKey, streamBody), { ...streams, each: quick ? 1 : 10 })
 }
 
 type Round = Omit<Figures, 'startMs' | 'rssIdleMb' | 'latencyP50Us' | 'latencyP99Us'> & {
