@@ -1,12 +1,8 @@
-import { silentLog } from '../src/base/log.ts'
 import { makeCountingBilling } from '../src/billing/counting.ts'
-import { readEnvironment } from '../src/config/environment.ts'
-import { readConfigFile } from '../src/config/file.ts'
-import { openGateway } from '../src/gateway.ts'
-import { reportTo } from './control.ts'
-import { benchKey, vendorKey } from './fixtures.ts'
+import { vendorKey } from './fixtures.ts'
+import { serveMeasured } from './gateway.ts'
 
-/** Turnpike as it is served, in real mode with one channel; only its billing and its log are chosen by the bench. */
+/** Turnpike in real mode with one channel of each protocol, and the billing that is measured. */
 const [upstream = '', billing = 'counting', dataFolder = ''] = process.argv.slice(2)
 
 const settings = `
@@ -16,17 +12,4 @@ channels:
 billing: { mode: ${billing === 'strict' ? 'strict' : 'leased'} }
 `
 
-const gateway = await openGateway({
-  environment: readEnvironment({
-    PORT: '0',
-    ADMIN_PORT: '0',
-    TURNPIKE_DATA: dataFolder,
-    TURNPIKE_BOOTSTRAP_KEY: benchKey,
-  }),
-  file: readConfigFile('bench.yaml', settings, {}),
-  variables: {},
-  log: silentLog,
-  ...(billing === 'counting' && { billing: makeCountingBilling }),
-})
-
-reportTo(process, Number(new URL(gateway.url).port))
+await serveMeasured(settings, dataFolder, billing === 'counting' ? { billing: makeCountingBilling } : {})

@@ -1,27 +1,6 @@
 import type { Pico } from '../base/money.ts'
 
-/**
- * What can be counted and priced. The parts never overlap: cached and written input are not inside `input`, and
- * whoever reads a vendor's overlapping numbers takes them apart. Reasoning is inside `output`, as every vendor bills it.
- */
-export const units = [
-  'input',
-  'cachedInput',
-  'cacheWrite',
-  'cacheWriteHour',
-  'imageInput',
-  'audioInput',
-  'output',
-  'imageOutput',
-  'audioOutput',
-  'character',
-  'videoToken',
-  'webSearch',
-  'request',
-] as const
-export type Unit = (typeof units)[number]
-
-/** Those that are tokens which a model reads or writes, at whatever price. */
+/** Tokens which a model reads or writes, at whatever price. */
 const tokenUnits = [
   'input',
   'cachedInput',
@@ -32,7 +11,14 @@ const tokenUnits = [
   'output',
   'imageOutput',
   'audioOutput',
-] as const satisfies readonly Unit[]
+] as const
+
+/**
+ * What can be counted and priced. The parts never overlap: cached and written input are not inside `input`, and
+ * whoever reads a vendor's overlapping numbers takes them apart. Reasoning is inside `output`, as every vendor bills it.
+ */
+export const units = [...tokenUnits, 'character', 'videoToken', 'webSearch', 'request'] as const
+export type Unit = (typeof units)[number]
 
 export type Counts = { readonly [U in Unit]?: number }
 

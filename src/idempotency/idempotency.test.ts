@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { newRequestId } from '../base/ids.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, fundedAccount } from '../../test/support/ledger.ts'
-import { thrownBy } from '../../test/support/refused.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { makeIdempotency } from './idempotency.ts'
 
 eachEngine('what is remembered under an Idempotency-Key', (open) => {

@@ -5,7 +5,7 @@ import { filmVendor } from '../../test/support/film-vendor.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
-import { thrownBy } from '../../test/support/refused.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import {
   accountId,
   attemptsOf,

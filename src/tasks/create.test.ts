@@ -13,7 +13,7 @@ import {
   taskSuite,
 } from '../../test/support/tasks.ts'
 import { until } from '../../test/support/gateway.ts'
-import { thrownBy } from '../../test/support/refused.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 
 const minute = 60_000
 const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))

@@ -16,7 +16,7 @@ import {
   taskSuite,
   usedOf,
 } from '../../test/support/tasks.ts'
-import { thrownBy } from '../../test/support/refused.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import type { TaskParts } from './parts.ts'
 
 const minute = 60_000

@@ -1,14 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { answer, chunk, flood, lastChunk, streamHead } from '../../test/support/vendor.ts'
-import {
-  errorOf,
-  noUnheardRejections,
-  openTransport,
-  startWire,
-  textOf,
-  type Line,
-  type Wire,
-} from '../../test/support/wire.ts'
+import { noUnheardRejections, openTransport, startWire, textOf, type Line, type Wire } from '../../test/support/wire.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 
 noUnheardRejections()
 
@@ -125,7 +118,7 @@ describe('an answer without a length', () => {
     const exchange = await openTransport().open(wire.url)
     expect(Buffer.from((await exchange.read()) ?? '').toString()).toBe('hello')
     wire.lines[0]?.socket.resetAndDestroy()
-    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
+    expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
   })
 })
 
@@ -135,8 +128,8 @@ describe('what came before a cut', () => {
     const exchange = await openTransport().open(wire.url)
     await wire.lines[0]?.closed
     expect(Buffer.from((await exchange.read()) ?? '').toString()).toBe('hello')
-    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
-    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
+    expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
+    expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'upstream-failed' })
   })
 })
 
@@ -169,7 +162,7 @@ describe('a vendor that sends faster than anybody reads', () => {
       void flood(socket, chunk(block))
     })
     const exchange = await openTransport().open(wire.url)
-    expect(await errorOf(exchange.readAll(1_000_000))).toMatchObject({
+    expect(await thrownBy(exchange.readAll(1_000_000))).toMatchObject({
       kind: 'upstream-failed',
       message: "The model's vendor sent more than 1000000 bytes.",
     })

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
 import {
-  errorOf,
   noUnheardRejections,
   openTransport,
   startWire,
@@ -11,6 +10,7 @@ import {
   type Line,
   type Wire,
 } from '../../test/support/wire.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import type { Exchange } from './transport.ts'
 
 noUnheardRejections()
@@ -148,7 +148,7 @@ describe('a connection is not used again', () => {
     const transport = openTransport()
     await firstReply(({ socket }) => write(socket))
     const exchange = await transport.open(wire.url)
-    expect(await errorOf(textOf(exchange))).toMatchObject({ kind: 'upstream-failed' })
+    expect(await thrownBy(textOf(exchange))).toMatchObject({ kind: 'upstream-failed' })
     expect(await nextAfterClose(transport)).toBe('over 1')
   })
 
@@ -157,7 +157,7 @@ describe('a connection is not used again', () => {
     await firstReply(({ socket }) => void socket.write(streamHead + chunk('a').toString()))
     const exchange = await transport.open(wire.url)
     exchange.abort()
-    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'client-gone' })
+    expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'client-gone' })
     expect(await nextAfterClose(transport)).toBe('over 1')
   })
 
@@ -265,7 +265,7 @@ test('ending a call that is over does not touch the call that has its connection
   const second = transport.open(wire.url)
   first.abort()
   first.finish()
-  expect(await errorOf(first.read())).toMatchObject({ kind: 'client-gone' })
+  expect(await thrownBy(first.read())).toMatchObject({ kind: 'client-gone' })
   expect(await textOf(await second)).toBe('over 0')
 })
 

@@ -2,15 +2,8 @@ import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { getEventListeners } from 'node:events'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
-import {
-  errorOf,
-  noUnheardRejections,
-  openTransport,
-  startWire,
-  textOf,
-  type Line,
-  type Wire,
-} from '../../test/support/wire.ts'
+import { noUnheardRejections, openTransport, startWire, textOf, type Line, type Wire } from '../../test/support/wire.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import type { Exchange } from './transport.ts'
 
 noUnheardRejections()
@@ -84,11 +77,11 @@ describe('time for the vendor', () => {
     socket.write(chunk('a'))
     const exchange = await sent
     expect(firstByte(await exchange.read())).toBe('a')
-    const second = errorOf(exchange.read())
+    const second = thrownBy(exchange.read())
     advance(limits.idleMs + 1)
     expect(await second).toMatchObject({ kind: 'upstream-timeout' })
     await closed
-    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'upstream-timeout' })
+    expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'upstream-timeout' })
   })
 
   test('between two reads begins anew with each', async () => {
@@ -119,7 +112,7 @@ describe('time for the vendor', () => {
       socket.write(chunk('a'))
       expect(firstByte(await read)).toBe('a')
     }
-    const last = errorOf(exchange.read())
+    const last = thrownBy(exchange.read())
     await pass(4_000)
     expect(await last).toMatchObject({ kind: 'upstream-timeout' })
   })
@@ -185,7 +178,7 @@ describe('a client that leaves', () => {
     const { socket, closed } = await asked
     socket.write(streamHead)
     const exchange = await sent
-    const read = errorOf(exchange.read())
+    const read = thrownBy(exchange.read())
     client.abort()
     expect(await read).toMatchObject({ kind: 'client-gone' })
     await closed
@@ -201,8 +194,8 @@ describe('a client that leaves', () => {
     const exchange = await sent
     client.abort()
     await closed
-    expect(await errorOf(exchange.read())).toMatchObject({ kind: 'client-gone' })
-    expect(await errorOf(exchange.readAll(10))).toMatchObject({ kind: 'client-gone' })
+    expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'client-gone' })
+    expect(await thrownBy(exchange.readAll(10))).toMatchObject({ kind: 'client-gone' })
   })
 
   test('ends nothing that outlives it', async () => {
@@ -246,7 +239,7 @@ describe('nobody listens to a client any more', () => {
     wire = await startWire({ reply })
     const { signal } = new AbortController()
     const sent = await openTransport().send(wire.url, { signal })
-    if (sent.kind === 'response') await errorOf(sent.exchange.readAll(1_000))
+    if (sent.kind === 'response') await thrownBy(sent.exchange.readAll(1_000))
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
@@ -281,10 +274,10 @@ describe('no time is kept for a call', () => {
   test.each<[when: string, end: (exchange: Exchange, client: AbortController) => unknown]>([
     ['that was read', (exchange) => textOf(exchange)],
     ['that was ended', (exchange) => exchange.abort()],
-    ['that was ended twice, and read', (exchange) => (exchange.abort(), exchange.abort(), errorOf(exchange.read()))],
+    ['that was ended twice, and read', (exchange) => (exchange.abort(), exchange.abort(), thrownBy(exchange.read()))],
     ['that was finished', (exchange) => exchange.finish()],
     ['whose client left, and that nobody reads', (_exchange, client) => client.abort()],
-    ['whose client left, and that is read', (exchange, client) => (client.abort(), errorOf(exchange.read()))],
+    ['whose client left, and that is read', (exchange, client) => (client.abort(), thrownBy(exchange.read()))],
   ])('%s', async (_when, end) => {
     await startWriting()
     const transport = openTransport()

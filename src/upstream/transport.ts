@@ -1,6 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import type { Clock } from '../base/clock.ts'
-import { systemTimers } from '../base/clock.ts'
+import { systemTimers, type Clock } from '../base/clock.ts'
 import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import type { Call } from '../vendors/vendor.ts'
 import { Cut, type Connection } from './http/connection.ts'

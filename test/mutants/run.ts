@@ -60,7 +60,11 @@ function judge(folder: string, mutant: Mutant): 'red' | 'green' | 'moved' {
 const oneMsMax = 180_000
 const allMsMax = 15 * 60_000
 
-function runTests(folder: string, files: readonly string[], msMax = oneMsMax): { status: number | null; output: string } {
+function runTests(
+  folder: string,
+  files: readonly string[],
+  msMax = oneMsMax,
+): { status: number | null; output: string } {
   const words = ['test', '--bail', ...files.map((file) => `./${file}`)]
   // Nothing of a developer's own environment: it must not decide a result.
   const env = { PATH: process.env['PATH'], HOME: folder }

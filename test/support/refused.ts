@@ -30,11 +30,3 @@ async function books({ store }: TestGateway) {
   expect(holds).toEqual([])
   return { accounts, postings: postings.length }
 }
-
-/** What was thrown; for `expect().rejects` Bun waits in a way in which sockets are not heard. */
-export function thrownBy(work: Promise<unknown>): Promise<unknown> {
-  return work.then(
-    () => 'nothing',
-    (thrown: unknown) => thrown,
-  )
-}

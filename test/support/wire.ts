@@ -145,11 +145,3 @@ export function noUnheardRejections(): void {
     expect(unheard).toEqual([])
   })
 }
-
-/** What was thrown; for `expect().rejects` Bun waits in a way in which sockets are not heard. */
-export function errorOf(work: Promise<unknown>): Promise<unknown> {
-  return work.then(
-    () => 'nothing',
-    (thrown: unknown) => thrown,
-  )
-}

@@ -4,7 +4,8 @@ import { openBlackhole } from '../../../test/support/blackhole.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { movableClock } from '../../../test/support/movable-clock.ts'
 import { answer } from '../../../test/support/vendor.ts'
-import { errorOf, noUnheardRejections, startWire, type Wire } from '../../../test/support/wire.ts'
+import { noUnheardRejections, startWire, type Wire } from '../../../test/support/wire.ts'
+import { thrownBy } from '../../../test/support/thrown.ts'
 import type { Connection } from './connection.ts'
 import { Pool } from './pool.ts'
 import { writeRequest } from './request.ts'
@@ -88,7 +89,7 @@ test('a connection that never opens is given up, even where nobody waits for it 
   const opening = opened(secure)
   await wire.line(0)
   timers.fire()
-  expect(await errorOf(opening)).toBeInstanceOf(Error)
+  expect(await thrownBy(opening)).toBeInstanceOf(Error)
   await wire.lines[0]?.closed
 })
 
@@ -101,7 +102,7 @@ test('a connection that opened is not given up for that', async () => {
 test('a connection that could not be opened leaves no timer', async () => {
   const { url } = wire
   await wire.stop()
-  expect(await errorOf(opened(targetOf(url)))).toBeInstanceOf(Error)
+  expect(await thrownBy(opened(targetOf(url)))).toBeInstanceOf(Error)
   expect(timers.waiting).toEqual([])
   wire = await startWire({})
 })
@@ -120,10 +121,10 @@ test('where a connect fails for others, whoever waited tries for himself', async
   const second = pool.connect(targetOf(wire.url.replace('http:', 'https:')))
   await wire.line(0)
   wire.lines[0]?.socket.destroy()
-  expect(await errorOf(first.connection)).toBeInstanceOf(Error)
+  expect(await thrownBy(first.connection)).toBeInstanceOf(Error)
   await wire.line(1)
   wire.lines[1]?.socket.destroy()
-  expect(await errorOf(second.connection)).toBeInstanceOf(Error)
+  expect(await thrownBy(second.connection)).toBeInstanceOf(Error)
 })
 
 const sockets = () =>

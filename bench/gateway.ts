@@ -1,0 +1,27 @@
+import { silentLog } from '../src/base/log.ts'
+import { readEnvironment } from '../src/config/environment.ts'
+import { readConfigFile } from '../src/config/file.ts'
+import { openGateway, type GatewayOptions } from '../src/gateway.ts'
+import { reportTo } from './control.ts'
+import { benchKey } from './fixtures.ts'
+
+/** Turnpike as it is served, in a process that a bench measures; only its log, and perhaps its billing, are chosen here. */
+export async function serveMeasured(
+  settings: string,
+  dataFolder: string,
+  more: Pick<GatewayOptions, 'billing'> = {},
+): Promise<void> {
+  const gateway = await openGateway({
+    environment: readEnvironment({
+      PORT: '0',
+      ADMIN_PORT: '0',
+      TURNPIKE_DATA: dataFolder,
+      TURNPIKE_BOOTSTRAP_KEY: benchKey,
+    }),
+    file: readConfigFile('bench.yaml', settings, {}),
+    variables: {},
+    log: silentLog,
+    ...more,
+  })
+  reportTo(process, Number(new URL(gateway.url).port))
+}
