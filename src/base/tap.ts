@@ -1,46 +1,70 @@
-/** What feeds a tapped stream: the next bytes, or undefined when there are no more. */
-export type Source = {
-  pull(): Promise<Uint8Array | undefined>
-  /** The reader left before the end. Called at most once, and never after `pull` gave undefined or threw. */
+/** What is told about the reader of a tapped body. */
+export type Listener = {
+  /** It has read all there was and waits for more. */
+  wanted(): void
+  /** It left before the end. Told at most once, and never after `end` or `fail`. */
   gone(): void
 }
 
 /**
  * A body whose end is told exactly once, whichever way it comes: read to its end, failed, or left by its reader, even
- * before the first pull (where the `finally` of an async generator would never run). Pull-driven, so that a slow reader
- * slows the source and memory stays flat.
+ * before the first read (where the `finally` of an async generator would never run).
  */
-export function tap(source: Source, signal: AbortSignal): ReadableStream<Uint8Array> {
-  let ended = false
-  const leave = () => {
-    if (ended) return
-    ended = true
-    source.gone()
-  }
-  const end = () => {
-    ended = true
-    signal.removeEventListener('abort', leave)
-  }
-  if (signal.aborted) leave()
-  else signal.addEventListener('abort', leave, { once: true })
+export class Tap {
+  readonly body: ReadableStream<Uint8Array>
+  readonly #listener: Listener
+  readonly #signal: AbortSignal
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  #isWanted = false
+  #isOver = false
 
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (ended) return controller.close()
-        try {
-          const bytes = await source.pull()
-          if (ended) return
-          if (bytes !== undefined) return controller.enqueue(bytes)
-          end()
-          controller.close()
-        } catch {
-          end()
-          controller.error() // without a reason, which Bun would print to the console
-        }
+  constructor(listener: Listener, signal: AbortSignal) {
+    this.#listener = listener
+    this.#signal = signal
+    if (signal.aborted) this.#leave()
+    else signal.addEventListener('abort', this.#leave, { once: true })
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller
+        },
+        pull: (controller) => {
+          if (this.#isOver) return controller.close()
+          this.#isWanted = true
+          listener.wanted()
+        },
+        cancel: this.#leave,
       },
-      cancel: leave,
-    },
-    { highWaterMark: 0 },
-  )
+      { highWaterMark: 0 },
+    )
+  }
+
+  /** False: the reader is behind. What comes now waits in memory, so that whoever sends should wait until it is wanted. */
+  put(bytes: Uint8Array): boolean {
+    if (this.#isOver) return false
+    const hasReader = this.#isWanted
+    this.#isWanted = false
+    this.#controller?.enqueue(bytes)
+    return hasReader
+  }
+
+  end(): void {
+    if (this.#settle()) this.#controller?.close()
+  }
+
+  /** Cut off: a reader must not take what it has for the whole. */
+  fail(): void {
+    if (this.#settle()) this.#controller?.error() // without a reason, which Bun would print to the console
+  }
+
+  readonly #leave = (): void => {
+    if (this.#settle()) this.#listener.gone()
+  }
+
+  #settle(): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    this.#signal.removeEventListener('abort', this.#leave)
+    return true
+  }
 }

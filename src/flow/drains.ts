@@ -11,20 +11,14 @@ const drainMsMax = 60_000
 export class Drains {
   #running = 0
 
-  /** `reading` is the read that may still be under way for the client. */
-  async run(relay: Relay, reading: Promise<unknown>): Promise<void> {
+  async run(relay: Relay): Promise<void> {
     if (this.#running >= drainsMax) return relay.abort()
     this.#running++
     crashPoint('drain')
     const timer = setTimeout(() => relay.abort(), drainMsMax)
-    try {
-      await reading
-      while ((await relay.next()) !== undefined);
-    } catch {
-      // Aborted or broken: what was read until now is what can be settled.
-    } finally {
-      clearTimeout(timer)
-      this.#running--
-    }
+    // Aborted or broken, what was read until then is what can be settled.
+    await new Promise<void>((end) => relay.pour({ take() {}, end: () => end() }))
+    clearTimeout(timer)
+    this.#running--
   }
 }

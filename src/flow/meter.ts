@@ -2,7 +2,8 @@ import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
-import { tap } from '../base/tap.ts'
+import type { Outlet } from '../base/pour.ts'
+import { Tap } from '../base/tap.ts'
 import type { Sale } from '../billing/funds.ts'
 import { priceOfParts } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
@@ -47,45 +48,51 @@ function meterStream(
   parts: { log: Log; drains: Drains },
 ): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
   const ended = Promise.withResolvers<'charged' | 'free'>()
-  let over = false
-  let reading: Promise<unknown> = Promise.resolve()
   const marks = new Marks(routed, relay)
+  let isPouring = false
+  let isOver = false
+
+  const outlet: Outlet = {
+    take(bytes) {
+      marks.delivered(bytes.length)
+      crashPoint('mid-stream')
+      if (tap.put(bytes)) return
+      isPouring = false
+      relay.hold() // a slow reader slows the vendor, and memory stays flat
+    },
+    end(cut) {
+      if (isOver) return // the client left while we waited; whoever noticed settles
+      isOver = true
+      if (cut !== undefined) relay.abort()
+      close(cut).catch(() => tap.fail())
+    },
+  }
 
   /** The last bytes a client gets: the protocol's end once the money is recorded, or an error in its place. */
-  async function close(cut: GatewayError | undefined): Promise<Uint8Array> {
+  async function close(cut: GatewayError | undefined): Promise<void> {
+    const failure = (await settleWithClient(cut)) ?? cut
+    const last = failure === undefined ? relay.closing() : routed.errand.writeStreamError(failure)
+    // Where a protocol has no words for it, the stream is cut off: a client must not take what it has for the whole.
+    if (last === undefined) return tap.fail()
+    tap.put(last)
+    tap.end()
+  }
+
+  /** What came in the way of it. */
+  async function settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
     try {
       ended.resolve(await settleStream(routed, relay, failed, cut === undefined ? 'complete' : 'cut'))
+      return undefined
     } catch (thrown) {
       ended.resolve('charged') // nobody knows; to try again might be to pay again
       logUnsettled(routed, parts.log, thrown)
-      return inStream(routed, asGatewayError(thrown))
+      return asGatewayError(thrown)
     }
-    return cut === undefined ? relay.closing() : inStream(routed, cut)
-  }
-
-  async function pull(): Promise<Uint8Array | undefined> {
-    if (over) return undefined
-    let cut: GatewayError | undefined
-    try {
-      const bytes = await relay.next()
-      if (bytes !== undefined) {
-        marks.delivered(bytes.length)
-        crashPoint('mid-stream')
-        return bytes
-      }
-      relay.complete()
-    } catch (thrown) {
-      cut = asGatewayError(thrown)
-      relay.abort()
-    }
-    if (over) return undefined // the client left while we waited; whoever noticed settles
-    over = true
-    return close(cut)
   }
 
   async function settleWithoutClient(): Promise<void> {
     try {
-      if (routed.route.channel.vendor.hangup === 'drain') await parts.drains.run(relay, reading)
+      if (routed.route.channel.vendor.hangup === 'drain') await parts.drains.run(relay)
       else relay.abort()
       ended.resolve(await settleStream(routed, relay, failed, 'client-gone'))
     } catch (thrown) {
@@ -94,22 +101,22 @@ function meterStream(
     }
   }
 
-  const body = tap(
+  const tap = new Tap(
     {
-      pull() {
-        const pulled = pull()
-        reading = pulled
-        return pulled
+      wanted() {
+        if (isPouring || isOver) return
+        isPouring = true
+        relay.pour(outlet)
       },
       gone() {
-        if (over) return
-        over = true
+        if (isOver) return
+        isOver = true
         void settleWithoutClient()
       },
     },
     routed.signal,
   )
-  return { body, ended: ended.promise }
+  return { body: tap.body, ended: ended.promise }
 }
 
 async function settleStream(
@@ -180,13 +187,6 @@ function canBeTrue(usage: Usage, { believable }: AskFacts): boolean {
     input + cachedInput + cacheWrite + cacheWriteHour <= believable.input * miscountMax &&
     output <= believable.output * miscountMax
   )
-}
-
-/** Where a protocol has no words for it, the stream is cut off: a client must not take what it has for the whole. */
-function inStream({ errand }: Routed, error: GatewayError): Uint8Array {
-  const said = errand.writeStreamError(error)
-  if (said === undefined) throw error
-  return said
 }
 
 /** The vendor has been paid by now: a client that tried again would be served, and pay, a second time. */

@@ -1,4 +1,5 @@
-import { GatewayError } from '../base/errors.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
+import type { Outlet, Source } from '../base/pour.ts'
 import { EventSplitter } from '../base/sse.ts'
 import type { ChatStream } from '../capabilities/chat.ts'
 import type { AttemptRecord } from '../store/requests.ts'
@@ -11,19 +12,14 @@ const chatEventBytesMax = 1024 * 1024
 const wireBytesPerToken = 8 * 1024
 const wireBytesSpare = 1024 * 1024
 
-/** A vendor's answer on its way to the client, in whole events. */
-export type Relay = {
+/** A vendor's answer on its way to the client, poured in whole events. A cut never looks like an end: it ends as a failure. */
+export type Relay = Source & {
   readonly legs: readonly Leg[]
   /** Calls of its own that came to nothing and were made again. */
   readonly failed?: readonly AttemptRecord[]
-  /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */
-  begin(): Promise<void>
-  /** The next bytes for the client, or undefined when the vendor's stream is over. */
-  next(): Promise<Uint8Array | undefined>
-  /** Throws unless the vendor's stream came to its proper end: a cut must never look like one. */
-  complete(): void
   /** What was held back for the end. */
   closing(): Uint8Array
+  /** Ends the call. Where it is being poured, that is its end. */
   abort(): void
 }
 
@@ -36,8 +32,8 @@ export type RelayOptions = {
   readonly discreet: (failure: GatewayError) => GatewayError
 }
 
-/** Carries one stream. Pull-driven: it reads from the vendor only when the client's side has room. */
-export class StreamRelay implements Relay {
+/** Carries one stream: takes what the vendor sends, and passes on what each read completes. */
+export class StreamRelay implements Relay, Outlet {
   readonly legs: readonly Leg[]
   readonly #exchange: Exchange
   readonly #stream: ChatStream
@@ -45,8 +41,9 @@ export class StreamRelay implements Relay {
   readonly #discreet: (failure: GatewayError) => GatewayError
   readonly #bytesMax: number
   #bytes = 0
-  #over = false
   #first: Uint8Array | undefined
+  #outlet: Outlet | undefined
+  #over: { readonly failure: GatewayError | undefined } | undefined
 
   constructor(exchange: Exchange, stream: ChatStream, options: RelayOptions) {
     this.legs = [options.leg]
@@ -57,24 +54,32 @@ export class StreamRelay implements Relay {
     this.#bytesMax = options.bytesMax?.stream ?? options.outputTokensMax * wireBytesPerToken + wireBytesSpare
   }
 
-  async begin(): Promise<void> {
-    this.#first = await this.#pull()
-    if (this.#first === undefined) this.complete()
+  /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */
+  begin(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.pour({
+        take: (first) => {
+          this.hold()
+          this.#first = first
+          resolve()
+        },
+        end: (failure) => (failure === undefined ? resolve() : reject(failure)),
+      })
+    })
   }
 
-  next(): Promise<Uint8Array | undefined> {
+  pour(outlet: Outlet): void {
+    this.#outlet = outlet
     const first = this.#first
-    if (first === undefined) return this.#pull()
     this.#first = undefined
-    return Promise.resolve(first)
+    if (first !== undefined) outlet.take(first)
+    if (this.#over !== undefined) this.#tellEnd(this.#over)
+    else if (this.#outlet !== undefined) this.#exchange.pour(this)
   }
 
-  complete(): void {
-    const { failure, ended, finished } = this.#stream.facts
-    if (failure !== undefined) throw this.#discreet(failure)
-    if (!ended && !finished) {
-      throw new GatewayError('upstream-failed', "The model's vendor ended the stream before it was finished.")
-    }
+  hold(): void {
+    this.#outlet = undefined
+    if (this.#over === undefined) this.#exchange.hold()
   }
 
   closing(): Uint8Array {
@@ -85,36 +90,52 @@ export class StreamRelay implements Relay {
     this.#exchange.abort()
   }
 
-  async #pull(): Promise<Uint8Array | undefined> {
-    while (!this.#over) {
-      const chunk = await this.#exchange.read()
-      if (chunk === undefined) {
-        this.#over = true
-        return undefined
-      }
+  take(chunk: Uint8Array): void {
+    try {
       this.#bytes += chunk.length
       if (this.#bytes > this.#bytesMax) {
-        this.#exchange.abort()
         throw new GatewayError('upstream-failed', "The model's vendor sent more than was asked of it.")
       }
-      const forward = this.#take(this.#splitter.push(chunk))
-      if (forward !== undefined) return forward
+      const shown = this.#show(this.#splitter.push(chunk))
+      if (shown !== undefined) this.#outlet?.take(shown)
+    } catch (thrown) {
+      this.#over ??= { failure: asGatewayError(thrown) }
+      this.#exchange.abort()
     }
-    return undefined
+    if (this.#over !== undefined) this.#tellEnd(this.#over)
   }
 
-  #take(events: readonly Uint8Array[]): Uint8Array | undefined {
-    const forward: Uint8Array[] = []
+  end(failure?: GatewayError): void {
+    this.#over ??= { failure: failure ?? this.#cut() }
+    this.#tellEnd(this.#over)
+  }
+
+  #tellEnd({ failure }: { readonly failure: GatewayError | undefined }): void {
+    const outlet = this.#outlet
+    this.#outlet = undefined
+    outlet?.end(failure)
+  }
+
+  #show(events: readonly Uint8Array[]): Uint8Array | undefined {
+    const shown: Uint8Array[] = []
     for (const event of events) {
-      const shown = this.#stream.take(event)
-      if (shown !== undefined) forward.push(shown)
+      const bytes = this.#stream.take(event)
+      if (bytes !== undefined) shown.push(bytes)
       if (this.#stream.facts.ended || this.#stream.facts.failure !== undefined) {
-        this.#over = true
+        this.#over = { failure: this.#cut() }
         this.#exchange.finish()
         break
       }
     }
-    const [first] = forward
-    return forward.length <= 1 ? first : Buffer.concat(forward)
+    const [first] = shown
+    return shown.length <= 1 ? first : Buffer.concat(shown)
+  }
+
+  /** What the stream itself says against its end. */
+  #cut(): GatewayError | undefined {
+    const { failure, ended, finished } = this.#stream.facts
+    if (failure !== undefined) return this.#discreet(failure)
+    if (ended || finished) return undefined
+    return new GatewayError('upstream-failed', "The model's vendor ended the stream before it was finished.")
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { systemClock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
@@ -50,28 +51,6 @@ const model: Model = {
   retired: false,
 }
 
-function response(status: number, contentType: string, chunks: readonly (string | Error)[]): Exchange {
-  const left = [...chunks]
-  const read = async (): Promise<Uint8Array | undefined> => {
-    const chunk = left.shift()
-    if (chunk instanceof Error) throw chunk
-    return chunk === undefined ? undefined : Buffer.from(chunk)
-  }
-  return {
-    status,
-    header: (name) => (name === 'content-type' ? contentType : null),
-    read,
-    async readAll() {
-      const parts: Uint8Array[] = []
-      for (let part = await read(); part !== undefined; part = await read()) parts.push(part)
-      return Buffer.concat(parts)
-    },
-    finish() {},
-    outliveClient() {},
-    abort() {},
-  }
-}
-
 const sent = (exchange: Exchange): Sent => ({ kind: 'response', exchange })
 const event = (json: unknown) => `data: ${JSON.stringify(json)}\n\n`
 const word = event({ model: 'm', choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] })
@@ -88,11 +67,11 @@ const whole = JSON.stringify({
 const streams =
   (...chunks: readonly (string | Error)[]): Behaviour =>
   async () =>
-    sent(response(200, 'text/event-stream', chunks))
+    sent(scriptedExchange(200, chunks, 'text/event-stream'))
 const says =
   (status: number, body: string): Behaviour =>
   async () =>
-    sent(response(status, 'application/json', [body]))
+    sent(scriptedExchange(status, [body], 'application/json'))
 const breaks =
   (delivery: 'unsent' | 'closed' | 'unknown', error = cut): Behaviour =>
   async () => ({ kind: 'failed', error, delivery })

@@ -1,9 +1,10 @@
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
 import { Deadlines, type Deadline } from '../base/deadlines.ts'
+import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
 import { Cut, type Connection } from './http/connection.ts'
-import type { Incoming } from './http/incoming.ts'
+import type { Incoming, Taker } from './http/incoming.ts'
 import { Pool } from './http/pool.ts'
 import { writeRequest } from './http/request.ts'
 import type { ResponseHead } from './http/response-head.ts'
@@ -17,11 +18,14 @@ export type Timeouts = {
   readonly totalMs: number
 }
 
-/** A vendor's response as it arrives. After `abort` or an error, nothing more is read. */
-export type Exchange = {
+/**
+ * A vendor's response as it arrives: poured, read piece by piece, or whole. Only the wait for the vendor counts against the
+ * idle limit. After `abort` or an error, nothing more comes.
+ */
+export type Exchange = Source & {
   readonly status: number
   header(name: string): string | null
-  /** The next bytes, or undefined at the end. Only the wait for the vendor counts against the idle limit. */
+  /** All that has come, or the next that comes; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
   readAll(bytesMax: number): Promise<Uint8Array>
   /** What matters has been read: takes the little that may follow, so that the connection can be used again. */
@@ -58,10 +62,10 @@ export function makeTransport(clock: Clock): Transport {
   }
 }
 
-const remainderReadsMax = 4
+const remainderPiecesMax = 4
 
 /** One call, from the connect to the last byte of its response. */
-class VendorCall implements Exchange {
+class VendorCall implements Exchange, Taker {
   readonly #shared: Shared
   readonly #timeouts: Timeouts
   readonly #signal: AbortSignal
@@ -73,6 +77,7 @@ class VendorCall implements Exchange {
   #isKept = false
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
+  #outlet: Outlet | undefined
 
   constructor(shared: Shared, timeouts: Timeouts, signal: AbortSignal) {
     this.#shared = shared
@@ -114,40 +119,65 @@ class VendorCall implements Exchange {
     return this.#head?.headers.get(name) ?? null
   }
 
-  async read(): Promise<Uint8Array | undefined> {
-    if (this.#stopped !== undefined) throw this.#stopped
-    if (this.#incoming === undefined) return undefined
+  pour(outlet: Outlet): void {
+    if (this.#stopped !== undefined) return outlet.end(this.#stopped)
+    this.#outlet = outlet
     this.#waitAtMost(this.#timeouts.idleMs)
-    try {
-      const bytes = await this.#incoming.read()
-      if (bytes === undefined) this.#over()
-      else this.#deadline.pause()
-      return bytes
-    } catch (thrown) {
-      this.#over()
-      throw this.#asError(thrown)
-    }
+    this.#incoming?.pour(this)
   }
 
-  async readAll(bytesMax: number): Promise<Uint8Array> {
+  hold(): void {
+    this.#deadline.pause()
+    this.#incoming?.hold()
+  }
+
+  take(bytes: Uint8Array): void {
+    this.#waitAtMost(this.#timeouts.idleMs)
+    this.#outlet?.take(bytes)
+  }
+
+  end(failure?: Error): void {
+    this.#over()
+    this.#outlet?.end(failure === undefined ? undefined : this.#asError(failure))
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return new Promise((resolve, reject) => {
+      this.pour({
+        take: (bytes) => {
+          this.hold()
+          resolve(bytes)
+        },
+        end: (failure) => (failure === undefined ? resolve(undefined) : reject(failure)),
+      })
+    })
+  }
+
+  readAll(bytesMax: number): Promise<Uint8Array> {
     const chunks: Uint8Array[] = []
     let length = 0
-    for (;;) {
-      const chunk = await this.read()
-      if (chunk === undefined) break
-      length += chunk.length
-      if (length > bytesMax) {
-        this.abort()
-        throw new GatewayError('upstream-failed', `The model's vendor sent more than ${bytesMax} bytes.`)
-      }
-      chunks.push(chunk)
-    }
-    const [first] = chunks
-    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+    return new Promise((resolve, reject) => {
+      this.pour({
+        take: (chunk) => {
+          length += chunk.length
+          chunks.push(chunk)
+          if (length <= bytesMax) return
+          reject(new GatewayError('upstream-failed', `The model's vendor sent more than ${bytesMax} bytes.`))
+          this.abort()
+        },
+        end: (failure) => (failure === undefined ? resolve(joined(chunks)) : reject(failure)),
+      })
+    })
   }
 
   finish(): void {
-    void this.#drain()
+    let pieces = 0
+    this.pour({
+      take: () => {
+        if (++pieces === remainderPiecesMax) this.abort()
+      },
+      end() {}, // nothing that was needed is lost: after a failure the connection is merely not used again
+    })
   }
 
   outliveClient(): void {
@@ -194,15 +224,6 @@ class VendorCall implements Exchange {
     this.outliveClient()
   }
 
-  async #drain(): Promise<void> {
-    try {
-      for (let i = 0; i < remainderReadsMax; i++) if ((await this.read()) === undefined) return
-      this.abort()
-    } catch {
-      // Nothing that was needed is lost: the connection is merely not used again.
-    }
-  }
-
   #asError(thrown: unknown): GatewayError {
     if (this.#stopped !== undefined) return this.#stopped
     return new GatewayError('upstream-failed', "The connection to the model's vendor failed.", { cause: thrown })
@@ -213,4 +234,9 @@ class VendorCall implements Exchange {
     const isShut = this.#isKept && thrown instanceof Cut && thrown.isSilent
     return isShut && this.#stopped === undefined ? 'closed' : 'unknown'
   }
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../src/base/errors.ts'
 import type { Call, VideoAdapter, Vendor } from '../../src/vendors/vendor.ts'
 import type { Sent, Transport } from '../../src/upstream/transport.ts'
+import { scriptedExchange } from './scripted-exchange.ts'
 
 /** A task as the vendor has it. */
 export type FilmedTask = { id: string; ref: string; word: string; body: unknown; polls: number }
@@ -186,22 +187,5 @@ function broken(delivery: 'unsent' | 'unknown'): Sent {
 }
 
 function respond(status: number, body: unknown): Sent {
-  const bytes = new TextEncoder().encode(JSON.stringify(body))
-  let left: Uint8Array | undefined = bytes
-  return {
-    kind: 'response',
-    exchange: {
-      status,
-      header: () => null,
-      read() {
-        const chunk = left
-        left = undefined
-        return Promise.resolve(chunk)
-      },
-      readAll: () => Promise.resolve(bytes),
-      finish() {},
-      outliveClient() {},
-      abort() {},
-    },
-  }
+  return { kind: 'response', exchange: scriptedExchange(status, [JSON.stringify(body)]) }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
 import { systemClock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { newRequestId } from '../../base/ids.ts'
@@ -6,7 +7,6 @@ import type { Log } from '../../base/log.ts'
 import type { Model } from '../../catalogue/model.ts'
 import { makeLimiter } from '../../limits/limiter.ts'
 import { makeChannels, type Channel } from '../../upstream/channels.ts'
-import type { Exchange } from '../../upstream/transport.ts'
 import { anthropic } from '../../vendors/anthropic/anthropic.ts'
 import { anthropicCount } from '../../wire/anthropic/chat.ts'
 import { makeCount, type Asking, type CountParts } from './count.ts'
@@ -27,15 +27,7 @@ const timeouts = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 async function countWith(status: number, answer: string) {
   const warned: unknown[] = []
   const channels = makeChannels([channel], systemClock, () => 0)
-  const exchange: Exchange = {
-    status,
-    header: () => null,
-    read: async () => undefined,
-    readAll: async () => Buffer.from(answer),
-    finish() {},
-    outliveClient() {},
-    abort() {},
-  }
+  const exchange = scriptedExchange(status, [answer])
   const parts: CountParts = {
     transport: { send: async () => ({ kind: 'response', exchange }) } as unknown as CountParts['transport'],
     channels: () => channels,

@@ -1,6 +1,7 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
+import type { Outlet } from '../../base/pour.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import {
@@ -154,42 +155,32 @@ function streamOfChoice(choice: number, reader: ReplyReader, writer: ReplyWriter
 /** Streams of several calls as one, in the order in which their events come. */
 class MergedRelay implements Relay {
   readonly legs: readonly Leg[]
-  readonly #relays: readonly StreamRelay[]
   readonly #writer: ReplyWriter
-  readonly #reading = new Map<StreamRelay, Promise<{ relay: StreamRelay; bytes: Uint8Array | undefined }>>()
-  readonly #over = new Set<StreamRelay>()
+  readonly #open: Set<StreamRelay>
+  #failure: GatewayError | undefined
+  #outlet: Outlet | undefined
 
   constructor(relays: readonly StreamRelay[], writer: ReplyWriter) {
-    this.#relays = relays
-    this.#writer = writer
     this.legs = relays.flatMap(({ legs }) => legs)
+    this.#writer = writer
+    this.#open = new Set(relays)
   }
 
-  /** Each of them has begun. */
-  async begin(): Promise<void> {}
-
-  async next(): Promise<Uint8Array | undefined> {
-    while (this.#over.size < this.#relays.length) {
-      for (const relay of this.#relays) this.#read(relay)
-      const { relay, bytes } = await Promise.race(this.#reading.values())
-      this.#reading.delete(relay)
-      if (bytes !== undefined) return bytes
-      relay.complete() // one that was cut ends them all, now and not when the others are done
-      this.#over.add(relay)
+  pour(outlet: Outlet): void {
+    this.#outlet = outlet
+    for (const relay of this.#open) {
+      if (this.#outlet === undefined) return
+      relay.pour({
+        take: (bytes) => this.#outlet?.take(bytes),
+        end: (failure) => this.#ended(relay, failure),
+      })
     }
-    return undefined
+    this.#tellEnd()
   }
 
-  #read(relay: StreamRelay): void {
-    if (this.#over.has(relay) || this.#reading.has(relay)) return
-    const reading = relay.next().then((bytes) => ({ relay, bytes }))
-    // Whoever loses the race may still fail; that is seen when its turn comes, or not at all.
-    reading.catch(() => {})
-    this.#reading.set(relay, reading)
-  }
-
-  complete(): void {
-    for (const relay of this.#relays) relay.complete()
+  hold(): void {
+    this.#outlet = undefined
+    for (const relay of this.#open) relay.hold()
   }
 
   closing(): Uint8Array {
@@ -197,6 +188,22 @@ class MergedRelay implements Relay {
   }
 
   abort(): void {
-    for (const relay of this.#relays) relay.abort()
+    for (const relay of this.#open) relay.abort()
+  }
+
+  #ended(relay: StreamRelay, failure: GatewayError | undefined): void {
+    this.#open.delete(relay)
+    if (failure !== undefined && this.#failure === undefined) {
+      this.#failure = failure
+      this.abort() // one that was cut ends them all, now and not when the others are done
+    }
+    this.#tellEnd()
+  }
+
+  #tellEnd(): void {
+    if (this.#open.size > 0 && this.#failure === undefined) return
+    const outlet = this.#outlet
+    this.#outlet = undefined
+    outlet?.end(this.#failure)
   }
 }

@@ -41,9 +41,8 @@ export function relayWhole(events: Uint8Array, { legs, failed }: Pick<Relay, 'le
   const relay: Relay = {
     legs,
     ...(failed !== undefined && { failed }),
-    begin: () => Promise.resolve(),
-    next: () => Promise.resolve(undefined),
-    complete() {},
+    pour: (outlet) => outlet.end(),
+    hold() {},
     closing: () => events,
     abort() {},
   }

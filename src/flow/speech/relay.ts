@@ -1,5 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
+import { Pump, type Outlet } from '../../base/pour.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { SpeechAdapter } from '../../vendors/vendor.ts'
@@ -34,6 +35,7 @@ export class SpeechRelay implements Relay {
   readonly #parts: CallParts
   readonly #routed: Routed
   readonly #speaking: Speaking
+  readonly #pump = new Pump(() => this.#next())
   #current: PieceSound | undefined
   #said = 0
   #isOver = false
@@ -55,8 +57,6 @@ export class SpeechRelay implements Relay {
   async start(): Promise<Failed | undefined> {
     return this.#open(this.#routed)
   }
-
-  async begin(): Promise<void> {}
 
   /**
    * Makes so much of the answer before any of it goes out, or all of it; throws where it breaks off before that. An
@@ -80,14 +80,20 @@ export class SpeechRelay implements Relay {
     return prepared
   }
 
-  async next(): Promise<Uint8Array | undefined> {
+  pour(outlet: Outlet): void {
+    this.#pump.pour(outlet)
+  }
+
+  hold(): void {
+    this.#pump.hold()
+  }
+
+  /** Throws wherever a piece does not come to its end. */
+  async #next(): Promise<Uint8Array | undefined> {
     const bytes = this.#held.shift() ?? (await this.#make())
     if (bytes !== undefined) this.#legsGiven = this.legs.length
     return bytes
   }
-
-  /** `next` throws wherever a piece does not come to its end. */
-  complete(): void {}
 
   closing(): Uint8Array {
     const { ask, codec } = this.#speaking

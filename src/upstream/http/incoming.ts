@@ -6,7 +6,10 @@ export type Flow = { pause(): void; resume(): void; destroy(reason: Error): void
 // What may lie here unread before the vendor is made to wait.
 const unreadBytesMax = 64 * 1024
 
-/** One response as it arrives: a connection pushes, a reader pulls, and neither needs the other to be ready. */
+/** Takes a response as it comes, and is told, once, how it ended. */
+export type Taker = { take(piece: Uint8Array): void; end(failure?: Error): void }
+
+/** One response as it arrives. What comes while nobody takes it waits here, and in the end the vendor waits too. */
 export class Incoming {
   readonly #arrived = Promise.withResolvers<ResponseHead>()
   readonly #flow: Flow
@@ -16,7 +19,7 @@ export class Incoming {
   #isPaused = false
   #isOver = false
   #failure: Error | undefined
-  #reader: PromiseWithResolvers<Uint8Array | undefined> | undefined
+  #taker: Taker | undefined
 
   constructor(flow: Flow) {
     this.#flow = flow
@@ -27,13 +30,15 @@ export class Incoming {
     return this.#arrived.promise
   }
 
-  /** All that has come and was not read yet, or the next that comes; undefined at the end. One reader at a time. */
-  read(): Promise<Uint8Array | undefined> {
-    if (this.#unread.length > 0) return Promise.resolve(this.#takeUnread())
-    if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    if (this.#isOver) return Promise.resolve(undefined)
-    this.#reader = Promise.withResolvers()
-    return this.#reader.promise
+  /** What has come, as one piece, and then whatever comes, until it is held. */
+  pour(taker: Taker): void {
+    this.#taker = taker
+    if (this.#unread.length > 0) taker.take(this.#takeUnread())
+    if (this.#isOver || this.#failure !== undefined) this.#tellEnd()
+  }
+
+  hold(): void {
+    this.#taker = undefined
   }
 
   /** Nobody wants the rest. Whoever waits for it gets the reason instead. */
@@ -48,8 +53,8 @@ export class Incoming {
   }
 
   push(piece: Uint8Array): void {
-    if (this.#reader !== undefined) {
-      this.#wake(piece)
+    if (this.#taker !== undefined) {
+      this.#taker.take(piece)
       return
     }
     this.#unread.push(piece)
@@ -64,7 +69,7 @@ export class Incoming {
     this.#isOver = true
     // What is unread waits here; whoever has the connection next must not wait for its reader.
     this.#resume()
-    this.#wake(undefined)
+    this.#tellEnd()
   }
 
   /** What has come can still be read; then this is what there is instead of an end. */
@@ -72,15 +77,13 @@ export class Incoming {
     if (this.#isOver || this.#failure !== undefined) return
     this.#failure = failure
     if (!this.#hasHead) this.#arrived.reject(failure)
-    const reader = this.#reader
-    this.#reader = undefined
-    reader?.reject(failure)
+    this.#tellEnd()
   }
 
-  #wake(piece: Uint8Array | undefined): void {
-    const reader = this.#reader
-    this.#reader = undefined
-    reader?.resolve(piece)
+  #tellEnd(): void {
+    const taker = this.#taker
+    this.#taker = undefined
+    taker?.end(this.#failure)
   }
 
   #takeUnread(): Uint8Array {

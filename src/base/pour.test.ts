@@ -1,0 +1,75 @@
+import { expect, test } from 'bun:test'
+import { GatewayError } from './errors.ts'
+import { Pump, type Outlet } from './pour.ts'
+
+const settled = () => Bun.sleep(0)
+
+/** Notes all it is given; `after` each piece, something may happen. */
+function noting(after: (taken: number) => void = () => {}) {
+  const noted: (number | string)[] = []
+  const outlet: Outlet = {
+    take(bytes) {
+      noted.push(...bytes)
+      after(noted.length)
+    },
+    end: (failure) => noted.push(failure?.kind ?? 'end'),
+  }
+  return { noted, outlet }
+}
+
+/** Makes 1, 2, 3 and so on. */
+function counting(last: number) {
+  let made = 0
+  const next = async () => (made === last ? undefined : Uint8Array.of(++made))
+  return { pump: new Pump(next), made: () => made }
+}
+
+test('everything is poured, and then the end', async () => {
+  const { noted, outlet } = noting()
+  counting(3).pump.pour(outlet)
+  await settled()
+  expect(noted).toEqual([1, 2, 3, 'end'])
+})
+
+test('nothing is made for an outlet that has no room', async () => {
+  const { pump, made } = counting(9)
+  const { noted, outlet } = noting((taken) => {
+    if (taken === 2) pump.hold()
+  })
+  pump.pour(outlet)
+  await settled()
+  expect([made(), noted]).toEqual([2, [1, 2]])
+  pump.pour(outlet)
+  await settled()
+  expect(noted).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 'end'])
+})
+
+test('what was being made when it was held is not lost', async () => {
+  const { pump } = counting(2)
+  const { noted, outlet } = noting()
+  pump.pour(outlet)
+  pump.hold()
+  await settled()
+  expect(noted).toEqual([])
+  pump.pour(outlet)
+  await settled()
+  expect(noted).toEqual([1, 2, 'end'])
+})
+
+test('poured elsewhere, it goes on there', async () => {
+  const { pump } = counting(3)
+  const other = noting()
+  const { noted, outlet } = noting((taken) => {
+    if (taken === 1) pump.pour(other.outlet)
+  })
+  pump.pour(outlet)
+  await settled()
+  expect([noted, other.noted]).toEqual([[1], [2, 3, 'end']])
+})
+
+test('what breaks ends as a failure, once', async () => {
+  const { noted, outlet } = noting()
+  new Pump(() => Promise.reject(new GatewayError('upstream-failed', 'broken'))).pour(outlet)
+  await settled()
+  expect(noted).toEqual(['upstream-failed'])
+})

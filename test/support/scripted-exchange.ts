@@ -1,0 +1,32 @@
+import { Pump } from '../../src/base/pour.ts'
+import type { Exchange } from '../../src/upstream/transport.ts'
+
+/** A vendor's response that comes in these pieces, or breaks at one that is an error. */
+export function scriptedExchange(
+  status: number,
+  pieces: readonly (string | Error)[],
+  contentType: string | null = null,
+): Exchange {
+  const left = [...pieces]
+  const read = async (): Promise<Uint8Array | undefined> => {
+    const piece = left.shift()
+    if (piece instanceof Error) throw piece
+    return piece === undefined ? undefined : Buffer.from(piece)
+  }
+  const pump = new Pump(read)
+  return {
+    status,
+    header: (name) => (name === 'content-type' ? contentType : null),
+    pour: (outlet) => pump.pour(outlet),
+    hold: () => pump.hold(),
+    read,
+    async readAll() {
+      const parts: Uint8Array[] = []
+      for (let part = await read(); part !== undefined; part = await read()) parts.push(part)
+      return Buffer.concat(parts)
+    },
+    finish() {},
+    outliveClient() {},
+    abort() {},
+  }
+}
