@@ -1,4 +1,5 @@
 import { GatewayError } from './errors.ts'
+import { decodeUtf8 } from './utf8.ts'
 
 /** Up to here a plain copy is quicker. */
 const smallEventBytes = 64 * 1024
@@ -81,12 +82,10 @@ export class EventSplitter {
   }
 }
 
-const decoder = new TextDecoder()
-
 /** The text of an event's `data` lines, joined as the specification of server-sent events says. */
 export function dataOf(event: Uint8Array): string {
   let joined: string | undefined
-  for (const line of decoder.decode(event).split(/\r\n|\n|\r/)) {
+  for (const line of decodeUtf8(event).split(/\r\n|\n|\r/)) {
     if (!line.startsWith('data:')) continue
     const text = line.startsWith('data: ') ? line.slice(6) : line.slice(5)
     joined = joined === undefined ? text : `${joined}\n${text}`

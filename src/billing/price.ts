@@ -92,12 +92,12 @@ function videoRate(table: Readonly<Record<string, Pico>>, { resolution, sound = 
 /** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */
 export function holdFor(bound: Bound, prices: PriceList): Nano {
   const { input = 0, output = 0, request = 1, webSearch = 0, character = 0, images, video, videoToken } = bound
-  const reachable = prices.tiers.filter((tier) => input > tier.aboveInputTokens)
   let most = 0n
-  for (const rates of [prices.rates, ...reachable.map((tier) => ({ ...prices.rates, ...tier.rates }))]) {
+  for (const { rates, aboveInputTokens, dearestInput, dearestOutput } of stepsOf(prices)) {
+    if (input <= aboveInputTokens) continue
     const cost =
-      BigInt(input) * dearest(inputUnits, rates) +
-      BigInt(output) * dearest(outputUnits, rates) +
+      BigInt(input) * dearestInput +
+      BigInt(output) * dearestOutput +
       BigInt(request) * (rates.request ?? 0n) +
       BigInt(webSearch) * (rates.webSearch ?? 0n) +
       BigInt(character) * (rates.character ?? 0n)
@@ -116,11 +116,39 @@ export function affordableOutput(available: Nano, input: number, prices: PriceLi
   return Number((nano(left) * 1000n) / perToken)
 }
 
+/** The rates from one length of input on, and the dearest of them. */
+type Step = {
+  readonly aboveInputTokens: number
+  readonly rates: Rates
+  readonly dearestInput: bigint
+  readonly dearestOutput: bigint
+}
+
+/** A price list never changes, so its steps are worked out once. */
+const stepsOfLists = new WeakMap<PriceList, readonly Step[]>()
+
+/** From the shortest input on, each with all its rates. */
+function stepsOf(prices: PriceList): readonly Step[] {
+  const known = stepsOfLists.get(prices)
+  if (known !== undefined) return known
+  const tiers = [{ aboveInputTokens: -1, rates: {} }, ...prices.tiers]
+  const steps = tiers.map(({ aboveInputTokens, rates: own }) => {
+    const rates = { ...prices.rates, ...own }
+    return {
+      aboveInputTokens,
+      rates,
+      dearestInput: dearest(inputUnits, rates),
+      dearestOutput: dearest(outputUnits, rates),
+    }
+  })
+  stepsOfLists.set(prices, steps)
+  return steps
+}
+
 function ratesFor(counts: Counts, prices: PriceList): Rates {
   if (prices.tiers.length === 0) return prices.rates
   const input = inputUnits.reduce((sum, unit) => sum + (counts[unit] ?? 0), 0)
-  const tier = prices.tiers.findLast((candidate) => input > candidate.aboveInputTokens)
-  return tier === undefined ? prices.rates : { ...prices.rates, ...tier.rates }
+  return stepsOf(prices).findLast((step) => input > step.aboveInputTokens)?.rates ?? prices.rates
 }
 
 function rateOf(unit: Unit, rates: Rates): bigint {

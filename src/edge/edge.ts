@@ -37,6 +37,7 @@ export function makeEdge(options: EdgeOptions): Serve {
         writeError = other
       }
       response = preflight ?? (await dispatch({ request, requestId, connection, said, speak }, found))
+      if (request.method === 'HEAD') response = new Response(null, response)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
     }
@@ -45,7 +46,7 @@ export function makeEdge(options: EdgeOptions): Serve {
     return response
   }
 
-  async function dispatch(arrival: Arrival, found: Found): Promise<Response> {
+  function dispatch(arrival: Arrival, found: Found): Promise<Response> | Response {
     const { request, connection } = arrival
     if (found.kind === 'nothing') {
       throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}`)
@@ -55,8 +56,7 @@ export function makeEdge(options: EdgeOptions): Serve {
       throw new GatewayError('wrong-method', message, { allow: found.allow })
     }
     const address = () => clientAddress(request, connection.address, options.trustedProxies)
-    const response = await found.route.serve({ ...arrival, address, path: found.route.path, id: found.id })
-    return request.method === 'HEAD' ? new Response(null, response) : response
+    return found.route.serve({ ...arrival, address, path: found.route.path, id: found.id })
   }
 
   function refuse(

@@ -1,15 +1,15 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { GatewayError } from '../base/errors.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
-import type { Billing, Hold, Taken } from '../billing/funds.ts'
+import type { Billing, Taken } from '../billing/funds.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Errand } from './job.ts'
-import { leavingAtEnd } from './limit.ts'
-import type { Admitted, Limited } from './stages.ts'
+import { LeavingHold } from './limit.ts'
+import type { Admitted, Limited, ReadBody } from './stages.ts'
 
 // A hold outlives the longest request it can belong to by this much before anyone may call it abandoned.
 const deadlineMarginMs = 60_000
@@ -18,17 +18,19 @@ const deadlineMarginMs = 60_000
 export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; billing: Billing; totalMs: number }) {
   return async (limited: Limited): Promise<Admitted> => {
     const { pass } = limited
-    const { errand, model } = await readErrand(parts.models(), limited)
-    await pass.spend(() => errand.estimateInput())
-    const hold = await takeHold(limited, errand.ask, model)
+    const { errand, model } = readErrand(await limited.readBody(), parts.models(), limited)
+    await pass.spend(errand)
+    const { ask } = errand
+    const amount = holdFor(ask.bound, model.prices)
+    const taken = await takeHold(limited, ask, model, amount)
+    if (taken.kind === 'no-funds') throw noFunds(amount, taken, ask, model)
     crashPoint('after-hold')
-    return { ...limited, ask: errand.ask, errand, model, funds: leavingAtEnd(hold, pass) }
+    return { ...limited, ask, errand, model, funds: new LeavingHold(taken.hold, pass) }
   }
 
-  async function takeHold(limited: Limited, ask: AskFacts, model: Model): Promise<Hold> {
+  function takeHold(limited: Limited, ask: AskFacts, model: Model, amount: Nano): Promise<Taken> {
     const { principal, requestId, receivedAt } = limited
-    const amount = holdFor(ask.bound, model.prices)
-    const taken = await parts.billing.take({
+    return parts.billing.take({
       requestId,
       accountId: principal.accountId,
       keyId: principal.keyId,
@@ -40,20 +42,17 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
       startedAt: receivedAt,
       deadline: receivedAt + parts.totalMs + deadlineMarginMs,
     })
-    if (taken.kind === 'no-funds') throw noFunds(amount, taken, ask, model)
-    return taken.hold
   }
 }
 
 /** The request as its path reads it, with the model it names: one snapshot of the models for the whole of it. */
-export async function readErrand(
+function readErrand(
+  { body, files, bytes }: ReadBody,
   models: ReadonlyMap<string, Model>,
-  received: Pick<Limited, 'job' | 'principal' | 'readBody' | 'header'>,
-): Promise<{ errand: Errand; model: Model }> {
-  const { body, files, bytes } = await received.readBody()
-  const { job, principal } = received
+  { job, principal, header }: Limited,
+): { errand: Errand; model: Model } {
   let model: Model | undefined
-  const asked = { body, files, bodyBytes: bytes, header: (name: string) => received.header(name) }
+  const asked = { body, files, bodyBytes: bytes, header }
   const errand = job.read(asked, (id) => (model = findModelFor(job.capability, models, principal, id)))
   if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
   return { errand, model }

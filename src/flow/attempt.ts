@@ -3,6 +3,7 @@ import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { withoutSecrets, type Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Mac } from '../base/secret.ts'
+import { decodeUtf8 } from '../base/utf8.ts'
 import type { SentAttempt } from '../billing/funds.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Channels, Route } from '../upstream/channels.ts'
@@ -110,7 +111,7 @@ async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Pr
 export async function readRefusal(exchange: Exchange): Promise<BadResponse> {
   const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
   const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'))
-  return { status: exchange.status, retryAfterSeconds, body: new TextDecoder().decode(body) }
+  return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }
 
 /** Thrown by whoever reads a response: the vendor said no under a good status, before anything was delivered. */

@@ -24,10 +24,16 @@ type LegsCount = {
 
 /** What all legs used so far; undefined where none has delivered anything. */
 export function countLegs(legs: readonly Leg[]): LegsCount | undefined {
-  const counted = legs.map((leg) => leg.count()).filter((count) => count !== undefined)
-  if (counted.length === 0) return undefined
-  const parts = counted.map(({ usage }) => usage)
-  const isExact = counted.length === legs.length && counted.every(({ basis }) => basis === 'vendor')
-  const vendorParts = counted.map(({ usage, vendorUsage = usage }) => vendorUsage)
+  const parts: Usage[] = []
+  const vendorParts: Usage[] = []
+  let isExact = true
+  for (const leg of legs) {
+    const counted = leg.count()
+    isExact &&= counted?.basis === 'vendor'
+    if (counted === undefined) continue
+    parts.push(counted.usage)
+    vendorParts.push(counted.vendorUsage ?? counted.usage)
+  }
+  if (parts.length === 0) return undefined
   return { parts, vendorParts, usage: sumOf(parts), basis: isExact ? 'vendor' : 'estimated' }
 }

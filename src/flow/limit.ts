@@ -1,4 +1,5 @@
-import type { Hold } from '../billing/funds.ts'
+import type { Nano } from '../base/money.ts'
+import type { Ending, Hold, Progress, Sale, SentAttempt } from '../billing/funds.ts'
 import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
 import type { Authenticated } from './stages.ts'
@@ -13,17 +14,36 @@ export function makeLimit(limiter: Limiter) {
   }
 }
 
-/** The place of a request is free when its money is settled, however long its answer streams. */
-export function leavingAtEnd(hold: Hold, pass: Pass): Hold {
-  return {
-    ...hold,
-    settle(sale) {
-      pass.leave(tokensOf(sale.usage))
-      return hold.settle(sale)
-    },
-    release(ending) {
-      pass.leave(0)
-      return hold.release(ending)
-    },
+/** A hold with whose end the request leaves: its place is free when its money is settled, however long its answer streams. */
+export class LeavingHold implements Hold {
+  readonly kind = 'hold'
+  readonly #hold: Hold
+  readonly #pass: Pass
+
+  constructor(hold: Hold, pass: Pass) {
+    this.#hold = hold
+    this.#pass = pass
+  }
+
+  get amount(): Nano {
+    return this.#hold.amount
+  }
+
+  sending(attempt: SentAttempt): void {
+    this.#hold.sending(attempt)
+  }
+
+  mark(progress: Progress): void {
+    this.#hold.mark(progress)
+  }
+
+  settle(sale: Sale): Promise<Nano> {
+    this.#pass.leave(tokensOf(sale.usage))
+    return this.#hold.settle(sale)
+  }
+
+  release(ending: Ending): Promise<void> {
+    this.#pass.leave(0)
+    return this.#hold.release(ending)
   }
 }

@@ -19,7 +19,7 @@ import type { Answer, Delivered, Routed } from './stages.ts'
 
 /** Follows an answer to its end and settles there: before the client can know that it was the end. */
 export function makeMeter(parts: { log: Log; drains: Drains }) {
-  return async (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> => {
+  return (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> | Answer => {
     if (delivered.kind === 'answered') return meterWhole(routed, delivered, failed)
     const { relay, contentType } = delivered
     return { kind: 'stream', ...meterStream(routed, relay, failed, parts), contentType }

@@ -6,14 +6,17 @@ import type { Answer, Limited } from './stages.ts'
 
 const json = 'application/json'
 
+type Walk = (remembered?: RememberedAttempt) => Promise<Answer>
+
 /** Runs a request once however often it is sent: for clients that give an Idempotency-Key, and at no cost to others. */
 export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
-  return async (
-    limited: Omit<Limited, 'job'>,
-    walk: (remembered?: RememberedAttempt) => Promise<Answer>,
-  ): Promise<Answer> => {
-    const { idempotencyKey: key, path, principal, requestId } = limited
-    if (key === undefined) return walk()
+  return (limited: Omit<Limited, 'job'>, walk: Walk): Promise<Answer> => {
+    const { idempotencyKey } = limited
+    return idempotencyKey === undefined ? walk() : walkOnce(limited, idempotencyKey, walk)
+  }
+
+  async function walkOnce(limited: Omit<Limited, 'job'>, key: string, walk: Walk): Promise<Answer> {
+    const { path, principal, requestId } = limited
     const { raw } = await limited.readBody()
     const begun = await parts.idempotency.begin({ accountId: principal.accountId, path, key, body: raw, requestId })
     if (begun.kind === 'replay') {

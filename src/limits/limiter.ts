@@ -8,7 +8,7 @@ export type Say = (header: string, value: string) => void
 /** A request that was let in. */
 export type Pass = {
   /** Counts the request's tokens, estimated by now; throws where the minute has no room for them. */
-  spend(estimate: () => number): Promise<void>
+  spend(asked: { estimateInput(): number }): Promise<void>
   /** The request is over, once: its place is free, and the estimate gives way to what was used. */
   leave(tokensUsed: number): void
 }
@@ -23,7 +23,8 @@ const windowSeconds = 60
 const counter = { points: Number.MAX_SAFE_INTEGER, duration: windowSeconds }
 const placeRetrySeconds = 1
 
-const unlimitedPass: Pass = { spend: () => Promise.resolve(), leave() {} }
+const nothingToCount = Promise.resolve()
+const unlimitedPass: Pass = { spend: () => nothingToCount, leave() {} }
 
 /** Minutes are counted in memory; a counter that several nodes share fits in the same place. */
 export function makeLimiter(
@@ -62,9 +63,9 @@ export function makeLimiter(
     let counted = 0
     let isInside = true
     return {
-      async spend(estimate) {
+      async spend(asked) {
         if (tokensPerMinute === undefined) return
-        const tokens = Math.max(1, estimate())
+        const tokens = Math.max(1, asked.estimateInput())
         await countTokens(keyId, tokensPerMinute, tokens, say)
         counted = tokens
       },

@@ -1,5 +1,6 @@
 import type { AttemptId } from '../base/ids.ts'
 import { asGatewayError, type GatewayError } from '../base/errors.ts'
+import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import type { Timeouts } from '../upstream/transport.ts'
@@ -89,7 +90,7 @@ function explained({ channel, credential }: Keyed, answered: Answered): Verdict 
     {
       status: answered.status,
       retryAfterSeconds: readSeconds(answered.header('retry-after')),
-      body: new TextDecoder().decode(answered.body),
+      body: decodeUtf8(answered.body),
     },
     { baseUrl: channel.baseUrl, credential },
   )

@@ -4,7 +4,7 @@ import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
 import { Cut, type Connection } from './http/connection.ts'
-import type { Incoming, Taker } from './http/incoming.ts'
+import { Incoming, type Asker, type Taker } from './http/incoming.ts'
 import { Pool } from './http/pool.ts'
 import { writeRequest } from './http/request.ts'
 import type { ResponseHead } from './http/response-head.ts'
@@ -65,7 +65,7 @@ export function makeTransport(clock: Clock): Transport {
 const remainderPiecesMax = 4
 
 /** One call, from the connect to the last byte of its response. */
-class VendorCall implements Exchange, Taker {
+class VendorCall implements Exchange, Asker, Taker {
   readonly #shared: Shared
   readonly #timeouts: Timeouts
   readonly #signal: AbortSignal
@@ -78,6 +78,7 @@ class VendorCall implements Exchange, Taker {
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
   #outlet: Outlet | undefined
+  readonly #sent = Promise.withResolvers<Sent>()
 
   constructor(shared: Shared, timeouts: Timeouts, signal: AbortSignal) {
     this.#shared = shared
@@ -89,26 +90,29 @@ class VendorCall implements Exchange, Taker {
     })
   }
 
-  async send(call: Call, connection: 'kept' | 'new'): Promise<Sent> {
+  send(call: Call, connection: 'kept' | 'new'): Promise<Sent> {
     if (this.#signal.aborted) this.#clientGone()
-    else this.#signal.addEventListener('abort', this.#clientGone, { once: true })
+    else this.#signal.addEventListener('abort', this.#clientGone)
     try {
       const target = targetOf(call.url)
       const written = writeRequest(call, target)
-      const pieces = written instanceof Promise ? await written : written
-      if (this.#stopped !== undefined) throw this.#stopped
-      const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
-      this.#isKept = kept !== undefined
-      const open = kept ?? (await this.#connect(target))
-      this.#waitAtMost(this.#timeouts.firstByteMs)
-      this.#incoming = open.ask(pieces)
-      this.#head = await this.#incoming.head
-      this.#deadline.pause()
-      return { kind: 'response', exchange: this }
+      const reach = (pieces: readonly Uint8Array[]) => this.#reach(target, pieces, connection)
+      if (written instanceof Promise) written.then(reach).catch(this.#failed)
+      else reach(written)
     } catch (thrown) {
-      this.#over()
-      return { kind: 'failed', error: this.#asError(thrown), delivery: this.#deliveryAt(thrown) }
+      this.#failed(thrown)
     }
+    return this.#sent.promise
+  }
+
+  begin(head: ResponseHead): void {
+    this.#head = head
+    this.#deadline.pause()
+    this.#sent.resolve({ kind: 'response', exchange: this })
+  }
+
+  unanswered(failure: Error): void {
+    this.#failed(failure)
   }
 
   get status(): number {
@@ -188,6 +192,23 @@ class VendorCall implements Exchange, Taker {
     this.#stop(new GatewayError('client-gone', 'The call was ended.'))
   }
 
+  #reach(target: Target, pieces: readonly Uint8Array[], connection: 'kept' | 'new'): void {
+    if (this.#stopped !== undefined) throw this.#stopped
+    const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
+    this.#isKept = kept !== undefined
+    if (kept !== undefined) this.#ask(kept, pieces)
+    else
+      this.#connect(target)
+        .then((open) => this.#ask(open, pieces))
+        .catch(this.#failed)
+  }
+
+  #ask(open: Connection, pieces: readonly Uint8Array[]): void {
+    this.#waitAtMost(this.#timeouts.firstByteMs)
+    this.#incoming = new Incoming(open, this)
+    open.ask(pieces, this.#incoming)
+  }
+
   /** A connection that comes too late for this call is kept for the next. */
   async #connect(target: Target): Promise<Connection> {
     const { pool } = this.#shared
@@ -222,6 +243,11 @@ class VendorCall implements Exchange, Taker {
   #over(): void {
     this.#deadline.clear()
     this.outliveClient()
+  }
+
+  readonly #failed = (thrown: unknown): void => {
+    this.#over()
+    this.#sent.resolve({ kind: 'failed', error: this.#asError(thrown), delivery: this.#deliveryAt(thrown) })
   }
 
   #asError(thrown: unknown): GatewayError {

@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import { isObject, type JsonObject } from '../base/json.ts'
+import { decodeUtf8 } from '../base/utf8.ts'
 import type { VideoMedia, VideoNews, VideoResult, VideoRole } from '../capabilities/video.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { parseLoosely } from '../wire/loose.ts'
@@ -35,7 +36,7 @@ export type Answered = Responded & { readonly status: number }
 
 /** The object that a good response holds. Anything else says nothing, of a task or of itself. */
 export function objectOf({ body }: Responded): JsonObject {
-  const json = parseLoosely(new TextDecoder().decode(body))
+  const json = parseLoosely(decodeUtf8(body))
   if (isObject(json)) return json
   throw unexpected()
 }

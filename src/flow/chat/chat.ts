@@ -1,11 +1,15 @@
+import type { GatewayError } from '../../base/errors.ts'
+import type { Asked } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
+import type { Model } from '../../catalogue/model.ts'
 import type { Exchange } from '../../upstream/transport.ts'
+import type { Vendor } from '../../vendors/vendor.ts'
 import { answerBytesMax, attempt, contextOf, refuseWhole, streams, type CallParts } from '../attempt.ts'
-import type { Job } from '../job.ts'
+import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
 import { callSideBySide } from './fan-out.ts'
-import { chatOf, laneOf, type Lane } from './lane.ts'
+import { chatOf, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
@@ -16,22 +20,40 @@ export type ChatRouted = Routed & { readonly ask: ChatAsk; readonly codec: ChatC
 export function chatJob(codec: ChatCodec): Job {
   return {
     capability: 'chat',
-    read(asked, lookUp) {
-      const ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
-      return {
-        ask,
-        estimateInput: () => codec.estimateInput(ask),
-        isServedBy: (vendor) => vendor.chat !== undefined,
-        call: (parts, routed) => callChat(parts, { ...routed, ask, codec }),
-        writeStreamError: (error) => codec.writeStreamError(error),
-      }
-    },
+    read: (asked, lookUp) => new ChatErrand(codec, asked, lookUp),
   }
 }
 
-async function callChat(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
-  if (routed.ask.choices > chatOf(routed).choicesMax) return callSideBySide(parts, routed)
-  const lane = await laneOf(routed, contextOf(routed, parts.tenantMac), parts.fetchLink)
+class ChatErrand implements Errand {
+  readonly ask: ChatAsk
+  readonly #codec: ChatCodec
+
+  constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
+    this.#codec = codec
+    this.ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
+  }
+
+  estimateInput(): number {
+    return this.#codec.estimateInput(this.ask)
+  }
+
+  isServedBy({ chat }: Vendor): boolean {
+    return chat !== undefined
+  }
+
+  call(parts: CallParts, routed: Routed): Promise<Outcome> {
+    const chat = { ...routed, ask: this.ask, codec: this.#codec }
+    return this.ask.choices > chatOf(chat).choicesMax ? callSideBySide(parts, chat) : callOnce(parts, chat)
+  }
+
+  writeStreamError(error: GatewayError): Uint8Array {
+    return this.#codec.writeStreamError(error)
+  }
+}
+
+async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
+  const context = contextOf(routed, parts.tenantMac)
+  const lane = passingLane(routed, context) ?? (await translatingLane(routed, context, parts.fetchLink))
   const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(routed, lane, exchange))
   return attempted.kind === 'failed' ? attempted : attempted.accepted
 }

@@ -25,17 +25,22 @@ export function chatOf({ route }: ChatRouted): ChatAdapter {
   return chat
 }
 
-/** Throws bad-request where what was asked cannot be said in the vendor's protocol. */
-export async function laneOf(routed: ChatRouted, context: CallContext, fetchLink: FetchLink): Promise<Lane> {
+/** Undefined where client and vendor do not speak the same protocol. */
+export function passingLane(routed: ChatRouted, context: CallContext): Lane | undefined {
   const { ask, codec } = routed
-  const chat = chatOf(routed)
-  if (chat.protocol === ask.protocol && chat.pass !== undefined) {
-    return {
-      call: chat.pass(ask, context),
-      readAnswer: (body) => codec.passAnswer(ask, body),
-      openStream: () => codec.passStream(ask),
-    }
+  const { protocol, pass } = chatOf(routed)
+  if (protocol !== ask.protocol || pass === undefined) return undefined
+  return {
+    call: pass(ask, context),
+    readAnswer: (body) => codec.passAnswer(ask, body),
+    openStream: () => codec.passStream(ask),
   }
+}
+
+/** Throws bad-request where what was asked cannot be said in the vendor's protocol. */
+export async function translatingLane(routed: ChatRouted, context: CallContext, fetchLink: FetchLink): Promise<Lane> {
+  const { ask } = routed
+  const chat = chatOf(routed)
   const conversation = await conversationFor(routed, ask, fetchLink)
   const readers = readersFor(chat, conversation)
   return {

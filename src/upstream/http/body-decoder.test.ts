@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { bodyDecoderFor } from './body-decoder.ts'
-import { Garbled, type Framing } from './response-head.ts'
+import { Garbled } from './header-lines.ts'
+import type { Framing } from './response-head.ts'
 
 type Decoded = { readonly body: Buffer; readonly taken: number; readonly isOver: boolean }
 

@@ -1,4 +1,5 @@
-import { Garbled, type Framing } from './response-head.ts'
+import { Garbled } from './header-lines.ts'
+import type { Framing } from './response-head.ts'
 
 /** Takes a body out of what comes over a connection. */
 export type BodyDecoder = {

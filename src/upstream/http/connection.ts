@@ -1,8 +1,9 @@
 import type { Socket } from 'bun'
 import type { Timers } from '../../base/clock.ts'
 import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
-import { Incoming, type Flow } from './incoming.ts'
-import { Garbled, readHead, type ResponseHead } from './response-head.ts'
+import type { Flow, Incoming } from './incoming.ts'
+import { Garbled } from './header-lines.ts'
+import { readHead, type ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 
 // Far above what any vendor says before its answer.
@@ -93,16 +94,14 @@ export class Connection implements Flow {
     return this.#isClosed
   }
 
-  /** Sends a request; what comes of it comes in what is returned. */
-  ask(pieces: readonly Uint8Array[]): Incoming {
-    const incoming = new Incoming(this)
+  /** Sends a request; what comes of it goes to `incoming`. */
+  ask(pieces: readonly Uint8Array[], incoming: Incoming): void {
     this.#incoming = incoming
     this.#isSilent = true
     this.#socket?.ref()
     this.#unwritten = [...pieces]
     if (this.#isClosed) this.#closed()
     else this.#write()
-    return incoming
   }
 
   /** Ends it, whatever it carries. */

@@ -6,13 +6,16 @@ export type Flow = { pause(): void; resume(): void; destroy(reason: Error): void
 // What may lie here unread before the vendor is made to wait.
 const unreadBytesMax = 64 * 1024
 
+/** Whoever asked. Told once, what came first or why nothing did. */
+export type Asker = { begin(head: ResponseHead): void; unanswered(failure: Error): void }
+
 /** Takes a response as it comes, and is told, once, how it ended. */
 export type Taker = { take(piece: Uint8Array): void; end(failure?: Error): void }
 
 /** One response as it arrives. What comes while nobody takes it waits here, and in the end the vendor waits too. */
 export class Incoming {
-  readonly #arrived = Promise.withResolvers<ResponseHead>()
   readonly #flow: Flow
+  readonly #asker: Asker
   #hasHead = false
   #unread: Uint8Array[] = []
   #unreadBytes = 0
@@ -21,13 +24,9 @@ export class Incoming {
   #failure: Error | undefined
   #taker: Taker | undefined
 
-  constructor(flow: Flow) {
+  constructor(flow: Flow, asker: Asker) {
     this.#flow = flow
-  }
-
-  /** Resolves when the head has come. */
-  get head(): Promise<ResponseHead> {
-    return this.#arrived.promise
+    this.#asker = asker
   }
 
   /** What has come, as one piece, and then whatever comes, until it is held. */
@@ -49,7 +48,7 @@ export class Incoming {
 
   begin(head: ResponseHead): void {
     this.#hasHead = true
-    this.#arrived.resolve(head)
+    this.#asker.begin(head)
   }
 
   push(piece: Uint8Array): void {
@@ -76,8 +75,8 @@ export class Incoming {
   fail(failure: Error): void {
     if (this.#isOver || this.#failure !== undefined) return
     this.#failure = failure
-    if (!this.#hasHead) this.#arrived.reject(failure)
-    this.#tellEnd()
+    if (this.#hasHead) this.#tellEnd()
+    else this.#asker.unanswered(failure)
   }
 
   #tellEnd(): void {

@@ -7,6 +7,7 @@ import { answer } from '../../../test/support/vendor.ts'
 import { noUnheardRejections, startWire, type Wire } from '../../../test/support/wire.ts'
 import { thrownBy } from '../../../test/support/thrown.ts'
 import type { Connection } from './connection.ts'
+import { Incoming } from './incoming.ts'
 import { Pool } from './pool.ts'
 import { writeRequest } from './request.ts'
 import { targetOf, type Target } from './target.ts'
@@ -32,9 +33,11 @@ const opened = (at = target) => pool.connect(at).connection
 /** One whole exchange, after which the connection is in the pool. */
 async function use(connection: Connection): Promise<void> {
   const written = await writeRequest({ url: wire.url, headers: {} }, target)
-  const incoming = connection.ask(written)
-  await incoming.head
-  await new Promise<void>((end) => incoming.pour({ take() {}, end: () => end() }))
+  await new Promise<void>((end) => {
+    const begin = () => incoming.pour({ take() {}, end: () => end() })
+    const incoming = new Incoming(connection, { begin, unanswered: () => end() })
+    connection.ask(written, incoming)
+  })
 }
 
 test('what is idle for too long is closed by the sweep, and nothing ticks for an empty pool', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { Garbled, readHead, type Framing } from './response-head.ts'
+import { Garbled } from './header-lines.ts'
+import { readHead, type Framing } from './response-head.ts'
 
 const ok = 'HTTP/1.1 200 OK'
 const until = { kind: 'until-close' } as const
@@ -111,7 +112,9 @@ test('a header is found by its name in lower case, and one that came several tim
     ['HTTP/1.1 429 Slow', 'X-A: one', 'Retry-After:3', 'x-a:  two ', 'x-empty:', 'x-url: a:b'].join('\r\n'),
   )
   expect(status).toBe(429)
-  expect(Object.fromEntries(headers)).toEqual({ 'x-a': 'one, two', 'retry-after': '3', 'x-empty': '', 'x-url': 'a:b' })
+  const names = ['x-a', 'retry-after', 'x-empty', 'x-url', 'x', 'x-', 'retry-afte', 'retry-after:3']
+  expect(names.map((name) => headers.get(name))).toEqual(['one, two', '3', '', 'a:b', ...Array(4).fill(undefined)])
+  expect(names.map((name) => headers.has(name))).toEqual([true, true, true, true, false, false, false, false])
 })
 
 test('a name that every object has is a name like others', () => {
@@ -123,7 +126,7 @@ test('sixty-four kilobytes of headers are read in no time', () => {
   const lines = Array.from({ length: 8_000 }, (_, i) => `x${i}: y`)
   const spaces = `x:${' '.repeat(60_000)}y`
   const startedAt = performance.now()
-  expect(readHead([ok, ...lines].join('\r\n')).headers.size).toBe(8_000)
+  expect(readHead([ok, ...lines].join('\r\n')).headers.get('x7999')).toBe('y')
   expect(readHead([ok, spaces].join('\r\n')).headers.get('x')).toBe('y')
   expect(performance.now() - startedAt).toBeLessThan(250)
 })

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { versionUsual } from '../../wire/anthropic/ask.ts'
 import { refuseKeptFiles } from '../../wire/anthropic/kept-files.ts'
@@ -33,7 +34,7 @@ const chat: ChatAdapter = {
   count: {
     call: (ask, context) => passTo('/v1/messages/count_tokens', ask, context),
     read(body) {
-      const counted = parseLoosely(new TextDecoder().decode(body))
+      const counted = parseLoosely(decodeUtf8(body))
       const tokens = isObject(counted) ? counted['input_tokens'] : undefined
       if (typeof tokens === 'number') return tokens
       throw new GatewayError('upstream-failed', "The model's vendor gave no count.")

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/images.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
@@ -43,7 +44,7 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
 }
 
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
-  const json = parseLoosely(new TextDecoder().decode(body))
+  const json = parseLoosely(decodeUtf8(body))
   if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
   if (isObject(json['error'])) throw readFailure(json['error'])
   const members = objectsIn(json['data'])

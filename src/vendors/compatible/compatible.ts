@@ -49,8 +49,7 @@ export function compatible(dialect: Dialect): Vendor {
   const manner = { outputCap, usageInStream, storesByDefault, takesThoughts, thinkingSwitch }
 
   function targetOf(context: CallContext): TranslationTarget {
-    const { upstreamModel, reasoning, efforts, outputTokensMax } = context
-    const namespaced = (label: string) => context.namespaced(label)
+    const { upstreamModel, reasoning, efforts, outputTokensMax, namespaced } = context
     return { ...manner, upstreamModel, reasoning, efforts, outputTokensMax, namespaced }
   }
 

@@ -1,5 +1,6 @@
 import { dataOf, EventSplitter } from '../../base/sse.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
@@ -74,6 +75,6 @@ class EventReader implements SoundReader {
 }
 
 function statusIn(event: Uint8Array): number {
-  const status = /^:HTTP_STATUS\/(\d{3})/m.exec(new TextDecoder().decode(event))?.[1]
+  const status = /^:HTTP_STATUS\/(\d{3})/m.exec(decodeUtf8(event))?.[1]
   return status === undefined ? 500 : Number(status)
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
@@ -64,7 +65,7 @@ function readReference(response: Responded): Bytes {
 }
 
 function readJson(body: Uint8Array): JsonObject {
-  const json = parseLoosely(new TextDecoder().decode(body))
+  const json = parseLoosely(decodeUtf8(body))
   if (isObject(json)) return json
   throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
 }

@@ -1,20 +1,22 @@
-import type { z } from 'zod'
 import { badRequest } from '../../base/errors.ts'
 import { asDouble, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { fieldError } from '../issues.ts'
+import { checkBy } from '../check.ts'
 import { inputTokensMax, opened, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
 import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
 export const versionUsual = '2023-06-01'
 
+const checkMessages = checkBy(messagesRequest)
+const checkCount = checkBy(countRequest)
+
 /** A request for a message, checked as far as shapes and money go; the rest the vendor judges in its own words. */
 export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
-  const request = check(messagesRequest, withDoubles(body))
+  const request = checkMessages(withDoubles(body))
   checkPricedFields(body)
   const { max_tokens: cap } = request
   return chatAsk(
@@ -32,7 +34,7 @@ export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): Ch
 /** A request to count a prompt: nothing will be made, so nothing has to be paid for. */
 export function readCountAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { model, traits } = findModel(asked, lookUp)
-  check(countRequest, asked.body)
+  checkCount(asked.body)
   return chatAsk({ ...promptFacts(asked, model, traits), stream: false, outputTokensMax: 0, searchesMax: 0 }, traits)
 }
 
@@ -43,12 +45,6 @@ function findModel(asked: Asked, lookUp: (model: string) => ChatTraits) {
   }
   if (typeof model !== 'string') throw badRequest("Invalid 'model': expected string.", 'model', 'invalid_type')
   return { model, traits: opened(lookUp(model), betasOf(asked)) }
-}
-
-function check<T>(schema: z.ZodType<T>, body: JsonObject): T {
-  const parsed = schema.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error)
-  return parsed.data
 }
 
 function promptFacts(asked: Asked, model: string, traits: ChatTraits) {

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
@@ -21,7 +22,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
 
 /** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with content is one. */
 export function readMessage(body: Uint8Array, parse: (text: string) => Json | undefined): JsonObject {
-  const json = parse(new TextDecoder().decode(body))
+  const json = parse(decodeUtf8(body))
   if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
   if (isObject(json['error'])) throw readFailure(json['error'])
   if (!Array.isArray(json['content'])) {

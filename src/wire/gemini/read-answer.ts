@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Json } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
@@ -10,7 +11,7 @@ import { openResponses, responsesIn } from './read-response.ts'
 
 /** A whole answer. A vendor may say 200 and mean an error, or send a page of HTML: only one with an end is an answer. */
 export function readAnswer(body: Uint8Array): Reply {
-  const json = parseExactly(new TextDecoder().decode(body))
+  const json = parseExactly(decodeUtf8(body))
   const responses = responsesIn(json)
   if (responses.length === 0) {
     throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")

@@ -2,9 +2,11 @@ import { badRequest } from '../../base/errors.ts'
 import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { fieldError } from '../issues.ts'
+import { checkBy } from '../check.ts'
 import { countText } from './estimate.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
+
+const checkRequest = checkBy(chatRequest)
 
 /** Rule 1 of the specification: on a reasoning model these have no effect and raise no error. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set([
@@ -35,9 +37,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
   const traits = lookUp(model)
 
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
-  const parsed = chatRequest.safeParse(withDoubles(native))
-  if (!parsed.success) throw fieldError(parsed.error)
-  const request = parsed.data
+  const request = checkRequest(withDoubles(native))
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)

@@ -1,0 +1,94 @@
+/** The vendor does not speak HTTP/1.1, or not so that all would read it alike. */
+export class Garbled extends Error {
+  constructor(what: string) {
+    super(`not an HTTP/1.1 response: ${what}`)
+    this.name = 'Garbled'
+  }
+}
+
+const colon = 58
+const upperBit = 32
+
+/** By the code of a character: 1 where it may be in a name, 2 in a value. */
+const allowed = new Uint8Array(256)
+for (const character of "!#$%&'*+.^_`|~0123456789-") allowed[character.charCodeAt(0)] = 1
+for (let code = 65; code <= 90; code++) allowed[code] = allowed[code | upperBit] = 1
+// Half of a line end begins a line for some readers, and others skip what nobody can see.
+for (let code = 32; code < 256; code++) if (code !== 127) allowed[code] = (allowed[code] ?? 0) | 2
+allowed[9] = 2
+
+/**
+ * The headers of a response, looked through once and kept as they came: a vendor sends two dozen, of which four or five are
+ * asked for.
+ */
+export class HeaderLines {
+  readonly #text: string
+  /** Of each line: where it starts, where its colon is, where it ends. */
+  readonly #places: number[] = []
+
+  /** `text`: the lines from `start` on, each but the last with its end. */
+  constructor(text: string, start: number) {
+    this.#text = text
+    for (let at = start; at <= text.length;) at = this.#readLine(at) + 2
+  }
+
+  /** One that came several times is joined. */
+  get(name: string): string | undefined {
+    let found: string | undefined
+    for (let i = 0; i < this.#places.length; i += 3) {
+      if (!this.#isNamed(i, name)) continue
+      const value = this.#valueAt(i)
+      found = found === undefined ? value : `${found}, ${value}`
+    }
+    return found
+  }
+
+  has(name: string): boolean {
+    for (let i = 0; i < this.#places.length; i += 3) if (this.#isNamed(i, name)) return true
+    return false
+  }
+
+  /** Where it ends. */
+  #readLine(start: number): number {
+    const text = this.#text
+    const found = text.indexOf('\r\n', start)
+    const end = found === -1 ? text.length : found
+    let at = start
+    while (at < end && isAllowed(text, at, 1)) at++
+    if (at === start || text.charCodeAt(at) !== colon) throw new Garbled('a header without a name')
+    this.#places.push(start, at, end)
+    for (at++; at < end; at++) if (!isAllowed(text, at, 2)) throw new Garbled('a header with a control character')
+    return end
+  }
+
+  /** `name` in lower case. */
+  #isNamed(line: number, name: string): boolean {
+    const start = this.#places[line] ?? 0
+    if ((this.#places[line + 1] ?? 0) - start !== name.length) return false
+    for (let i = 0; i < name.length; i++) {
+      if (lowered(this.#text.charCodeAt(start + i)) !== name.charCodeAt(i)) return false
+    }
+    return true
+  }
+
+  /** `trim` takes away more than HTTP does, and a length that only some can read is none. */
+  #valueAt(line: number): string {
+    let start = (this.#places[line + 1] ?? 0) + 1
+    let end = this.#places[line + 2] ?? 0
+    while (start < end && isBlank(this.#text.charCodeAt(start))) start++
+    while (end > start && isBlank(this.#text.charCodeAt(end - 1))) end--
+    return this.#text.slice(start, end)
+  }
+}
+
+function isAllowed(text: string, at: number, where: 1 | 2): boolean {
+  return ((allowed[text.charCodeAt(at)] ?? 0) & where) !== 0
+}
+
+function lowered(code: number): number {
+  return code >= 65 && code <= 90 ? code | upperBit : code
+}
+
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9
+}
