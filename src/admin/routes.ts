@@ -77,7 +77,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
       try {
         const actor = await operators.authenticate(bearerOf(visit.request), visit.address)
         const body = await work({ visit, actor, id: idOf(visit) })
-        return Response.json(body, { headers: { 'x-request-id': visit.requestId, ...visit.said } })
+        return Response.json(body, { headers: visit.said })
       } catch (thrown) {
         throw storeError(thrown)
       }

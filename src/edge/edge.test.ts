@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { silentLog } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
+import { makeCors } from './cors.ts'
 import { makeEdge } from './edge.ts'
 import type { Route } from './route.ts'
 
@@ -11,14 +12,19 @@ const route = { method: 'POST', auth: 'key', serve: () => new Response('served')
 const routes: readonly Route[] = [
   { ...route, path: '/v1/messages', writeError: speaking('messages'), speaksBelow: true },
   { ...route, path: '/v1/other', writeError: speaking('other') },
+  { ...route, path: '/open', writeError: speaking('open'), auth: 'open' },
 ]
 const edge = makeEdge({
   routes,
   writeError: speaking('usual'),
   trustedProxies: new Set(),
-  cors: undefined,
+  cors: makeCors(['*']),
   log: silentLog,
 })
+const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
+  edge(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }), {
+    address: '127.0.0.1',
+  } as unknown as Parameters<typeof edge>[1])
 
 test.each([
   ['/v1/messages', 'served'],
@@ -29,7 +35,16 @@ test.each([
   ['/v1/other/x', 'usual'],
   ['/x/v1/messages/x', 'usual'],
 ])('an unknown path is refused as its own clients read it: %s', async (path, voice) => {
-  const request = new Request(`http://gateway.test${path}`, { method: 'POST', headers: { host: 'gateway.test' } })
-  const answer = await edge(request, { address: '127.0.0.1' } as unknown as Parameters<typeof edge>[1])
-  expect(await answer.text()).toBe(voice)
+  expect(await (await ask(path)).text()).toBe(voice)
+})
+
+test('an open path need not know that its answer has an id, nor does a preflight', async () => {
+  const preflight = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
+  const answers = [
+    await ask('/open'),
+    await ask('/v1/other', 'OPTIONS', preflight),
+    await ask('/open', 'OPTIONS', preflight),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 204, 204])
+  for (const { headers } of answers) expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/)
 })

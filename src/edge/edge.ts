@@ -26,7 +26,7 @@ export function makeEdge(options: EdgeOptions): Serve {
 
   return async (request, connection) => {
     const requestId = newRequestId()
-    const said: Record<string, string> = {}
+    const said: Record<string, string> = { 'x-request-id': requestId }
     let { writeError } = options
     let response: Response
     try {
@@ -36,13 +36,14 @@ export function makeEdge(options: EdgeOptions): Serve {
       const speak = (other: WriteError) => {
         writeError = other
       }
-      response = preflight ?? (await dispatch({ request, requestId, connection, said, speak }, found))
+      const answer = preflight ?? dispatch({ request, requestId, connection, said, speak }, found)
+      const isSaid = preflight === undefined && found.route?.auth !== 'open'
+      response = await (isSaid ? answer : identified(answer, requestId))
       if (request.method === 'HEAD') response = new Response(null, response)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
     }
     options.cors?.allow(request, response)
-    if (!response.headers.has('x-request-id')) response.headers.set('x-request-id', requestId)
     return response
   }
 
@@ -74,6 +75,13 @@ export function makeEdge(options: EdgeOptions): Serve {
     const closing = status === 413 ? { connection: 'close' } : {}
     return new Response(body, { status, headers: { ...said, ...headers, ...closing } })
   }
+}
+
+/** Whoever takes a key puts what was said into the head of the answer. An open path knows nothing of it. */
+async function identified(answer: Promise<Response> | Response, requestId: RequestId): Promise<Response> {
+  const response = await answer
+  response.headers.set('x-request-id', requestId)
+  return response
 }
 
 type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'speak'>

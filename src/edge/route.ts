@@ -10,7 +10,7 @@ export type Visit = {
   /** The client's address, a forwarding header believed only behind a trusted proxy. */
   readonly address: Address
   readonly path: string
-  /** Headers that stages want in the answer, whichever answer it becomes. */
+  /** What is to be in the head of the answer, whichever answer it becomes: the request's id, and what stages say. */
   readonly said: Record<string, string>
   /** From here on, errors of this visit look like this: for paths on which clients of several protocols meet. */
   speak(writeError: WriteError): void

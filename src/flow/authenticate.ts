@@ -1,11 +1,6 @@
-import type { KeyRing, Principal } from '../keys/key-ring.ts'
-import type { Received } from './stages.ts'
+import type { KeyRing } from '../keys/key-ring.ts'
+import type { Parts } from './run.ts'
 
-export function makeAuthenticate(keyRing: KeyRing) {
-  return async <R extends Pick<Received, 'credential' | 'address'>>(
-    received: R,
-  ): Promise<R & { readonly principal: Principal }> => {
-    const principal = await keyRing.authenticate(received.credential, received.address)
-    return { ...received, principal }
-  }
+export function makeAuthenticate(keyRing: KeyRing): Parts['authenticate'] {
+  return ({ credential, address }) => keyRing.authenticate(credential, address)
 }

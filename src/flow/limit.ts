@@ -2,16 +2,11 @@ import type { Nano } from '../base/money.ts'
 import type { Ending, Hold, Progress, Sale, SentAttempt } from '../billing/funds.ts'
 import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
-import type { Authenticated } from './stages.ts'
+import type { Parts } from './run.ts'
 
 /** Lets a request in, or not: before its body is read, since a flood should cost nothing. */
-export function makeLimit(limiter: Limiter) {
-  return async <A extends Pick<Authenticated, 'principal' | 'say'>>(
-    authenticated: A,
-  ): Promise<A & { readonly pass: Pass }> => {
-    const { principal, say } = authenticated
-    return { ...authenticated, pass: await limiter.enter(principal.keyId, principal.limits, say) }
-  }
+export function makeLimit(limiter: Limiter): Parts['limit'] {
+  return ({ principal, say }) => limiter.enter(principal.keyId, principal.limits, say)
 }
 
 /** A hold with whose end the request leaves: its place is free when its money is settled, however long its answer streams. */

@@ -13,7 +13,8 @@ export async function order(
   received: Omit<Received, 'job'>,
   place: (ordered: Ordered, remembered: RememberedAttempt | undefined) => Promise<Answer>,
 ): Promise<Answer> {
-  const ordered = await parts.limit(await parts.authenticate(received))
+  const authenticated = { ...received, principal: await parts.authenticate(received) }
+  const ordered = { ...authenticated, pass: await parts.limit(authenticated) }
   try {
     return await parts.once(ordered, (remembered) => place(ordered, remembered))
   } finally {

@@ -135,14 +135,8 @@ async function walk(
   }
   const times = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
   const parts: Parts = {
-    authenticate: async (received) => ({
-      ...received,
-      principal: { accountId: 'a', keyId: 'k', limits: null, caps: [], mayUse: () => true },
-    }),
-    limit: async (authenticated) => ({
-      ...authenticated,
-      pass: { spend: async () => {}, leave: () => placesLeft++ },
-    }),
+    authenticate: async () => ({ accountId: 'a', keyId: 'k', limits: null, caps: [], mayUse: () => true }),
+    limit: async () => ({ spend: async () => {}, leave: () => placesLeft++ }),
     once: (_limited, go) => go(),
     admit: makeAdmit({
       models: () => new Map([['m', model]]),

@@ -1,15 +1,15 @@
 import { GatewayError } from '../base/errors.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
+import type { Principal } from '../keys/key-ring.ts'
+import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
 /** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */
 export type Parts = {
   /** These two take what they need and no more: what is asked about an account comes this way and goes no further. */
-  authenticate<R extends Pick<Received, 'credential' | 'address'>>(
-    received: R,
-  ): Promise<R & Pick<Authenticated, 'principal'>>
-  limit<A extends Pick<Authenticated, 'principal' | 'say'>>(authenticated: A): Promise<A & Pick<Limited, 'pass'>>
+  authenticate(received: Pick<Received, 'credential' | 'address'>): Promise<Principal>
+  limit(authenticated: Pick<Authenticated, 'principal' | 'say'>): Promise<Pass>
   /** Walks, unless the same request has been walked before. */
   once(limited: Omit<Limited, 'job'>, walk: (remembered?: RememberedAttempt) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
@@ -23,8 +23,8 @@ export type Parts = {
 
 /** One request, one walk down the line. What a stage needs, the stage before it proves. */
 export async function run(parts: Parts, received: Received): Promise<Answer> {
-  const authenticated = await parts.authenticate(received)
-  const limited = await parts.limit(authenticated)
+  const authenticated = { ...received, principal: await parts.authenticate(received) }
+  const limited = { ...authenticated, pass: await parts.limit(authenticated) }
   try {
     return await parts.once(limited, () => answer(parts, limited))
   } catch (error) {

@@ -20,13 +20,13 @@ const harmless = {
 
 /** `GET /artifacts/{id}`: a kept result, or a part of it, for whoever has its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
-  return async ({ request, requestId, id, said }: Visit): Promise<Response> => {
+  return async ({ request, id, said }: Visit): Promise<Response> => {
     const query = new URL(request.url).searchParams
     const link = { id, expires: query.get('expires'), signature: query.get('signature') }
     const artifact = await parts.artifacts.find(link)
     const { bytes } = artifact
     const etag = `"${id}"`
-    const headers = { ...headersOf(artifact, id, parts.clock.now()), etag, 'x-request-id': requestId }
+    const headers = { ...headersOf(artifact, id, parts.clock.now()), etag }
     if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
 
     const isSame = (request.headers.get('if-range') ?? etag) === etag

@@ -13,6 +13,6 @@ export function serveCountTokens(parts: ServeParts & { count: Count }, codec: Co
     visit.said['request-id'] = requestId
     const received = receive(visit, parts, bearerOrApiKeyOf(visit.request), readJson)
     const tokens = await parts.count({ ...received, codec })
-    return Response.json({ input_tokens: tokens }, { headers: { 'x-request-id': requestId, ...visit.said } })
+    return Response.json({ input_tokens: tokens }, { headers: visit.said })
   }
 }

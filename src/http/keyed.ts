@@ -15,10 +15,11 @@ export function serveKeyed(
       said[header] = value
     }
     const credential = credentialOf(visit.request)
-    const { principal, pass } = await line.limit(await line.authenticate({ credential, address: visit.address, say }))
+    const principal = await line.authenticate({ credential, address: visit.address })
+    const pass = await line.limit({ principal, say })
     try {
       const body = await work(visit, principal)
-      return Response.json(body, { headers: { 'x-request-id': visit.requestId, ...said } })
+      return Response.json(body, { headers: said })
     } catch (thrown) {
       throw storeError(thrown)
     } finally {

@@ -32,7 +32,6 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
           'content-type': answer.contentType,
           'cache-control': 'no-cache',
           'x-accel-buffering': 'no', // nginx would hold the stream back
-          'x-request-id': requestId,
           ...visit.said,
         },
       })
@@ -40,7 +39,6 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     return new Response(answer.body as Uint8Array<ArrayBuffer>, {
       headers: {
         'content-type': answer.contentType,
-        'x-request-id': requestId,
         'x-turnpike-cost': formatDollars(answer.cost),
         ...visit.said,
       },

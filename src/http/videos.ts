@@ -18,7 +18,7 @@ export type VideoRouteParts = ServeParts & VideoParts
 /** `POST /v1/videos/generations` */
 export function serveVideoOrder(parts: VideoRouteParts) {
   return async (visit: Visit): Promise<Response> => {
-    const { request, requestId, said } = visit
+    const { request, said } = visit
     const query = new URL(request.url).searchParams
     const received = receive(visit, parts, bearerOf(request), readJson)
     const answer = await order(parts.line, received, (ordered, remembered) =>
@@ -30,7 +30,6 @@ export function serveVideoOrder(parts: VideoRouteParts) {
       status,
       headers: {
         'content-type': answer.contentType,
-        'x-request-id': requestId,
         // What it will cost is known at its end.
         ...(status === 200 && { 'x-turnpike-cost': formatDollars(cost) }),
         ...said,

@@ -69,16 +69,21 @@ export class KeyRing {
     if (key === undefined) throw refused(this.#failures, address)
     // What is remembered is found by a plain hash, a third of the price of the keyed one that the database knows.
     const fingerprint = hash('sha256', key)
-    const known = this.#remembered(fingerprint) ?? (await this.#lookUp(key, fingerprint, address))
-    if (known === 'unknown' || (known.expiresAt !== null && known.expiresAt <= this.#clock.now())) {
-      throw refused(this.#failures, address)
-    }
-    return known.principal
+    const known = this.#remembered(fingerprint)
+    if (known !== undefined) return this.#principalOf(known, address)
+    return this.#lookUp(key, fingerprint, address).then((found) => this.#principalOf(found, address))
   }
 
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
+  }
+
+  #principalOf(known: Known | 'unknown', address: Address): Principal {
+    if (known === 'unknown' || (known.expiresAt !== null && known.expiresAt <= this.#clock.now())) {
+      throw refused(this.#failures, address)
+    }
+    return known.principal
   }
 
   #remembered(fingerprint: string): Known | 'unknown' | undefined {

@@ -24,7 +24,7 @@ const counter = { points: Number.MAX_SAFE_INTEGER, duration: windowSeconds }
 const placeRetrySeconds = 1
 
 const nothingToCount = Promise.resolve()
-const unlimitedPass: Pass = { spend: () => nothingToCount, leave() {} }
+const letIn = Promise.resolve<Pass>({ spend: () => nothingToCount, leave() {} })
 
 /** Minutes are counted in memory; a counter that several nodes share fits in the same place. */
 export function makeLimiter(
@@ -83,21 +83,22 @@ export function makeLimiter(
     }
   }
 
-  return {
-    async enter(keyId, limits, say) {
-      if (limits === null) return unlimitedPass
-      const { requestsPerMinute, tokensPerMinute, concurrent } = limits
-      if (tokensPerMinute !== undefined) report(say, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
-      if (requestsPerMinute !== undefined) {
-        const counted = await counters.requests.consume(keyId)
-        report(say, 'requests', requestsPerMinute, counted)
-        if (counted.consumedPoints > requestsPerMinute) {
-          throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
-        }
+  async function enter(keyId: string, limits: KeyLimits, say: Say): Promise<Pass> {
+    const { requestsPerMinute, tokensPerMinute, concurrent } = limits
+    if (tokensPerMinute !== undefined) report(say, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
+    if (requestsPerMinute !== undefined) {
+      const counted = await counters.requests.consume(keyId)
+      report(say, 'requests', requestsPerMinute, counted)
+      if (counted.consumedPoints > requestsPerMinute) {
+        throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
       }
-      if (concurrent !== undefined) takePlace(keyId, concurrent)
-      return passOf(keyId, limits, say)
-    },
+    }
+    if (concurrent !== undefined) takePlace(keyId, concurrent)
+    return passOf(keyId, limits, say)
+  }
+
+  return {
+    enter: (keyId, limits, say) => (limits === null ? letIn : enter(keyId, limits, say)),
   }
 }
 

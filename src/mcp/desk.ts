@@ -135,8 +135,8 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
     async counted(work) {
       try {
         const { address } = visit
-        const known = await parts.line.authenticate({ credential, address, say() {} })
-        const { pass } = await parts.line.limit(known)
+        const known = await parts.line.authenticate({ credential, address })
+        const pass = await parts.line.limit({ principal: known, say() {} })
         try {
           return await work()
         } finally {

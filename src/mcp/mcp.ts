@@ -49,7 +49,7 @@ export function makeMcp(parts: McpParts): Mcp {
     const { request, connection } = visit
     parts.checkOrigin(request)
     const credential = bearerOf(request)
-    const { principal } = await parts.line.authenticate({ credential, address: visit.address })
+    const principal = await parts.line.authenticate({ credential, address: visit.address })
     visit.speak(writeRpcError(null))
     const { body } = await readJsonBody(request, parts.bodyBytesMax, parts.json)
     connection.holdOpen()

@@ -34,10 +34,7 @@ async function countWith(status: number, answer: string) {
     timeouts: { stream: timeouts, whole: timeouts },
     tenantMac: () => Buffer.from(''),
     log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
-    authenticate: async (received) => ({
-      ...received,
-      principal: { keyId: 'key', accountId: 'acc', limits: null, mayUse: () => true } as never,
-    }),
+    authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
     limiter: makeLimiter(),
     models: () => new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {} } } as unknown as Model]]),
   }

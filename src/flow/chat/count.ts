@@ -29,11 +29,10 @@ export type Count = (asking: Asking) => Promise<number>
  */
 export function makeCount(parts: CountParts): Count {
   return async (asking) => {
-    const authenticated = await parts.authenticate(asking)
-    const { principal, say } = authenticated
-    const pass = await parts.limiter.enter(principal.keyId, principal.limits, say)
+    const principal = await parts.authenticate(asking)
+    const pass = await parts.limiter.enter(principal.keyId, principal.limits, asking.say)
     try {
-      return await count(parts, authenticated)
+      return await count(parts, { ...asking, principal })
     } finally {
       pass.leave(0)
     }

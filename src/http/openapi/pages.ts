@@ -37,9 +37,9 @@ export function serveLanding(): Response {
 /** Read when first asked for: a start need not wait for pages. */
 function servePage(load: () => Page): (visit: Visit) => Response {
   let page: Page | undefined
-  return ({ request, requestId }) => {
+  return ({ request }) => {
     page ??= load()
-    const headers = { ...page.headers, 'x-request-id': requestId }
+    const { headers } = page
     const known = request.headers
       .get('if-none-match')
       ?.split(',')
