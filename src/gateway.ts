@@ -6,7 +6,7 @@ import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { systemClock, systemTimers, type Clock } from './base/clock.ts'
 import { listen, type Listener } from './base/listen.ts'
 import type { Log } from './base/log.ts'
-import { macFor } from './base/secret.ts'
+import { labelBy, macFor } from './base/secret.ts'
 import type { TrackedBilling } from './billing/open-holds.ts'
 import { openBooks, type Books, type BooksOptions } from './books.ts'
 import type { Environment } from './config/environment.ts'
@@ -116,7 +116,12 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const channels = () => market.current.channels
   const models = () => market.current.models
   const idempotency = makeIdempotency({ store, secret, node })
-  const calling = { transport: makeTransport(clock), channels, timeouts, tenantMac: macFor(secret, 'tenant-label') }
+  const calling = {
+    transport: makeTransport(clock),
+    channels,
+    timeouts,
+    tenantLabel: labelBy(macFor(secret, 'tenant-label')),
+  }
   const fetchLink = makeFetchLink(makeGuardedFetch())
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),

@@ -31,12 +31,14 @@ export function parseDollars(text: string): Nano | undefined {
   return (decimal.digits * 10n ** BigInt(nanoDecimals - decimal.scale)) as Nano
 }
 
+const trailingZeros = /0+$/
+
 /** Decimal dollars without trailing zeros, the form of every amount in JSON and on the command line. */
 export function formatDollars(amount: Nano): string {
   const sign = amount < 0n ? '-' : ''
-  const absolute = amount < 0n ? 0n - amount : amount
-  const fraction = (absolute % nanoPerDollar).toString().padStart(nanoDecimals, '0').replace(/0+$/, '')
-  return `${sign}${absolute / nanoPerDollar}${fraction === '' ? '' : `.${fraction}`}`
+  const digits = (amount < 0n ? 0n - amount : amount).toString().padStart(nanoDecimals + 1, '0')
+  const fraction = digits.slice(-nanoDecimals).replace(trailingZeros, '')
+  return `${sign}${digits.slice(0, -nanoDecimals)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
 /** An exact decimal: `digits / 10^scale`. Prices, exchange rates and markups are multiplied as these, never as floats. */

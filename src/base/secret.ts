@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { BoundedMap } from './bounded-map.ts'
 
 /** One installation secret, many uses: each derives its own key under its own label, so that none can stand for another. */
 export type SecretUse =
@@ -20,6 +21,23 @@ export function keyFor(secret: Uint8Array, use: SecretUse): Buffer {
 export function macFor(secret: Uint8Array, use: SecretUse): Mac {
   const key = keyFor(secret, use)
   return (text) => createHmac('sha256', key).update(text).digest()
+}
+
+// Customers name their users, and the same ones come again and again.
+const labelsMax = 10_000
+
+/** A text that tells nothing of the one it stands for, and is always the same for it. */
+export type Label = (text: string) => string
+
+export function labelBy(mac: Mac): Label {
+  const known = new BoundedMap<string, string>(labelsMax)
+  return (text) => {
+    const remembered = known.get(text)
+    if (remembered !== undefined) return remembered
+    const label = mac(text).toString('base64url')
+    known.set(text, label)
+    return label
+  }
 }
 
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {

@@ -40,7 +40,7 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
   let sum = 0n
   for (const unit of units) {
     const quantity = usage[unit]
-    if (quantity !== undefined && quantity > 0) sum += BigInt(quantity) * rateOf(unit, rates)
+    if (quantity !== undefined && quantity > 0) sum += times(quantity, rateOf(unit, rates))
   }
   if (usage.images !== undefined) sum += BigInt(usage.images.count) * imageRate(usage.images, prices)
   const { videoToken, video = videoToken === undefined ? undefined : unseen } = usage
@@ -96,11 +96,11 @@ export function holdFor(bound: Bound, prices: PriceList): Nano {
   for (const { rates, aboveInputTokens, dearestInput, dearestOutput } of stepsOf(prices)) {
     if (input <= aboveInputTokens) continue
     const cost =
-      BigInt(input) * dearestInput +
-      BigInt(output) * dearestOutput +
-      BigInt(request) * (rates.request ?? 0n) +
-      BigInt(webSearch) * (rates.webSearch ?? 0n) +
-      BigInt(character) * (rates.character ?? 0n)
+      times(input, dearestInput) +
+      times(output, dearestOutput) +
+      times(request, rates.request) +
+      times(webSearch, rates.webSearch) +
+      times(character, rates.character)
     if (cost > most) most = cost
   }
   if (images !== undefined) most += BigInt(images.count) * imageRate(images, prices)
@@ -114,6 +114,11 @@ export function affordableOutput(available: Nano, input: number, prices: PriceLi
   const perToken = dearest(outputUnits, prices.rates)
   if (left <= 0n || perToken === 0n) return 0
   return Number((nano(left) * 1000n) / perToken)
+}
+
+/** Most of what could be counted is not there, or free. */
+function times(quantity: number, rate = 0n): bigint {
+  return quantity === 0 || rate === 0n ? 0n : BigInt(quantity) * rate
 }
 
 /** The rates from one length of input on, and the dearest of them. */

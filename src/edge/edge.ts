@@ -96,7 +96,12 @@ const shownPathCharactersMax = 100
 
 function makeFinder(routes: readonly Route[]): (request: Request) => Found {
   const router = new RegExpRouter<Route>()
-  for (const route of routes) router.add(route.method, route.path.replace('{id}', ':id'), route)
+  /** Paths without an id, by themselves: most requests are for one of them. */
+  const fixed = new Map<string, Found>()
+  for (const route of routes) {
+    router.add(route.method, route.path.replace('{id}', ':id'), route)
+    if (!route.path.includes('{')) fixed.set(`${route.method} ${route.path}`, { kind: 'path', route, id: '' })
+  }
   const methods = [...new Set(routes.map(({ method }) => method))]
 
   const match = (method: string, path: string) => {
@@ -113,6 +118,8 @@ function makeFinder(routes: readonly Route[]): (request: Request) => Found {
     const path = pathOf(request)
     // A probe that only wants the head is answered like a GET.
     const method = request.method === 'HEAD' ? 'GET' : request.method
+    const known = fixed.get(`${method} ${path}`)
+    if (known !== undefined) return known
     const found = match(method, path)
     if (found !== undefined) return { kind: 'path', ...found }
     const others = methods.filter((other) => match(other, path) !== undefined)

@@ -2,7 +2,7 @@ import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { withoutSecrets, type Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
-import type { Mac } from '../base/secret.ts'
+import type { Label } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { SentAttempt } from '../billing/funds.ts'
 import type { AttemptRecord } from '../store/requests.ts'
@@ -22,7 +22,7 @@ export type CallParts = {
   readonly transport: Transport
   readonly channels: () => Channels
   readonly timeouts: CallTimeouts
-  readonly tenantMac: Mac
+  readonly tenantLabel: Label
   readonly fetchLink: FetchLink
   readonly log: Log
 }
@@ -65,7 +65,7 @@ export async function attempt<T>(
 
 type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>
 
-export function contextOf(routed: Addressed, tenantMac: Mac): CallContext {
+export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
   const { channel, credential, upstreamModel } = routed.route
   const { reasoning, efforts, outputTokensMax } = routed.model
   return {
@@ -76,7 +76,7 @@ export function contextOf(routed: Addressed, tenantMac: Mac): CallContext {
     efforts,
     outputTokensMax,
     ref: routed.attemptId,
-    namespaced: (label) => tenantMac(`${routed.principal.accountId}/${label}`).toString('base64url'),
+    namespaced: (label) => tenantLabel(`${routed.principal.accountId}/${label}`),
   }
 }
 

@@ -148,7 +148,7 @@ async function walk(
       transport,
       channels: () => offering,
       timeouts: { stream: times, whole: times },
-      tenantMac: () => Buffer.alloc(32),
+      tenantLabel: (text) => text,
       fetchLink: () => Promise.reject(new Error('a chat links to nothing')),
       log: silentLog,
     }),

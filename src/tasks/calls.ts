@@ -7,7 +7,7 @@ import type { Timeouts } from '../upstream/transport.ts'
 import type { Call, CallContext, Responded, Verdict, VideoAdapter } from '../vendors/vendor.ts'
 import type { TaskParts } from './parts.ts'
 
-type CallParts = Pick<TaskParts, 'transport' | 'tenantMac' | 'clock'>
+type CallParts = Pick<TaskParts, 'transport' | 'tenantLabel' | 'clock'>
 
 export type Answered = Responded & { readonly kind: 'answered'; readonly status: number }
 export type Unanswered = {
@@ -58,7 +58,7 @@ export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Tas
 }
 
 export function contextOf(
-  { tenantMac, clock }: Pick<CallParts, 'tenantMac' | 'clock'>,
+  { tenantLabel, clock }: Pick<CallParts, 'tenantLabel' | 'clock'>,
   { channel, credential }: Pick<Route, 'channel' | 'credential'>,
   task: Pick<Task, 'attemptId' | 'upstreamModel' | 'accountId'>,
 ): CallContext {
@@ -72,7 +72,7 @@ export function contextOf(
     now: clock.now(),
     // Made by us as an attempt's id, and kept as text.
     ref: task.attemptId as AttemptId,
-    namespaced: (label) => tenantMac(`${task.accountId}/${label}`).toString('base64url'),
+    namespaced: (label) => tenantLabel(`${task.accountId}/${label}`),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Clock, Timers } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Mac } from '../base/secret.ts'
+import type { Label } from '../base/secret.ts'
 import type { CappedBilling } from '../billing/caps.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
@@ -24,7 +24,7 @@ export type TaskParts = {
   readonly channels: () => Channels
   readonly transport: Transport
   readonly fetchLink: FetchLink
-  readonly tenantMac: Mac
+  readonly tenantLabel: Label
   readonly timeouts: TaskTimeouts
   readonly attemptsMax: number
   readonly pace: PaceSettings

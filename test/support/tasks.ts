@@ -148,7 +148,7 @@ export function makeTaskWorld(
       channels: () => known,
       transport: first.transport,
       fetchLink: () => Promise.reject(new Error('nothing is linked here')),
-      tenantMac: secret,
+      tenantLabel: (text) => secret(text).toString('base64url'),
       timeouts: { create: ms, ask: ms, fetch: ms },
       attemptsMax: 3,
       pace: usualPace,

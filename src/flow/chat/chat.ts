@@ -52,7 +52,7 @@ class ChatErrand implements Errand {
 }
 
 async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
-  const context = contextOf(routed, parts.tenantMac)
+  const context = contextOf(routed, parts.tenantLabel)
   const lane = passingLane(routed, context) ?? (await translatingLane(routed, context, parts.fetchLink))
   const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(routed, lane, exchange))
   return attempted.kind === 'failed' ? attempted : attempted.accepted

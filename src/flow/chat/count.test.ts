@@ -32,7 +32,7 @@ async function countWith(status: number, answer: string) {
     transport: { send: async () => ({ kind: 'response', exchange }) } as unknown as CountParts['transport'],
     channels: () => channels,
     timeouts: { stream: timeouts, whole: timeouts },
-    tenantMac: () => Buffer.from(''),
+    tenantLabel: (text) => text,
     log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
     authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
     limiter: makeLimiter(),

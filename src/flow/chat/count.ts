@@ -50,7 +50,7 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
     const { chat } = route.channel.vendor
     if (model === undefined || chat?.count === undefined || chat.protocol !== ask.protocol) continue
     const counting = { ...asking, route, ask, attemptId: newAttemptId() }
-    const context = contextOf({ ...counting, model }, parts.tenantMac)
+    const context = contextOf({ ...counting, model }, parts.tenantLabel)
     const counted = await countAt(parts, counting, chat.count, chat.count.call(ask, context))
     if (counted !== undefined) return counted
   }

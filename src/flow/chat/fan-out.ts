@@ -88,7 +88,7 @@ const bytesSideBySideMax = 64 * 1024 * 1024
  */
 async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const chat = chatOf(routed)
-  const context = contextOf(routed, parts.tenantMac)
+  const context = contextOf(routed, parts.tenantLabel)
   const { pass } = chat
   if (chat.protocol === ask.protocol && pass !== undefined)
     return bounded({ call: pass(ask, context), readers: chat }, routed)

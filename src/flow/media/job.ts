@@ -46,7 +46,7 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
     const adapter = media.adapterOf(routed.route.channel.vendor)
     if (adapter === undefined) throw new Error(`${routed.route.channel.vendor.id} does no ${capability}`)
     if (ask.stream && streaming !== undefined) {
-      const events = adapter.stream?.(ask, contextOf(routed, parts.tenantMac))
+      const events = adapter.stream?.(ask, contextOf(routed, parts.tenantLabel))
       if (events !== undefined) return relayEvents(parts, routed, events, streaming.open(ask))
     }
     // However the client wants to have it, the vendor answers in one piece.

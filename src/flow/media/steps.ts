@@ -46,7 +46,7 @@ export async function walkSteps<Answer>(
   const walk = new Walk(parts, routed)
   let used: readonly Counted[] = []
   try {
-    let step = start(contextOf(routed, parts.tenantMac))
+    let step = start(contextOf(routed, parts.tenantLabel))
     for (let taken = 0; step.kind === 'calls'; taken++) {
       if (taken === stepsMax) throw new GatewayError('bug', 'an adapter came to no end')
       const responses = await walk.make(step)

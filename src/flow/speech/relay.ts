@@ -177,7 +177,7 @@ export class SpeechRelay implements Relay {
   async #open(routed: Routed): Promise<Failed | undefined> {
     const { ask, codec, adapter } = this.#speaking
     const piece = ask.pieces[this.#said] ?? ''
-    const saying = adapter.say(ask, piece, contextOf(routed, this.#parts.tenantMac))
+    const saying = adapter.say(ask, piece, contextOf(routed, this.#parts.tenantLabel))
     const opened = await attempt(this.#parts, routed, saying.call, async (exchange) => {
       const sound = new PieceSound(exchange, saying.openReader(), piece)
       await sound.begin()
