@@ -1,3 +1,4 @@
+import { partOf } from './bytes.ts'
 import { GatewayError } from './errors.ts'
 import { decodeUtf8 } from './utf8.ts'
 
@@ -41,8 +42,7 @@ export class EventSplitter {
       if (byte === cr && i + 1 === bytes.length && lineStart && bytes[i - 1] === lf) break
       const end = byte === cr && bytes[i + 1] === lf ? i + 2 : i + 1
       if (lineStart && i > start) {
-        // Most reads are one whole event: a view of all of it would cost as much as the search for its end.
-        events.push(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
+        events.push(partOf(bytes, start, end))
         start = end
       } else if (i === start) {
         start = end // a stray blank line between events carries nothing

@@ -1,3 +1,4 @@
+import { partOf } from '../../base/bytes.ts'
 import { Garbled } from './header-lines.ts'
 import type { Framing } from './response-head.ts'
 
@@ -5,7 +6,7 @@ import type { Framing } from './response-head.ts'
 export type BodyDecoder = {
   /** Its last byte has been taken. */
   readonly isOver: boolean
-  /** Gives the body's bytes to `give`, in views of what it is given, and says how much of that was this response's. */
+  /** Gives the body's bytes to `give`, and says how much of what it was given was this response's. */
   take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number
 }
 
@@ -29,7 +30,7 @@ class MeasuredBody implements BodyDecoder {
   take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number {
     const taken = Math.min(this.#left, bytes.length)
     this.#left -= taken
-    if (taken > 0) give(taken === bytes.length ? bytes : bytes.subarray(0, taken))
+    if (taken > 0) give(partOf(bytes, 0, taken))
     return taken
   }
 }
@@ -74,7 +75,7 @@ class ChunkedBody implements BodyDecoder {
     while (i < bytes.length && this.#place !== 'over') {
       if (this.#place === 'data') {
         const end = Math.min(bytes.length, i + this.#size)
-        give(bytes.subarray(i, end))
+        give(partOf(bytes, i, end))
         this.#size -= end - i
         if (this.#size === 0) this.#place = 'data-cr'
         i = end

@@ -1,5 +1,6 @@
 import type { Socket } from 'bun'
 import type { Timers } from '../../base/clock.ts'
+import { partOf } from '../../base/bytes.ts'
 import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
 import type { Flow, Incoming } from './incoming.ts'
 import { Garbled } from './header-lines.ts'
@@ -8,9 +9,12 @@ import type { Target } from './target.ts'
 
 // Far above what any vendor says before its answer.
 const headBytesMax = 64 * 1024
-const headEnd = '\r\n\r\n'
+const headEnd = Buffer.from('\r\n\r\n')
 // Nobody waits for longer to be connected. A vendor that never proves who it is would have the socket for ever.
 const openingMsMax = 30_000
+
+// What a Buffer can, on bytes that are none: to make them one costs more than what is done with them.
+const { indexOf, latin1Slice } = Buffer.prototype
 
 /** The connection ended before the response did. */
 export class Cut extends Error {
@@ -64,6 +68,7 @@ export class Connection implements Flow {
       port,
       data: connection,
       socket: {
+        binaryType: 'uint8array' as const,
         open(socket: Socket<Connection>) {
           connection.#socket = socket
           if (connection.#isClosed) socket.terminate()
@@ -151,15 +156,15 @@ export class Connection implements Flow {
 
   /** The bytes after the head, once it is whole. */
   #readHead(bytes: Uint8Array): Uint8Array | undefined {
-    let all = this.#headBytes === undefined ? asBuffer(bytes) : Buffer.concat([this.#headBytes, bytes])
+    let all = this.#headBytes === undefined ? bytes : Buffer.concat([this.#headBytes, bytes])
     let from = Math.max(0, (this.#headBytes?.length ?? 0) - headEnd.length)
     for (;;) {
-      const end = all.indexOf(headEnd, from)
+      const end = indexOf.call(all, headEnd, from)
       if ((end === -1 ? all.length : end) > headBytesMax) throw new Garbled('its head has no end')
       this.#headBytes = end === -1 ? all : undefined
       if (end === -1) return undefined
-      const head = readHead(all.toString('latin1', 0, end))
-      all = all.subarray(end + headEnd.length)
+      const head = readHead(latin1Slice.call(all, 0, end))
+      all = partOf(all, end + headEnd.length)
       from = 0
       if (head.status === 101) throw new Garbled('it wants to speak another protocol')
       if (head.status < 200) continue // it is at it; the answer is still to come
@@ -200,8 +205,4 @@ export class Connection implements Flow {
     this.#incoming = undefined
     incoming?.fail(reason)
   }
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
