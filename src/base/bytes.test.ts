@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import { partOf } from './bytes.ts'
+
+const bytes = Uint8Array.from({ length: 3_000 }, (_, i) => i % 251)
+
+test('a part has the same bytes, whether it is a copy or a view', () => {
+  for (const whole of [bytes, Buffer.from(bytes)]) {
+    for (const [start, end] of [
+      [0, 0],
+      [5, 5],
+      [5, 1_005],
+      [5, 1_006],
+      [0, 3_000],
+      [2_999, 3_000],
+    ] as const) {
+      expect([...partOf(whole, start, end)]).toEqual([...bytes.subarray(start, end)])
+    }
+    expect([...partOf(whole, 2_990)]).toEqual([...bytes.subarray(2_990)])
+  }
+})
+
+test('all of it is itself, a small part is on its own, and a large one is a view', () => {
+  expect(partOf(bytes, 0)).toBe(bytes)
+  expect(partOf(bytes, 1, 1_001).buffer).not.toBe(bytes.buffer)
+  expect(partOf(bytes, 1, 1_002).buffer).toBe(bytes.buffer)
+})
