@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
+import { noUnheardRejections, openTransport, startWire, textOf, type Wire } from '../../test/support/wire.ts'
+import type { Outlet } from '../base/pour.ts'
+import type { Exchange } from './transport.ts'
+
+noUnheardRejections()
+
+let wire: Wire
+let transport: ReturnType<typeof openTransport>
+beforeEach(async () => {
+  wire = await startWire({
+    reply(line, { path }, index) {
+      line.socket.write(path === '/again' ? answer(200, `over ${index}`) : streamHead)
+    },
+  })
+  transport = openTransport()
+})
+afterEach(() => wire.stop())
+
+const write = (...pieces: (string | Uint8Array)[]) => {
+  for (const piece of pieces) wire.lines[0]?.socket.write(piece)
+}
+
+/** Notes all it is given; with the first of it, something may be done. */
+function pouring(exchange: Exchange, withFirst: (outlet: Outlet) => void = () => {}) {
+  const noted: string[] = []
+  const { promise: ended, resolve: end } = Promise.withResolvers<string>()
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const outlet: Outlet = {
+    take(bytes) {
+      noted.push(Buffer.from(bytes).toString())
+      if (noted.length > 1) return
+      withFirst(outlet)
+      begin()
+    },
+    end(failure) {
+      noted.push(failure?.kind ?? 'end')
+      end(noted.join(' '))
+    },
+  }
+  exchange.pour(outlet)
+  return { noted, outlet, begun, ended }
+}
+
+/** Two chunks in one read of the socket. */
+const both = Buffer.concat([chunk('a'), chunk('b')])
+
+describe('a response is poured', () => {
+  test('as it comes, and then its end', async () => {
+    const { begun, ended } = pouring(await transport.open(wire.url))
+    write(chunk('a'))
+    await begun
+    write(chunk('b'), lastChunk)
+    expect(await ended).toBe('a b end')
+    expect(await transport.text(`${wire.url}/again`)).toBe('over 0')
+  })
+
+  test('with what came before anybody took it, as one piece', async () => {
+    const exchange = await transport.open(wire.url)
+    write(both, lastChunk)
+    await Bun.sleep(20)
+    expect(await pouring(exchange).ended).toBe('ab end')
+  })
+
+  test('up to where it is held, and on from there', async () => {
+    const exchange = await transport.open(wire.url)
+    const { noted, outlet, begun, ended } = pouring(exchange, () => exchange.hold())
+    write(both)
+    await begun
+    write(chunk('c'), lastChunk)
+    await Bun.sleep(20)
+    expect(noted).toEqual(['a'])
+    exchange.pour(outlet)
+    expect(await ended).toBe('a bc end')
+  })
+
+  test('to another, from the moment it is told so', async () => {
+    const exchange = await transport.open(wire.url)
+    let other: ReturnType<typeof pouring> | undefined
+    const { noted } = pouring(exchange, () => (other = pouring(exchange)))
+    write(both, lastChunk)
+    while (other === undefined) await Bun.sleep(1)
+    expect(await other.ended).toBe('b end')
+    expect(noted).toEqual(['a'])
+  })
+
+  test('until the vendor cuts it off', async () => {
+    const { begun, ended } = pouring(await transport.open(wire.url))
+    write(chunk('a'))
+    await begun
+    wire.lines[0]?.socket.destroy()
+    expect(await ended).toBe('a upstream-failed')
+  })
+
+  test('until it is ended, and nothing of the same read comes after', async () => {
+    const exchange = await transport.open(wire.url)
+    const { noted, ended } = pouring(exchange, () => exchange.abort())
+    write(both, lastChunk)
+    expect(await ended).toBe('a client-gone')
+    await wire.lines[0]?.closed
+    expect(noted).toEqual(['a', 'client-gone'])
+    const late = pouring(exchange)
+    expect(await late.ended).toBe('client-gone')
+  })
+
+  test('until what matters has come: the rest is nobody’s, and the connection is used again', async () => {
+    const exchange = await transport.open(wire.url)
+    const { noted, begun } = pouring(exchange, () => exchange.finish())
+    write(both)
+    await begun
+    write(lastChunk)
+    await Bun.sleep(20)
+    expect(noted).toEqual(['a'])
+    expect(await transport.text(`${wire.url}/again`)).toBe('over 0')
+  })
+
+  test('and one whose rest has no end is not waited for', async () => {
+    const exchange = await transport.open(wire.url)
+    const { begun } = pouring(exchange, () => exchange.finish())
+    write(chunk('a'))
+    await begun
+    for (let i = 0; i < 10; i++) {
+      write(chunk('b'))
+      await Bun.sleep(2)
+    }
+    await wire.lines[0]?.closed
+    expect(await transport.text(`${wire.url}/again`)).toBe('over 1')
+  })
+})
+
+test('a piece that is read is not poured, nor the reverse', async () => {
+  const exchange = await transport.open(wire.url)
+  write(both)
+  expect(Buffer.from((await exchange.read()) ?? '').toString()).toStartWith('a')
+  write(chunk('c'), lastChunk)
+  expect(await textOf(exchange)).toEndWith('c')
+})
