@@ -82,6 +82,20 @@ eachEngine('opening', (open, place, engine) => {
     }
     expect(await db.selectFrom('entry').select('amount').executeTakeFirst()).toEqual({ amount: 5n as never })
   })
+
+  test('the journal knows its own words alone, and each entry its txn', async () => {
+    const { db } = await open({ books: 'unchecked' })
+    for (const [kind, basis] of [
+      ['gift', 'manual'],
+      ['credit', 'guess'],
+    ]) {
+      const txn = sql`insert into txn (id, kind, basis, created_at) values ('t', ${kind}, ${basis}, 1)`
+      expect(txn.execute(db)).rejects.toThrow(/check/i)
+    }
+    expect(sql`insert into entry (txn_id, account, amount) values ('t', 'promo', 5)`.execute(db)).rejects.toThrow(
+      /foreign key/i,
+    )
+  })
 })
 
 describe('beside a running gateway', () => {

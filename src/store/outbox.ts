@@ -44,6 +44,12 @@ export async function dueEvents(
   return rows.map(({ id, account_id: accountId, host }) => ({ id, accountId, host }))
 }
 
+/** Whether any event, of any node, is still to be sent, now or later. */
+export async function hasWaitingEvents(db: Queries): Promise<boolean> {
+  const waiting = await db.selectFrom('webhook_event').select('id').where('next_at', 'is not', null).limit(1).execute()
+  return waiting.length > 0
+}
+
 type Builder = ExpressionBuilder<Schema, 'webhook_event'>
 
 function isFree(eb: Builder, now: number) {

@@ -37,6 +37,9 @@ export function openSqlite(file: string): Dialect {
   // A turn of five hundred postings should find its pages in memory, and not be the one that empties the WAL each time.
   database.run(`PRAGMA cache_size = -${cacheKib}`)
   database.run(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
+  // An insert of many rows keeps the pages it changes until it is through, and beyond 64 KB in a file under /var/tmp: a
+  // turn wrote more pages there than to the database.
+  database.run('PRAGMA temp_store = MEMORY')
   database.run('PRAGMA foreign_keys = ON')
   // Without it INSERT OR REPLACE deletes a row unseen by the triggers that keep the journal append-only.
   database.run('PRAGMA recursive_triggers = ON')

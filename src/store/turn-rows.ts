@@ -22,6 +22,6 @@ export function txnRow(posting: Posting, now: number): UnlinkedTxn {
   }
 }
 
-export function requestOf({ accountId, request, charge, ...posting }: Posting) {
-  return requestRow(accountId, request, { ...posting, cost: charge })
+export function requestOf({ accountId, request, charge, basis, usage, holdId }: Posting) {
+  return requestRow(accountId, request, { cost: charge, basis, usage, holdId })
 }

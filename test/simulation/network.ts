@@ -29,6 +29,8 @@ export class Network {
   connect(life: Life, shared: boolean): Bank {
     const model = this.#model
     return {
+      // So few that now and then a turn leaves some for the next.
+      postingsPerTurn: 5,
       open: (node, holdIds) => this.#call(life, 'open', () => model.open(node, holdIds)),
       turn: (identity, turn) => this.#call(life, `turn ${turn.number}`, () => model.turn(identity, turn)),
       standing: (identity, unknown) => this.#call(life, 'standing', () => model.standing(identity, unknown)),

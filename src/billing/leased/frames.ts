@@ -8,6 +8,7 @@ import { crc32 } from 'node:zlib'
 const magic = 0x54504a31 // "TPJ1"
 export const headerBytes = 36
 const crcAt = 32
+const checksumBytes = headerBytes - crcAt
 const payloadBytesMax = 16 * 1024 * 1024
 
 export type Frame = { readonly seq: number; readonly payload: string }
@@ -15,11 +16,8 @@ export type Frame = { readonly seq: number; readonly payload: string }
 /** Writes frames into one growing buffer: a record costs no allocation of its own. */
 export class FrameWriter {
   #buffer = Buffer.allocUnsafe(64 * 1024)
+  #fields = fieldsOf(this.#buffer)
   #length = 0
-  /** Filled in anew for every frame, and copied to its place. */
-  readonly #header = Buffer.alloc(headerBytes)
-  readonly #checked = this.#header.subarray(0, crcAt)
-  readonly #fields = new DataView(this.#header.buffer, this.#header.byteOffset, headerBytes)
 
   get pending(): boolean {
     return this.#length > 0
@@ -30,17 +28,22 @@ export class FrameWriter {
     this.#reserve(headerBytes + payload.length * 3)
     const start = this.#length
     const payloadBytes = this.#buffer.write(payload, start + headerBytes)
-    const fields = this.#fields
-    fields.setUint32(0, magic, true)
-    fields.setUint32(4, payloadBytes, true)
-    writeUint64(fields, 8, generation)
-    writeUint64(fields, 16, seq)
-    writeUint64(fields, 24, durableBytes)
     this.#length = start + headerBytes + payloadBytes
-    // Of the bytes as they will be written, not of the text that they were made from.
-    const written = this.#buffer.subarray(start + headerBytes, this.#length)
-    fields.setUint32(crcAt, crc32(written, crc32(this.#checked)), true)
-    this.#buffer.set(this.#header, start)
+    // The fields stand right before the payload first, where the checksum will be: so both are summed up in one call, and
+    // as the bytes that will be written, not as the text that they were made from.
+    this.#putFields(start + checksumBytes, payloadBytes, generation, seq, durableBytes)
+    const checksum = crc32(this.#buffer.subarray(start + checksumBytes, this.#length))
+    this.#putFields(start, payloadBytes, generation, seq, durableBytes)
+    this.#fields.setUint32(start + crcAt, checksum, true)
+  }
+
+  #putFields(at: number, payloadBytes: number, generation: number, seq: number, durableBytes: number): void {
+    const fields = this.#fields
+    fields.setUint32(at, magic, true)
+    fields.setUint32(at + 4, payloadBytes, true)
+    writeUint64(fields, at + 8, generation)
+    writeUint64(fields, at + 16, seq)
+    writeUint64(fields, at + 24, durableBytes)
   }
 
   /** What was added, valid until the next `add`. It stays until it is cleared: a write that failed is tried again. */
@@ -57,7 +60,12 @@ export class FrameWriter {
     const grown = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#length + bytes))
     this.#buffer.copy(grown, 0, 0, this.#length)
     this.#buffer = grown
+    this.#fields = fieldsOf(grown)
   }
+}
+
+function fieldsOf(buffer: Buffer): DataView {
+  return new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
 }
 
 /** A safe integer in two halves: as one it would have to be made a BigInt first. */

@@ -78,9 +78,12 @@ export class Journal {
     return outcome
   }
 
-  /** Resolves once everything written is as durable as the setting asks for. Rejects where that cannot be had. */
-  async recorded(): Promise<void> {
-    if (this.#options.sync === 'always') await this.durable()
+  /**
+   * Resolves once everything written is as durable as the setting asks for; nothing where it is so already. Rejects where
+   * that cannot be had.
+   */
+  recorded(): Promise<void> | undefined {
+    return this.#options.sync === 'always' ? this.durable() : undefined
   }
 
   /** Resolves once no power cut can take away what is written by now. */

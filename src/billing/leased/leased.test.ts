@@ -7,6 +7,7 @@ import { endingOf, orderOf, saleOf, sentOf } from '../../../test/simulation/requ
 import { World } from '../../../test/simulation/world.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Hold, Taken } from '../funds.ts'
+import { recoverJournal } from './journal.ts'
 import type { LeasedBilling } from './leased.ts'
 
 /** One node or several on a bank, all of it in a world that stands still until it is told to go on. */
@@ -75,6 +76,26 @@ test('a hold, and its end, without the bank in between', () => {
   expect([...model.costs]).toEqual([
     ['req_1', 7n],
     ['req_2', 0n],
+  ])
+})
+
+test('a hold is written with its first attempt, and each further attempt by itself', () => {
+  const { machines, start, pass } = town()
+  const [machine] = machines
+  if (machine === undefined) throw new Error('no machine')
+  start()
+  const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(5)
+  const written = () => recoverJournal(machine.disk.attach(machine.life)).records.filter(({ type }) => type !== 'OPEN')
+  const { writes } = machine.disk
+  expect(written()).toEqual([])
+  held(taken).sending(sentOf('att_1'))
+  held(taken).sending(sentOf('att_2'))
+  expect(machine.disk.writes - writes).toBe(2)
+  const id = expect.any(String)
+  expect(written()).toEqual([
+    { type: 'HOLD', id, order: orderOf('req_1', 'acc_a', 10n), attempt: sentOf('att_1') },
+    { type: 'SEND', id, attempt: sentOf('att_2') },
   ])
 })
 

@@ -92,8 +92,10 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
   function* unfinished(): Generator<JournalRecord | EncodedRecord> {
     for (const [id, { order, sent, progress }] of underway) {
-      yield { type: 'HOLD', id, order }
-      for (const attempt of sent) yield { type: 'SEND', id, attempt }
+      const [attempt, ...further] = sent
+      if (attempt === undefined) continue
+      yield { type: 'HOLD', id, order, attempt }
+      for (const attempt of further) yield { type: 'SEND', id, attempt }
       if (progress !== undefined) yield { type: 'MARK', id, progress }
     }
     for (const { record } of teller.unflushed()) yield record
@@ -112,12 +114,12 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
 
   function holdOf(id: string, order: Order): Hold {
+    // Not on record yet: until something is sent, a hold without a record is a hold that never was.
     const hold: Underway = { order, sent: [], progress: undefined }
     underway.set(id, hold)
-    // Not written yet: until something is sent, a hold without a record is a hold that never was.
-    journal.append({ type: 'HOLD', id, order })
 
-    async function end(posting: Posting): Promise<void> {
+    /** Gives what is to be waited for before anybody may know of it, if anything. */
+    function end(posting: Posting): Promise<void> | undefined {
       if (!underway.delete(id)) throw new GatewayError('bug', `hold ${id} had ended already`)
       const ended = endedBy(posting)
       teller.end(order.amount, ended)
@@ -128,7 +130,8 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
         options.fatal('the end of a request could not be recorded', error)
         throw error
       }
-      await journal.recorded()
+      teller.postLater()
+      return journal.recorded()
     }
 
     return {
@@ -139,7 +142,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
         // Before it is written: a new segment that begins with the same write must hold it too.
         hold.sent.push(attempt)
         try {
-          append({ type: 'SEND', id, attempt })
+          append(hold.sent.length === 1 ? { type: 'HOLD', id, order, attempt } : { type: 'SEND', id, attempt })
         } catch (error) {
           hold.sent.pop()
           throw error
@@ -151,14 +154,17 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       },
       async settle(sale: Sale) {
         const posting = settlement(id, order, sale)
-        await end(posting)
+        const recorded = end(posting)
+        if (recorded !== undefined) await recorded
         if (posting.excess > 0n) {
           const fields = { request: order.requestId, model: order.model, excess: String(posting.excess) }
           log.error(fields, 'usage beyond its hold')
         }
         return posting.charge
       },
-      release: (ending: Ending) => end(release(id, order, ending)),
+      async release(ending: Ending) {
+        await end(release(id, order, ending))
+      },
     }
   }
 

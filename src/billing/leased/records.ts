@@ -3,11 +3,13 @@ import type { Posting, Turn } from '../../store/turns.ts'
 import type { Order, Progress, SentAttempt } from '../funds.ts'
 
 /**
- * What the journal says of one hold, in this order: HOLD SEND (MARK) SETTLE or VOID. A second SEND is a second attempt.
- * FLUSHED names what has reached the database; OPEN ends the copy of everything unfinished that a new segment starts with.
+ * What the journal says of one hold, in this order: HOLD (SEND) (MARK) SETTLE or VOID. HOLD is written when the first attempt
+ * leaves, and carries it; each SEND is a further one. A HOLD without an attempt has not left yet: so older journals say it,
+ * with a SEND for the first one too. FLUSHED names what has reached the database; OPEN ends the copy of everything
+ * unfinished that a new segment starts with.
  */
 export type JournalRecord =
-  | { readonly type: 'HOLD'; readonly id: string; readonly order: Order }
+  | { readonly type: 'HOLD'; readonly id: string; readonly order: Order; readonly attempt?: SentAttempt }
   | { readonly type: 'SEND'; readonly id: string; readonly attempt: SentAttempt }
   | { readonly type: 'MARK'; readonly id: string; readonly progress: Progress }
   | { readonly type: 'SETTLE'; readonly id: string; readonly posting: Posting }

@@ -7,6 +7,7 @@ import { replay } from './replay.ts'
 
 const order = orderOf('req_a', 'acc_a', 100n)
 const hold: JournalRecord = { type: 'HOLD', id: 'hold_a', order }
+const sentHold: JournalRecord = { ...hold, attempt: sentOf('att_1') }
 const send = (attempt: string): JournalRecord => ({ type: 'SEND', id: 'hold_a', attempt: sentOf(attempt) })
 const mark = (price: bigint): JournalRecord => ({
   type: 'MARK',
@@ -45,7 +46,9 @@ describe('the last word on a hold decides', () => {
   test.each<{ name: string; records: JournalRecord[]; charge?: bigint; basis?: string }>([
     { name: 'nothing left: it never was', records: [hold] },
     { name: 'a mark without anything sent', records: [hold, mark(30n)] },
-    { name: 'sent, nothing delivered', records: [hold, send('att_1')], charge: 0n, basis: 'policy_zero' },
+    { name: 'sent, nothing delivered', records: [sentHold], charge: 0n, basis: 'policy_zero' },
+    { name: 'the same as two records', records: [hold, send('att_1')], charge: 0n, basis: 'policy_zero' },
+    { name: 'sent with its hold, up to the mark', records: [sentHold, mark(30n)], charge: 30n, basis: 'estimated' },
     {
       name: 'sent, delivered up to the mark',
       records: [hold, send('att_1'), mark(30n)],
@@ -78,11 +81,12 @@ test('an ending is posted as it was written, to the last field', () => {
 })
 
 test('what a crash interrupted is recorded with every attempt, so that the vendor’s bill finds them', () => {
-  const [posted] = owed(hold, send('att_1'), send('att_2'), mark(31n))
+  const [posted] = owed(sentHold, send('att_2'), mark(31n))
   expect(posted?.attempts).toEqual([
     { ...sentOf('att_1'), status: 0, vendorCost: nano(0n), delivered: false },
     { ...sentOf('att_2'), status: 0, vendorCost: nano(15n), delivered: true },
   ])
+  expect(owed(hold, send('att_1'), send('att_2'), mark(31n))).toEqual(posted === undefined ? [] : [posted])
   expect(posted).toMatchObject({
     usage: { input: 5, output: 6 },
     excess: nano(0n),

@@ -21,7 +21,7 @@ export function replay(records: readonly JournalRecord[]): Posting[] {
   for (const record of records) {
     switch (record.type) {
       case 'HOLD':
-        underway.set(record.id, { order: record.order, sent: [], progress: undefined })
+        underway.set(record.id, { order: record.order, sent: sentBy(record), progress: undefined })
         break
       case 'SEND':
         underway.get(record.id)?.sent.push(record.attempt)
@@ -48,6 +48,10 @@ export function replay(records: readonly JournalRecord[]): Posting[] {
     if (posting !== undefined) owed.set(id, posting)
   }
   return [...owed.values()]
+}
+
+function sentBy({ attempt }: { readonly attempt?: SentAttempt }): SentAttempt[] {
+  return attempt === undefined ? [] : [attempt]
 }
 
 /**

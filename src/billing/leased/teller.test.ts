@@ -166,6 +166,52 @@ test('nothing is posted before a power cut can no longer take its record away', 
   await billing.close()
 })
 
+test('nor is the ending that fills a turn', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-teller-'))
+  leftovers.push(() => rmSync(folder, { recursive: true, force: true }))
+  const disk = openDisk(folder)
+  let written = ''
+  let durable = ''
+  const watchedDisk: Disk = {
+    ...disk,
+    open(name) {
+      const file = disk.open(name)
+      return {
+        ...file,
+        write(bytes, position) {
+          file.write(bytes, position)
+          written += Buffer.from(bytes).toString('latin1')
+        },
+        async sync() {
+          const upTo = written
+          await file.sync()
+          durable = upTo
+        },
+      }
+    },
+  }
+  const early: string[] = []
+  const posted: string[] = []
+  const impatient: Bank = {
+    ...bank,
+    postingsPerTurn: 1,
+    turn(identity, turn) {
+      for (const { holdId } of turn.postings) {
+        posted.push(holdId)
+        if (!durable.includes(`"SETTLE","id":"${holdId}"`)) early.push(holdId)
+      }
+      return bank.turn(identity, turn)
+    },
+  }
+  const billing = await open(impatient, never, watchedDisk)
+  for (const at of [1, 2, 3]) await sell(billing, accountId, at)
+  await billing.close()
+  expect(posted).toHaveLength(3)
+  expect(early).toEqual([])
+})
+
 test('a node that was reclaimed and comes back with its journal is refused', async () => {
   const { store, accountId, open } = await makeBooks()
   await sell(await open(), accountId, 1)

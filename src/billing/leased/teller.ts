@@ -20,10 +20,8 @@ export type TellerOptions = {
   readonly fatal: (why: string, cause: unknown) => void
 }
 
-// Nothing waits for a posting: the journal has it. A turn has a price of its own (a commit and some fifteen statements, a few
-// milliseconds in all), which is the smaller the more postings share it.
+// Nothing waits for a posting: the journal has it. Many of them share the price of a turn.
 const flushEveryMs = 500
-const postingsPerTurn = 500
 const idleMs = 2_000
 const sweepEveryMs = 1_000
 const retryMs = 200
@@ -95,11 +93,18 @@ export class Teller {
     })
   }
 
-  /** A hold of `amount` ended: what was not charged can be spent again at once. */
+  /**
+   * A hold of `amount` ended: what was not charged can be spent again at once. Nothing is posted yet, though there be enough
+   * for a turn: the ending is not on record, and the turn would not wait for it to be.
+   */
   end(amount: Nano, ended: Ended): void {
     this.#leases.of(ended.accountId).end(amount, ended.charge)
     this.#queue.push(ended)
-    if (this.#queue.length >= postingsPerTurn) this.#soon()
+  }
+
+  /** All that has ended is written down by now. */
+  postLater(): void {
+    if (this.#fillsTurn) this.#soon()
     else this.#flushLater()
   }
 
@@ -137,7 +142,8 @@ export class Teller {
     for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
     // Postings leave in the order they came, so many to a turn. One that is under way began without us.
     const underWay = this.#busy === undefined ? 0 : 1
-    for (let turns = underWay + Math.max(1, Math.ceil(this.#queue.length / postingsPerTurn)); turns > 0; turns--) {
+    const queued = Math.ceil(this.#queue.length / this.#options.bank.postingsPerTurn)
+    for (let turns = underWay + Math.max(1, queued); turns > 0; turns--) {
       if (this.#state !== 'open') return
       await this.#go()
     }
@@ -173,7 +179,11 @@ export class Teller {
 
   /** Whether somebody waits for the next turn. What has ended since the last one began does not: it waits for more. */
   #isUrgent(): boolean {
-    return this.#queue.length >= postingsPerTurn || this.#recalled.size > 0 || this.#leases.hasWaiters
+    return this.#fillsTurn || this.#recalled.size > 0 || this.#leases.hasWaiters
+  }
+
+  get #fillsTurn(): boolean {
+    return this.#queue.length >= this.#options.bank.postingsPerTurn
   }
 
   async #takeTurn(): Promise<void> {
@@ -212,7 +222,7 @@ export class Teller {
   #nextTurn(): WrittenTurn | undefined {
     const { takes, returns } = this.#leases.ask(this.#recalled)
     this.#recalled.clear()
-    const ended = this.#queue.splice(0, postingsPerTurn)
+    const ended = this.#queue.splice(0, this.#options.bank.postingsPerTurn)
     if (takes.length + returns.length + ended.length === 0) return undefined
     this.#inTurn = ended
     return new WrittenTurn({ number: this.#turn + 1, takes, returns }, ended)
