@@ -5,7 +5,7 @@ import { reportTo } from './control.ts'
 
 /** The simulators in a process of their own; beside them, a port that says where they are. */
 const models = simulatedModels(readCatalogue(readConfigFile('bench.yaml', '', {}), true), [])
-const sandbox = startSandbox({ port: 0, models })
+const sandbox = startSandbox({ port: 0, models: () => models })
 const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(sandbox.url) })
 
 reportTo(process, server.port ?? 0)

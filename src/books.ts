@@ -59,20 +59,49 @@ const recoveryEveryMs = 60_000
 const closeMsMax = 5_000
 const settleMsMax = 1_000
 
-/** Waits for a database that does not answer yet; throws for one that it cannot use. */
-export async function openBooks(options: BooksOptions): Promise<Books> {
-  const { environment, clock, log } = options
+/** The database is open, and the bank perhaps still starting. */
+export type OpeningBooks = {
+  readonly store: Store
+  readonly node: string
+  /** Resolves once money can be booked. */
+  readonly opened: Promise<Books>
+}
+
+/**
+ * Waits for a database that does not answer yet; throws for one that it cannot use. Does not wait for the bank: its thread
+ * takes 70 ms to start, in which the caller may do what needs the database alone.
+ */
+export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
+  const { environment, log } = options
   const { dataFolder, databaseUrl } = environment
   // A journal, and a SQLite file, belong to one process at a time.
   const lock = claimSingleNode(dataFolder)
   const node = nodeIdentity(dataFolder)
-  const store = await openPatiently(
+  const opening = openPatiently(
     databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl },
     log,
   )
+  const bank = isLeased(options) ? startBank(environment) : undefined
+  const store = await opening
   // On SQLite there is one node: every hold that is open at its start is an orphan of the last process.
   if (databaseUrl === undefined) await recoverAll(store)
-  const opened = await openBilling({ ...options, store, node })
+  const opened = openWhole({ ...options, store, node, bank, release: () => lock.release() })
+  opened.catch(() => {}) // heard of where it is waited for
+  return { store, node, opened }
+}
+
+type Opening = BooksOptions & {
+  readonly store: Store
+  readonly node: string
+  /** Where money is leased. */
+  readonly bank: StartingBank | undefined
+}
+
+type StartingBank = (store: Store) => Promise<Bank>
+
+async function openWhole(options: Opening & { readonly release: () => void }): Promise<Books> {
+  const { store, node, clock } = options
+  const opened = await openBilling(options)
   const billing = capSpending(opened.billing, {
     clock,
     spentSince: (by) => spentSince(store.db, by),
@@ -99,7 +128,7 @@ export async function openBooks(options: BooksOptions): Promise<Books> {
       // A database that is away must not keep a process from ending: what is owed is in the journal.
       await within(closeMsMax, opened.close())
       await store.close()
-      lock.release()
+      options.release()
     },
   }
 }
@@ -133,24 +162,33 @@ const atOnce = {
   close: () => Promise.resolve(),
 } as const satisfies Omit<OpenedBilling, 'billing'>
 
+function isLeased({ settings, billing }: BooksOptions): boolean {
+  return billing === undefined && settings.billing.mode === 'leased'
+}
+
+/** On SQLite it has a thread and a connection of its own, so that it can start beside everything else. */
+function startBank(environment: Environment): StartingBank {
+  const { databaseUrl } = environment
+  if (databaseUrl !== undefined) return (store) => openSharedBank(store, databaseUrl)
+  const thread = startWorkerBank(databaseFile(environment))
+  thread.catch(() => {}) // heard of where it is waited for
+  return () => thread
+}
+
 /** Loaded, as all that speaks to PostgreSQL, where there is one. */
 async function openSharedBank(store: Store, url: string): Promise<Bank> {
   const { makeSharedBank } = await import('./billing/leased/shared-bank.ts')
   return makeSharedBank(store, url)
 }
 
-async function openBilling(options: BooksOptions & { store: Store; node: string }): Promise<OpenedBilling> {
+async function openBilling(options: Opening): Promise<OpenedBilling> {
   const { environment, settings, store, node, log, clock, fatal } = options
-  const { mode, sync } = settings.billing
-  const immediate =
-    options.billing?.({ store, node, log }) ?? (mode === 'strict' ? makeStrictBilling(options) : undefined)
-  if (immediate !== undefined) return { ...atOnce, billing: immediate }
-  const { databaseUrl, dataFolder } = environment
-  const bank =
-    databaseUrl === undefined
-      ? await startWorkerBank(databaseFile(environment))
-      : await openSharedBank(store, databaseUrl)
-  const disk = openDisk(join(dataFolder, 'journal'))
+  if (options.bank === undefined) {
+    return { ...atOnce, billing: options.billing?.({ store, node, log }) ?? makeStrictBilling(options) }
+  }
+  const bank = await options.bank(store)
+  const disk = openDisk(join(environment.dataFolder, 'journal'))
+  const { sync } = settings.billing
   const leased = await openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
   return {
     billing: leased,

@@ -57,6 +57,8 @@ export type GatewayOptions = {
   readonly clock?: Clock
   /** The bench composes a billing that only counts; everyone else gets what the settings say. */
   readonly billing?: BooksOptions['billing']
+  /** Rejects where this must not serve anybody; asked before it does. */
+  readonly provenSafe?: Promise<void>
   /** Called when the process must not go on; by default it ends. */
   readonly fatal?: BooksOptions['fatal']
 }
@@ -97,17 +99,19 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const secretKeys = makeSecretKeys(secret)
   const ports = await openPorts(environment)
   const { listener } = ports.public
-  const books = await openBooks({ ...options, settings, clock, fatal: options.fatal ?? exit(log) }).catch(
-    async (thrown: unknown) => {
-      await ports.stop()
-      throw thrown
-    },
-  )
-  const { store, billing, node } = books
+  const orStop = async (thrown: unknown): Promise<never> => {
+    await ports.stop()
+    throw thrown
+  }
+  const opening = await openBooks({ ...options, settings, clock, fatal: options.fatal ?? exit(log) }).catch(orStop)
+  const { store, node } = opening
   const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real') })
   const { mode } = market
-  const { bootstrapKey, adminKey } = environment
-  const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
+  const books = await opening.opened.catch(orStop)
+  const { billing } = books
+  await options.provenSafe?.catch(orStop)
+  // Last of what may fail: a first key is shown once.
+  const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
   const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log })
 
   const { authFailuresPerMinute, attemptsMax } = settings.limits
@@ -226,8 +230,6 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   })
   ports.public.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
   const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
-  const { settle } = books
-  const unsold = () => market.current.unsold
   const admin = {
     store,
     mode,
@@ -235,14 +237,15 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     operators,
     secretKeys,
     idempotency,
-    settle,
+    settle: books.settle,
     models,
-    unsold,
+    unsold: () => market.current.unsold(),
     channels,
     webhooks,
     tasks,
   }
   ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
+  market.warmUp()
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void offerLocalModels(listener.port, market, log)
 

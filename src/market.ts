@@ -20,8 +20,8 @@ export type Offering = {
   readonly channels: Channels
   /** Models that have a price and a channel that speaks their capability. */
   readonly models: ReadonlyMap<string, Model>
-  /** All others, each with the reason. */
-  readonly unsold: readonly Unsold[]
+  /** All others, each with the reason; worked out when an operator asks. */
+  readonly unsold: () => readonly Unsold[]
 }
 
 export type Market = {
@@ -31,6 +31,8 @@ export type Market = {
   reload(file: ConfigFile): void
   /** Adds what local model servers offer. In sandbox mode there is nothing to add: they are real. */
   addLocal(servers: readonly LocalServer[]): void
+  /** Gets ready what a start does not wait for. */
+  warmUp(): void
   close(): Promise<void>
 }
 
@@ -63,7 +65,7 @@ export function makeMarket(options: MarketOptions): Market {
   const { mode, configured, catalogue } = planMarket(options)
   const isSandbox = mode === 'sandbox'
   const sandbox = isSandbox
-    ? startSandbox({ port: options.environment.sandboxPort, models: simulatedModels(catalogue, configured) })
+    ? startSandbox({ port: options.environment.sandboxPort, models: () => simulatedModels(catalogue, configured) })
     : undefined
 
   let used = file
@@ -74,13 +76,13 @@ export function makeMarket(options: MarketOptions): Market {
     const real = [...configured, ...local.map(({ channel }) => channel)]
     const all = sandbox === undefined ? real : simulatedChannels(configured, (vendor) => sandbox.baseUrl(vendor))
     const models = servedModels(catalogue, all)
-    return { channels: makeChannels(all, clock, Math.random), models, unsold: notServed(catalogue, all) }
+    return { channels: makeChannels(all, clock, Math.random), models, unsold: () => notServed(catalogue, all) }
   }
 
   function reload(changed: ConfigFile): void {
     const configured = readChannels(changed, variables)
     const catalogue = readCatalogue(changed, isSandbox, local)
-    sandbox?.serve(simulatedModels(catalogue, configured))
+    sandbox?.serve(() => simulatedModels(catalogue, configured))
     current = offer(catalogue, configured)
     used = changed
   }
@@ -98,6 +100,7 @@ export function makeMarket(options: MarketOptions): Market {
       local = servers.filter(({ channel }) => !taken.has(channel.id))
       reload(used)
     },
+    warmUp: () => sandbox?.warmUp(),
     close: async () => sandbox?.stop(),
   }
 }

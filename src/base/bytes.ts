@@ -5,8 +5,6 @@ const copiedBytesMax = 1_000
 /** A part of some bytes that nobody changes: all of them as they are, a small part as a copy, a large one as a view. */
 export function partOf(bytes: Uint8Array, start: number, end = bytes.length): Uint8Array {
   if (start === 0 && end === bytes.length) return bytes
-  return end - start <= copiedBytesMax ? copy.call(bytes, start, end) : bytes.subarray(start, end)
+  if (end - start > copiedBytesMax) return bytes.subarray(start, end)
+  return Uint8Array.prototype.slice.call(bytes, start, end) // a Buffer's own would be a view
 }
-
-// A Buffer's own `slice` is a view.
-const { slice: copy } = Uint8Array.prototype

@@ -2,12 +2,16 @@ import packageJson from '../../package.json'
 import { probeGuard } from '../base/probe-guard.ts'
 
 /** The runtime's floor, checked before anything opens: other versions have failed in ways that cost money. */
-export async function checkRuntime(): Promise<void> {
+export function checkVersion(): void {
   const wanted = packageJson.dependencies.bun
-  if (process.versions.bun !== wanted) {
-    throw new Error(
-      `Turnpike runs on Bun ${wanted}, this is ${process.versions.bun ?? 'not Bun'}: start it with npm start`,
-    )
-  }
+  if (process.versions.bun === wanted) return
+  throw new Error(
+    `Turnpike runs on Bun ${wanted}, this is ${process.versions.bun ?? 'not Bun'}: start it with npm start`,
+  )
+}
+
+/** Also what can only be found out by trying. It takes 25 ms, which a start spends beside other work. */
+export async function checkRuntime(): Promise<void> {
+  checkVersion()
   await probeGuard()
 }

@@ -9,7 +9,7 @@ export function sandbox(options: { config?: string; port?: string; json?: boolea
   const port = options.port === undefined ? readEnvironment(process.env).sandboxPort : readPort(options.port)
   const { file } = loadSettings(options.config)
   const models = simulatedModels(readCatalogue(file, true), readChannels(file, process.env))
-  const simulator = startSandbox({ port, models })
+  const simulator = startSandbox({ port, models: () => models })
 
   const counts = Map.groupBy(models, ({ vendor }) => vendor)
   const vendors = [...counts]

@@ -5,16 +5,18 @@ import { formatDollars } from '../base/money.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
 import { quoted, say } from './output.ts'
-import { checkRuntime } from './runtime.ts'
+import { checkRuntime, checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
 /** `turnpike serve`: runs until it is told to stop. */
 export async function serve(options: { config?: string }): Promise<void> {
-  await checkRuntime()
+  checkVersion()
+  const provenSafe = checkRuntime()
+  provenSafe.catch(() => {}) // heard of before anybody is served
   const environment = readEnvironment(process.env)
   const { file, path } = loadSettings(options.config)
   const log = makeLog({ level: file.settings.log.level })
-  const gateway = await openGateway({ environment, file, variables: process.env, log })
+  const gateway = await openGateway({ environment, file, variables: process.env, log, provenSafe })
   // The variable that holds a key which works: the operator's own shell has the one that was given.
   greet(gateway, environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY')
   reloadOnChange(gateway, path, log)

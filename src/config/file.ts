@@ -1,4 +1,5 @@
-import { isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml'
+import { createRequire } from 'node:module'
+import type * as yaml from 'yaml'
 import type { z } from 'zod'
 import { writeFieldPath } from '../base/field-path.ts'
 import { fileSchema, type FileSettings } from './schema.ts'
@@ -37,25 +38,13 @@ export function readConfigFile(
   text: string,
   environment: Record<string, string | undefined>,
 ): ConfigFile {
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines })
-  const broken = document.errors.map(({ linePos, message }) => ({
-    line: linePos?.[0].line ?? 1,
-    column: linePos?.[0].col ?? 1,
-    path: '',
-    message: message.split('\n')[0] ?? message,
-  }))
-  if (broken.length > 0) throw new ConfigError(name, broken)
-
-  const missing = substitute(document, lines, environment)
-  if (missing.length > 0) throw new ConfigError(name, missing)
-
+  const written = text === '' ? nothing : readYaml(name, text, environment)
   const complaintAt = (path: Path, message: string): Complaint => ({
-    ...positionOf(document, lines, path),
+    ...written.positionOf(path),
     path: writeFieldPath(path),
     message,
   })
-  const parsed = fileSchema.safeParse(document.toJS() ?? {})
+  const parsed = fileSchema.safeParse(written.value)
   if (!parsed.success) {
     throw new ConfigError(
       name,
@@ -68,13 +57,45 @@ export function readConfigFile(
   }
 }
 
+/** What a text says, and where it says it. */
+type Written = { readonly value: unknown; positionOf(path: Path): Position }
+type Position = { readonly line: number; readonly column: number }
+
+const beginning: Position = { line: 1, column: 1 }
+const nothing: Written = { value: {}, positionOf: () => beginning }
+
+type Yaml = typeof yaml
+
+/** The parser that knows lines takes 40 ms to load: whoever starts without a file starts without it. */
+function loadYaml(): Yaml {
+  return createRequire(import.meta.url)('yaml')
+}
+
+function readYaml(name: string, text: string, environment: Record<string, string | undefined>): Written {
+  const parser = loadYaml()
+  const lines = new parser.LineCounter()
+  const document = parser.parseDocument(text, { lineCounter: lines })
+  const broken = document.errors.map(({ linePos, message }) => ({
+    line: linePos?.[0].line ?? 1,
+    column: linePos?.[0].col ?? 1,
+    path: '',
+    message: message.split('\n')[0] ?? message,
+  }))
+  if (broken.length > 0) throw new ConfigError(name, broken)
+
+  const missing = substitute(parser, document, lines, environment)
+  if (missing.length > 0) throw new ConfigError(name, missing)
+  return { value: document.toJS() ?? {}, positionOf: (path) => positionOf(document, lines, path) }
+}
+
 function substitute(
-  document: Document,
-  lines: LineCounter,
+  parser: Yaml,
+  document: yaml.Document,
+  lines: yaml.LineCounter,
   environment: Record<string, string | undefined>,
 ): Complaint[] {
   const missing: Complaint[] = []
-  visit(document, {
+  parser.visit(document, {
     Scalar(_key, node) {
       if (typeof node.value !== 'string') return
       node.value = node.value.replace(substitution, (_match, variable: string) => {
@@ -94,16 +115,16 @@ function pathOf(issue: z.core.$ZodIssue): Path {
   return issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0] ?? ''] : issue.path
 }
 
-function positionOf(document: Document, lines: LineCounter, path: Path): { line: number; column: number } {
+function positionOf(document: yaml.Document, lines: yaml.LineCounter, path: Path): Position {
   for (let length = path.length; length >= 0; length--) {
     const node = document.getIn(path.slice(0, length), true)
-    const start = isScalar(node) || isRanged(node) ? node.range?.[0] : undefined
+    const start = isRanged(node) ? node.range?.[0] : undefined
     if (start !== undefined) {
       const { line, col } = lines.linePos(start)
       return { line, column: col }
     }
   }
-  return { line: 1, column: 1 }
+  return beginning
 }
 
 function isRanged(node: unknown): node is { range?: readonly number[] | null } {

@@ -63,7 +63,7 @@ function readSmall(request: Request, declared: number): Promise<Uint8Array> {
     request.bytes().then(
       (bytes) => {
         deadline.clear()
-        resolve(bytes)
+        return resolve(bytes)
       },
       (thrown: unknown) => {
         deadline.clear()

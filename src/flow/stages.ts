@@ -33,7 +33,7 @@ export type Received = {
   readonly say: Say
   /** Read once, and only when the key is known to be good; throws for a body that is too large or not an object. */
   readBody(): Promise<ReadBody>
-  header(name: string): string | null
+  readonly header: (name: string) => string | null
 }
 
 /** A body read whole: a JSON object or a form, and its bytes to tell two requests apart. */

@@ -3,7 +3,9 @@ import { GatewayError } from '../base/errors.ts'
 import { silentLog } from '../base/log.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { createAccount } from '../store/accounts.ts'
-import { insertKey } from '../store/keys.ts'
+import { insertKey, revokeKey } from '../store/keys.ts'
+import { until } from '../../test/support/gateway.ts'
+import { handTimers } from '../../test/support/hand-timers.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { KeyRing } from './key-ring.ts'
 import { makeSecretKeys } from './secret-keys.ts'
@@ -21,6 +23,7 @@ afterEach(async () => {
 async function openRing() {
   const store = await openStore({ file: ':memory:' })
   const clock = movableClock()
+  const timers = handTimers()
   const asked = { lookups: 0 }
   let isGone = false
   const counted: Store = {
@@ -36,6 +39,7 @@ async function openRing() {
     secretKeys,
     mode: 'sandbox',
     clock,
+    timers,
     log: silentLog,
     authFailuresPerMinute: 10,
   })
@@ -49,7 +53,19 @@ async function openRing() {
     hint: 'x',
     actor: 'test',
   })
-  return { ring, key, clock, asked, loseDatabase: () => (isGone = true) }
+  /** The next poll, to its end. */
+  const poll = async () => {
+    timers.fire()
+    await until(() => timers.waiting.length === 1)
+    return timers.waiting[0]
+  }
+  return { ring, key, clock, asked, store, poll, loseDatabase: () => (isGone = true) }
+}
+
+/** Polls until nobody has asked for so long that the ring rests. */
+async function rest(poll: () => Promise<number | undefined>) {
+  for (let polls = 0; polls < 20; polls++) if ((await poll()) === 10_000) return
+  throw new Error('it does not rest')
 }
 
 const outcome = (asked: Promise<unknown>) =>
@@ -100,4 +116,30 @@ test('no key at all is asked of nobody', async () => {
   const { ring, asked } = await openRing()
   expect(await outcome(ring.authenticate(undefined, address))).toBe('unauthenticated')
   expect(asked.lookups).toBe(0)
+})
+
+test('a ring that nobody asks rests, and reads the revision before it answers again', async () => {
+  const { ring, key, asked, store, poll } = await openRing()
+  await ring.authenticate(key, address)
+  expect(await poll()).toBe(1_000)
+  await ring.authenticate(key, address)
+  await rest(poll)
+  await revokeKey(store, { id: 'key', actor: 'test' })
+  expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+  const before = asked.lookups
+  expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+  expect(asked.lookups).toBe(before)
+  expect(await poll()).toBe(1_000)
+})
+
+test('a ring that rests believes what it knows when the database is gone', async () => {
+  const { ring, key, clock, poll, loseDatabase } = await openRing()
+  await poll()
+  await ring.authenticate(key, address)
+  await rest(poll)
+  loseDatabase()
+  clock.advance(50_000)
+  expect(await outcome(ring.authenticate(key, address))).toBe('ok')
+  clock.advance(11_000)
+  expect(await outcome(ring.authenticate(key, address))).not.toBe('ok')
 })

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { GatewayError } from '../base/errors.ts'
-import type { Clock } from '../base/clock.ts'
+import { systemTimers, type Clock, type Timers } from '../base/clock.ts'
 import type { Address } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
 import { readRevision } from '../store/audit.ts'
@@ -26,12 +26,16 @@ type Known = { readonly principal: Principal; readonly expiresAt: number | null 
 
 const entriesMax = 20_000
 const revisionPollMs = 1_000
+// A node that nobody has asked anything for so many polls rests: it reads the revision only so often that it may still
+// believe what it knows should the database go away, and once more before it answers the next who asks.
+const quietPollsMax = 10
+const restMs = 10_000
 // With the database out of reach, what was known is believed for this long and no longer.
 const trustMs = 60_000
 
 /**
  * Looks keys up by their digest and remembers the answer, good or bad, until anything about keys or accounts changes:
- * every change moves a revision in the database, which every node reads once a second.
+ * every change moves a revision in the database, which every node that is asked anything reads once a second.
  */
 export class KeyRing {
   readonly #store: Store
@@ -44,14 +48,20 @@ export class KeyRing {
   readonly #pending = new Map<string, Promise<Known | 'unknown'>>()
   #revision = -1
   #confirmedAt: number
-  #timer: ReturnType<typeof setTimeout> | undefined
+  readonly #timers: Timers
+  #callOff = () => {}
   #closed = false
+  /** Whether anybody has asked since the last poll. */
+  #isAsked = false
+  #quietPolls = 0
+  #polling: Promise<void> | undefined
 
   constructor(parts: {
     store: Store
     secretKeys: SecretKeys
     mode: Mode
     clock: Clock
+    timers?: Timers
     log: Log
     authFailuresPerMinute: number
   }) {
@@ -59,6 +69,7 @@ export class KeyRing {
     this.#secretKeys = parts.secretKeys
     this.#mode = parts.mode
     this.#clock = parts.clock
+    this.#timers = parts.timers ?? systemTimers
     this.#log = parts.log
     this.#failures = new AuthFailures(parts.clock, parts.authFailuresPerMinute)
     this.#confirmedAt = parts.clock.monotonic()
@@ -67,16 +78,21 @@ export class KeyRing {
 
   async authenticate(key: string | undefined, address: Address): Promise<Principal> {
     if (key === undefined) throw refused(this.#failures, address)
+    this.#isAsked = true
+    return this.#isResting ? this.#poll().then(() => this.#find(key, address)) : this.#find(key, address)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#callOff()
+  }
+
+  #find(key: string, address: Address): Principal | Promise<Principal> {
     // What is remembered is found by a plain hash, a third of the price of the keyed one that the database knows.
     const fingerprint = hash('sha256', key)
     const known = this.#remembered(fingerprint)
     if (known !== undefined) return this.#principalOf(known, address)
     return this.#lookUp(key, fingerprint, address).then((found) => this.#principalOf(found, address))
-  }
-
-  close(): void {
-    this.#closed = true
-    clearTimeout(this.#timer)
   }
 
   #principalOf(known: Known | 'unknown', address: Address): Principal {
@@ -136,12 +152,27 @@ export class KeyRing {
     }
   }
 
-  #schedule(): void {
-    this.#timer = setTimeout(() => void this.#poll(), revisionPollMs)
-    this.#timer.unref()
+  get #isResting(): boolean {
+    return this.#quietPolls >= quietPollsMax
   }
 
-  async #poll(): Promise<void> {
+  #schedule(): void {
+    this.#callOff = this.#timers.after(this.#isResting ? restMs : revisionPollMs, () => void this.#poll())
+  }
+
+  /** One at a time: whoever comes while one is under way waits for that one. */
+  #poll(): Promise<void> {
+    this.#callOff()
+    this.#polling ??= this.#readRevision().finally(() => {
+      this.#polling = undefined
+      this.#quietPolls = this.#isAsked ? 0 : this.#quietPolls + 1
+      this.#isAsked = false
+      if (!this.#closed) this.#schedule()
+    })
+    return this.#polling
+  }
+
+  async #readRevision(): Promise<void> {
     try {
       const revision = await readRevision(this.#store.db)
       if (revision !== this.#revision) this.#known.clear()
@@ -150,7 +181,6 @@ export class KeyRing {
     } catch (thrown) {
       this.#log.warn({ cause: String(thrown) }, 'the key revision cannot be read')
     }
-    if (!this.#closed) this.#schedule()
   }
 }
 

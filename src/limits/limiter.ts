@@ -1,4 +1,6 @@
-import { RateLimiterMemory, type RateLimiterAbstract, type RateLimiterRes } from 'rate-limiter-flexible'
+import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
+// The package's index loads a client of every database it can count in: 20 ms of each start.
+import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import { GatewayError } from '../base/errors.ts'
 import type { KeyLimits } from '../store/schema.ts'
 

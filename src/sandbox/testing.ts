@@ -36,7 +36,7 @@ type Sent = { vendor?: string; key?: string; ref?: string; signal?: AbortSignal 
 
 /** A sandbox on a free port and the few calls the tests make of it. */
 export function openSandbox() {
-  const sandbox = startSandbox({ port: 0, models: testModels })
+  const sandbox = startSandbox({ port: 0, models: () => testModels })
 
   function post(body: unknown, { vendor = 'openai', key = 'vendor-key', ref, signal }: Sent = {}): Promise<Response> {
     const root = vendor === 'dashscope' ? '/compatible-mode/v1' : ''

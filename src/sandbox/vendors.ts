@@ -17,58 +17,40 @@ import { dashscopeVideoProtocol } from './video-dashscope/routes.ts'
 import { klingProtocol } from './video-kling/routes.ts'
 import { veoProtocol } from './video-veo/routes.ts'
 
-/** Where a vendor's protocols live under its prefix, and what its official SDK calls the base address. */
-export type VendorLayout = {
-  readonly base: string
-  readonly mounts: readonly { readonly root: string; readonly protocol: Protocol }[]
-}
+type Mounts = readonly { readonly root: string; readonly protocol: Protocol }[]
 
-const mount = (root: string, ...protocols: readonly Protocol[]): VendorLayout['mounts'] =>
+const mount = (root: string, ...protocols: readonly Protocol[]): Mounts =>
   protocols.map((protocol) => ({ root, protocol }))
 
-const usual: VendorLayout = {
-  base: '/v1',
-  mounts: [
-    ...mount('/v1', chatProtocol, embeddingsProtocol, imagesProtocol, speechProtocol),
-    ...mount('', resultsProtocol),
-  ],
-}
+const usual: Mounts = [
+  ...mount('/v1', chatProtocol, embeddingsProtocol, imagesProtocol, speechProtocol),
+  ...mount('', resultsProtocol),
+]
 
 /** The vendors that differ from the usual. A further protocol of a vendor is a further mount. */
-const layouts: Readonly<Record<string, VendorLayout>> = {
-  anthropic: { base: '', mounts: [{ root: '/v1', protocol: messagesProtocol }] },
-  dashscope: {
-    base: '',
-    mounts: [
-      ...mount('/compatible-mode/v1', chatProtocol, embeddingsProtocol),
-      ...mount('/api/v1', dashscopeProtocol, dashscopeVideoProtocol),
-      ...mount('', resultsProtocol),
-    ],
-  },
-  google: {
-    base: '',
-    mounts: [
-      ...mount('/v1beta', geminiProtocol, veoProtocol),
-      ...mount('/v1beta/openai', chatProtocol, embeddingsProtocol),
-    ],
-  },
-  ark: {
-    base: '/api/v3',
-    mounts: [
-      ...mount('/api/v3', chatProtocol, embeddingsProtocol, seedreamProtocol, arkVideoProtocol),
-      ...mount('', resultsProtocol),
-    ],
-  },
-  minimax: { ...usual, mounts: [...usual.mounts, ...mount('/v1', minimaxProtocol)] },
-  elevenlabs: { base: '', mounts: mount('/v1', elevenlabsProtocol) },
-  voyage: { base: '/v1', mounts: mount('/v1', voyageProtocol) },
-  cohere: {
-    base: '',
-    mounts: [...mount('/v2', cohereProtocol), ...mount('/compatibility/v1', chatProtocol, embeddingsProtocol)],
-  },
-  kling: { base: '', mounts: [{ root: '/v1/videos', protocol: klingProtocol }] },
+const mounts: Readonly<Record<string, Mounts>> = {
+  anthropic: mount('/v1', messagesProtocol),
+  dashscope: [
+    ...mount('/compatible-mode/v1', chatProtocol, embeddingsProtocol),
+    ...mount('/api/v1', dashscopeProtocol, dashscopeVideoProtocol),
+    ...mount('', resultsProtocol),
+  ],
+  google: [
+    ...mount('/v1beta', geminiProtocol, veoProtocol),
+    ...mount('/v1beta/openai', chatProtocol, embeddingsProtocol),
+  ],
+  ark: [
+    ...mount('/api/v3', chatProtocol, embeddingsProtocol, seedreamProtocol, arkVideoProtocol),
+    ...mount('', resultsProtocol),
+  ],
+  minimax: [...usual, ...mount('/v1', minimaxProtocol)],
+  elevenlabs: mount('/v1', elevenlabsProtocol),
+  voyage: mount('/v1', voyageProtocol),
+  cohere: [...mount('/v2', cohereProtocol), ...mount('/compatibility/v1', chatProtocol, embeddingsProtocol)],
+  kling: mount('/v1/videos', klingProtocol),
 }
 
-export function layoutOf(vendor: string): VendorLayout {
-  return layouts[vendor] ?? usual
+/** Where a vendor's protocols live under its prefix; `bases.ts` says what its SDK calls the base address. */
+export function mountsOf(vendor: string): Mounts {
+  return mounts[vendor] ?? usual
 }

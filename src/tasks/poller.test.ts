@@ -242,7 +242,7 @@ test('where there is no task at all, it is looked for seldom, until there is one
   expect(timers.waiting).toEqual([200])
   timers.fire()
   await until(() => timers.waiting.length === 1)
-  expect(timers.waiting).toEqual([1_000])
+  expect(timers.waiting).toEqual([5_000])
   await world.order()
   expect(timers.waiting).toEqual([200])
   timers.fire()

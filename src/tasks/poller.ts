@@ -7,8 +7,9 @@ import { lookAt, type Unkept } from './look.ts'
 import type { TaskParts } from './parts.ts'
 
 const everyMs = 200
-// While there is no task at all. Another node looks after its own, and one's own are told by `attend`.
-const idleMs = 1_000
+// While there is no task at all: one's own are told by `attend`, and another node looks after its own. Where that one dies,
+// what it had claimed waits for a minute anyway, so that these seconds are not what anybody waits for.
+const idleMs = 5_000
 const lookingMax = 256
 // A vendor that hangs keeps its own tasks waiting, and nobody else's.
 const lookingAtOneMax = lookingMax / 4

@@ -77,11 +77,10 @@ describe('a response is poured', () => {
 
   test('to another, from the moment it is told so', async () => {
     const exchange = await transport.open(wire.url)
-    let other: ReturnType<typeof pouring> | undefined
-    const { noted } = pouring(exchange, () => (other = pouring(exchange)))
+    const { promise: ended, resolve: end } = Promise.withResolvers<string>()
+    const { noted } = pouring(exchange, () => void pouring(exchange).ended.then(end))
     write(both, lastChunk)
-    while (other === undefined) await Bun.sleep(1)
-    expect(await other.ended).toBe('b end')
+    expect(await ended).toBe('b end')
     expect(noted).toEqual(['a'])
   })
 

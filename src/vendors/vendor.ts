@@ -89,7 +89,7 @@ export type CallContext = {
   /** Our id of this attempt, sent along so that the vendor's bill can be matched with ours. */
   readonly ref: AttemptId
   /** Makes a cache or user label the account's own, so that accounts cannot meet at the vendor. */
-  namespaced(label: string): string
+  readonly namespaced: (label: string) => string
 }
 
 /** A vendor's answer that is not a success, read whole and bounded. */

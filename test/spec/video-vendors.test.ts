@@ -17,7 +17,7 @@ import { askFor, catalogue, clip, image, media, prompt } from '../support/video-
 
 let sandbox: Sandbox
 beforeAll(() => {
-  sandbox = startSandbox({ port: 0, models: simulatedModels(catalogue, []) })
+  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
 })
 afterAll(() => sandbox.stop())
 

@@ -24,7 +24,7 @@ export const array = 'streamGenerateContent'
 
 /** A sandbox on a free port and the few calls the tests make of Google. */
 export function openGemini() {
-  const sandbox = startSandbox({ port: 0, models })
+  const sandbox = startSandbox({ port: 0, models: () => models })
   const root = `${sandbox.baseUrl('google')}/v1beta`
 
   function post(body: unknown, sent: Sent = {}): Promise<Response> {

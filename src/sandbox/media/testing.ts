@@ -66,7 +66,7 @@ const credentials = { authorization: 'Bearer vendor-key', 'x-goog-api-key': 'ven
 
 /** A sandbox that sells media, and the few calls the tests make of it. */
 export function openMedia() {
-  const sandbox = startSandbox({ port: 0, models })
+  const sandbox = startSandbox({ port: 0, models: () => models })
   const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${sandbox.url}${path}`, {
       method: 'POST',

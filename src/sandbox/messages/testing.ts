@@ -30,7 +30,7 @@ type Sent = { ref?: string; path?: string; head?: Record<string, string>; signal
 
 /** A sandbox on a free port and the few calls the tests make of it. */
 export function openMessages() {
-  const sandbox = startSandbox({ port: 0, models })
+  const sandbox = startSandbox({ port: 0, models: () => models })
   const base = sandbox.baseUrl('anthropic')
 
   function post(body: unknown, { ref, path = '/v1/messages', head = {}, signal }: Sent = {}): Promise<Response> {

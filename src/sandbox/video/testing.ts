@@ -61,7 +61,7 @@ type Sent = { method?: string; headers?: Record<string, string>; ref?: string; s
 
 /** A sandbox on a free port, and the calls that every protocol's tests make. */
 export function openVideos() {
-  const sandbox = startSandbox({ port: 0, models })
+  const sandbox = startSandbox({ port: 0, models: () => models })
 
   async function bill(ref?: string): Promise<BillLine[]> {
     const query = ref === undefined ? '' : `?ref=${ref}`

@@ -7,6 +7,7 @@ import {
   dueEvents,
   endAttempt,
   giveUpOverdue,
+  hasWaitingEvents,
   releaseClaim,
   releaseClaimsOf,
   type ClaimedEvent,
@@ -42,6 +43,8 @@ export type Courier = {
 
 // Events of other nodes, retries and lanes that have rested are found by looking; one's own are told by `wake`.
 const lookEveryMs = 1_000
+// While nobody waits for anything: then only other nodes, and an operator's command, can have put something there.
+const idleMs = 2_000
 // Twice what an attempt and its two queries take at the worst: nobody claims what is still on its way.
 const claimMs = 60_000
 const lookMax = 200
@@ -61,6 +64,7 @@ export function startCourier(parts: CourierParts): Courier {
   /** The database: said once, and not every second. */
   let isAway = false
   let hasBegun = false
+  let isIdle = false
   let overdueAt = clock.monotonic() + overdueEveryMs
   let callOff = timers.after(0, wake)
 
@@ -76,7 +80,7 @@ export function startCourier(parts: CourierParts): Courier {
     try {
       if (!hasBegun) await releaseClaimsOf(store.db, node)
       hasBegun = true
-      await look()
+      if (!isIdle || (await hasWaitingEvents(store.db))) await lookClosely()
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false
     } catch (thrown) {
@@ -84,9 +88,14 @@ export function startCourier(parts: CourierParts): Courier {
       isAway = true
     }
     if (state === 'closed') return
-    const waitMs = state === 'look-again' ? 0 : lookEveryMs
+    const waitMs = state === 'look-again' ? 0 : isIdle ? idleMs : lookEveryMs
     state = 'idle'
     callOff = timers.after(waitMs, wake)
+  }
+
+  async function lookClosely(): Promise<void> {
+    await look()
+    isIdle = underWay.size === 0 && !(await hasWaitingEvents(store.db))
   }
 
   async function look(): Promise<void> {

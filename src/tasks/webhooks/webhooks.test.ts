@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from
 import { Webhook } from 'standardwebhooks'
 import { eachEngine } from '../../../test/support/engines.ts'
 import { until } from '../../../test/support/gateway.ts'
+import { handTimers } from '../../../test/support/hand-timers.ts'
 import { movableClock } from '../../../test/support/movable-clock.ts'
 import { putAccount, putEvent, putEvents } from '../../../test/support/outbox.ts'
 import { startReceiver, type Received, type Receiver } from '../../../test/support/receiver.ts'
@@ -86,6 +87,26 @@ eachEngine('webhooks', (open) => {
       { at: expect.any(Number), durationMs: expect.any(Number), status: 204, why: null, excerpt: null },
     ])
     expect(event).toMatchObject({ attempts: 1, nextAt: null })
+  })
+
+  test('while nobody waits for anything it looks seldom, and at once when it is told', async () => {
+    const timers = handTimers()
+    const webhooks = start({ timers })
+    const rested = () => until(() => timers.waiting.length === 1)
+    timers.fire()
+    await rested()
+    expect(timers.waiting).toEqual([2_000])
+    timers.fire()
+    await rested()
+    expect(timers.waiting).toEqual([2_000])
+    receiver.reply({ status: 500 })
+    const id = await put()
+    webhooks.wake()
+    await recorded(id, 1)
+    await rested()
+    timers.fire()
+    await rested()
+    expect(timers.waiting).toEqual([1_000])
   })
 
   test('a failure is tried again on schedule under the same id with the same bytes, and then given up', async () => {

@@ -19,7 +19,7 @@ const size = { vendor: 'google', reasoning: false, contextTokens: 100_000, outpu
 const flash = { ...size, model: 'gemini-2.5-flash', efforts: ['none', 'minimal', 'low', 'medium', 'high'] }
 const pro = { ...size, model: 'gemini-3-pro-preview', efforts: ['low', 'high'] }
 // The simulator is as strict as the vendor: what it takes and answers is what the adapter has to live with.
-const sandbox = startSandbox({ port: 0, models: [flash, pro] })
+const sandbox = startSandbox({ port: 0, models: () => [flash, pro] })
 afterAll(() => sandbox.stop())
 
 const plain: Conversation = { system: [], turns: [], tools: [], hostedTools: [], stop: [] }
