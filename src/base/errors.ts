@@ -12,6 +12,7 @@ export type Kind =
   | 'idempotency-mismatch'
   | 'too-many'
   | 'too-large'
+  | 'too-many-headers'
   | 'upstream-rejected' // the vendor's own 4xx about the request: its status and message pass
   | 'upstream-failed'
   | 'upstream-timeout'

@@ -7,6 +7,8 @@ export type Address = () => string
 export type Connection = {
   /** The peer's address as the socket has it; forwarding headers are read elsewhere, and only behind a trusted proxy. */
   readonly address: Address
+  /** How many headers the request has, by name. */
+  readonly headerCount: () => number
   /** Call once the body is complete: from then on our own timers guard the exchange, and a quiet stream is not cut. */
   holdOpen(): void
 }
@@ -62,6 +64,8 @@ function begin(options: ListenOptions): Server<undefined> {
     fetch: (request, server) =>
       options.fetch(request, {
         address: () => server.requestIP(request)?.address ?? '',
+        // Bun counts them anyway; its types do not say so.
+        headerCount: () => (request.headers as Headers & { readonly count: number }).count,
         holdOpen: () => server.timeout(request, 0),
       }),
     error: () => new Response(null, { status: 500 }),

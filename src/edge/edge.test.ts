@@ -23,7 +23,8 @@ const edge = makeEdge({
 })
 const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
   edge(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }), {
-    address: '127.0.0.1',
+    address: () => '127.0.0.1',
+    headerCount: () => 0,
   } as unknown as Parameters<typeof edge>[1])
 
 test.each([

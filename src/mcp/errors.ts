@@ -32,6 +32,7 @@ const codes = {
   'idempotency-mismatch': serverError,
   'too-many': serverError,
   'too-large': invalidRequest,
+  'too-many-headers': invalidRequest,
   'upstream-rejected': serverError,
   'upstream-failed': serverError,
   'upstream-timeout': serverError,

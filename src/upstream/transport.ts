@@ -197,10 +197,7 @@ class VendorCall implements Exchange, Asker, Taker {
     const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
     this.#isKept = kept !== undefined
     if (kept !== undefined) this.#ask(kept, pieces)
-    else
-      this.#connect(target)
-        .then((open) => this.#ask(open, pieces))
-        .catch(this.#failed)
+    else this.#connect(target, pieces)
   }
 
   #ask(open: Connection, pieces: readonly Uint8Array[]): void {
@@ -210,23 +207,19 @@ class VendorCall implements Exchange, Asker, Taker {
   }
 
   /** A connection that comes too late for this call is kept for the next. */
-  async #connect(target: Target): Promise<Connection> {
-    const { pool } = this.#shared
-    const stopped = Promise.withResolvers<never>()
-    this.#giveUpConnecting = stopped.reject
+  #connect(target: Target, pieces: readonly Uint8Array[]): void {
     this.#waitAtMost(this.#timeouts.connectMs)
-    const connecting = pool.connect(target)
-    try {
-      const open = await Promise.race([connecting.connection, stopped.promise])
-      // It may have been given up in the moment between.
-      if (this.#stopped !== undefined) throw this.#stopped
-      return open
-    } catch (thrown) {
+    const connecting = this.#shared.pool.connect(target)
+    this.#giveUpConnecting = (reason) => {
       connecting.giveUp()
-      throw thrown
-    } finally {
-      this.#giveUpConnecting = undefined
+      this.#failed(reason)
     }
+    const connected = (open: Connection) => {
+      this.#giveUpConnecting = undefined
+      // Whoever gave it up in the moment between has given it to the pool.
+      if (this.#stopped === undefined) this.#ask(open, pieces)
+    }
+    connecting.connection.then(connected).catch(this.#failed)
   }
 
   #waitAtMost(ms: number): void {

@@ -60,6 +60,7 @@ async function stallOf<T>(work: () => Promise<T>): Promise<{ result: T; stallMs:
   }
 }
 
+// B-01, B-06
 describe('a body that is no JSON object', () => {
   test.each([
     ['an open brace', '{'],
@@ -104,6 +105,7 @@ const nested = (depth: number) => `{"a":`.repeat(depth) + '1' + '}'.repeat(depth
 const nestedBody = (depth: number) =>
   `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"odd":${nested(depth)}}`
 
+// B-03, B-04, B-13, B-21
 describe('more than a body should hold', () => {
   test('a million brackets are refused without stopping everybody else', async () => {
     for (const body of ['['.repeat(1_000_000), `{"a":${'['.repeat(1_000_000)}`, '{"a":'.repeat(200_000)]) {
@@ -163,6 +165,7 @@ describe('more than a body should hold', () => {
   })
 })
 
+// B-05
 describe('keys that reach behind an object', () => {
   const bodies = {
     'at the top': `{"__proto__":{"isAdmin":true},"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`,
@@ -200,6 +203,7 @@ const count = async (n: unknown) => {
   return ((await answer.json()) as { choices: unknown[] }).choices.length
 }
 
+// M-05, M-06, M-08; M-07: `test/spec/video-rules.test.ts`.
 describe('what is priced is what is sent', () => {
   test('of a key that is there twice, the vendor gets the one we read', async () => {
     const answer = await chat('{"model":"gpt-4o-mini","n":1,"messages":[{"role":"user","content":"Hi"}],"n":3}')
@@ -303,6 +307,7 @@ describe('what is priced is what is sent', () => {
   })
 })
 
+// B-07, B-08
 describe('a field of the wrong kind is named', () => {
   test.each([
     [{ messages: 'hi' }, 'messages'],
@@ -338,6 +343,7 @@ describe('a field of the wrong kind is named', () => {
   })
 })
 
+// B-22
 describe('the wrong way to ask', () => {
   test.each([
     ['GET', path, 'POST'],
@@ -387,6 +393,7 @@ describe('the wrong way to ask', () => {
   })
 })
 
+// B-19
 describe('text that would break a line of a log or a header', () => {
   const ugly = 'a\r\nX-Injected: y\u001b[2J\u0000'
 

@@ -25,6 +25,7 @@ afterAll(() => gateway.close())
 const list = (key: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}`, ...headers } })
 
+// A-01; for what the database sees of them, A-03 in `key-lookup.test.ts`.
 describe('a credential that is none', () => {
   const canary = 'sk-canary0123456789canary0123456789canary'
   const quotes = "'".repeat(8 * 1024)
@@ -70,18 +71,21 @@ describe('a credential that is none', () => {
 
   test('two Authorization headers are no key, though one of them is good', async () => {
     const host = new URL(gateway.url).host
-    const answer = await sendRaw(
-      gateway.url,
-      lines(
-        'GET /v1/models HTTP/1.1',
-        `Host: ${host}`,
-        `Authorization: Bearer ${gateway.key}`,
-        'Authorization: Bearer sk-x',
-      ),
-    )
-    expect([400, 401]).toContain(answer.status)
+    const good = `Authorization: Bearer ${gateway.key}`
+    const bad = 'Authorization: Bearer sk-x'
+    for (const pair of [
+      [good, bad],
+      [bad, good],
+      [good, good],
+    ]) {
+      const answer = await sendRaw(gateway.url, lines('GET /v1/models HTTP/1.1', `Host: ${host}`, ...pair))
+      expect(answer.status).toBe(401)
+      expect(answer.text).toContain('"code":"invalid_api_key"')
+      expect(answer.text).not.toContain(gateway.key)
+    }
   })
 
+  // A-08
   test('a key is compared whole: two that begin alike see each their own models', async () => {
     const alike = `sk-${'a'.repeat(60)}`
     const { key } = await gateway.account({ models: ['gpt-4o-mini'], key: `${alike}1` })
@@ -98,6 +102,10 @@ describe('a credential that is none', () => {
   })
 })
 
+const statusAt = async (node: TestGateway, key: string) =>
+  (await fetch(`${node.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status
+
+// A-02; with the database away for a minute: `src/keys/key-ring.test.ts`.
 describe('a key that was good', () => {
   test('is dead at its expiry', async () => {
     const { key } = await gateway.account({ expiresAt: clock.now() + 60_000 })
@@ -135,21 +143,22 @@ describe('a key that was good', () => {
   test('is dead on every node within seconds', async () => {
     const postgres = await sharedPostgres()
     const databaseUrl = await postgres.freshDatabase()
-    const one = await startTestGateway({ databaseUrl })
-    const other = await startTestGateway({ databaseUrl })
+    const nodes = await Promise.all(Array.from({ length: 3 }, () => startTestGateway({ databaseUrl })))
     try {
-      const { key, keyId } = await one.account()
-      const seenBy = async (node: TestGateway) =>
-        (await fetch(`${node.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status
-      expect(await seenBy(one)).toBe(200)
-      expect(await seenBy(other)).toBe(200)
-      await revokeKey(one.store, { id: keyId, actor: 'test' })
-      const revokedAt = performance.now()
-      await until(async () => (await seenBy(one)) === 401 && (await seenBy(other)) === 401)
-      expect(performance.now() - revokedAt).toBeLessThan(5_000)
+      const [one] = nodes
+      if (one === undefined) throw new Error('no node')
+      // Twice: the first news that a node has ever heard are news in any case.
+      for (const _ of ['first', 'second']) {
+        const { key, keyId } = await one.account()
+        const seen = () => Promise.all(nodes.map((node) => statusAt(node, key)))
+        expect(await seen()).toEqual([200, 200, 200])
+        await revokeKey(one.store, { id: keyId, actor: 'test' })
+        const revokedAt = performance.now()
+        await until(async () => (await seen()).every((status) => status === 401))
+        expect(performance.now() - revokedAt).toBeLessThan(5_000)
+      }
     } finally {
-      await one.close()
-      await other.close()
+      for (const node of nodes) await node.close()
       await postgres.dropDatabase(databaseUrl)
     }
   }, 60_000)
@@ -159,6 +168,7 @@ const from = (address: string) => ({ 'x-forwarded-for': `8.8.8.8, ${address}` })
 
 const guess = (index: number) => `sk-${createHash('sha256').update(String(index)).digest('hex')}`
 
+// A-09; the full ten thousand: `key-lookup.test.ts`.
 describe('guessing keys', () => {
   test('ends in 429 for that address, and a good key still works there', async () => {
     const attacker = from('203.0.113.7')
@@ -190,6 +200,7 @@ describe('guessing keys', () => {
   })
 })
 
+// A-10
 describe('what a thief of the database has', () => {
   test.each(['sqlite', 'postgres'] as const)(
     'is no key, on %s',
@@ -221,6 +232,7 @@ describe('what a thief of the database has', () => {
   )
 })
 
+// A-11; every path of the operator's: `scopes.test.ts`, `test/admin/access.test.ts`.
 test('the public port has no operator’s paths', async () => {
   for (const path of ['/admin/keys', '/admin/accounts', '/admin', '/__bill', '/__calls']) {
     const answer = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.key}` } })

@@ -2,9 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createHash } from 'node:crypto'
 import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { connect, lastText, requestIdOf, rpc, rpcHeaders, sendRpc, type Result } from '../support/mcp.ts'
+import { connect, lastText, rpc, rpcHeaders, sendRpc, type Result } from '../support/mcp.ts'
 import { sendRaw } from '../support/raw-socket.ts'
-import { recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { setLimits } from '../support/limits.ts'
 
@@ -33,18 +32,6 @@ const withHost = async (host: string, asked: TestGateway = gateway) => {
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   const text = `POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n${body}`
   return (await sendRaw(asked.mcpUrl, text)).status
-}
-
-const askMarked = async (index: number) => {
-  const marker = `marker-${index}-end`
-  const said = await sendRpc(gateway, index % 2 === 0 ? gateway.key : other.key, chat(`Say ${marker}`))
-  const result = said.answer['result'] as Result
-  const text = JSON.stringify(result)
-  expect(said.answer['id']).toBe(0)
-  expect(text.match(/marker-\d+-end/g)?.every((found) => found === marker)).toBe(true)
-  expect(text).toContain(marker)
-  expect(requestIdOf(result)).toBe(said.headers.get('x-request-id') ?? '')
-  return requestIdOf(result)
 }
 
 const connectOlder = () => connect(gateway, 'legacy', { key: other.key })
@@ -182,20 +169,8 @@ test('X-03: headers and body say the same', async () => {
   }
 })
 
+// Hundreds of clients at once: `crossings.test.ts`.
 describe('X-04: nobody gets what another asked for', () => {
-  const clients = 200
-
-  test(`${clients} clients, all with the same ids, each with its own answers alone`, async () => {
-    const ids = await Promise.all(Array.from({ length: clients }, (_, index) => askMarked(index)))
-    expect(new Set(ids).size).toBe(clients)
-    const owners = new Map<string, number>()
-    for (const id of ids) {
-      const { account_id: account } = await recordOf(gateway, id)
-      owners.set(account, (owners.get(account) ?? 0) + 1)
-    }
-    expect([...owners.values()]).toEqual([clients / 2, clients / 2])
-  }, 60_000)
-
   test('older clients with the same ids: each reads its own, and cancels its own alone', async () => {
     const [leaving, staying] = await Promise.all([connectOlder(), connectOlder()])
     const controller = new AbortController()

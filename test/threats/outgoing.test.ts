@@ -35,6 +35,7 @@ async function refusal(work: Promise<unknown>): Promise<GuardRefusal> {
   return thrown
 }
 
+// S-02, S-03; S-04 to S-07 with resolvers and servers of the test's own: `src/base/guarded-fetch.test.ts`.
 describe('a URL into this network', () => {
   // The system's own resolver and the runtime as it is: nothing stands in for anything here.
   const guard = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
@@ -81,6 +82,47 @@ describe('a URL into this network', () => {
   })
 })
 
+test('S-04: a name that leads outside and inside by turns, a thousand times, is never followed inside', async () => {
+  const [outsideAddress, insideAddress] = ['127.0.0.2', '127.0.0.1']
+  const seen = { outside: 0, inside: 0 }
+  const outside = createServer((socket) => {
+    seen.outside++
+    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nhi')
+  })
+  const inside = createServer((socket) => {
+    seen.inside++
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => outside.listen(0, outsideAddress, resolve))
+  const { port: shared } = outside.address() as AddressInfo
+  await new Promise<void>((resolve) => inside.listen(shared, insideAddress, resolve))
+  try {
+    let lookups = 0
+    const guard = makeGuardedFetch(
+      { schemes: 'https-and-http', ports: 'any' },
+      {
+        isPublic: (address) => address === outsideAddress,
+        resolve: () => Promise.resolve([lookups++ % 2 === 0 ? outsideAddress : insideAddress]),
+      },
+    )
+    const fetches = 1_000
+    let answered = 0
+    for (let at = 0; at < fetches; at += 50) {
+      const some = Array.from({ length: 50 }, () => guard.get(`http://rebinding.test:${shared}/`, limits))
+      answered += (await Promise.allSettled(some)).filter(({ status }) => status === 'fulfilled').length
+    }
+    expect({ lookups, answered, ...seen }).toEqual({
+      lookups: fetches,
+      answered: fetches / 2,
+      outside: fetches / 2,
+      inside: 0,
+    })
+  } finally {
+    outside.close()
+    inside.close()
+  }
+})
+
 test('where nobody answers at all, a fetch ends when its time to connect is over', async () => {
   const blackhole = await openBlackhole()
   try {
@@ -93,6 +135,7 @@ test('where nobody answers at all, a fetch ends when its time to connect is over
   }
 })
 
+// D-05
 describe('a start', () => {
   let cli: Cli
   beforeEach(() => {
@@ -112,6 +155,15 @@ describe('a start', () => {
       expect.stringMatching(
         /^turnpike: the guard against URLs into this network does not work here \(\S+ is not refused\)/,
       ),
+    ])
+  })
+
+  test('is refused with one line on another runtime than the one that was tested', async () => {
+    cli.write('other.ts', "Object.defineProperty(process.versions, 'bun', { value: '1.0.0' })\n")
+    const { code, out, err } = await cli.run(['serve'], { BUN_OPTIONS: `--preload=${join(cli.folder, 'other.ts')}` })
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^turnpike: Turnpike runs on Bun \S+, this is 1\.0\.0/),
     ])
   })
 })

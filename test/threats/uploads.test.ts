@@ -100,6 +100,7 @@ describe('not a form', () => {
   })
 })
 
+// B-15, B-16; B-17: `test/spec/edits.test.ts`.
 describe('not a picture', () => {
   const formats = ['png', 'jpeg', 'webp'] as const
   const draw = (format: (typeof formats)[number], isTransparent = false) =>

@@ -74,6 +74,12 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       message: 'The body is larger than 33554432 bytes.',
     },
   ],
+  'too-many-headers': [
+    {
+      when: 'the request has more than a hundred headers',
+      message: 'A request may have 100 headers.',
+    },
+  ],
   'wrong-type': [
     {
       when: 'the body is not `application/json`, or is compressed',

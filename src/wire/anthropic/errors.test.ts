@@ -18,6 +18,7 @@ const table: readonly (readonly [Kind, number, string])[] = [
   ['idempotency-mismatch', 422, 'invalid_request_error'],
   ['too-many', 429, 'rate_limit_error'],
   ['too-large', 413, 'request_too_large'],
+  ['too-many-headers', 431, 'invalid_request_error'],
   ['upstream-failed', 502, 'api_error'],
   ['upstream-timeout', 504, 'api_error'],
   ['overloaded', 503, 'overloaded_error'],

@@ -19,6 +19,7 @@ const rows = {
   'idempotency-mismatch': [422, 'invalid_request_error'],
   'too-many': [429, 'rate_limit_error'],
   'too-large': [413, 'request_too_large'],
+  'too-many-headers': [431, 'invalid_request_error'],
   'upstream-rejected': [400, 'invalid_request_error'],
   'upstream-failed': [502, 'api_error'],
   'upstream-timeout': [504, 'api_error'],

@@ -18,6 +18,7 @@ const rows = {
   'idempotency-mismatch': [422, 'InvalidParameter'],
   'too-many': [429, 'Throttling.RateQuota'],
   'too-large': [413, 'InvalidParameter'],
+  'too-many-headers': [431, 'InvalidParameter'],
   'upstream-rejected': [400, 'InvalidParameter'],
   'upstream-failed': [502, 'InternalError'],
   'upstream-timeout': [504, 'InternalError'],

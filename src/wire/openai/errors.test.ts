@@ -19,6 +19,7 @@ const table: Readonly<Record<Kind, readonly [status: number, type: string, code:
   'idempotency-mismatch': [422, 'conflict_error', 'idempotency_mismatch'],
   'too-many': [429, 'rate_limit_error', 'rate_limit_exceeded'],
   'too-large': [413, 'invalid_request_error', 'request_too_large'],
+  'too-many-headers': [431, 'invalid_request_error', 'too_many_headers'],
   'upstream-rejected': [400, 'invalid_request_error', 'invalid_value'],
   'upstream-failed': [502, 'upstream_error', 'upstream_failed'],
   'upstream-timeout': [504, 'upstream_error', 'upstream_timeout'],

@@ -1,0 +1,14 @@
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dir, '../..')
+const rows = [
+  ...readFileSync(join(import.meta.dir, 'README.md'), 'utf8').matchAll(/^\| ([A-Z]-\d\d) \| (\S+) \| (.+) \|$/gm),
+]
+
+test('the list of threats leads to tests that are there', () => {
+  expect(rows.length).toBeGreaterThan(100)
+  const lost = rows.filter(([, , file = '', name = '']) => !readFileSync(join(root, file), 'utf8').includes(name))
+  expect(lost.map(([line]) => line)).toEqual([])
+})

@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import type { Clock } from '../../src/base/clock.ts'
+import { makeCli } from '../support/cli.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { recordOf } from '../support/records.ts'
+import { contentOf, payloadsOf, says } from '../support/streams.ts'
+import { answer, channelsTo, completion, startVendor, type RawVendor } from '../support/vendor.ts'
+
+const hourMs = 60 * 60_000
+
+describe('where a vendor is', () => {
+  /** Somebody who would like to be taken for it. */
+  let attacker: Server
+  let attackerUrl: string
+  let visits = 0
+  let vendor: RawVendor
+  let gateway: TestGateway
+
+  beforeAll(async () => {
+    attacker = createServer((socket) => {
+      visits++
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => attacker.listen(0, '127.0.0.1', resolve))
+    attackerUrl = `http://127.0.0.1:${(attacker.address() as AddressInfo).port}`
+    vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
+    gateway = await startTestGateway({ yaml: channelsTo({ real: vendor }) })
+  })
+  afterEach(async () => {
+    expect(visits).toBe(0)
+    await gateway.assertBooks()
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await vendor.stop()
+    attacker.close()
+  })
+
+  const ask = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
+    gateway.post('/v1/chat/completions', says('Hi', { model: 'm', ...more }), headers)
+
+  test('S-01: no field and no header of a request says it', async () => {
+    const fields = ['api_base', 'base_url', 'baseUrl', 'endpoint', 'host', 'url', 'proxy', 'upstream', 'deployment_url']
+    const { host } = new URL(attackerUrl)
+    const before = vendor.requests.length
+    let answered = 0
+    for (const field of fields) {
+      for (const more of [{ [field]: attackerUrl }, { metadata: { [field]: attackerUrl } }]) {
+        const { status } = await ask(more)
+        expect([200, 400]).toContain(status)
+        if (status === 200) answered++
+      }
+    }
+    const headers = ['x-upstream-host', 'x-forwarded-host', 'x-openai-host', 'x-base-url', 'x-target-url', 'forwarded']
+    for (const header of headers) {
+      expect((await ask({}, { [header]: header.endsWith('url') ? attackerUrl : host })).status).toBe(200)
+      answered++
+    }
+    // Whoever was answered was answered by the vendor of the settings.
+    expect(vendor.requests.length - before).toBe(answered)
+  })
+
+  test('S-08, K-05: nor does a proxy of the environment, and nobody is started to ask', async () => {
+    const cli = makeCli()
+    try {
+      cli.write('turnpike.yaml', channelsTo({ real: vendor }))
+      const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']
+      const proxies = Object.fromEntries(names.map((name) => [name, attackerUrl]))
+      const served = await cli.serve(['--config', 'turnpike.yaml'], proxies)
+      const called = vendor.requests.length
+      expect((await served.chat({ model: 'm' })).status).toBe(200)
+      expect(vendor.requests.length).toBe(called + 1)
+      // Threads share its id; a process of its own would have another, and this one for its parent.
+      if (existsSync('/proc/self/stat')) expect(childrenOf(served.pid)).toEqual([])
+    } finally {
+      await cli.close()
+    }
+  }, 30_000)
+})
+
+function childrenOf(parent: number): string[] {
+  return readdirSync('/proc').filter((name) => {
+    if (!/^\d+$/.test(name)) return false
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent
+    } catch {
+      return false // it has ended meanwhile
+    }
+  })
+}
+
+describe('F-09: a clock that jumps by hours', () => {
+  test.each(['strict', 'leased'] as const)(
+    'in the middle of a stream ends nothing early and charges once, booked %s',
+    async (mode) => {
+      let ahead = 0
+      // Only the time of day jumps: durations are measured by the other one.
+      const clock: Clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() }
+      const gateway = await startTestGateway({ clock, mode })
+      try {
+        const { id, key } = await gateway.account({ dollars: '1' })
+        const ask = (words: string, more = {}) =>
+          gateway.post('/v1/chat/completions', says(words, more), { authorization: `Bearer ${key}` })
+        let cost = 0n
+        for (const jumpMs of [hourMs, -2 * hourMs]) {
+          const response = await ask('Hello! sandbox:tokens=20 sandbox:pace=10', { stream: true })
+          expect(gateway.openHolds()).toBe(1)
+          ahead += jumpMs
+          const events = await payloadsOf(response)
+          expect(contentOf(events)).not.toBe('')
+          expect(events.at(-1)).toBe('[DONE]')
+          const record = await recordOf(gateway, response)
+          expect(record).toMatchObject({ status: 200, basis: 'vendor' })
+          cost += record.cost
+        }
+        // And what comes after it is served as ever.
+        const next = await ask('Hello!')
+        expect(next.status).toBe(200)
+        cost += (await recordOf(gateway, next)).cost
+        await until(() => gateway.openHolds() === 0)
+        const { posted, held } = await gateway.balance(id)
+        expect([1_000_000_000n - posted, held as bigint]).toEqual([cost, 0n])
+        await gateway.assertBooks()
+      } finally {
+        await gateway.close()
+      }
+    },
+  )
+})
