@@ -7,8 +7,8 @@ import { lines, openSocket } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
 
 // C-05: five hundred clients at once over connections that are kept at both ends, of which three in ten hang up at any
-// byte, and come again. The row asks for five minutes; this is what fits into seconds, from another seed in every run;
-// THREAT_ROUNDS=300 is the row's.
+// byte, and come again. This is what fits into seconds, from another seed in every run; THREAT_ROUNDS=300
+// makes five minutes of it.
 
 const clients = 500
 const rounds = Number(process.env['THREAT_ROUNDS'] ?? 3)
@@ -168,7 +168,7 @@ const askMarked = async (client: number, turn: number) => {
 
 test('X-04: two hundred clients of the tool server, all with the same ids, each with its own answers alone', async () => {
   const toolClients = 200
-  // The row asks for 100,000 calls, which take minutes: THREAT_ROUNDS=500 makes them.
+  // THREAT_ROUNDS=500 makes 100,000 calls of it, which take minutes.
   const turns = Number(process.env['THREAT_ROUNDS'] ?? 10)
   const client = async (index: number) => {
     const found: { id: string; account: string }[] = []

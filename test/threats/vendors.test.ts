@@ -327,7 +327,7 @@ describe('an answer that is none', () => {
     for (const ask of [whole, streamed]) {
       const before = process.memoryUsage.rss()
       expect((await ask(gateway)).status).toBe(502)
-      // The row's 32 MB, and as much again for the tests that share this process.
+      // 32 MB, and as much again for the tests that share this process.
       expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024)
     }
   })

@@ -276,7 +276,7 @@ eachEngine('webhooks', (open, place, engine) => {
   test('tasks by the thousand to one dead host are a handful of connections a minute', async () => {
     await openHere()
     receiver.reply('hang-up')
-    // The row's ten thousand; on PostgreSQL putting them there takes longer than all the rest.
+    // Ten thousand; on PostgreSQL putting them there takes longer than all the rest.
     const count = engine === 'sqlite' ? 10_000 : 2_000
     await putEvents(
       store,
