@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import { Crowd } from './crowd.ts'
 
 // How late a deadline may be noticed. Nothing it is used for is as short as a second.
 const tickMs = 50
@@ -9,7 +10,7 @@ const tickMs = 50
  */
 export class Deadlines {
   readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #set = new Set<Deadline>()
+  readonly #set = new Crowd<Deadline>()
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -29,7 +30,7 @@ export class Deadlines {
       this.#timer.unref()
     },
     end: (deadline: Deadline) => {
-      this.#set.delete(deadline)
+      this.#set.remove(deadline)
     },
   }
 
@@ -50,7 +51,8 @@ export class Deadline {
   readonly #watch: Watch
   readonly #expire: () => void
   #expiresAt = Number.POSITIVE_INFINITY
-  #isWatched = false
+  /** Among those that are watched. */
+  place = -1
 
   constructor(clock: Pick<Clock, 'monotonic'>, watch: Watch, expire: () => void) {
     this.#clock = clock
@@ -65,9 +67,7 @@ export class Deadline {
   /** By the monotonic clock. */
   setAt(expiresAt: number): void {
     this.#expiresAt = expiresAt
-    if (this.#isWatched) return
-    this.#isWatched = true
-    this.#watch.begin(this)
+    if (this.place === -1) this.#watch.begin(this)
   }
 
   /** Time does not count for now: we wait for the client, not for the vendor. */
@@ -77,9 +77,7 @@ export class Deadline {
 
   clear(): void {
     this.pause()
-    if (!this.#isWatched) return
-    this.#isWatched = false
-    this.#watch.end(this)
+    if (this.place !== -1) this.#watch.end(this)
   }
 
   check(now: number): void {

@@ -1,10 +1,10 @@
 import { asGatewayError, type GatewayError } from './errors.ts'
 
 /** Where something is poured: it takes what comes as it comes, and is told, once, that this was all. */
-export type Outlet = {
+export type Outlet<Failure = GatewayError> = {
   take(bytes: Uint8Array): void
-  /** `failure`: what came in the way of a proper end. */
-  end(failure?: GatewayError): void
+  /** `failure`: what came in the way of a proper end. Nobody hears of what this throws. */
+  end(failure?: Failure): void
 }
 
 /**
@@ -26,7 +26,7 @@ export class Pump implements Source {
   /** Made while nobody took it. */
   #kept: Uint8Array | undefined
 
-  /** `next` gives undefined at the end, and throws where that is not a proper one. */
+  /** `next` gives undefined at the end, and throws where that is not a proper one; and does so again if it is asked again. */
   constructor(next: () => Promise<Uint8Array | undefined>) {
     this.#next = next
   }

@@ -25,6 +25,8 @@ export function macFor(secret: Uint8Array, use: SecretUse): Mac {
 
 // Customers name their users, and the same ones come again and again.
 const labelsMax = 10_000
+// A longer one is no name, and ten thousand of those would be the memory.
+const keptCharactersMax = 200
 
 /** A text that tells nothing of the one it stands for, and is always the same for it. */
 export type Label = (text: string) => string
@@ -35,7 +37,7 @@ export function labelBy(mac: Mac): Label {
     const remembered = known.get(text)
     if (remembered !== undefined) return remembered
     const label = mac(text).toString('base64url')
-    known.set(text, label)
+    if (text.length <= keptCharactersMax) known.set(text, label)
     return label
   }
 }

@@ -1,5 +1,5 @@
 /** What is told about the reader of a tapped body. */
-export type Listener = {
+export type Watcher = {
   /** It has read all there was and waits for more. */
   wanted(): void
   /** It left before the end. Told at most once, and never after `end` or `fail`. */
@@ -12,14 +12,14 @@ export type Listener = {
  */
 export class Tap {
   readonly body: ReadableStream<Uint8Array>
-  readonly #listener: Listener
+  readonly #watcher: Watcher
   readonly #signal: AbortSignal
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   #isWanted = false
   #isOver = false
 
-  constructor(listener: Listener, signal: AbortSignal) {
-    this.#listener = listener
+  constructor(watcher: Watcher, signal: AbortSignal) {
+    this.#watcher = watcher
     this.#signal = signal
     if (signal.aborted) this.#leave()
     else signal.addEventListener('abort', this.#leave, { once: true })
@@ -31,7 +31,7 @@ export class Tap {
         pull: (controller) => {
           if (this.#isOver) return controller.close()
           this.#isWanted = true
-          listener.wanted()
+          watcher.wanted()
         },
         cancel: this.#leave,
       },
@@ -58,7 +58,7 @@ export class Tap {
   }
 
   readonly #leave = (): void => {
-    if (this.#settle()) this.#listener.gone()
+    if (this.#settle()) this.#watcher.gone()
   }
 
   #settle(): boolean {

@@ -120,7 +120,10 @@ type ReservedAmong = Reserved & { readonly among: readonly Spending[] }
 
 function counting(hold: Hold, spendings: readonly Spending[], giveBack: () => void): Hold {
   return {
-    ...hold,
+    kind: 'hold',
+    amount: hold.amount,
+    sending: (attempt) => hold.sending(attempt),
+    mark: (progress) => hold.mark(progress),
     async settle(sale) {
       try {
         const charge = await hold.settle(sale)

@@ -1,6 +1,7 @@
 import type { KeyRing } from '../keys/key-ring.ts'
-import type { Parts } from './run.ts'
+import type { Received } from './stages.ts'
 
-export function makeAuthenticate(keyRing: KeyRing): Parts['authenticate'] {
-  return ({ credential, address }) => keyRing.authenticate(credential, address)
+export function makeAuthenticate(keyRing: KeyRing) {
+  return ({ credential, address }: Pick<Received, 'credential' | 'address'>) =>
+    keyRing.authenticate(credential, address)
 }

@@ -16,9 +16,12 @@ export class Drains {
     this.#running++
     crashPoint('drain')
     const timer = setTimeout(() => relay.abort(), drainMsMax)
-    // Aborted or broken, what was read until then is what can be settled.
-    await new Promise<void>((end) => relay.pour({ take() {}, end: () => end() }))
-    clearTimeout(timer)
-    this.#running--
+    try {
+      // Aborted or broken, what was read until then is what can be settled.
+      await new Promise<void>((end) => relay.pour({ take() {}, end: () => end() }))
+    } finally {
+      clearTimeout(timer)
+      this.#running--
+    }
   }
 }

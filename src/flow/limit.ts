@@ -2,11 +2,12 @@ import type { Nano } from '../base/money.ts'
 import type { Ending, Hold, Progress, Sale, SentAttempt } from '../billing/funds.ts'
 import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
-import type { Parts } from './run.ts'
+import type { Authenticated } from './stages.ts'
 
 /** Lets a request in, or not: before its body is read, since a flood should cost nothing. */
-export function makeLimit(limiter: Limiter): Parts['limit'] {
-  return ({ principal, say }) => limiter.enter(principal.keyId, principal.limits, say)
+export function makeLimit(limiter: Limiter) {
+  return ({ principal, say }: Pick<Authenticated, 'principal' | 'say'>) =>
+    limiter.enter(principal.keyId, principal.limits, say)
 }
 
 /** A hold with whose end the request leaves: its place is free when its money is settled, however long its answer streams. */

@@ -63,7 +63,7 @@ function meterStream(
     end(cut) {
       if (isOver) return // the client left while we waited; whoever noticed settles
       isOver = true
-      if (cut !== undefined) relay.abort()
+      if (cut !== undefined) relay.abort() // with whatever of it is still at work
       close(cut).catch(() => tap.fail())
     },
   }

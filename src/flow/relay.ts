@@ -72,7 +72,7 @@ export class StreamRelay implements Relay, Outlet {
     this.#outlet = outlet
     const first = this.#first
     this.#first = undefined
-    if (first !== undefined) outlet.take(first)
+    if (first !== undefined) this.#give(first)
     if (this.#over !== undefined) this.#tellEnd(this.#over)
     else if (this.#outlet !== undefined) this.#exchange.pour(this)
   }
@@ -97,10 +97,9 @@ export class StreamRelay implements Relay, Outlet {
         throw new GatewayError('upstream-failed', "The model's vendor sent more than was asked of it.")
       }
       const shown = this.#show(this.#splitter.push(chunk))
-      if (shown !== undefined) this.#outlet?.take(shown)
+      if (shown !== undefined) this.#give(shown)
     } catch (thrown) {
-      this.#over ??= { failure: asGatewayError(thrown) }
-      this.#exchange.abort()
+      this.#break(thrown)
     }
     if (this.#over !== undefined) this.#tellEnd(this.#over)
   }
@@ -108,6 +107,20 @@ export class StreamRelay implements Relay, Outlet {
   end(failure?: GatewayError): void {
     this.#over ??= { failure: failure ?? this.#cut() }
     this.#tellEnd(this.#over)
+  }
+
+  /** Whoever could not take it has not got it, whatever the vendor said of its end. */
+  #give(bytes: Uint8Array): void {
+    try {
+      this.#outlet?.take(bytes)
+    } catch (thrown) {
+      this.#break(thrown)
+    }
+  }
+
+  #break(thrown: unknown): void {
+    this.#over = { failure: asGatewayError(thrown) }
+    this.#exchange.abort()
   }
 
   #tellEnd({ failure }: { readonly failure: GatewayError | undefined }): void {

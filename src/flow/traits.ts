@@ -1,14 +1,15 @@
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { Model } from '../catalogue/model.ts'
 
-/** A model never changes, and is known by few names: what codecs see of it is made once for each. */
-const known = new WeakMap<Model, Map<string, ModelTraits>>()
+/** A model never changes, and an alias is a model of its own: what codecs see of it is made once. */
+const known = new WeakMap<Model, ModelTraits>()
 
 /** A model as codecs see it: what it takes and whether it has a price, and nothing of what it costs. */
 export function traitsOf(model: Model, id: string): ModelTraits {
-  const byName = known.get(model) ?? new Map<string, ModelTraits>()
-  const traits = byName.get(id) ?? makeTraits(model, id)
-  known.set(model, byName.set(id, traits))
+  const remembered = known.get(model)
+  if (remembered?.id === id) return remembered
+  const traits = makeTraits(model, id)
+  known.set(model, traits)
   return traits
 }
 

@@ -112,7 +112,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
         request: requestFor(route, asking, credential, call.signal),
         path: route.path,
         id: asking.id ?? '',
-        said: {},
+        said: { 'x-request-id': visit.requestId },
         speak(other) {
           write = other
         },

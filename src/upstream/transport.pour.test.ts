@@ -103,6 +103,14 @@ describe('a response is poured', () => {
     expect(await late.ended).toBe('client-gone')
   })
 
+  test('until it is ended, also where all of it had come', async () => {
+    const exchange = await transport.open(wire.url)
+    write(both, lastChunk)
+    await Bun.sleep(20)
+    const { ended } = pouring(exchange, () => exchange.abort())
+    expect(await ended).toBe('ab client-gone')
+  })
+
   test('until what matters has come: the rest is nobody’s, and the connection is used again', async () => {
     const exchange = await transport.open(wire.url)
     const { noted, begun } = pouring(exchange, () => exchange.finish())

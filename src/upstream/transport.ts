@@ -4,7 +4,7 @@ import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
 import { Cut, type Connection } from './http/connection.ts'
-import { Incoming, type Asker, type Taker } from './http/incoming.ts'
+import { Incoming, type Asker } from './http/incoming.ts'
 import { Pool } from './http/pool.ts'
 import { writeRequest } from './http/request.ts'
 import type { ResponseHead } from './http/response-head.ts'
@@ -65,7 +65,7 @@ export function makeTransport(clock: Clock): Transport {
 const remainderPiecesMax = 4
 
 /** One call, from the connect to the last byte of its response. */
-class VendorCall implements Exchange, Asker, Taker {
+class VendorCall implements Exchange, Asker, Outlet<Error> {
   readonly #shared: Shared
   readonly #timeouts: Timeouts
   readonly #signal: AbortSignal
@@ -142,7 +142,7 @@ class VendorCall implements Exchange, Asker, Taker {
 
   end(failure?: Error): void {
     this.#over()
-    this.#outlet?.end(failure === undefined ? undefined : this.#asError(failure))
+    this.#outlet?.end(failure === undefined ? this.#stopped : this.#asError(failure))
   }
 
   read(): Promise<Uint8Array | undefined> {

@@ -9,8 +9,9 @@ export function scriptedExchange(
 ): Exchange {
   const left = [...pieces]
   const read = async (): Promise<Uint8Array | undefined> => {
-    const piece = left.shift()
-    if (piece instanceof Error) throw piece
+    const [piece] = left
+    if (piece instanceof Error) throw piece // and again, whoever asks
+    left.shift()
     return piece === undefined ? undefined : Buffer.from(piece)
   }
   const pump = new Pump(read)

@@ -1,4 +1,5 @@
 import type { Clock, Timers } from '../../base/clock.ts'
+import { Crowd, type Member } from '../../base/crowd.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -45,6 +46,9 @@ export type LeasedBilling = Billing & {
 // Every so often a full disk is asked whether there is room again.
 const reserveEveryMs = 1_000
 
+/** A hold of this process, among its others. */
+type UnderwayHere = Underway & Member & { readonly id: string }
+
 /**
  * Billing without the database on a request's path: the right to spend is leased from it in larger pieces, what happens
  * is written to a local journal, and postings follow in batches. A crash is repaired from the journal at the next start.
@@ -63,7 +67,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     },
     last,
   )
-  const underway = new Map<string, Underway>()
+  const underway = new Crowd<UnderwayHere>()
   const teller = new Teller({
     ...options,
     recorded: () => journal.durable(),
@@ -91,7 +95,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
 
   function* unfinished(): Generator<JournalRecord | EncodedRecord> {
-    for (const [id, { order, sent, progress }] of underway) {
+    for (const { id, order, sent, progress } of underway) {
       const [attempt, ...further] = sent
       if (attempt === undefined) continue
       yield { type: 'HOLD', id, order, attempt }
@@ -115,12 +119,12 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
   function holdOf(id: string, order: Order): Hold {
     // Not on record yet: until something is sent, a hold without a record is a hold that never was.
-    const hold: Underway = { order, sent: [], progress: undefined }
-    underway.set(id, hold)
+    const hold: UnderwayHere = { id, order, sent: [], progress: undefined, place: -1 }
+    underway.add(hold)
 
     /** Gives what is to be waited for before anybody may know of it, if anything. */
     function end(posting: Posting): Promise<void> | undefined {
-      if (!underway.delete(id)) throw new GatewayError('bug', `hold ${id} had ended already`)
+      if (!underway.remove(hold)) throw new GatewayError('bug', `hold ${id} had ended already`)
       const ended = endedBy(posting)
       teller.end(order.amount, ended)
       try {

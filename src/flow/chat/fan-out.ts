@@ -153,7 +153,7 @@ function streamOfChoice(choice: number, reader: ReplyReader, writer: ReplyWriter
 }
 
 /** Streams of several calls as one, in the order in which their events come. */
-class MergedRelay implements Relay {
+export class MergedRelay implements Relay {
   readonly legs: readonly Leg[]
   readonly #writer: ReplyWriter
   readonly #open: Set<StreamRelay>
@@ -168,8 +168,12 @@ class MergedRelay implements Relay {
 
   pour(outlet: Outlet): void {
     this.#outlet = outlet
-    for (const relay of this.#open) {
+    const inTurn = [...this.#open]
+    for (const relay of inTurn) {
       if (this.#outlet === undefined) return
+      // Behind the others: where there is no room for all, the next time begins with those that had none.
+      this.#open.delete(relay)
+      this.#open.add(relay)
       relay.pour({
         take: (bytes) => this.#outlet?.take(bytes),
         end: (failure) => this.#ended(relay, failure),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { bodyDecoderFor } from './body-decoder.ts'
-import { Garbled } from './header-lines.ts'
+import { Garbled } from './garbled.ts'
 import type { Framing } from './response-head.ts'
 
 type Decoded = { readonly body: Buffer; readonly taken: number; readonly isOver: boolean }

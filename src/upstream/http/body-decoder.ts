@@ -1,5 +1,5 @@
 import { partOf } from '../../base/bytes.ts'
-import { Garbled } from './header-lines.ts'
+import { Garbled } from './garbled.ts'
 import type { Framing } from './response-head.ts'
 
 /** Takes a body out of what comes over a connection. */

@@ -3,7 +3,7 @@ import type { Timers } from '../../base/clock.ts'
 import { partOf } from '../../base/bytes.ts'
 import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
 import type { Flow, Incoming } from './incoming.ts'
-import { Garbled } from './header-lines.ts'
+import { Garbled } from './garbled.ts'
 import { readHead, type ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 

@@ -1,3 +1,4 @@
+import type { Outlet } from '../../base/pour.ts'
 import type { ResponseHead } from './response-head.ts'
 
 /** Whoever brings the bytes, and can be made to wait, or to stop. */
@@ -9,9 +10,6 @@ const unreadBytesMax = 64 * 1024
 /** Whoever asked. Told once, what came first or why nothing did. */
 export type Asker = { begin(head: ResponseHead): void; unanswered(failure: Error): void }
 
-/** Takes a response as it comes, and is told, once, how it ended. */
-export type Taker = { take(piece: Uint8Array): void; end(failure?: Error): void }
-
 /** One response as it arrives. What comes while nobody takes it waits here, and in the end the vendor waits too. */
 export class Incoming {
   readonly #flow: Flow
@@ -22,7 +20,7 @@ export class Incoming {
   #isPaused = false
   #isOver = false
   #failure: Error | undefined
-  #taker: Taker | undefined
+  #outlet: Outlet<Error> | undefined
 
   constructor(flow: Flow, asker: Asker) {
     this.#flow = flow
@@ -30,14 +28,14 @@ export class Incoming {
   }
 
   /** What has come, as one piece, and then whatever comes, until it is held. */
-  pour(taker: Taker): void {
-    this.#taker = taker
-    if (this.#unread.length > 0) taker.take(this.#takeUnread())
+  pour(outlet: Outlet<Error>): void {
+    this.#outlet = outlet
+    if (this.#unread.length > 0) outlet.take(this.#takeUnread())
     if (this.#isOver || this.#failure !== undefined) this.#tellEnd()
   }
 
   hold(): void {
-    this.#taker = undefined
+    this.#outlet = undefined
   }
 
   /** Nobody wants the rest. Whoever waits for it gets the reason instead. */
@@ -52,8 +50,8 @@ export class Incoming {
   }
 
   push(piece: Uint8Array): void {
-    if (this.#taker !== undefined) {
-      this.#taker.take(piece)
+    if (this.#outlet !== undefined) {
+      this.#outlet.take(piece)
       return
     }
     this.#unread.push(piece)
@@ -80,9 +78,9 @@ export class Incoming {
   }
 
   #tellEnd(): void {
-    const taker = this.#taker
-    this.#taker = undefined
-    taker?.end(this.#failure)
+    const outlet = this.#outlet
+    this.#outlet = undefined
+    outlet?.end(this.#failure)
   }
 
   #takeUnread(): Uint8Array {

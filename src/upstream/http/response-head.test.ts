@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Garbled } from './header-lines.ts'
+import { Garbled } from './garbled.ts'
 import { readHead, type Framing } from './response-head.ts'
 
 const ok = 'HTTP/1.1 200 OK'

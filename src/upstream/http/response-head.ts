@@ -1,4 +1,5 @@
-import { Garbled, HeaderLines } from './header-lines.ts'
+import { Garbled } from './garbled.ts'
+import { HeaderLines } from './header-lines.ts'
 
 /** How a response says where its body ends: by its length, in chunks, by closing, or that there is none. */
 export type Framing =

@@ -23,7 +23,7 @@ const chat: ChatAdapter = {
       efforts: context.efforts,
       outputTokensMax: context.outputTokensMax,
       searchesMax: ask.searchesMax,
-      namespaced: (label: string) => context.namespaced(label),
+      namespaced: context.namespaced,
     }
     // The newer version of the API takes no sampling fields, which clients of other protocols send.
     const headers = { 'anthropic-version': versionUsual }

@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import type { Outlet } from '../base/pour.ts'
+import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
+import type { Exchange } from '../upstream/transport.ts'
+import { MergedRelay } from './chat/fan-out.ts'
+import { Drains } from './drains.ts'
+import { StreamRelay, type Relay } from './relay.ts'
+
+/** A vendor's response in the hands of a test, and all that it is told. */
+function vendor() {
+  const told: string[] = []
+  let outlet: Outlet | undefined
+  const exchange = {
+    pour: (to: Outlet) => {
+      told.push('pour')
+      outlet = to
+    },
+    hold: () => {
+      told.push('hold')
+      outlet = undefined
+    },
+    finish: () => {
+      told.push('finish')
+      outlet = undefined
+    },
+    abort: () => {
+      told.push('abort')
+      const cut = outlet
+      outlet = undefined
+      cut?.end(new GatewayError('client-gone', 'ended'))
+    },
+  } as unknown as Exchange
+  const give = (...events: string[]) => outlet?.take(Buffer.from(events.map((event) => `data: ${event}\n\n`).join('')))
+  return {
+    exchange,
+    told,
+    give,
+    end: (failure?: GatewayError) => outlet?.end(failure),
+    isPoured: () => outlet !== undefined,
+  }
+}
+
+/** `last` ends the stream, `bad` is none. */
+function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
+  const facts = { ended: false, finished: false, failure: undefined }
+  const stream = {
+    facts,
+    take(event: Uint8Array) {
+      const text = Buffer.from(event).toString()
+      if (text.includes('bad')) throw new GatewayError('upstream-failed', 'malformed')
+      facts.ended ||= text.includes('last')
+      return Buffer.from(text.slice(6, -2))
+    },
+    closing: () => new Uint8Array(),
+  }
+  const leg = { attemptId: 'att_1' as never, count: () => undefined }
+  return new StreamRelay(exchange, stream as never, { outputTokensMax: 1, leg, discreet: (failure) => failure })
+}
+
+function noting(withEach: () => void = () => {}) {
+  const noted: string[] = []
+  const outlet: Outlet = {
+    take(bytes) {
+      noted.push(Buffer.from(bytes).toString())
+      withEach()
+    },
+    end: (failure) => void noted.push(failure?.kind ?? 'end'),
+  }
+  return { noted, outlet }
+}
+
+describe('one stream', () => {
+  test('held with its last event, its rest is still taken, so that the connection can be used again', () => {
+    const from = vendor()
+    const relay = relayOf(from)
+    const { noted, outlet } = noting(() => relay.hold())
+    relay.pour(outlet)
+    from.give('a', 'last')
+    expect(from.told).toEqual(['pour', 'finish'])
+    expect(noted).toEqual(['alast'])
+    relay.pour(outlet)
+    expect(noted).toEqual(['alast', 'end'])
+  })
+
+  test('held with the first of it, the vendor waits', async () => {
+    const from = vendor()
+    const relay = relayOf(from)
+    const begun = relay.begin()
+    from.give('a')
+    await begun
+    expect(from.told).toEqual(['pour', 'hold'])
+    relay.pour(noting(() => relay.hold()).outlet)
+    expect(from.isPoured()).toBe(false)
+  })
+
+  test('an event that cannot be read ends the call, and the stream once', () => {
+    const from = vendor()
+    const relay = relayOf(from)
+    const { noted, outlet } = noting()
+    relay.pour(outlet)
+    from.give('bad')
+    expect(from.told).toEqual(['pour', 'abort'])
+    expect(noted).toEqual(['upstream-failed'])
+  })
+
+  test('an outlet that throws at the last piece does not get a proper end', async () => {
+    const facts = { ended: false, finished: false, failure: undefined }
+    const stream = {
+      facts,
+      take(event: Uint8Array) {
+        facts.ended = Buffer.from(event).toString().includes('last')
+        return event
+      },
+      closing: () => new Uint8Array(),
+    }
+    const relay = new StreamRelay(scriptedExchange(200, ['data: a\n\n', 'data: last\n\n']), stream as never, {
+      outputTokensMax: 1,
+      leg: {} as never,
+      discreet: (failure) => failure,
+    })
+    const { promise: ended, resolve } = Promise.withResolvers<string>()
+    relay.pour({
+      take(bytes) {
+        if (Buffer.from(bytes).toString().includes('last')) throw new Error('no room')
+      },
+      end: (failure) => resolve(failure?.kind ?? 'proper end'),
+    })
+    expect(await ended).toBe('bug')
+  })
+})
+
+describe('several streams as one', () => {
+  test('a reader without room holds them all', () => {
+    const from = [vendor(), vendor()]
+    const merged = new MergedRelay(from.map(relayOf), undefined as never)
+    merged.pour(noting(() => merged.hold()).outlet)
+    from[0]?.give('a')
+    expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
+  })
+
+  test('one that is cut ends the calls of the others, and is told once', () => {
+    const from = [vendor(), vendor(), vendor()]
+    const merged = new MergedRelay(from.map(relayOf), undefined as never)
+    const { noted, outlet } = noting()
+    merged.pour(outlet)
+    from[1]?.end(new GatewayError('upstream-failed', 'cut'))
+    expect(noted).toEqual(['upstream-failed'])
+    expect(from.map(({ told }) => told.includes('abort'))).toEqual([true, false, true])
+  })
+
+  test('a reader without room for the first gets no second', async () => {
+    const from = [vendor(), vendor()]
+    const relays = from.map(relayOf)
+    const begun = relays.map((relay) => relay.begin())
+    for (const { give } of from) give('a')
+    await Promise.all(begun)
+    const merged = new MergedRelay(relays, undefined as never)
+    const { noted, outlet } = noting(() => merged.hold())
+    merged.pour(outlet)
+    expect(noted).toEqual(['a'])
+    expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
+  })
+})
+
+/** A relay that ends when it is told to, or ended. */
+function waiting() {
+  let poured: Outlet | undefined
+  let isAborted = false
+  const relay = {
+    legs: [],
+    pour: (outlet: Outlet) => void (poured = outlet),
+    hold() {},
+    closing: () => new Uint8Array(),
+    abort() {
+      isAborted = true
+      poured?.end()
+    },
+  } satisfies Relay
+  return { relay, end: () => poured?.end(), isAborted: () => isAborted }
+}
+
+describe('streams without a client', () => {
+  test('only so many are read on, and each that ends makes room', async () => {
+    const drains = new Drains()
+    const first = Array.from({ length: 64 }, waiting)
+    const runs = first.map(({ relay }) => drains.run(relay))
+    const beyond = waiting()
+    await drains.run(beyond.relay)
+    expect(beyond.isAborted()).toBe(true)
+    for (const { end } of first) end()
+    await Promise.all(runs)
+    const next = waiting()
+    const run = drains.run(next.relay)
+    expect(next.isAborted()).toBe(false)
+    next.end()
+    await run
+  })
+})
