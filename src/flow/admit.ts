@@ -19,7 +19,8 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
   return async (limited: Limited): Promise<Admitted> => {
     const { pass } = limited
     const { errand, model } = readErrand(await limited.readBody(), parts.models(), limited)
-    await pass.spend(errand)
+    const spent = pass.spend(errand)
+    if (spent !== undefined) await spent
     const { ask } = errand
     const amount = holdFor(ask.bound, model.prices)
     const taken = await takeHold(limited, ask, model, amount)

@@ -9,8 +9,8 @@ export type Say = (header: string, value: string) => void
 
 /** A request that was let in. */
 export type Pass = {
-  /** Counts the request's tokens, estimated by now; throws where the minute has no room for them. */
-  spend(asked: { estimateInput(): number }): Promise<void>
+  /** Counts the request's tokens, estimated by now, where they are limited; rejects where the minute has no room for them. */
+  spend(asked: { estimateInput(): number }): Promise<void> | undefined
   /** The request is over, once: its place is free, and the estimate gives way to what was used. */
   leave(tokensUsed: number): void
 }
@@ -25,8 +25,7 @@ const windowSeconds = 60
 const counter = { points: Number.MAX_SAFE_INTEGER, duration: windowSeconds }
 const placeRetrySeconds = 1
 
-const nothingToCount = Promise.resolve()
-const letIn = Promise.resolve<Pass>({ spend: () => nothingToCount, leave() {} })
+const letIn = Promise.resolve<Pass>({ spend: () => undefined, leave() {} })
 
 /** Minutes are counted in memory; a counter that several nodes share fits in the same place. */
 export function makeLimiter(
@@ -64,13 +63,15 @@ export function makeLimiter(
     const { tokensPerMinute, concurrent } = limits
     let counted = 0
     let isInside = true
+
+    async function spend(perMinute: number, estimated: number): Promise<void> {
+      const tokens = Math.max(1, estimated)
+      await countTokens(keyId, perMinute, tokens, say)
+      counted = tokens
+    }
+
     return {
-      async spend(asked) {
-        if (tokensPerMinute === undefined) return
-        const tokens = Math.max(1, asked.estimateInput())
-        await countTokens(keyId, tokensPerMinute, tokens, say)
-        counted = tokens
-      },
+      spend: (asked) => (tokensPerMinute === undefined ? undefined : spend(tokensPerMinute, asked.estimateInput())),
       leave(tokensUsed) {
         if (!isInside) return
         isInside = false

@@ -1,9 +1,6 @@
 import type { Call } from '../../vendors/vendor.ts'
 import type { Target } from './target.ts'
 
-// Some vendors stand behind a firewall that lets nobody in without a name.
-const usual = 'user-agent: turnpike\r\naccept: */*\r\naccept-encoding: identity\r\n'
-
 /** What goes over the wire, in the pieces in which it is written. */
 export function writeRequest(call: Call, target: Target): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
   const { body } = call
@@ -34,8 +31,8 @@ async function writeForm(call: Call, form: FormData, target: Target): Promise<re
 // A line end in a name or a value would begin a header, or a request, of somebody else's making.
 const speakable = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*$/
 
-function headOf(call: Call, { path, host }: Target, bodyBytes: number | undefined): string {
-  let head = `${call.method ?? 'POST'} ${path} HTTP/1.1\r\nhost: ${host}\r\n${usual}`
+function headOf(call: Call, { headStart }: Target, bodyBytes: number | undefined): string {
+  let head = (call.method ?? 'POST') + headStart
   for (const name in call.headers) {
     const line = `${name}: ${call.headers[name] ?? ''}`
     if (!speakable.test(line)) throw new Error(`the header ${name} has a character that no header may have`)

@@ -7,10 +7,12 @@ export type Target = {
   readonly isSecure: boolean
   readonly hostname: string
   readonly port: number
-  /** As the `Host` header says it. */
-  readonly host: string
-  readonly path: string
+  /** How the head of a request to it begins, after the method. */
+  readonly headStart: string
 }
+
+// Some vendors stand behind a firewall that lets nobody in without a name.
+const usual = 'user-agent: turnpike\r\naccept: */*\r\naccept-encoding: identity\r\n'
 
 // A channel's calls go to a handful of addresses; only those that name a task or a file are new each time.
 const targetsMax = 1_000
@@ -28,8 +30,7 @@ export function targetOf(url: string): Target {
     isSecure,
     hostname: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (isSecure ? 443 : 80) : Number(port),
-    host,
-    path: pathname + search,
+    headStart: ` ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n${usual}`,
   }
   known.set(url, target)
   return target
