@@ -4,6 +4,7 @@ import { showModel } from './admin/show-model.ts'
 import { makeGuardedFetch } from './base/guarded-fetch.ts'
 import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { systemClock, systemTimers, type Clock } from './base/clock.ts'
+import { Deadlines } from './base/deadlines.ts'
 import { listen, type Listener } from './base/listen.ts'
 import type { Log } from './base/log.ts'
 import { labelBy, macFor } from './base/secret.ts'
@@ -134,7 +135,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({ ...calling, fetchLink, log }),
-    meter: makeMeter({ log, drains: new Drains() }),
+    meter: makeMeter({ log, drains: new Drains(), deadlines: new Deadlines(clock) }),
     release: makeRelease(log),
   }
 

@@ -1,3 +1,4 @@
+import type { Deadline, Deadlines } from '../base/deadlines.ts'
 import { priceOfParts } from '../billing/price.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { countLegs } from './legs.ts'
@@ -11,25 +12,37 @@ const markEveryBytes = 32 * 1024
 export class Marks {
   readonly #routed: Routed
   readonly #relay: Relay
+  readonly #due: Deadline
+  /** Delivered since the last mark. */
   #bytes = 0
-  #markedAtMs: number
 
-  constructor(routed: Routed, relay: Relay) {
+  /** `broken` is told of a mark that was due and could not be made. */
+  constructor(routed: Routed, relay: Relay, deadlines: Deadlines, broken: (thrown: unknown) => void) {
     this.#routed = routed
     this.#relay = relay
-    this.#markedAtMs = routed.elapsedMs()
+    this.#due = deadlines.open(() => {
+      try {
+        this.#mark()
+      } catch (thrown) {
+        broken(thrown)
+      }
+    })
   }
 
   delivered(bytes: number): void {
+    if (this.#bytes === 0) this.#due.set(markEveryMs)
     this.#bytes += bytes
-    const elapsedMs = this.#routed.elapsedMs()
-    if (this.#bytes < markEveryBytes && elapsedMs - this.#markedAtMs < markEveryMs) return
-    this.#bytes = 0
-    this.#markedAtMs = elapsedMs
-    this.#mark()
+    if (this.#bytes >= markEveryBytes) this.#mark()
+  }
+
+  /** What comes now is settled, and a mark behind a settlement would be one of nothing. */
+  end(): void {
+    this.#due.clear()
   }
 
   #mark(): void {
+    this.#due.clear()
+    this.#bytes = 0
     const { model, funds } = this.#routed
     const counted = countLegs(this.#relay.legs)
     if (counted === undefined) return

@@ -1,26 +1,23 @@
 import { expect, test } from 'bun:test'
+import { movableClock } from '../../test/support/movable-clock.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
+import { Deadlines } from '../base/deadlines.ts'
 import { silentLog } from '../base/log.ts'
-import { makeMeter } from './meter.ts'
+import type { Outlet } from '../base/pour.ts'
 import { Drains } from './drains.ts'
-import { StreamRelay } from './relay.ts'
+import { makeMeter } from './meter.ts'
+import { StreamRelay, type Relay } from './relay.ts'
 
 const piece = `data: ${'x'.repeat(40_000)}\n\n`
+const leg = {
+  attemptId: 'att_1' as never,
+  count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
+}
 
-async function streamed(pieces: string[], marksBroken: boolean) {
-  const facts = { ended: false, finished: true, failure: undefined }
-  const stream = { facts, take: (event: Uint8Array) => event, closing: () => Buffer.from('done') }
-  const leg = {
-    attemptId: 'att_1' as never,
-    count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
-  }
-  const relay = new StreamRelay(scriptedExchange(200, pieces), stream as never, {
-    outputTokensMax: 1000,
-    leg,
-    discreet: (failure) => failure,
-  })
-  await relay.begin()
-  let settled = 0
+/** One stream's way through the meter: what its reader gets, and how often its hold was marked and ended. */
+function metered(relay: Relay, { marksBroken = false } = {}) {
+  const clock = movableClock()
+  const seen = { marked: 0, settled: 0 }
   const routed = {
     requestId: 'req_1',
     attemptId: 'att_1',
@@ -33,27 +30,40 @@ async function streamed(pieces: string[], marksBroken: boolean) {
     funds: {
       mark() {
         if (marksBroken) throw new Error('EIO')
+        seen.marked++
       },
       settle: async () => {
-        settled++
+        seen.settled++
         return 0n
       },
       release: async () => {
-        settled++
+        seen.settled++
       },
     },
   }
-  const meter = makeMeter({ log: silentLog, drains: new Drains() })
-  const answer = (await meter(
-    routed as never,
-    { kind: 'streaming', relay, contentType: 'text/event-stream' },
-    [],
-  )) as never as { body: ReadableStream; ended: Promise<string> }
-  const text = await new Response(answer.body).text().catch((thrown: unknown) => `broken: ${String(thrown)}`)
+  const meter = makeMeter({ log: silentLog, drains: new Drains(), deadlines: new Deadlines(clock) })
+  const answer = meter(routed as never, { kind: 'streaming', relay, contentType: 'text/event-stream' }, []) as {
+    body: ReadableStream
+    ended: Promise<string>
+  }
+  return { ...answer, seen, clock }
+}
+
+async function streamed(pieces: string[], marksBroken: boolean) {
+  const facts = { ended: false, finished: true, failure: undefined }
+  const stream = { facts, take: (event: Uint8Array) => event, closing: () => Buffer.from('done') }
+  const relay = new StreamRelay(scriptedExchange(200, pieces), stream as never, {
+    outputTokensMax: 1000,
+    leg,
+    discreet: (failure) => failure,
+  })
+  await relay.begin()
+  const { body, ended, seen } = metered(relay, { marksBroken })
+  const text = await new Response(body).text().catch((thrown: unknown) => `broken: ${String(thrown)}`)
   return {
-    text: text.slice(-30),
-    settled,
-    ended: await Promise.race([answer.ended, Bun.sleep(50).then(() => 'never')]),
+    text: text.slice(-5),
+    settled: seen.settled,
+    ended: await Promise.race([ended, Bun.sleep(50).then(() => 'never')]),
   }
 }
 
@@ -65,4 +75,56 @@ test('a mark that cannot be written in the second piece ends the stream and its 
 })
 test('a mark that cannot be written in the first piece ends the stream and its hold', async () => {
   expect(await streamed([piece], true)).toMatchObject({ settled: 1, ended: 'charged' })
+})
+
+/** A stream in the hands of a test. */
+function byHand() {
+  let outlet: Outlet | undefined
+  const relay: Relay = {
+    legs: [leg],
+    pour: (to) => void (outlet = to),
+    hold() {},
+    closing: () => Buffer.from('done'),
+    abort() {},
+  }
+  return { relay, give: (text: string) => outlet?.take(Buffer.from(text)), end: () => outlet?.end() }
+}
+
+// A deadline is noticed within fifty milliseconds.
+const noticed = () => Bun.sleep(120)
+
+test('what a quiet stream has delivered is marked after two seconds, once, and never after its end', async () => {
+  const { relay, give, end } = byHand()
+  const { body, seen, clock } = metered(relay)
+  const reader = body.getReader()
+  void reader.read()
+  await Bun.sleep(0)
+  give('a')
+  clock.advance(1_000)
+  await noticed()
+  expect(seen.marked).toBe(0)
+  clock.advance(1_000)
+  await noticed()
+  expect(seen.marked).toBe(1)
+  clock.advance(10_000)
+  await noticed()
+  expect(seen.marked).toBe(1) // nothing came since
+  give('b')
+  end()
+  clock.advance(10_000)
+  await noticed()
+  expect(seen).toEqual({ marked: 1, settled: 1 })
+})
+
+test('a mark that is due and cannot be made ends the stream and its hold', async () => {
+  const { relay, give } = byHand()
+  const { body, seen, clock, ended } = metered(relay, { marksBroken: true })
+  const reader = body.getReader()
+  const first = reader.read()
+  await Bun.sleep(0)
+  give('a')
+  await first
+  clock.advance(2_100)
+  expect(Buffer.from((await reader.read()).value).toString()).toBe('error')
+  expect([await ended, seen.settled]).toEqual(['charged', 1])
 })

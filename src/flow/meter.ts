@@ -1,4 +1,5 @@
 import { crashPoint } from '../base/crash-points.ts'
+import type { Deadlines } from '../base/deadlines.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
@@ -17,8 +18,10 @@ import type { Relay } from './relay.ts'
 import { release } from './release.ts'
 import type { Answer, Delivered, Routed } from './stages.ts'
 
+type MeterParts = { readonly log: Log; readonly drains: Drains; readonly deadlines: Deadlines }
+
 /** Follows an answer to its end and settles there: before the client can know that it was the end. */
-export function makeMeter(parts: { log: Log; drains: Drains }) {
+export function makeMeter(parts: MeterParts) {
   return (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> | Answer => {
     if (delivered.kind === 'answered') return meterWhole(routed, delivered, failed)
     const { relay, contentType } = delivered
@@ -45,10 +48,10 @@ function meterStream(
   routed: Routed,
   relay: Relay,
   failed: readonly AttemptRecord[],
-  parts: { log: Log; drains: Drains },
+  parts: MeterParts,
 ): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
   const ended = Promise.withResolvers<'charged' | 'free'>()
-  const marks = new Marks(routed, relay)
+  const marks = new Marks(routed, relay, parts.deadlines, (thrown) => outlet.end(asGatewayError(thrown)))
   let isPouring = false
   let isOver = false
 
@@ -63,6 +66,7 @@ function meterStream(
     end(cut) {
       if (isOver) return // the client left while we waited; whoever noticed settles
       isOver = true
+      marks.end()
       if (cut !== undefined) relay.abort() // with whatever of it is still at work
       close(cut).catch(() => tap.fail())
     },
@@ -111,6 +115,7 @@ function meterStream(
       gone() {
         if (isOver) return
         isOver = true
+        marks.end()
         void settleWithoutClient()
       },
     },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { systemClock } from '../base/clock.ts'
+import { Deadlines } from '../base/deadlines.ts'
 import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
@@ -152,7 +153,7 @@ async function walk(
       fetchLink: () => Promise.reject(new Error('a chat links to nothing')),
       log: silentLog,
     }),
-    meter: makeMeter({ log: silentLog, drains: new Drains() }),
+    meter: makeMeter({ log: silentLog, drains: new Drains(), deadlines: new Deadlines(systemClock) }),
     release: makeRelease(silentLog),
   }
   const body = {
