@@ -93,7 +93,7 @@ describe('/openapi.json', () => {
 
   test('has every status of the error table, in the one shape', () => {
     const { responses } = contract.components
-    const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 500, 502, 503, 504]
+    const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 431, 500, 502, 503, 504]
     expect(Object.keys(responses)).toEqual(statuses.map((status) => `Error${status}`))
     for (const { content } of Object.values(responses)) {
       for (const { value } of Object.values(content['application/json']?.examples ?? {})) errorBody.parse(value)

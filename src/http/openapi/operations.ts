@@ -49,7 +49,7 @@ export type OperationDocs = {
   readonly accepted?: { readonly description: string; readonly schema: z.ZodType }
   /** Takes an Idempotency-Key. */
   readonly once?: true
-  /** Statuses of errors that this operation can give, beside 405, 500 and those of an Idempotency-Key. */
+  /** Statuses of errors that this operation can give, beside 405, 431, 500 and those of an Idempotency-Key. */
   readonly errors: readonly number[]
   readonly samples: Samples
 }
