@@ -111,8 +111,6 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const books = await opening.opened.catch(orStop)
   const { billing } = books
   await options.provenSafe?.catch(orStop)
-  // Last of what may fail: a first key is shown once.
-  const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
   const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log })
 
   const { authFailuresPerMinute, attemptsMax } = settings.limits
@@ -229,6 +227,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     showPrices: (model) => showModel(model).prices,
     bodyBytesMax: settings.limits.mcpBodyBytesMax,
   })
+  // Last of what may fail: a first key is shown once.
+  const { bootstrapKey, adminKey } = environment
+  const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
   ports.public.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
   const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
   const admin = {

@@ -22,7 +22,8 @@ export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetc
   })
   const port = await listenOnLoopback(server)
   const open = { schemes: 'https-and-http', ports: 'any' } as const
-  const limits = { bytesMax: 1024, connectMs: 1_000, totalMs: 2_000 }
+  // Long: a start may be busy for seconds beside it, and a guard that is right refuses before it dials.
+  const limits = { bytesMax: 1024, connectMs: 30_000, totalMs: 30_000 }
   const rebound = { resolve: () => Promise.resolve(['127.0.0.1']) }
   try {
     const guarded = [...loopbacks.map((host) => [host, make(open)] as const), [name, make(open, rebound)] as const]

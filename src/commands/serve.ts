@@ -2,16 +2,17 @@ import { watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { makeLog, type Log } from '../base/log.ts'
 import { formatDollars } from '../base/money.ts'
+import { probeGuard } from '../base/probe-guard.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
 import { quoted, say } from './output.ts'
-import { checkRuntime, checkVersion } from './runtime.ts'
+import { checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
 /** `turnpike serve`: runs until it is told to stop. */
 export async function serve(options: { config?: string }): Promise<void> {
   checkVersion()
-  const provenSafe = checkRuntime()
+  const provenSafe = probeGuard()
   provenSafe.catch(() => {}) // heard of before anybody is served
   const environment = readEnvironment(process.env)
   const { file, path } = loadSettings(options.config)

@@ -128,3 +128,18 @@ test('a mark that is due and cannot be made ends the stream and its hold', async
   expect(Buffer.from((await reader.read()).value).toString()).toBe('error')
   expect([await ended, seen.settled]).toEqual(['charged', 1])
 })
+
+test('what comes after the reader left is not marked', async () => {
+  const { relay, give } = byHand()
+  const { body, seen, clock, ended } = metered(relay)
+  const reader = body.getReader()
+  void reader.read()
+  await Bun.sleep(0)
+  give('a')
+  await reader.cancel()
+  await ended
+  give('b'.repeat(40_000))
+  clock.advance(2_100)
+  await noticed()
+  expect(seen).toEqual({ marked: 0, settled: 1 })
+})

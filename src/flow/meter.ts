@@ -57,6 +57,7 @@ function meterStream(
 
   const outlet: Outlet = {
     take(bytes) {
+      if (isOver) return // what was on its way when the client left, or the end was told
       marks.delivered(bytes.length)
       crashPoint('mid-stream')
       if (tap.put(bytes)) return

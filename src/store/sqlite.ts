@@ -34,7 +34,7 @@ export function openSqlite(file: string): Dialect {
   // In WAL a reader never waits for a writer; FULL makes every commit survive a power cut, at about 0.1 ms each.
   database.run('PRAGMA journal_mode = WAL')
   database.run('PRAGMA synchronous = FULL')
-  // A turn of five hundred postings should find its pages in memory, and not be the one that empties the WAL each time.
+  // A turn of a thousand postings should find its pages in memory, and not be the one that empties the WAL each time.
   database.run(`PRAGMA cache_size = -${cacheKib}`)
   database.run(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
   // An insert of many rows keeps the pages it changes until it is through, and beyond 64 KB in a file under /var/tmp: a

@@ -229,7 +229,9 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #stop(reason: GatewayError): void {
     this.#stopped ??= reason
     this.#over()
-    this.#giveUpConnecting?.(reason)
+    const giveUp = this.#giveUpConnecting
+    this.#giveUpConnecting = undefined // once: a connection that is given up twice would be in the pool twice
+    giveUp?.(reason)
     this.#incoming?.abort(reason)
   }
 

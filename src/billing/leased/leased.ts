@@ -99,7 +99,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       const [attempt, ...further] = sent
       if (attempt === undefined) continue
       yield { type: 'HOLD', id, order, attempt }
-      for (const attempt of further) yield { type: 'SEND', id, attempt }
+      for (const another of further) yield { type: 'SEND', id, attempt: another }
       if (progress !== undefined) yield { type: 'MARK', id, progress }
     }
     for (const { record } of teller.unflushed()) yield record
@@ -143,6 +143,8 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       amount: order.amount,
       sending(attempt: SentAttempt) {
         if (isFull) throw diskFull()
+        // Behind the end of its hold, a replay would take it for another one.
+        if (hold.place === -1) throw new GatewayError('bug', `hold ${id} has ended, and is sent`)
         // Before it is written: a new segment that begins with the same write must hold it too.
         hold.sent.push(attempt)
         try {
