@@ -109,7 +109,6 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real') })
   const { mode } = market
   const books = await opening.opened.catch(orStop)
-  const { billing } = books
   await options.provenSafe?.catch(orStop)
   const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log })
 
@@ -130,7 +129,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
     once: makeOnce({ idempotency, log }),
-    admit: makeAdmit({ models, billing, totalMs: timeouts.whole.totalMs }),
+    admit: makeAdmit({ models, billing: books.billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({ ...calling, fetchLink, log }),
     meter: makeMeter({ log, drains: new Drains(), deadlines: new Deadlines(clock) }),
@@ -263,7 +262,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     store,
     artifacts,
     tasks,
-    openHolds: () => billing.open,
+    openHolds: () => books.billing.open,
     settleBooks: () => books.post(),
     reload: (changed) => market.reload(changed),
     async close({ drainMs = 0 } = {}) {
@@ -271,7 +270,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       tasks.hurry()
       if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
       mcp.drain()
-      await stopListening(listener, billing, drainMs)
+      await stopListening(listener, books.billing, drainMs)
       await mcp.close()
       await ports.stop()
       await tasks.close()

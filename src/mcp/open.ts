@@ -2,8 +2,9 @@ import type { Cors } from '../edge/cors.ts'
 import { makeEdge, type EdgeOptions } from '../edge/edge.ts'
 import type { Route } from '../edge/route.ts'
 import { listen } from '../base/listen.ts'
+import { Later } from '../base/later.ts'
 import { writeDoorError } from './errors.ts'
-import type { Mcp, McpParts } from './mcp.ts'
+import type { McpParts } from './mcp.ts'
 import { makeOriginCheck, type OriginParts } from './origins.ts'
 
 export type OpenMcpParts = Omit<McpParts, 'checkOrigin'> & {
@@ -57,23 +58,18 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
 
 /** What the protocol takes to speak is a fifth of all that there is to load: whoever has no tools to call starts without. */
 function onDemand(parts: McpParts): { readonly route: Route; close(): Promise<void> } {
-  let made: Promise<Mcp> | undefined
-  const make = () => {
-    made ??= import('./mcp.ts').then(({ makeMcp }) => makeMcp(parts))
-    made.catch(() => (made = undefined)) // a disk that was full for a moment is no reason to stay without
-    return made
-  }
+  const mcp = new Later(() => import('./mcp.ts').then(({ makeMcp }) => makeMcp(parts)))
   return {
     route: {
       method: 'POST',
       path: '/mcp',
       auth: 'key',
       writeError: writeDoorError,
-      serve: async (visit) => (await make()).serve(visit),
+      serve: async (visit) => (await mcp.get()).serve(visit),
     },
     async close() {
-      const mcp = await made?.catch(() => undefined)
-      await mcp?.close()
+      const made = await mcp.ifMade()
+      await made?.close()
     },
   }
 }

@@ -56,9 +56,9 @@
  * number alone), and DELETE on either to clear it.
  */
 import { listen } from '../base/listen.ts'
+import { Later } from '../base/later.ts'
 import { baseOf } from './bases.ts'
 import type { SandboxModel } from './model.ts'
-import type { Simulators } from './simulators.ts'
 
 export type { SandboxModel } from './model.ts'
 
@@ -85,31 +85,27 @@ const bodyBytesMax = 256 * 1024 * 1024
 /** Opens the port at once. The simulators, a sixth of all there is to load, follow with the first call. */
 export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOptions): Sandbox {
   let sold = models
-  let made: Promise<Simulators> | undefined
-  const simulators = () => {
-    made ??= import('./simulators.ts').then(({ makeSimulators }) => makeSimulators(sold()))
-    made.catch(() => (made = undefined)) // a disk that was full for a moment is no reason to stay without
-    return made
-  }
+  const simulators = new Later(() => import('./simulators.ts').then(({ makeSimulators }) => makeSimulators(sold())))
   const listener = listen({
     hostname,
     port,
     bodyBytesMax,
-    fetch: async (request, connection) => (await simulators()).answer(request, connection),
+    fetch: async (request, connection) => (await simulators.get()).answer(request, connection),
   })
   return {
     url: listener.url,
     port: listener.port,
     baseUrl: (vendor) => `${listener.url}/${vendor}${baseOf(vendor)}`,
     warmUp() {
-      simulators().catch(() => {}) // whoever calls next is told why
+      simulators.get().catch(() => {}) // whoever calls next is told why
     },
     serve(models) {
       sold = models
-      made?.then((running) => running.serve(models())).catch(() => {}) // those made later sell these anyway
+      const told = simulators.ifMade().then((running) => running?.serve(models()))
+      told.catch(() => {}) // those made later sell these anyway
     },
     async stop() {
-      const running = await made?.catch(() => undefined)
+      const running = await simulators.ifMade()
       running?.stop()
       // What still streams may never end by itself.
       await listener.stop(true)
