@@ -230,7 +230,7 @@ describe('a vendor that fails', () => {
   })
 
   test('a word that nobody knows keeps the state', async () => {
-    const { id } = await ordered('A fox. sandbox:odd-state=PONDERING')
+    const { id } = await ordered('A fox. sandbox:odd-state=PONDERING sandbox:slow=1500')
     expect((await ended(id)).status).toBe('succeeded')
     expect(gateway.logged.join('')).toContain('PONDERING')
   })
