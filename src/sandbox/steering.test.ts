@@ -1,4 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { lines, sendRaw } from '../../test/support/raw-socket.ts'
+import { bodyDecoderFor } from '../upstream/http/body-decoder.ts'
 import {
   type Chunk,
   chunksOf,
@@ -27,6 +29,13 @@ async function readBroken(response: Response): Promise<string> {
     return text
   }
   throw new Error('the stream ended cleanly')
+}
+
+/** A body in chunks, and how large each of them was. */
+function unchunked(bytes: Buffer): { text: string; sizes: number[] } {
+  const parts: Uint8Array[] = []
+  bodyDecoderFor({ kind: 'chunked' }).take(bytes, (part) => parts.push(part))
+  return { text: Buffer.concat(parts).toString(), sizes: parts.map(({ length }) => length) }
 }
 
 const contentEvents = (events: readonly string[]): number =>
@@ -235,25 +244,24 @@ describe('answers on demand', () => {
 
 describe('the bytes of a stream', () => {
   test('drip: writes of so many bytes hold the same stream', async () => {
-    const whole = await (await say('sandbox:unicode sandbox:drip=1000000', stream)).text()
-    const response = await say('sandbox:unicode sandbox:drip=7      ', stream)
-    const sizes: number[] = []
-    const parts: Uint8Array[] = []
-    for await (const part of response.body ?? []) {
-      sizes.push(part.length)
-      parts.push(part)
-    }
-    const text = Buffer.concat(parts).toString()
-    expect(
-      contentOf(
-        splitEvents(text)
-          .slice(0, -1)
-          .map((event): Chunk => JSON.parse(event)),
-      ),
-    ).not.toBe('')
-    expect(splitEvents(text).at(-1)).toBe('[DONE]')
-    expect(splitEvents(whole).length).toBeGreaterThan(1)
-    expect(sizes.length).toBeGreaterThan(1)
+    const content = 'sandbox:unicode sandbox:drip=7'
+    const body = JSON.stringify({ model: 'plain', messages: [{ role: 'user', content }], ...stream })
+    const head = [
+      `POST ${new URL(sandbox.baseUrl('openai')).pathname}/chat/completions HTTP/1.1`,
+      'Host: sandbox',
+      'Authorization: Bearer vendor-key',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+    ]
+    // As it is on the wire: a client may read several writes at once.
+    const { text: answer } = await sendRaw(sandbox.url, lines(...head) + body, { wantsClose: true, quietMs: 10_000 })
+    const { text, sizes } = unchunked(Buffer.from(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'latin1'))
+    expect(new Set(sizes.slice(0, -1))).toEqual(new Set([7]))
+    const events = splitEvents(text)
+    expect(sizes.length).toBeGreaterThan(events.length)
+    expect(contentOf(events.slice(0, -1).map((event): Chunk => JSON.parse(event)))).not.toBe('')
+    expect(events.at(-1)).toBe('[DONE]')
   })
 
   test('crlf: other line ends, comments, no space', async () => {
