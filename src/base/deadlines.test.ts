@@ -45,6 +45,44 @@ test('moves with every read', () => {
   expect(seen.expired).toBe(1)
 })
 
+test('one that is renewed is late by a tick at most, and never early', () => {
+  const { seen, deadline } = open()
+  deadline.renew(100)
+  for (let turn = 0; turn < 50; turn++) {
+    pass(60)
+    deadline.renew(100)
+  }
+  expect(seen.expired).toBe(0)
+  pass(100)
+  expect(seen.expired).toBe(0)
+  pass(100)
+  expect(seen.expired).toBe(1)
+})
+
+test.each(['set', 'pause', 'clear'] as const)('what was renewed before it is %s counts no more', (then) => {
+  const { seen, deadline } = open()
+  deadline.set(100)
+  deadline.renew(100)
+  deadline[then](1_000)
+  pass(500)
+  expect(seen.expired).toBe(0)
+  pass(600)
+  expect(seen.expired).toBe(then === 'set' ? 1 : 0)
+})
+
+test('one that has a latest moment is not moved beyond it', () => {
+  const seen = { expired: 0 }
+  const deadline = new Deadlines(clock).open(() => seen.expired++, 500)
+  deadline.set(100)
+  for (let turn = 0; turn < 8; turn++) {
+    pass(60)
+    deadline.renew(100)
+  }
+  expect(seen.expired).toBe(0)
+  pass(60)
+  expect(seen.expired).toBe(1)
+})
+
 test('can be brought forward', () => {
   const { seen, deadline } = open()
   deadline.set(10_000)

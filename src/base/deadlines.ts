@@ -17,9 +17,9 @@ export class Deadlines {
     this.#clock = clock
   }
 
-  /** `expire` is called once after each time that it is set and passes. */
-  open(expire: () => void): Deadline {
-    return new Deadline(this.#clock, this.#watch, expire)
+  /** `expire` is called once after each time that it is set and passes. `latest`, by the monotonic clock: it is never set beyond that. */
+  open(expire: () => void, latest = Number.POSITIVE_INFINITY): Deadline {
+    return new Deadline(this.#clock, this.#watch, expire, latest)
   }
 
   readonly #watch = {
@@ -45,33 +45,39 @@ export class Deadlines {
 
 type Watch = { begin(deadline: Deadline): void; end(deadline: Deadline): void }
 
-/** A moment by which something must have happened; it moves with every read, and moving it only writes a number. */
+/** A moment by which something must have happened. It moves with every read, and moving it only notes that it does. */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #watch: Watch
   readonly #expire: () => void
+  readonly #latest: number
   #expiresAt = Number.POSITIVE_INFINITY
+  /** It is to be set anew, by the clock of the next tick: to ask the time of every event costs more than what is gained. */
+  #renewedMs: number | undefined
   /** Among those that are watched. */
   place = -1
 
-  constructor(clock: Pick<Clock, 'monotonic'>, watch: Watch, expire: () => void) {
+  constructor(clock: Pick<Clock, 'monotonic'>, watch: Watch, expire: () => void, latest: number) {
     this.#clock = clock
     this.#watch = watch
     this.#expire = expire
+    this.#latest = latest
   }
 
   set(ms: number): void {
-    this.setAt(this.#clock.monotonic() + ms)
+    this.#setFrom(this.#clock.monotonic(), ms)
+    if (this.place === -1) this.#watch.begin(this)
   }
 
-  /** By the monotonic clock. */
-  setAt(expiresAt: number): void {
-    this.#expiresAt = expiresAt
-    if (this.place === -1) this.#watch.begin(this)
+  /** For one that is set and moves often: as `set`, but noticed up to a tick later. */
+  renew(ms: number): void {
+    if (this.place === -1) this.set(ms)
+    else this.#renewedMs = ms
   }
 
   /** Time does not count for now: we wait for the client, not for the vendor. */
   pause(): void {
+    this.#renewedMs = undefined
     this.#expiresAt = Number.POSITIVE_INFINITY
   }
 
@@ -81,8 +87,14 @@ export class Deadline {
   }
 
   check(now: number): void {
+    if (this.#renewedMs !== undefined) this.#setFrom(now, this.#renewedMs)
     if (now < this.#expiresAt) return
     this.clear()
     this.#expire()
+  }
+
+  #setFrom(now: number, ms: number): void {
+    this.#renewedMs = undefined
+    this.#expiresAt = Math.min(now + ms, this.#latest)
   }
 }

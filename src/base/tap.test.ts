@@ -1,137 +1,191 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
+import { connect, type Socket } from 'node:net'
 import { Tap } from './tap.ts'
 
-type Step = 'bytes' | 'end' | 'fail'
-
-/** A body that follows a script, a step each time that more is wanted, and notes what it is told. */
-function scripted(steps: readonly Step[], signal: AbortSignal = new AbortController().signal) {
+/** A tap, and what it tells. */
+function tapped(signal: AbortSignal = new AbortController().signal) {
   const told: string[] = []
-  const left = [...steps]
-  const tap: Tap = new Tap(
-    {
-      wanted() {
-        told.push('wanted')
-        const step = left.shift()
-        if (step === 'bytes') tap.put(Uint8Array.of(1))
-        if (step === 'end') tap.end()
-        if (step === 'fail') tap.fail()
-      },
-      gone() {
-        told.push('gone')
-      },
-    },
-    signal,
-  )
-  return { tap, told, body: tap.body }
+  const watcher = { wanted: () => void told.push('wanted'), gone: () => void told.push('gone') }
+  return { tap: new Tap(watcher, signal), told }
 }
 
-const count = (told: readonly string[], what: string) => told.filter((word) => word === what).length
-
-describe('the end is told exactly once', () => {
-  test('read to the end: never gone', async () => {
-    const abort = new AbortController()
-    const { body, told } = scripted(['bytes', 'bytes', 'end'], abort.signal)
-    expect((await new Response(body).bytes()).length).toBe(2)
-    abort.abort()
-    expect(told).toEqual(['wanted', 'wanted', 'wanted'])
-  })
-
-  test('left before the first read', async () => {
-    const { body, told } = scripted(['bytes'])
-    await body.cancel()
-    expect(told).toEqual(['gone'])
-  })
-
-  test('aborted before the first read', async () => {
-    const abort = new AbortController()
-    const { body, told } = scripted(['bytes'], abort.signal)
-    abort.abort()
-    expect(told).toEqual(['gone'])
-    expect(await new Response(body).text()).toBe('')
-  })
-
-  test('aborted before it was made', async () => {
-    const { body, told } = scripted(['bytes'], AbortSignal.abort())
-    expect(told).toEqual(['gone'])
-    expect(await new Response(body).text()).toBe('')
-    expect(told).toEqual(['gone'])
-  })
-
-  test('left in the middle', async () => {
-    const { body, told } = scripted(['bytes', 'bytes'])
-    const reader = body.getReader()
-    await reader.read()
-    await reader.cancel()
-    expect(told).toEqual(['wanted', 'gone'])
-  })
-
-  test('aborted and left', async () => {
-    const abort = new AbortController()
-    const { body, told } = scripted(['bytes', 'bytes'], abort.signal)
-    const reader = body.getReader()
-    await reader.read()
-    abort.abort()
-    await reader.cancel()
-    expect(count(told, 'gone')).toBe(1)
-  })
-
-  test('aborted while somebody reads: what comes then goes nowhere', async () => {
-    const abort = new AbortController()
-    const { tap, body, told } = scripted([], abort.signal)
-    const reader = body.getReader()
-    const read = reader.read()
-    await Bun.sleep(0)
-    abort.abort()
-    expect(tap.put(Uint8Array.of(1))).toBe(false)
-    tap.end()
-    tap.fail()
-    await reader.cancel()
-    expect((await read).done).toBe(true)
-    expect(told).toEqual(['wanted', 'gone'])
-  })
-
-  test('one that breaks is an error to the reader, and nobody is gone', async () => {
-    const abort = new AbortController()
-    const { body, told } = scripted(['bytes', 'fail'], abort.signal)
-    const reader = body.getReader()
-    await reader.read()
-    const outcome = await reader.read().then(
-      () => 'read',
-      () => 'error',
-    )
-    abort.abort()
-    expect(outcome).toBe('error')
-    expect(told).toEqual(['wanted', 'wanted'])
-  })
+const bodies: (() => ReadableStream<Uint8Array>)[] = []
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  idleTimeout: 0,
+  fetch: () => new Response(bodies.shift()?.()),
 })
+afterAll(() => server.stop(true))
 
-test('nothing is wanted that nobody asked for', async () => {
-  const { body, told } = scripted(['bytes', 'bytes', 'bytes', 'end'])
-  const reader = body.getReader()
-  await Bun.sleep(0)
-  expect(told).toEqual([])
-  await reader.read()
-  await Bun.sleep(0)
+/** A client on a socket of its own, that is sent a tapped body and reads only while it is let. */
+async function visit({ signal, isReading = true }: { signal?: AbortSignal; isReading?: boolean } = {}) {
+  const { tap, told } = tapped(signal)
+  bodies.push(() => tap.body)
+  const socket: Socket = connect(server.port ?? 0, '127.0.0.1')
+  let read = ''
+  socket.on('data', (bytes) => (read += bytes.toString('latin1')))
+  socket.on('error', () => {}) // a close follows
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  if (!isReading) socket.pause()
+  socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n')
+  await until(() => told.length > 0)
+  return { tap, told, socket, closed, read: () => bodyOf(read) }
+}
+
+/** What followed the head, as it stood on the wire. */
+function bodyOf(read: string): string {
+  const headEnd = read.indexOf('\r\n\r\n')
+  return headEnd === -1 ? '' : read.slice(headEnd + 4)
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500 && !isTrue(); tries++) await Bun.sleep(10)
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+const lastChunk = '0\r\n\r\n'
+
+test('what is put goes out at once, and the end is told as one', async () => {
+  const abort = new AbortController()
+  const { tap, told, read } = await visit({ signal: abort.signal })
+  expect(tap.put(bytes('one'))).toBe(true)
+  await until(() => read().endsWith('3\r\none\r\n'))
+  expect(tap.put(bytes('three'))).toBe(true)
+  tap.end()
+  await until(() => read().endsWith(lastChunk))
+  expect(read()).toBe(`3\r\none\r\n5\r\nthree\r\n${lastChunk}`)
+  abort.abort()
   expect(told).toEqual(['wanted'])
 })
 
-test('what is put before it is wanted is kept, and whoever puts it is told to wait', async () => {
-  const { tap, body, told } = scripted([])
-  const reader = body.getReader()
-  const first = reader.read()
-  await Bun.sleep(0)
-  expect([tap.put(Uint8Array.of(1)), tap.put(Uint8Array.of(2)), tap.put(Uint8Array.of(3))]).toEqual([
-    true,
-    false,
-    false,
-  ])
-  expect((await first).value).toEqual(Uint8Array.of(1))
-  expect((await reader.read()).value).toEqual(Uint8Array.of(2))
-  expect((await reader.read()).value).toEqual(Uint8Array.of(3))
-  expect(told).toEqual(['wanted']) // for the first of them
-  const last = reader.read()
-  await Bun.sleep(0)
+test('nothing is wanted that nobody asked for', async () => {
+  const { tap, told } = tapped()
+  await Bun.sleep(10)
+  expect(told).toEqual([])
+  const text = new Response(tap.body).text()
+  expect(told).toEqual(['wanted'])
+  tap.put(bytes('now'))
+  tap.end()
+  expect(await text).toBe('now')
+})
+
+test('one that breaks is cut off: it has no end, and nobody is gone', async () => {
+  const abort = new AbortController()
+  const { tap, told, read, closed } = await visit({ signal: abort.signal })
+  tap.put(bytes('half'))
+  await until(() => read().length > 0)
+  tap.fail()
+  await closed
+  abort.abort()
+  expect(read()).toBe('4\r\nhalf\r\n')
+  expect(told).toEqual(['wanted'])
+})
+
+test('one that breaks before it is read has no end either', async () => {
+  const { tap, told } = tapped()
+  tap.fail()
+  const outcome = await new Response(tap.body).text().then(
+    () => 'whole',
+    () => 'cut',
+  )
+  expect(outcome).toBe('cut')
+  expect(told).toEqual([])
+})
+
+test('what comes after its end goes nowhere', async () => {
+  const { tap, told, read } = await visit()
+  tap.put(bytes('one'))
+  tap.end()
+  expect(tap.put(bytes('late'))).toBe(false)
+  tap.end()
+  tap.fail()
+  await until(() => read().endsWith(lastChunk))
+  expect(read()).toBe(`3\r\none\r\n${lastChunk}`)
+  expect(told).toEqual(['wanted'])
+})
+
+test('left before the first read', async () => {
+  const { tap, told } = tapped()
+  await tap.body.cancel()
+  expect(told).toEqual(['gone'])
+})
+
+test('aborted before the first read', async () => {
+  const abort = new AbortController()
+  const { tap, told } = tapped(abort.signal)
+  abort.abort()
+  expect(told).toEqual(['gone'])
+  expect(await new Response(tap.body).text()).toBe('')
+  expect(told).toEqual(['gone'])
+})
+
+test('aborted before it was made', async () => {
+  const { tap, told } = tapped(AbortSignal.abort())
+  expect(told).toEqual(['gone'])
+  expect(await new Response(tap.body).text()).toBe('')
+  expect(told).toEqual(['gone'])
+})
+
+test('left in the middle', async () => {
+  const { tap, told, read, socket } = await visit()
+  tap.put(bytes('one'))
+  await until(() => read().length > 0)
+  socket.destroy()
+  await until(() => told.includes('gone'))
+  expect(tap.put(bytes('two'))).toBe(false)
+  tap.end()
+  expect(told).toEqual(['wanted', 'gone'])
+})
+
+test('aborted and left is gone once, and ends the body', async () => {
+  const abort = new AbortController()
+  const { told, socket } = await visit({ signal: abort.signal })
+  abort.abort()
+  socket.destroy()
+  await Bun.sleep(50)
+  expect(told).toEqual(['wanted', 'gone'])
+})
+
+/** Puts until the client is behind, far beyond what the system itself takes for it, and says how much that was. */
+function fill(tap: Tap): number {
+  const piece = new Uint8Array(64 * 1024).fill(120)
+  for (let put = piece.length; put <= 64 * 1024 * 1024; put += piece.length) if (!tap.put(piece)) return put
+  throw new Error('a reader that does not read was never behind')
+}
+
+test('a reader that is behind is waited for, and loses nothing', async () => {
+  const { tap, told, read, socket } = await visit({ isReading: false })
+  const put = fill(tap)
+  await Bun.sleep(50)
+  expect(told).toEqual(['wanted'])
+  socket.resume()
+  await until(() => told.length > 1)
   expect(told).toEqual(['wanted', 'wanted'])
-  expect(tap.put(Uint8Array.of(4))).toBe(true)
-  expect((await last).value).toEqual(Uint8Array.of(4))
+  expect(tap.put(bytes('last'))).toBe(true)
+  tap.end()
+  await until(() => read().endsWith(lastChunk))
+  expect(read().match(/x/g)?.length).toBe(put)
+  expect(read()).toEndWith(`4\r\nlast\r\n${lastChunk}`)
+})
+
+test('a reader that is behind gets the rest of what has ended', async () => {
+  const { tap, read, socket } = await visit({ isReading: false })
+  const put = fill(tap)
+  expect(tap.put(bytes('last'))).toBe(false)
+  tap.end()
+  await Bun.sleep(50)
+  socket.resume()
+  await until(() => read().endsWith(lastChunk))
+  expect(read().match(/x/g)?.length).toBe(put)
+  expect(read()).toEndWith(`4\r\nlast\r\n${lastChunk}`)
+})
+
+test('a reader that is behind and leaves is gone once, and nothing more is wanted', async () => {
+  const { tap, told, socket } = await visit({ isReading: false })
+  fill(tap)
+  socket.destroy()
+  await until(() => told.includes('gone'))
+  await Bun.sleep(50)
+  expect(told).toEqual(['wanted', 'gone'])
 })

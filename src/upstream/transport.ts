@@ -70,7 +70,6 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   readonly #timeouts: Timeouts
   readonly #signal: AbortSignal
   readonly #deadline: Deadline
-  readonly #endsAt: number
   readonly #clientGone = () => this.#stop(new GatewayError('client-gone', 'The client hung up.'))
   #stopped: GatewayError | undefined
   #giveUpConnecting: ((reason: GatewayError) => void) | undefined
@@ -84,10 +83,10 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     this.#shared = shared
     this.#timeouts = timeouts
     this.#signal = signal
-    this.#endsAt = shared.clock.monotonic() + timeouts.totalMs
-    this.#deadline = shared.deadlines.open(() => {
-      this.#stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time."))
-    })
+    this.#deadline = shared.deadlines.open(
+      () => this.#stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time.")),
+      shared.clock.monotonic() + timeouts.totalMs,
+    )
   }
 
   send(call: Call, connection: 'kept' | 'new'): Promise<Sent> {
@@ -126,7 +125,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   pour(outlet: Outlet): void {
     if (this.#stopped !== undefined) return outlet.end(this.#stopped)
     this.#outlet = outlet
-    this.#waitAtMost(this.#timeouts.idleMs)
+    this.#deadline.set(this.#timeouts.idleMs)
     this.#incoming?.pour(this)
   }
 
@@ -136,7 +135,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   }
 
   take(bytes: Uint8Array): void {
-    this.#waitAtMost(this.#timeouts.idleMs)
+    this.#deadline.renew(this.#timeouts.idleMs)
     this.#outlet?.take(bytes)
   }
 
@@ -201,14 +200,14 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   }
 
   #ask(open: Connection, pieces: readonly Uint8Array[]): void {
-    this.#waitAtMost(this.#timeouts.firstByteMs)
+    this.#deadline.set(this.#timeouts.firstByteMs)
     this.#incoming = new Incoming(open, this)
     open.ask(pieces, this.#incoming)
   }
 
   /** A connection that comes too late for this call is kept for the next. */
   #connect(target: Target, pieces: readonly Uint8Array[]): void {
-    this.#waitAtMost(this.#timeouts.connectMs)
+    this.#deadline.set(this.#timeouts.connectMs)
     const connecting = this.#shared.pool.connect(target)
     this.#giveUpConnecting = (reason) => {
       connecting.giveUp()
@@ -220,10 +219,6 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
       if (this.#stopped === undefined) this.#ask(open, pieces)
     }
     connecting.connection.then(connected).catch(this.#failed)
-  }
-
-  #waitAtMost(ms: number): void {
-    this.#deadline.setAt(Math.min(this.#shared.clock.monotonic() + ms, this.#endsAt))
   }
 
   #stop(reason: GatewayError): void {

@@ -46,6 +46,7 @@ const composing = new Set(['commands', 'gateway.ts', 'market.ts', 'books.ts', 'm
 /** Where another runtime would have to be fitted. */
 const bunSeams = [
   'src/base/listen.ts',
+  'src/base/tap.ts',
   'src/base/yaml.ts',
   'src/upstream/http/connection.ts',
   'src/store/sqlite.ts',
