@@ -65,7 +65,17 @@ export type VideoKind = 't2v' | 'i2v' | 'r2v'
  * The fields that a model's requests are written in: `wan2.5` and `wan2.6` have a field for each thing they take, `wan2.7`
  * and later have a list of media, Seedance has a list of contents; the rest take a prompt and a list of media from us.
  */
-export const videoForms = ['wan2.5', 'wan2.6', 'wan2.7', 'wan3.0', 'seedance', 'veo', 'kling', 'media'] as const
+export const videoForms = [
+  'wan2.5',
+  'wan2.6',
+  'wan2.7',
+  'wan3.0',
+  'seedance',
+  'veo',
+  'kling',
+  'runway',
+  'media',
+] as const
 export type VideoForm = (typeof videoForms)[number]
 
 export type VideoLimits = {
@@ -91,6 +101,8 @@ export type VideoLimits = {
   readonly inputSecondsBilled: boolean
   /** Of all reference videos of a request together, as they are charged. */
   readonly inputSecondsMax: number
+  /** By resolution, where the vendor counts credits: the most that a second can cost, for the hold. */
+  readonly creditsPerSecond?: Readonly<Record<string, number>>
   /** It makes cheap drafts, and finals of them. */
   readonly drafts: boolean
   /** `optional` where sound can be asked for or not and both have a price. */
@@ -119,4 +131,6 @@ export type ModelTraits = {
   sells(unit: Unit): boolean
   /** Whether it has a price for a picture of this size and quality. */
   sellsImage(size: string | undefined, quality: string | undefined): boolean
+  /** Whether a film of its resolutions may also have this length of its durations. */
+  sellsVideo(resolution: string, seconds: number): boolean
 }

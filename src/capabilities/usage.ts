@@ -25,7 +25,7 @@ export type Counts = { readonly [U in Unit]?: number }
 /** Pictures of one size and quality, priced by the piece. */
 export type ImagesUsed = { readonly count: number; readonly size?: string; readonly quality?: string }
 
-/** Moving pictures, priced by the second, or by the tokens that stand beside them in `videoToken`. */
+/** Moving pictures, priced by the second, as a whole, or by the tokens or credits that stand beside them in `videoToken`. */
 export type VideoUsed = {
   /** As billed: seconds of films that were brought count where the vendor charges them. */
   readonly seconds: number
@@ -33,6 +33,8 @@ export type VideoUsed = {
   readonly sound?: boolean
   /** The client brought films of its own, which changes the price of a token. */
   readonly hasInputVideo?: boolean
+  /** What `videoToken` counts are the vendor's credits. */
+  readonly inCredits?: true
 }
 
 /** What one answer used. `reasoning` is shown to customers and never priced: it is part of `output`. */
@@ -88,6 +90,8 @@ export type PriceList = {
   readonly perImage: Readonly<Record<string, Pico>>
   /** Pico-dollars a second of video: by `resolution/sound`, `resolution/silent`, `resolution`, or `default`. */
   readonly perSecond: Readonly<Record<string, Pico>>
+  /** Pico-dollars a whole film, where the vendor sells those: by `resolution/10s`. A length that is not here has no price. */
+  readonly perVideo: Readonly<Record<string, Pico>>
   /** Pico-dollars a token of video, where the vendor counts those: the same keys, each also with `/input` behind it. */
   readonly perVideoToken: Readonly<Record<string, Pico>>
 }

@@ -22,10 +22,14 @@ const checks = {
       : undefined,
   images,
   edits: images,
-  video: ({ perSecond, perVideoToken }, limits) =>
-    Object.keys(perVideoToken).length > 0
-      ? unpricedVideo(perVideoToken, 'perMillionVideoTokens', limits.video)
-      : unpricedVideo(perSecond, 'perSecond', limits.video),
+  video: ({ perSecond, perVideo, perVideoToken }, limits) => {
+    if (Object.keys(perVideoToken).length > 0) {
+      return unpricedVideo(perVideoToken, 'perMillionVideoTokens', limits.video) ?? unheld(limits.video)
+    }
+    return Object.keys(perVideo).length > 0
+      ? unpricedFilm(perVideo, limits.video)
+      : unpricedVideo(perSecond, 'perSecond', limits.video)
+  },
 } as const satisfies Record<Capability, Check>
 
 /** What is lacking in a price list for this capability to be sold; nothing when every answer could be charged. */
@@ -54,6 +58,25 @@ function unpricedVideo(amounts: Amounts, name: string, limits: VideoLimits | und
   if (isPriced('default')) return undefined
   const missing = (limits?.resolutions ?? ['720p']).find((resolution) => !isPriced(resolution))
   return missing === undefined ? undefined : `${name} for ${missing}`
+}
+
+/** Money is held before anything is counted: Seedance's tokens follow from the size, credits from the seconds. */
+function unheld(limits: VideoLimits | undefined): string | undefined {
+  if (limits === undefined || limits.form === 'seedance') return undefined
+  const missing = limits.resolutions.find((resolution) => limits.creditsPerSecond?.[resolution] === undefined)
+  return missing === undefined ? undefined : `video.creditsPerSecond for ${missing}`
+}
+
+/** What has no price is refused one by one; but whatever a request may leave out has to leave something that has one. */
+function unpricedFilm(amounts: Amounts, limits: VideoLimits | undefined): string | undefined {
+  if (limits === undefined) return undefined
+  const { resolutions, resolutionDefault, durations, durationDefault } = limits
+  const films = [
+    ...resolutions.map((resolution) => `${resolution}/${durationDefault}s`),
+    ...durations.map((seconds) => `${resolutionDefault}/${seconds}s`),
+  ]
+  const missing = films.find((film) => amounts[film] === undefined)
+  return missing === undefined ? undefined : `perVideo for ${missing}`
 }
 
 /**

@@ -61,6 +61,7 @@ export function videoLimits(written: Written<'video'>): VideoLimits {
     referenceAudiosMax: written.referenceAudiosMax ?? 0,
     inputSecondsBilled: written.inputSecondsBilled ?? false,
     inputSecondsMax: written.inputSecondsMax ?? inputSecondsMax,
+    ...(written.creditsPerSecond !== undefined && { creditsPerSecond: written.creditsPerSecond }),
     drafts: written.drafts ?? false,
     sound: written.sound ?? 'never',
     deadlineSeconds: written.deadlineSeconds ?? deadlineSeconds,

@@ -90,15 +90,42 @@ describe('a change', () => {
 
   test('that gives a model without a price one puts it on sale', () => {
     const { models, unsold } = build([
-      { id: 'minimax-hailuo-02', prices: { perSecond: { '768p': '0.06', '1080p': '0.09' } } },
+      { id: 'claude-opus-5-5', prices: { inputPerMillion: '5', outputPerMillion: '25' } },
     ])
-    expect(models.has('minimax-hailuo-02')).toBe(true)
-    expect(unsold.some(({ id }) => id === 'minimax-hailuo-02')).toBe(false)
+    expect(models.has('claude-opus-5-5')).toBe(true)
+    expect(unsold.some(({ id }) => id === 'claude-opus-5-5')).toBe(false)
+  })
+
+  test('that prices seconds has done with prices of whole films, and the other way round', () => {
+    const id = 'minimax-hailuo-02'
+    const bySecond = build([{ id, prices: { perSecond: { '768p': '0.06', '1080p': '0.09' } } }]).models.get(id)
+    expect(bySecond?.prices.perVideo).toEqual({})
+    const kling = build([
+      { id: 'kling-v2-6', prices: { perVideo: { '1080p/5s': '0.7' } }, video: { sound: 'never' } },
+    ]).models.get('kling-v2-6')
+    expect([kling?.prices.perSecond, Object.keys(kling?.prices.perVideo ?? {})]).toEqual([{}, ['1080p/5s']])
   })
 
   test('that widens beyond the prices takes it off sale', () => {
     const { unsold } = build([{ id: 'wan3.0-video', video: { resolutions: ['720p', '1080p'] } }])
     expect(unsold).toContainEqual({ id: 'wan3.0-video', why: 'no price: perSecond for 1080p' })
+  })
+
+  test.each([
+    [{ resolutions: ['512p', '768p'], resolutionDefault: '768p' }, '512p/6s'],
+    [{ durations: [6, 8, 10] }, '768p/8s'],
+    [{ durationDefault: 10 }, '1080p/10s'],
+  ])('films as a whole have a price for whatever a request may leave out: %j', (video, film) => {
+    const { unsold } = build([{ id: 'minimax-hailuo-02', video }])
+    expect(unsold).toContainEqual({ id: 'minimax-hailuo-02', why: `no price: perVideo for ${film}` })
+  })
+
+  test('by the token needs a bound for the hold: the credits of a second, for each resolution', () => {
+    const prices = { perMillionVideoTokens: '5000' }
+    const why = 'no price: video.creditsPerSecond for 720p'
+    expect(build([{ id: 'gen4.5', prices }]).unsold).toContainEqual({ id: 'gen4.5', why })
+    const bounded = build([{ id: 'gen4.5', video: { creditsPerSecond: { '720p': 12 } }, prices }])
+    expect(bounded.models.get('gen4.5')?.video).toMatchObject({ form: 'runway', creditsPerSecond: { '720p': 12 } })
   })
 })
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { pico } from '../base/money.ts'
 import { CatalogueError } from './error.ts'
 import { compilePrices, type PriceLayer, readExchange } from './prices.ts'
-import type { WrittenPrices } from './schema.ts'
+import { readOverrides, type WrittenPrices } from './schema.ts'
 
 function layer(written: WrittenPrices, at = 0): PriceLayer {
   return { written, path: ['models', at, 'prices'] }
@@ -145,6 +145,29 @@ describe('tokens of video', () => {
     const named = (price: string) => compile({ perMillionVideoTokens: price }).prices.version
     expect(named('1')).not.toBe(named('2'))
     expect(named('1')).not.toBe(compile({ perSecond: '0.000001' }).prices.version)
+  })
+})
+
+describe('films that are sold as a whole', () => {
+  test('have a price for a resolution and a length, with exchange and markup', () => {
+    const { costs, prices } = compile({ perVideo: { '768p/6s': '0.28' } }, { markup: '2' })
+    expect(costs.perVideo).toEqual({ '768p/6s': pico(280_000_000_000n) })
+    expect(prices.perVideo).toEqual({ '768p/6s': pico(560_000_000_000n) })
+    expect(compile({ perVideo: { '768p/6s': '2' }, currency: 'CNY' }).costs.perVideo).toEqual({
+      '768p/6s': pico(280_000_000_000n),
+    })
+  })
+
+  test('are not sold by the second too, and are part of what a list is called by', () => {
+    const both = { perSecond: '1', perVideo: { '768p/6s': '6' } }
+    expect(fault(() => compile(both))).toEqual(['models', 0, 'prices', 'perVideo'])
+    const names = ['1', '2'].map((price) => compile({ perVideo: { '768p/6s': price } }).prices.version)
+    expect(new Set(names).size).toBe(2)
+  })
+
+  test.each(['768p', '768p/6', 'default', '768p/6s/sound', '/6s'])('are not called %p', (film) => {
+    const written = [{ id: 'wan2.6-t2v', prices: { perVideo: { [film]: '1' } } }]
+    expect(fault(() => readOverrides(written))).toEqual(['models', 0, 'prices', 'perVideo', film])
   })
 })
 

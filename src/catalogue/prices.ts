@@ -58,6 +58,7 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
   let tiers: readonly Tier[] = []
   let perImage: Record<string, Pico> = {}
   let perSecond: Record<string, Pico> = {}
+  let perVideo: Record<string, Pico> = {}
   let tokens: Record<string, Pico> = {}
   let tokensWithInput: Record<string, Pico> = {}
   for (const { written, path } of layers) {
@@ -66,7 +67,18 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
     rates = { ...rates, ...compileRates(written, factor, path) }
     if (written.tiers !== undefined) tiers = compileTiers(written.tiers, factor, [...path, 'tiers'])
     if (written.perImage !== undefined) perImage = flatten(written.perImage, [...path, 'perImage'], price)
-    if (written.perSecond !== undefined) perSecond = flatten(written.perSecond, [...path, 'perSecond'], price)
+    if (written.perSecond !== undefined && written.perVideo !== undefined) {
+      throw new CatalogueError([...path, 'perVideo'], 'either perSecond or perVideo, not both')
+    }
+    // Whoever writes the one has done with the other.
+    if (written.perSecond !== undefined) {
+      perSecond = flatten(written.perSecond, [...path, 'perSecond'], price)
+      perVideo = {}
+    }
+    if (written.perVideo !== undefined) {
+      perVideo = flatten(written.perVideo, [...path, 'perVideo'], price)
+      perSecond = {}
+    }
     const { perMillionVideoTokens: plain, perMillionVideoTokensWithInput: special } = written
     const perToken = (text: string, at: Path) => picoPerUnit(multiply(decimal(text, at), factor), million)
     if (plain !== undefined) {
@@ -82,13 +94,13 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
   const whole = tiers.map((tier) => ({ ...tier, rates: fill({ ...rates, ...tier.rates }) }))
   const withInput = Object.entries(tokensWithInput).map(([key, rate]) => [`${key}/input`, rate])
   const perVideoToken = { ...tokens, ...Object.fromEntries(withInput) }
-  return name({ rates: base, tiers: whole, perImage, perSecond, perVideoToken })
+  return name({ rates: base, tiers: whole, perImage, perSecond, perVideo, perVideoToken })
 }
 
 /** The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. */
 function name(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
-  const records = [list.perImage, list.perSecond, list.perVideoToken].map(writeRecord)
+  const records = [list.perImage, list.perSecond, list.perVideo, list.perVideoToken].map(writeRecord)
   const parts = [writeRates(list.rates), tiers, ...records]
   return { version: fingerprint(parts.join('\n')), ...list }
 }

@@ -46,16 +46,22 @@ const secondKey = z
   .string()
   .regex(/^(default|\d{3,4}p|\d{1,2}k|\d{2,5}x\d{2,5})$/, 'a resolution such as 720p, 4k, or default')
 
+const filmKey = z
+  .string()
+  .regex(/^(\d{3,4}p|\d{1,2}k|\d{2,5}x\d{2,5})\/\d{1,3}s$/, 'a resolution and a length such as 768p/6s')
+
 const heard = z.strictObject({ sound: amount, silent: amount })
-const perVideo = z.union([amount, z.record(secondKey, z.union([amount, heard]))])
+const bySize = z.union([amount, z.record(secondKey, z.union([amount, heard]))])
 
 const pricesSchema = z.strictObject({
   ...unitAmounts.shape,
   perImage: z.union([amount, z.record(imageKey, amount)]).exactOptional(),
-  perSecond: perVideo.exactOptional(),
-  perMillionVideoTokens: z.union([perVideo, heard]).exactOptional(),
+  perSecond: bySize.exactOptional(),
+  /** Whole films, where no price a second comes to the vendor's; instead of `perSecond`. */
+  perVideo: z.record(filmKey, amount).exactOptional(),
+  perMillionVideoTokens: z.union([bySize, heard]).exactOptional(),
   /** Where the client brings films of its own; absent, these cost no other price. */
-  perMillionVideoTokensWithInput: z.union([perVideo, heard]).exactOptional(),
+  perMillionVideoTokensWithInput: z.union([bySize, heard]).exactOptional(),
   tiers: z
     .array(z.strictObject({ aboveInputTokens: count, ...unitAmounts.shape }))
     .max(16)
@@ -140,6 +146,7 @@ const facts = {
       referenceAudiosMax: z.int().min(0).exactOptional(),
       inputSecondsBilled: z.boolean().exactOptional(),
       inputSecondsMax: count.exactOptional(),
+      creditsPerSecond: z.record(secondKey, count).exactOptional(),
       drafts: z.boolean().exactOptional(),
       sound: z.enum(['always', 'never', 'optional']).exactOptional(),
       deadlineSeconds: count.exactOptional(),

@@ -9,6 +9,8 @@ const bases: Readonly<Record<string, string>> = {
   elevenlabs: '',
   cohere: '',
   kling: '',
+  runway: '',
+  vidu: '',
 }
 
 export function baseOf(vendor: string): string {

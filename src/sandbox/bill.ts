@@ -1,3 +1,4 @@
+import type { Journal } from './memory/journal.ts'
 import type { SandboxModel, SandboxPrices, VideoRates } from './model.ts'
 import { createRing } from './ring.ts'
 
@@ -53,20 +54,34 @@ export type Bill = {
 // About 150 bytes each: a long load test stays within a few hundred megabytes.
 const linesMax = 1_000_000
 
+/** Where a bill is kept, and what stood on it when that was read. */
+type KeptBill = { readonly journal?: Journal | undefined; readonly lines?: readonly BillLine[] }
+
 /** The vendor's own account of what it charges. Adding must be cheap, so costs are worked out when the bill is read. */
-export function createBill(): Bill {
-  const entries = createRing<BillEntry>(linesMax)
+export function createBill({ journal, lines = [] }: KeptBill = {}): Bill {
+  const entries = createRing<BillEntry | BillLine>(linesMax)
+  for (const line of lines) entries.push(line)
   return {
     add: (entry) => {
       entries.push(entry)
+      journal?.append({ bill: lineOf(entry), at: Date.now() })
     },
     lines: (ref) =>
       entries
         .values()
         .filter((entry) => ref === undefined || entry.ref === ref)
-        .map(({ prices, ...line }) => ({ ...line, cost: prices ? formatPico(costInPico(prices, line.units)) : '0' })),
-    clear: () => entries.clear(),
+        .map(lineOf),
+    clear: () => {
+      entries.clear()
+      journal?.append({ cleared: true })
+    },
   }
+}
+
+function lineOf(entry: BillEntry | BillLine): BillLine {
+  if ('cost' in entry) return entry
+  const { prices, ...line } = entry
+  return { ...line, cost: prices ? formatPico(costInPico(prices, line.units)) : '0' }
 }
 
 /** Writes the line of an answered call. A usage reported below zero is billed as nothing. */
@@ -111,6 +126,8 @@ function pricePerImage({ perImage = {} }: SandboxPrices, { images }: Units): big
 
 function videoCost(prices: SandboxPrices, video: VideoUnits | undefined): bigint {
   if (!video) return 0n
+  // It is sold in these lengths alone; a film of another would be on this bill for nothing, and be seen.
+  if (prices.perVideo) return prices.perVideo[`${video.resolution}/${video.seconds}s`] ?? 0n
   const tokenRates = (video.hasInputVideo && prices.videoTokenWithInput) || prices.videoToken
   const cost =
     BigInt(video.seconds) * videoRate(prices.videoSecond, video) +

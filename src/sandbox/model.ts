@@ -34,6 +34,8 @@ export type SandboxPrices = TokenPrices & {
   perImage?: Readonly<Record<string, bigint>>
   /** Per second of video, and per token where the vendor counts those. */
   videoSecond?: VideoRates
+  /** Per film, where the vendor sells those as a whole: by resolution and length, such as `768p/6s`. */
+  perVideo?: Readonly<Record<string, bigint>>
   videoToken?: VideoRates
   /** Where the request brings video of its own. Absent: no other price. */
   videoTokenWithInput?: VideoRates

@@ -21,7 +21,7 @@
  *   sandbox:gzip            a small body that unpacks to 100 MB    sandbox:headers      cookies and 50 odd headers
  *   sandbox:drip=BYTES      writes of that size                    sandbox:crlf         CRLF, comments, no space
  *   sandbox:dated           a dated id as `model`                  sandbox:unicode      emoji, CJK, combining marks
- *   sandbox:tool=NAME       calls that tool
+ *   sandbox:tool=NAME       calls that tool                        sandbox:only=VENDOR  for that vendor, no other
  *
  * Anthropic's protocol alone knows:
  *
@@ -49,15 +49,20 @@
  *   sandbox:odd-state=WORD  that word as its state for a while      sandbox:seconds=N    really lasts so long
  *   sandbox:poll-status=N   that status to the first two polls     sandbox:no-video     succeeds without a link
  *   sandbox:no-callback     tells nobody                           sandbox:double-callback  tells everything twice
+ *   sandbox:file-status=N   MiniMax: that status to the first two questions for its file
  *
  * For Veo `blocked` is a filtered video: done, without samples and without a charge.
+ *
+ * Given a folder, films, the bill and the port are kept there for a day, without anything that a customer said.
  *
  * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls` (`?count` for their
  * number alone), and DELETE on either to clear it.
  */
-import { listen } from '../base/listen.ts'
 import { Later } from '../base/later.ts'
+import type { ListenOptions } from '../base/listen.ts'
 import { baseOf } from './bases.ts'
+import { openJournal } from './memory/journal.ts'
+import { listenAgain } from './memory/port.ts'
 import type { SandboxModel } from './model.ts'
 
 export type { SandboxModel } from './model.ts'
@@ -65,7 +70,15 @@ export type { SandboxModel } from './model.ts'
 /** What is sold, asked for when the simulators are made. */
 export type SandboxModels = () => readonly SandboxModel[]
 
-export type SandboxOptions = { hostname?: string; port: number; models: SandboxModels }
+export type SandboxOptions = {
+  hostname?: string
+  port: number
+  /** Where the port was chosen. */
+  setting?: string
+  models: SandboxModels
+  /** Where films, the bill and the port outlive the process; without it nothing does. */
+  memory?: { readonly folder: string; readonly complain: (cause: unknown) => void }
+}
 
 export type Sandbox = {
   readonly url: string
@@ -83,15 +96,17 @@ export type Sandbox = {
 const bodyBytesMax = 256 * 1024 * 1024
 
 /** Opens the port at once. The simulators, a sixth of all there is to load, follow with the first call. */
-export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOptions): Sandbox {
+export function startSandbox(options: SandboxOptions): Sandbox {
+  const { hostname = '127.0.0.1', port, setting = 'SANDBOX_PORT', models, memory } = options
   let sold = models
-  const simulators = new Later(() => import('./simulators.ts').then(({ makeSimulators }) => makeSimulators(sold())))
-  const listener = listen({
-    hostname,
-    port,
-    bodyBytesMax,
-    fetch: async (request, connection) => (await simulators.get()).answer(request, connection),
+  const simulators = new Later(async () => {
+    const { makeSimulators } = await import('./simulators.ts')
+    const journal = memory && openJournal({ ...memory, now: Date.now() })
+    return makeSimulators(sold(), journal && { journal, origin: listener.url })
   })
+  const fetch: ListenOptions['fetch'] = async (request, connection) =>
+    (await simulators.get()).answer(request, connection)
+  const listener = listenAgain({ hostname, port, setting, bodyBytesMax, fetch }, memory?.folder)
   return {
     url: listener.url,
     port: listener.port,
@@ -105,10 +120,10 @@ export function startSandbox({ hostname = '127.0.0.1', port, models }: SandboxOp
       told.catch(() => {}) // those made later sell these anyway
     },
     async stop() {
-      const running = await simulators.ifMade()
-      running?.stop()
       // What still streams may never end by itself.
       await listener.stop(true)
+      const running = await simulators.ifMade()
+      running?.stop()
     },
   }
 }

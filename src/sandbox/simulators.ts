@@ -3,10 +3,13 @@ import type { Connection } from '../base/listen.ts'
 import { createBill } from './bill.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { createMarkedCache } from './marked-cache.ts'
+import type { Journal } from './memory/journal.ts'
+import { recall } from './memory/recall.ts'
 import type { SandboxModel } from './model.ts'
 import { createPromptCache } from './prompt-cache.ts'
 import type { Route, World } from './protocol.ts'
-import { mountsOf } from './vendors.ts'
+import { readBy } from './steering.ts'
+import { filmFamilies, mountsOf } from './vendors.ts'
 import { createCallbacks } from './video/callbacks.ts'
 import { createVideos } from './video/tasks.ts'
 
@@ -17,15 +20,22 @@ export type Simulators = {
   stop(): void
 }
 
-export function makeSimulators(models: readonly SandboxModel[]): Simulators {
-  const bill = createBill()
+/** Where the simulators remember things, and the address they have. */
+export type Memory = { readonly journal: Journal; readonly origin: string }
+
+export function makeSimulators(models: readonly SandboxModel[], memory?: Memory): Simulators {
+  const { lines, films } = recall(memory?.journal, systemClock.now())
+  const bill = createBill({ journal: memory?.journal, lines })
+  const kept = memory && { ...memory, films }
   let world: World = {
     models: byVendor(models),
     bill,
     cache: createPromptCache(),
     markedCache: createMarkedCache(),
-    videos: createVideos({ clock: systemClock, timers: systemTimers, bill, callbacks: createCallbacks() }),
+    videos: createVideos({ clock: systemClock, timers: systemTimers, bill, callbacks: createCallbacks(), kept }),
   }
+  // What was begun before goes on now, and not when somebody asks for it.
+  for (const family of filmFamilies) world.videos.of(family)
   const calls = createCalls()
   let routes = createRoutes(world)
   return {
@@ -43,7 +53,7 @@ export function makeSimulators(models: readonly SandboxModel[]): Simulators {
       const { headers } = request
       const ref = headers.get('x-client-request-id')
       calls.add({ vendor, path, ref, headers, text })
-      return route.answer({ vendor, path, request, text, ref })
+      return route.answer({ vendor, path, request, text: readBy(vendor, text), ref })
     },
     serve(models) {
       world = { ...world, models: byVendor(models) }
@@ -51,6 +61,7 @@ export function makeSimulators(models: readonly SandboxModel[]): Simulators {
     },
     stop() {
       world.videos.stop()
+      memory?.journal.close()
     },
   }
 }

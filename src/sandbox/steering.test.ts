@@ -13,7 +13,7 @@ import {
 } from './testing.ts'
 import { splitTokens } from './tokens.ts'
 
-const { sandbox, say, post, bill, clearBill } = openSandbox()
+const { sandbox, say, post, bill, clearBill, calls } = openSandbox()
 afterAll(() => sandbox.stop())
 beforeEach(() => clearBill())
 
@@ -97,6 +97,20 @@ describe('failures on demand', () => {
     expect(line).toMatchObject({ status: 500, units: { output: expect.any(Number) } })
     expect(line?.cost).not.toBe('0')
     expect(others).toEqual([])
+  })
+
+  test('only is for one vendor: the others read no word at all', async () => {
+    const words = 'hello sandbox:only=openai sandbox:charge-then-fail=500 sandbox:usage=77'
+    expect((await say(words, stream)).status).toBe(500)
+    const other = await say(words, { model: 'reasoner', ...stream }, { vendor: 'deepseek' })
+    expect(other.status).toBe(200)
+    await other.text()
+    const [first, second] = await bill()
+    expect(first?.units.output).toBe(77)
+    expect(second).toMatchObject({ status: 200, units: { output: expect.any(Number) } })
+    expect(second?.units.output).not.toBe(77)
+    // What was sent stays to be seen as it was.
+    expect((await calls()).at(-1)?.text).toContain(words)
   })
 
   test('html and error200 are no answers, and free', async () => {

@@ -5,6 +5,8 @@ export type Steering = {
   text(word: Setting): string | undefined
   /** The value as a whole number within the word's bounds; a value that is no number counts as absent. */
   number(word: Setting): number | undefined
+  /** The words alone, from which the same can be read again. */
+  words(): string
 }
 
 type Switch =
@@ -53,6 +55,7 @@ const settings = {
   slow: [0, 600_000],
   seconds: [1, 600],
   'poll-status': [400, 599],
+  'file-status': [400, 599],
   cut: [0, 1_000_000],
   eof: [0, 1_000_000],
   tokens: [0, 1_000_000],
@@ -66,7 +69,7 @@ type Setting = keyof typeof settings
 
 const pattern = /sandbox:([a-z0-9]+(?:-[a-z0-9]+)*)(?:=([\w.:-]*\w))?/g
 
-const unsteered: Steering = { has: () => false, text: () => undefined, number: () => undefined }
+const unsteered: Steering = { has: () => false, text: () => undefined, number: () => undefined, words: () => '' }
 
 /** The words of the last text given win over those of earlier ones. */
 export function readSteering(...texts: readonly string[]): Steering {
@@ -82,10 +85,18 @@ export function readSteering(...texts: readonly string[]): Steering {
       const [least, most] = settings[word]
       return Math.min(most, Math.max(least, Number(value)))
     },
+    words: () => [...found].map(([word, value]) => `sandbox:${word}${value === '' ? '' : `=${value}`}`).join(' '),
   }
 }
 
 /** The text without its steering words: what the answer quotes and what tools are matched against. */
 export function withoutSteering(text: string): string {
   return text.includes('sandbox:') ? text.replaceAll(pattern, '') : text
+}
+
+/** What a vendor reads of a request: with `sandbox:only=VENDOR` in it, the words are for that one, and others see none. */
+export function readBy(vendor: string, text: string): string {
+  if (!text.includes('sandbox:only=')) return text
+  const [, addressed] = /sandbox:only=([\w-]+)/.exec(text) ?? []
+  return addressed === vendor ? text : withoutSteering(text)
 }

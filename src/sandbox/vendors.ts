@@ -12,10 +12,21 @@ import { seedreamProtocol } from './seedream/routes.ts'
 import { elevenlabsProtocol } from './speech/elevenlabs.ts'
 import { minimaxProtocol } from './speech/minimax.ts'
 import { speechProtocol } from './speech/speak.ts'
+import { seedanceTasks } from './video-ark/create.ts'
 import { arkVideoProtocol } from './video-ark/routes.ts'
+import { wanTasks } from './video-dashscope/create.ts'
 import { dashscopeVideoProtocol } from './video-dashscope/routes.ts'
+import { klingTasks } from './video-kling/create.ts'
 import { klingProtocol } from './video-kling/routes.ts'
+import { minimaxTasks } from './video-minimax/create.ts'
+import { minimaxVideoProtocol } from './video-minimax/routes.ts'
+import { runwayTasks } from './video-runway/create.ts'
+import { runwayProtocol } from './video-runway/routes.ts'
+import { veoTasks } from './video-veo/create.ts'
 import { veoProtocol } from './video-veo/routes.ts'
+import type { TaskFamily } from './video/tasks.ts'
+import { viduTasks } from './video-vidu/create.ts'
+import { viduProtocol } from './video-vidu/routes.ts'
 
 type Mounts = readonly { readonly root: string; readonly protocol: Protocol }[]
 
@@ -43,14 +54,27 @@ const mounts: Readonly<Record<string, Mounts>> = {
     ...mount('/api/v3', chatProtocol, embeddingsProtocol, seedreamProtocol, arkVideoProtocol),
     ...mount('', resultsProtocol),
   ],
-  minimax: [...usual, ...mount('/v1', minimaxProtocol)],
+  minimax: [...usual, ...mount('/v1', minimaxProtocol, minimaxVideoProtocol)],
   elevenlabs: mount('/v1', elevenlabsProtocol),
   voyage: mount('/v1', voyageProtocol),
   cohere: [...mount('/v2', cohereProtocol), ...mount('/compatibility/v1', chatProtocol, embeddingsProtocol)],
   kling: mount('/v1/videos', klingProtocol),
+  runway: mount('/v1', runwayProtocol),
+  vidu: mount('/ent/v2', viduProtocol),
 }
 
 /** Where a vendor's protocols live under its prefix; `bases.ts` says what its SDK calls the base address. */
 export function mountsOf(vendor: string): Mounts {
   return mounts[vendor] ?? usual
 }
+
+/** Whoever makes films: their tasks outlive the process. */
+export const filmFamilies: readonly TaskFamily<unknown>[] = [
+  wanTasks,
+  seedanceTasks,
+  veoTasks,
+  klingTasks,
+  minimaxTasks,
+  runwayTasks,
+  viduTasks,
+]

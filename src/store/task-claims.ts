@@ -3,6 +3,7 @@ import type { Nano } from '../base/money.ts'
 import { sum } from './check.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries } from './schema.ts'
+import type { StoredTaskState } from './task-schema.ts'
 import { type Claim, type Task, toTask } from './tasks.ts'
 
 /** How many tasks wait to be looked at, channel by channel: each has a pace of its own. */
@@ -19,10 +20,39 @@ export async function dueChannels(
     .execute()
 }
 
-/** Whether anybody, anywhere, has a task that is not over. */
-export async function hasOpenTasks(db: Queries): Promise<boolean> {
-  const open = await db.selectFrom('task').select('id').where('next_poll_at', 'is not', null).limit(1).execute()
-  return open.length > 0
+/** Whether there is a task, of any node, to be looked at now or later: one that is not over, or that is watched beyond its end. */
+export async function hasWatchedTasks(db: Queries, mode: Mode): Promise<boolean> {
+  const watched = db.selectFrom('task').select('id').where('next_poll_at', 'is not', null).where(isOfMode(mode))
+  return (await watched.limit(1).execute()).length > 0
+}
+
+export type WatchedTasks = {
+  readonly state: StoredTaskState
+  readonly inDoubt: boolean
+  readonly count: number
+  /** When the one was due that has been waiting the longest for somebody to look; null where nobody waits. */
+  readonly dueAt: number | null
+}
+
+/** How many tasks there are to be looked at now or later, of all nodes. */
+export async function countWatchedTasks(
+  db: Queries,
+  { now, mode }: { readonly now: number; readonly mode: Mode },
+): Promise<WatchedTasks[]> {
+  const rows = await db
+    .selectFrom('task')
+    .select((eb) => ['state', 'in_doubt', eb.fn.countAll<number>().as('rows')])
+    .select(sql<number | null>`min(case when ${isDue({ now, mode })} then next_poll_at end)`.as('next_poll_at'))
+    .where('next_poll_at', 'is not', null)
+    .where(isOfMode(mode))
+    .groupBy(['state', 'in_doubt'])
+    .execute()
+  return rows.map((row) => ({
+    state: row.state,
+    inDoubt: row.in_doubt,
+    count: row.rows,
+    dueAt: row.next_poll_at,
+  }))
 }
 
 /**
@@ -53,10 +83,13 @@ export async function claimTasks(
   })
 }
 
-/** Of this mode alone: what simulators were asked to make, real vendors do not know, nor the reverse. */
 function isDue({ now, mode }: { readonly now: number; readonly mode: Mode }): Expression<SqlBool> {
-  return sql<SqlBool>`next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now})
-    and exists (select 1 from account where account.id = task.account_id and account.mode = ${mode})`
+  return sql<SqlBool>`next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now}) and ${isOfMode(mode)}`
+}
+
+/** What simulators were asked to make, real vendors do not know, nor the reverse. */
+function isOfMode(mode: Mode): Expression<SqlBool> {
+  return sql<SqlBool>`exists (select 1 from account where account.id = task.account_id and account.mode = ${mode})`
 }
 
 /** What a node still works on stays its own. */

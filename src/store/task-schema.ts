@@ -30,6 +30,8 @@ export type StoredPriceList = {
   readonly tiers: readonly { readonly aboveInputTokens: number; readonly rates: StoredRates }[]
   readonly perImage: StoredRates
   readonly perSecond: StoredRates
+  /** Absent in what was kept before films had a price of their own. */
+  readonly perVideo?: StoredRates
   readonly perVideoToken: StoredRates
 }
 export type StoredRates = Readonly<Record<string, string>>

@@ -10,6 +10,7 @@ import type { Store } from './open.ts'
 import {
   claimTasks,
   dueChannels,
+  hasWatchedTasks,
   heldByTasks,
   hintTask,
   knownUpstreamIds,
@@ -251,6 +252,10 @@ eachEngine('the store of tasks', (openStore) => {
       const { id } = await recorded(store)
       await put(store, id, { ...free, next_poll_at: store.now() })
       expect(await dueChannels(store.db, { now: store.now(), mode: 'real' })).toEqual([])
+      expect([await hasWatchedTasks(store.db, 'sandbox'), await hasWatchedTasks(store.db, 'real')]).toEqual([
+        true,
+        false,
+      ])
     })
 
     test('a hint makes a task due, also while somebody looks at it', async () => {

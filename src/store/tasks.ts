@@ -227,11 +227,18 @@ export async function taskOnceRecorded(
   })
 }
 
-/** By our id or the vendor's, among the account's own alone: another's is as unknown as one that never was. */
+// Vendors' ids have letters, digits and a few marks; some are paths.
+const idPattern = /^[\w.:/-]{1,256}$/
+
+/**
+ * By our id or the vendor's, among the account's own alone: another's is as unknown as one that never was. What cannot be
+ * an id is sent to no database, some of which refuse odd characters with an error.
+ */
 export async function findTask(
   db: Queries,
   by: { readonly accountId: string; readonly id: string },
 ): Promise<Task | undefined> {
+  if (!idPattern.test(by.id)) return undefined
   const own = await taskById(db, { scope: { accountId: by.accountId }, id: by.id })
   if (own !== undefined) return own
   const row = await db

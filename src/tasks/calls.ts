@@ -96,9 +96,20 @@ function explained({ channel, credential }: Keyed, answered: Answered): Verdict 
   )
 }
 
-/** A question about a task, which is as good asked again: it is cut off when the node stops. */
-export function ask(parts: TaskParts, call: Call, { attemptId: ref }: Pick<Task, 'attemptId'>) {
-  return makeCall(parts, call, { timeouts: parts.timeouts.ask, connection: 'kept', ref, signal: parts.stopping })
+/**
+ * A question about a task, which is as good asked again: it is cut off when the node stops. An error under a good status
+ * counts as under the status that it has elsewhere.
+ */
+export async function ask(
+  parts: TaskParts,
+  { adapter }: Pick<Home, 'adapter'>,
+  call: Call,
+  { attemptId: ref }: Pick<Task, 'attemptId'>,
+): Promise<Answered | Unanswered> {
+  const how = { timeouts: parts.timeouts.ask, connection: 'kept', ref, signal: parts.stopping } as const
+  const answered = await makeCall(parts, call, how)
+  if (answered.kind === 'failed' || adapter.statusOf === undefined) return answered
+  return { ...answered, status: adapter.statusOf(answered) }
 }
 
 /** Refused keys, rates and a vendor's own troubles say nothing of the task that was asked about. */

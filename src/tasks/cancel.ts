@@ -19,7 +19,7 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
   // Where the same call deletes what is over, it is made only for what still waits.
   if (cancel.deletes === true && (await newsOf(parts, home, task)).state !== 'submitted') throw tooLate()
-  const answered = await ask(parts, cancel.call(task.upstreamId, contextOf(parts, home, task)), task)
+  const answered = await ask(parts, home, cancel.call(task.upstreamId, contextOf(parts, home, task)), task)
   // Whether it was heard, the next poll tells.
   if (answered.kind === 'failed') throw answered.error
   // Some vendors say with 403 that it is too late, which is about the task; their adapters know.
@@ -31,7 +31,8 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   const news =
     cancel.deletes === true ? await newsOf(parts, home, task) : await askVendor(parts, home, task, task.upstreamId)
   const isConfirmed = news?.state === 'cancelled'
-  if (cancel.deletes === true && !isConfirmed) throw tooLate()
+  const isGone = cancel.forgets === true && news?.state === 'lost'
+  if (cancel.deletes === true && !isConfirmed && !isGone) throw tooLate()
   const ended = await endTask(parts, task, { state: 'cancelled', ...(isConfirmed && { record: news.record }) })
   return ended ?? (await whatItBecame(parts, task))
 }

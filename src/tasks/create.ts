@@ -57,7 +57,12 @@ export async function createTask(parts: TaskParts, order: VideoOrder): Promise<P
   const recorded = await record(parts, order, newTask(parts, order, id, first))
   if (recorded.kind === 'no-funds') return recorded
   crashPoint('task-recorded')
-  return { kind: 'placed', task: await sendSomewhere(parts, order, recorded.task, first, routes) }
+  try {
+    return { kind: 'placed', task: await sendSomewhere(parts, order, recorded.task, first, routes) }
+  } catch (thrown) {
+    parts.tally.failed(thrown)
+    throw thrown
+  }
 }
 
 /** Sends it to one after another, as long as it surely reached nobody. */
@@ -117,6 +122,7 @@ async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken
   const move = () => rerouteTask(parts.store, task, parts.node, next, failed)
   const isOurs = await parts.insist(move, 'ends', { task: task.id, attempt: task.attemptId })
   if (!isOurs) throw tooLate()
+  parts.tally.attempted(failed)
   return { ...task, ...next, sentAt: parts.clock.now() }
 }
 

@@ -63,7 +63,7 @@ async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
   const knownIds = await knownUpstreamIds(parts.store.db, { channel, sentSince: sentAt - 2 * clockSkewMs })
   const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt, knownIds }
   const call = adapter.find.call(sought, contextOf(parts, home, task))
-  const answered = await ask(parts, call, task)
+  const answered = await ask(parts, home, call, task)
   if (answered.kind === 'failed') return 'failed'
   if (isAboutUs(answered)) {
     judgeQuestion(parts, home, answered)

@@ -43,35 +43,40 @@ export type TaskEnd = {
  * over. Of any number who see the end at once, one gets the task, and the others undefined.
  */
 export async function endTask(
-  { store, clock, log, told }: Pick<TaskParts, 'store' | 'clock' | 'log' | 'told'>,
+  { store, clock, log, told, tally }: Pick<TaskParts, 'store' | 'clock' | 'log' | 'told' | 'tally'>,
   task: Task,
   end: TaskEnd,
 ): Promise<Task | undefined> {
   const sale = end.state === 'succeeded' ? saleOf(task, end.used) : undefined
   if (sale?.basis === 'estimated') log.warn({ task: task.id, model: task.model }, 'a video without a usable usage')
-  let excess = zeroNano
   const ended = await store.transaction(async (tx) => {
     const now = clock.now()
     // A refusal is of one sending: who has sent it again since may have been taken.
     const from = { id: task.id, from: before(end.state), ...(end.state === 'refused' && { sends: task.sends }) }
     const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined
-    const booked = await book(tx, changed, end, sale, now)
+    const records = recordsOf(changed, end, sale, now)
+    const booked = await book(tx, changed, end, sale, records, now)
     // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.
     if (booked.outcome === 'already-ended') throw new GatewayError('bug', `hold ${task.holdId} is ${booked.state}`)
-    if (booked.outcome === 'settled') excess = booked.excess
     if (changed.webhookUrl !== null && end.state !== 'refused') {
       const { accountId, id: taskId, webhookUrl: url } = changed
       await addEventIn(tx, { id: newOpaqueId('evt'), accountId, taskId, url, payload: writeEvent(changed, now) }, now)
     }
-    return changed
+    return { changed, records, booked }
   })
-  if (ended !== undefined) {
-    crashPoint('task-terminal')
-    if (ended.webhookUrl !== null) told()
+  if (ended === undefined) return undefined
+  crashPoint('task-terminal')
+  const { changed, records, booked } = ended
+  if (changed.webhookUrl !== null) told()
+  const { request, attempts } = records
+  const sold = sale && booked.outcome === 'settled' ? { charged: booked.charge, usage: sale.usage } : undefined
+  tally.ended(request, { ...request, attempts }, sold)
+  tally.taskEnded(task.model, end.state)
+  if (booked.outcome === 'settled' && booked.excess > 0n) {
+    log.error({ task: task.id, model: task.model, excess: String(booked.excess) }, 'usage beyond its hold')
   }
-  if (excess > 0n) log.error({ task: task.id, model: task.model, excess: String(excess) }, 'usage beyond its hold')
-  return ended
+  return changed
 }
 
 function changeFor(end: TaskEnd, usage: Usage | undefined, now: number) {
@@ -90,27 +95,34 @@ function changeFor(end: TaskEnd, usage: Usage | undefined, now: number) {
   }
 }
 
+type Records = { readonly request: RequestRecord; readonly attempts: readonly AttemptRecord[] }
+
 async function book(
   tx: Tx,
   task: Task,
   end: TaskEnd,
   sale: VideoSale | undefined,
+  records: Records,
   now: number,
 ): Promise<Settled | Voided> {
   const hold = { id: task.holdId, accountId: task.accountId }
+  if (sale === undefined) return voidHoldIn(tx, { hold, ...records, note: `task ${end.state}` }, now)
+  const { price, usage, basis, excessTo } = sale
+  return settleHoldIn(tx, { hold, price, basis, usage, ...records, ...(excessTo && { excessTo }) }, now)
+}
+
+/** What is kept of the request and of the call that made the film. */
+function recordsOf(task: Task, end: TaskEnd, sale: VideoSale | undefined, now: number): Records {
   const accepted = { status: 202, vendorStatus: 200 }
   const { status, vendorStatus } = end.state === 'refused' ? end : accepted
   const request = requestOf(task, status, now)
   if (sale !== undefined) {
-    const { price, cost, usage, basis, excessTo } = sale
-    const attempts = [attemptOf(task, { status: vendorStatus, vendorCost: cost, delivered: true })]
-    return settleHoldIn(tx, { hold, price, basis, usage, request, attempts, ...(excessTo && { excessTo }) }, now)
+    return { request, attempts: [attemptOf(task, { status: vendorStatus, vendorCost: sale.cost, delivered: true })] }
   }
   const vendorCost = end.used === undefined ? zeroNano : (costOf(task, end.used) ?? zeroNano)
   // Where nobody took it, and a vendor may still be looked up, there is nothing on any bill: the attempt says so.
   const reached = task.upstreamId === null && end.state !== 'refused' ? 0 : vendorStatus
-  const attempts = [attemptOf(task, { status: reached, vendorCost, delivered: false })]
-  return voidHoldIn(tx, { hold, request, attempts, note: `task ${end.state}` }, now)
+  return { request, attempts: [attemptOf(task, { status: reached, vendorCost, delivered: false })] }
 }
 
 function requestOf(task: Task, status: number, now: number): RequestRecord {

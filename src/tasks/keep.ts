@@ -10,7 +10,7 @@ import { noOutput } from './state.ts'
 /** A vendor's link is good for a day after the film was made; whoever wants it longer has it kept. */
 const linkMs = 24 * 60 * 60_000
 // About five minutes, as the waits between two looks grow.
-const keepTriesMax = 12
+export const keepTriesMax = 12
 const redirectsMax = 3
 const linkedBytesMax = 512 * 1024 * 1024
 

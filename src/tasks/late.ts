@@ -1,4 +1,4 @@
-import { zeroNano } from '../base/money.ts'
+import { nano, zeroNano } from '../base/money.ts'
 import { correctAttemptIn } from '../store/corrections.ts'
 import { attemptsByIds } from '../store/reconcile.ts'
 import { changeTask, type Task } from '../store/tasks.ts'
@@ -52,7 +52,7 @@ function changeOver({ store, node }: TaskParts, { id }: Task, change: Parameters
 
 /** In one commit with the end of the watch, so that it is booked once. */
 async function bookLoss(parts: TaskParts, task: Task, used: Parameters<typeof costOf>[1] | undefined): Promise<void> {
-  const { store, log, node } = parts
+  const { store, log, node, tally } = parts
   const billed = (used === undefined ? undefined : costOf(task, used)) ?? zeroNano
   const [attempt] = await attemptsByIds(store.db, [task.attemptId])
   const isOurs = await store.transaction(async (tx) => {
@@ -63,5 +63,7 @@ async function bookLoss(parts: TaskParts, task: Task, used: Parameters<typeof co
     await correctAttemptIn(tx, { attempt, billed, credit: zeroNano, usage: used ?? null, note }, store.now())
     return true
   })
-  if (isOurs) log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after it was given up')
+  if (!isOurs) return
+  if (attempt !== undefined) tally.costLate({ capability: 'video', model: task.model }, nano(billed - attempt.cost))
+  log.warn({ task: task.id, model: task.model, cost: String(billed) }, 'a video came after it was given up')
 }

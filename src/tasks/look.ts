@@ -11,6 +11,7 @@ import { resolveDoubt } from './doubt.ts'
 import { endTask } from './end.ts'
 import { hasToBeKept, keepLinks } from './keep.ts'
 import { lookLate } from './late.ts'
+import { located } from './locate.ts'
 import { askVendor } from './news.ts'
 import { jittered, pollWait, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
@@ -29,7 +30,8 @@ export async function lookAt(parts: TaskParts, task: Task): Promise<Looked | Unk
   if (isOver(task.state)) return lookLate(parts, task)
   if (task.upstreamId === null) return resolveDoubt(parts, task)
   const home = homeOf(parts, task)
-  const news = home === undefined ? undefined : await askVendor(parts, home, task, task.upstreamId)
+  const said = home === undefined ? undefined : await askVendor(parts, home, task, task.upstreamId)
+  const news = home === undefined || said === undefined ? undefined : await located(parts, home, task, said)
   crashPoint('task-polled')
   if (home === undefined || news === undefined) return goOn(parts, task, { failures: task.failures + 1 })
   return heed(parts, home, task, news)

@@ -14,7 +14,7 @@ export async function askVendor(
 ): Promise<VideoNews | undefined> {
   const { adapter } = home
   const call = adapter.poll(upstreamId, contextOf(parts, home, task), task.facts)
-  const answered = await ask(parts, call, task)
+  const answered = await ask(parts, home, call, task)
   const fields = { task: task.id, channel: task.channel, upstream: upstreamId }
   if (answered.kind === 'failed') {
     parts.log.warn({ ...fields, kind: answered.error.kind }, 'a task could not be polled')

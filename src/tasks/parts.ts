@@ -4,6 +4,7 @@ import type { Label } from '../base/secret.ts'
 import type { CappedBilling } from '../billing/caps.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
+import type { Tally } from '../telemetry/tally.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Timeouts, Transport } from '../upstream/transport.ts'
@@ -41,6 +42,7 @@ export type TaskParts = {
   readonly stopping: AbortSignal
   /** Words for a state that a vendor never said before. */
   readonly oddWords: OddWords
+  readonly tally: Tally
   /** Films are large: few are fetched at a time, and those of a slow channel wait for each other alone. */
   readonly keeping: (channelId: string) => Turns
   readonly reserve: CappedBilling['reserve']

@@ -251,3 +251,18 @@ test('where there is no task at all, it is looked for seldom, until there is one
   await world.close()
   await store.close()
 })
+
+test('what the other mode has left open keeps nobody awake', async () => {
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { amount: 10n ** 12n })
+  const sandbox = makeTaskWorld(store, { first: filmVendor() })
+  await sandbox.order()
+  await sandbox.close()
+  const timers = handTimers()
+  const real = makeTaskWorld(store, { first: filmVendor() }, { timers, mode: 'real' })
+  timers.fire()
+  await until(() => timers.waiting.length === 1)
+  expect(timers.waiting).toEqual([5_000])
+  await real.close()
+  await store.close()
+})

@@ -1,5 +1,5 @@
 import { storeError } from '../store/faults.ts'
-import { claimTasks, dueChannels, hasOpenTasks, releaseClaims, renewClaims } from '../store/task-claims.ts'
+import { claimTasks, dueChannels, hasWatchedTasks, releaseClaims, renewClaims } from '../store/task-claims.ts'
 import { dropOldTasks } from '../store/task-retention.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
@@ -78,7 +78,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   async function turnOrRest(): Promise<void> {
     const taken = await turn()
     state.isIdle = true // before it is asked: a task that comes meanwhile says otherwise
-    if (taken + looking.size > 0 || (await hasOpenTasks(store.db))) state.isIdle = false
+    if (taken + looking.size > 0 || (await hasWatchedTasks(store.db, mode))) state.isIdle = false
   }
 
   async function turn(): Promise<number> {

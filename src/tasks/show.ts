@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../base/json.ts'
 import { unixSeconds } from '../base/moment.ts'
+import type { TaskResult } from '../store/task-schema.ts'
 import type { Task } from '../store/tasks.ts'
 import { isOver, shownState } from './state.ts'
 
@@ -13,9 +14,8 @@ export function showAccepted(task: Pick<Task, 'id' | 'model' | 'createdAt'>): Js
  * expired, and those that only we could follow, stand nowhere in it.
  */
 export function showTask(task: Task, now: number): JsonObject {
-  const { state, result, failure, usage } = task
+  const { state, failure } = task
   const record = linksReplaced(task.record ?? {}, task, now)
-  const seed = result?.seed
   return {
     ...record,
     id: task.id,
@@ -23,16 +23,26 @@ export function showTask(task: Task, now: number): JsonObject {
     status: shownState(state),
     created_at: unixSeconds(task.createdAt),
     updated_at: unixSeconds(task.updatedAt),
-    ...(result !== null && state === 'succeeded' && { content: showContent(record['content'], task, now) }),
-    ...(usage !== null && state === 'succeeded' && { usage: showUsage(record['usage'], task) }),
-    ...(seed !== undefined && { seed }),
+    ...(isOver(state) && showEnd(record, task, now)),
     ...(isOver(state) && failure !== null && { error: { code: failure.code, message: failure.message } }),
   }
 }
 
+/** What every end has: null where there is nothing of it, so that a client need not ask whether it is there. */
+function showEnd(record: JsonObject, task: Task, now: number): JsonObject {
+  const { state, result, usage, facts } = task
+  const isMade = state === 'succeeded'
+  const given = isMade ? undefined : facts.seed
+  const seed = result?.seed ?? (typeof record['seed'] === 'number' ? record['seed'] : given)
+  return {
+    content: isMade && result !== null ? showContent(record['content'], result, now) : null,
+    usage: isMade && usage !== null ? showUsage(record['usage'], task) : null,
+    seed: seed ?? null,
+  }
+}
+
 /** Whoever comes after its time learns that it was there, and no more. */
-function showContent(native: Json | undefined, { result }: Task, now: number): JsonObject {
-  if (result === null) return {}
+function showContent(native: Json | undefined, result: TaskResult, now: number): JsonObject {
   const isExpired = now >= result.expiresAt
   const { videoUrl, lastFrameUrl } = result
   return {
@@ -52,7 +62,7 @@ function showUsage(native: Json | undefined, { usage, result, facts }: Task): Js
     duration: video?.seconds ?? result?.seconds ?? facts.seconds,
     resolution: video?.resolution ?? result?.resolution ?? facts.resolution,
     ...(ratio !== '' && { aspect_ratio: ratio }),
-    ...(usage?.videoToken !== undefined && { total_tokens: usage.videoToken }),
+    ...(usage?.videoToken !== undefined && { [video?.inCredits ? 'credits' : 'total_tokens']: usage.videoToken }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { isUnavailable } from '../store/faults.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { hintTask } from '../store/task-claims.ts'
+import { Tally } from '../telemetry/tally.ts'
 import { cancelTask } from './cancel.ts'
 import { createTask, type Placed, type VideoOrder } from './create.ts'
 import { makeInsistence, type Patience, usualPatience } from './insist.ts'
@@ -35,11 +36,12 @@ const waitPollMs = 1_000
 // At one channel.
 const keepingMax = 2
 
-type Given = Omit<TaskParts, 'keeping' | 'stopping' | 'allowances' | 'insist' | 'oddWords'> & {
+type Given = Omit<TaskParts, 'keeping' | 'stopping' | 'allowances' | 'insist' | 'oddWords' | 'tally'> & {
   readonly patience?: Patience
+  readonly tally?: Tally
 }
 
-export function openTasks({ patience = usualPatience, ...given }: Given): Tasks {
+export function openTasks({ patience = usualPatience, tally = new Tally(), ...given }: Given): Tasks {
   const stopping = new AbortController()
   const insistence = makeInsistence({ log: given.log, stopping: stopping.signal, patience })
   const parts: TaskParts = {
@@ -49,6 +51,7 @@ export function openTasks({ patience = usualPatience, ...given }: Given): Tasks 
     insist: insistence.insist,
     stopping: stopping.signal,
     oddWords: countOddWords(),
+    tally,
   }
   const { store, clock } = parts
   const waiters = new Map<string, Set<() => void>>()

@@ -4,7 +4,9 @@ import { compatible } from './compatible/compatible.ts'
 import { anyDialect, dialects } from './compatible/dialects.ts'
 import { google } from './google/google.ts'
 import { kling } from './kling/kling.ts'
+import { runway } from './runway/runway.ts'
 import type { Vendor } from './vendor.ts'
+import { vidu } from './vidu/vidu.ts'
 import { voyage } from './voyage/voyage.ts'
 
 /** Every vendor the gateway can speak to. A new one is one line here. */
@@ -14,6 +16,8 @@ const registered: readonly Vendor[] = [
   anthropic,
   google,
   kling,
+  runway,
+  vidu,
   voyage,
   cohere,
 ]

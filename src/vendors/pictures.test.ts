@@ -42,6 +42,7 @@ function askFor(body: JsonObject, options: { limits?: Partial<ImageLimits>; toke
     images: { ...anySize, ...options.limits },
     sells: () => options.tokens === true,
     sellsImage: () => true,
+    sellsVideo: () => true,
   }
   const asked = { body: { model: 'ours', ...body }, files: [], bodyBytes: 100, header: () => null }
   return imagesCodec.readAsk(asked, () => traits)

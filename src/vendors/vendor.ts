@@ -1,5 +1,6 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { AttemptId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { ChatAsk, Protocol, ReplyReader } from '../capabilities/chat.ts'
 import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
@@ -7,7 +8,7 @@ import type { VideoKind } from '../capabilities/limits.ts'
 import type { Conversation, Reply } from '../capabilities/conversation.ts'
 import type { SoundForm, SpeechAsk } from '../capabilities/speech.ts'
 import type { Counted, Usage } from '../capabilities/usage.ts'
-import type { VideoAsk, VideoFacts, VideoNews } from '../capabilities/video.ts'
+import type { VideoAsk, VideoFacts, VideoNews, VideoResult } from '../capabilities/video.ts'
 
 /** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. A POST where nothing else is said. */
 export type Call = {
@@ -139,16 +140,27 @@ export type VideoAdapter = {
    * elsewhere. Throws where it is neither.
    */
   readCreated(response: Responded): string | { readonly errorStatus: number }
+  /** Where errors come under good statuses: the one that an answer about a task has elsewhere. */
+  statusOf?(response: Responded & { readonly status: number }): number
   poll(upstreamId: string, context: CallContext, facts: VideoFacts): Call
   /**
    * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws where
    * the response says nothing of the task (429, 5xx, a page): its state stays.
    */
   readTask(response: Responded & { readonly status: number }, facts: VideoFacts): VideoNews
+  /** Asks where a film is that was made. Absent where its record says so. */
+  locate?: {
+    /** Undefined where the record names nothing that could be asked for. */
+    call(record: JsonObject, context: CallContext): Call | undefined
+    /** Undefined where it is nowhere. Throws where the response says nothing of it: it is asked for again. */
+    read(response: Responded & { readonly status: number }, facts: VideoFacts): VideoResult | undefined
+  }
   /** Absent where the vendor cannot stop a task. */
   cancel?: {
     /** The same call deletes the record of a task that is over: it is asked about before, and believed only after. */
     readonly deletes?: true
+    /** What it has stopped it does not know any more: after its yes, that says the same as a word for it. */
+    readonly forgets?: true
     call(upstreamId: string, context: CallContext): Call
     /** Whether the vendor has stopped it; false where it says that it is too late. */
     read(response: Responded & { readonly status: number }): boolean

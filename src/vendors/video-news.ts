@@ -1,9 +1,10 @@
 import { GatewayError } from '../base/errors.ts'
 import { isObject, type JsonObject } from '../base/json.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
-import type { VideoMedia, VideoNews, VideoResult, VideoRole } from '../capabilities/video.ts'
+import type { VideoAsk, VideoMedia, VideoNews, VideoResult, VideoRole } from '../capabilities/video.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import { parseLoosely } from '../wire/loose.ts'
+import { parseLoosely, textIn } from '../wire/loose.ts'
+import { unsupported } from '../wire/native/video-fields.ts'
 import type { Call, CallContext, Responded } from './vendor.ts'
 
 /** A vendor's words for the states of its tasks. A word that is not here keeps the state: it must never end a task. */
@@ -64,6 +65,17 @@ export function jsonCall(url: string, body: unknown, { ref }: CallContext, heade
 
 export function urlOf(media: readonly VideoMedia[], role: VideoRole): string | undefined {
   return media.find((one) => one.role === role)?.url
+}
+
+/** For vendors that have no such field: what somebody does not want to see must not be left out in silence. */
+export function refuseNegative({ input, parameters }: VideoAsk): void {
+  for (const [place, fields] of [
+    ['input', input],
+    ['parameters', parameters],
+  ] as const) {
+    if (textIn(fields['negative_prompt']) === '') continue
+    throw unsupported(`${place}.negative_prompt`, 'is not for this model: say it in the prompt.')
+  }
 }
 
 /** Whole seconds, since they are multiplied with a price: a part of one counts as one. */

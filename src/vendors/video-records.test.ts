@@ -34,6 +34,9 @@ describe('records', () => {
   const ark = (record: object) =>
     answer({ id: 'cgt-1', model: 'm', created_at: 1, updated_at: 2, error: null, ...record })
 
+  const minimax = (record: object, code = 0, message = 'success') =>
+    answer({ task_id: '1', ...record, base_resp: { status_code: code, status_msg: message } })
+
   test.each([
     [
       'dashscope',
@@ -186,6 +189,78 @@ describe('records', () => {
         result: { videoUrl: link, seconds: 6 },
       },
     ],
+    ['minimax', minimax({ status: 'Preparing' }), { state: 'submitted', word: 'Preparing' }],
+    ['minimax', minimax({ status: 'Queueing' }), { state: 'submitted' }],
+    ['minimax', minimax({ status: 'Processing', file_id: '' }), { state: 'running' }],
+    ['minimax', minimax({ status: 'success' }), { state: 'unknown-word', word: 'success' }],
+    [
+      'minimax',
+      minimax({ status: 'Success', file_id: '176844028768320' }),
+      { state: 'succeeded', used: { video: { seconds: 5, resolution: '720p', sound: true } } },
+    ],
+    ['minimax', minimax({ status: 'Fail' }), { state: 'failed', error: { code: 'upstream_failed', message: '' } }],
+    [
+      'minimax',
+      minimax({ status: 'Fail' }, 1027, 'no'),
+      { state: 'failed', error: { code: 'content_filtered', message: 'no' } },
+    ],
+    // Its only parameter is the task.
+    ['minimax', minimax({}, 2013, 'invalid params'), { state: 'lost' }],
+    ['minimax', answer({}, 404), { state: 'lost' }],
+    ['vidu', answer({ id: 'v', state: 'created', credits: 55 }), { state: 'submitted', word: 'created' }],
+    ['vidu', answer({ id: 'v', state: 'queueing' }), { state: 'submitted' }],
+    ['vidu', answer({ id: 'v', state: 'processing' }), { state: 'running' }],
+    ['vidu', answer({ id: 'v', state: 'cancelled' }), { state: 'unknown-word', word: 'cancelled' }],
+    ['vidu', answer({ reason: 'TaskNotFound' }, 404), { state: 'lost' }],
+    [
+      'vidu',
+      answer({ id: 'v', state: 'failed', err_code: 'CreationPolicyViolation', credits: 55 }),
+      {
+        state: 'failed',
+        error: { code: 'CreationPolicyViolation', message: 'The vendor says: CreationPolicyViolation.' },
+      },
+    ],
+    [
+      'vidu',
+      answer({
+        id: 'v',
+        state: 'success',
+        err_code: '',
+        credits: 55,
+        creations: [{ id: 'c', url: link, cover_url: 'https://result.example/c.png', watermarked_url: link }],
+      }),
+      {
+        state: 'succeeded',
+        used: { videoToken: 55, video: { seconds: 5, resolution: '720p', sound: true, inCredits: true } },
+        result: { videoUrl: link, needsKey: false, seconds: 5, resolution: '720p', ratio: '16:9' },
+      },
+    ],
+    ['runway', answer({ id: 'r', status: 'PENDING', createdAt: '2026-11-15T17:00:00Z' }), { state: 'submitted' }],
+    ['runway', answer({ id: 'r', status: 'THROTTLED' }), { state: 'submitted', word: 'THROTTLED' }],
+    ['runway', answer({ id: 'r', status: 'RUNNING', progress: 0.5 }), { state: 'running' }],
+    ['runway', answer({ id: 'r', status: 'CANCELLED' }), { state: 'cancelled' }],
+    ['runway', answer({ id: 'r', status: 'ABORTED' }), { state: 'unknown-word', word: 'ABORTED' }],
+    ['runway', answer({ error: 'not found' }, 404), { state: 'lost' }],
+    [
+      'runway',
+      answer({ id: 'r', status: 'FAILED', failure: 'no', failureCode: 'SAFETY.INPUT.TEXT' }),
+      { state: 'failed', error: { code: 'SAFETY.INPUT.TEXT', message: 'no' } },
+    ],
+    [
+      'runway',
+      answer({ id: 'r', status: 'FAILED', failure: 'no' }),
+      { error: { code: 'upstream_failed', message: 'no' } },
+    ],
+    [
+      'runway',
+      answer({ id: 'r', status: 'SUCCEEDED', output: [link, 'https://result.example/second'] }),
+      {
+        state: 'succeeded',
+        record: { id: 'r', status: 'SUCCEEDED', output: [link] },
+        used: { video: { seconds: 5, resolution: '720p' } },
+        result: { videoUrl: link, needsKey: false, seconds: 5, resolution: '720p', ratio: '16:9' },
+      },
+    ],
   ])('%s: %#', (vendor, response, news) => {
     expect(videoOf(vendor).readTask(response, facts)).toMatchObject(news)
   })
@@ -203,6 +278,12 @@ describe('records', () => {
     expect(
       videoOf('ark').readTask(ark({ status: 'succeeded', content: { video_url: link } }), facts),
     ).not.toHaveProperty('used')
+    for (const credits of [undefined, null, '55', -1, 5.5]) {
+      const record = answer({ id: 'v', state: 'success', credits, creations: [{ id: 'c', url: link }] })
+      expect(videoOf('vidu').readTask(record, facts)).not.toHaveProperty('used')
+    }
+    const changed = answer({ id: 'r', status: 'SUCCEEDED', output: [link] })
+    expect(videoOf('runway').readTask(changed, { ...facts, kind: 'r2v' })).not.toHaveProperty('used')
   })
 
   test.each([...vendors.values()].flatMap(({ id, video }) => (video === undefined ? [] : [[id, video] as const])))(
@@ -216,7 +297,7 @@ describe('records', () => {
         expect(() => video.readCreated(answer(body))).toThrow(GatewayError)
       }
       for (const id of ['', '..', '../x', 'a/b', 7, null, {}, 'x'.repeat(500)]) {
-        const body = { id, name: id, code: 0, output: { task_id: id }, data: { task_id: id } }
+        const body = { id, task_id: id, name: id, code: 0, output: { task_id: id }, data: { task_id: id } }
         expect(() => video.readCreated(answer(body))).toThrow(GatewayError)
       }
     },
@@ -237,4 +318,12 @@ test('a record does not repeat what was asked', () => {
   const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }
   const { record } = videoOf('dashscope').readTask(answer({ request_id: 'r', output }), facts)
   expect(record).toEqual({ request_id: 'r', output: { task_id: 't', task_status: 'RUNNING' } })
+  const creations = [{ id: 'c', url: 'https://r.example/c', cover_url: 'https://r.example/cover' }]
+  const vidu = { id: 'v', state: 'success', credits: 5, payload: 'att_1', prompt: 'a secret', images: ['x'], creations }
+  expect(videoOf('vidu').readTask(answer(vidu), facts).record).toEqual({
+    id: 'v',
+    state: 'success',
+    credits: 5,
+    creations: [{ id: 'c', url: 'https://r.example/c' }],
+  })
 })

@@ -3,6 +3,7 @@ import type { AttemptId } from '../base/ids.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { VideoFacts } from '../capabilities/video.ts'
 import { askFor, clip, image, media, prompt, tune } from '../../test/support/video-asks.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { vendors } from './index.ts'
 import type { Call, CreateContext, VideoAdapter } from './vendor.ts'
 
@@ -197,4 +198,110 @@ test('Kling gets its own fields, and our reference for a name', () => {
   expect(videoOf('kling').poll('7', context, { ...facts, kind: 'i2v' }).url).toBe(
     'https://vendor.example/v1/videos/image2video/7',
   )
+})
+
+describe('Runway gets its own fields, at the address of its kind', () => {
+  const vendor = 'https://vendor.example/v1'
+
+  test('a picture, its shape in pixels, and the version in every call', () => {
+    const parameters = { seed: 7, contentModeration: { publicFigureThreshold: 'low' }, watermark: false, ratio: '1:1' }
+    const { call, body } = sent('runway', 'gen4-turbo', { input: { ...prompt, img_url: image }, parameters })
+    expect(call).toMatchObject({
+      url: `${vendor}/image_to_video`,
+      headers: {
+        authorization: 'Bearer vk-0123456789abcdef',
+        'x-runway-version': '2024-11-06',
+        'x-client-request-id': 'att_1',
+      },
+    })
+    expect(body).toEqual({
+      model: 'theirs',
+      promptText: prompt.prompt,
+      promptImage: image,
+      ratio: '960:960',
+      duration: 5,
+      seed: 7,
+      contentModeration: { publicFigureThreshold: 'low' },
+    })
+    const runway = videoOf('runway')
+    for (const [method, asked] of [
+      ['GET', runway.poll('t-1', context, facts)],
+      ['DELETE', runway.cancel?.call('t-1', context)],
+    ] as const) {
+      expect(asked).toMatchObject({ method, url: `${vendor}/tasks/t-1`, headers: { 'x-runway-version': '2024-11-06' } })
+    }
+  })
+
+  test('a text has no picture, and a seed of the model’s own choice is not named', () => {
+    const { call, body } = sent('runway', 'gen4.5', { input: prompt, duration: 3, parameters: { seed: -1 } })
+    expect(call.url).toBe(`${vendor}/text_to_video`)
+    expect(body).toEqual({ model: 'theirs', promptText: prompt.prompt, ratio: '1280:720', duration: 3 })
+  })
+
+  test('a film to be changed is as long and as wide as it is', () => {
+    const input = media(['reference_video', clip], ['reference_image'])
+    const { call, body } = sent('runway', 'gen4-aleph', { input })
+    expect(call.url).toBe(`${vendor}/video_to_video`)
+    expect(body).toEqual({
+      model: 'theirs',
+      promptText: prompt.prompt,
+      videoUri: clip,
+      references: [{ type: 'image', uri: image }],
+    })
+  })
+})
+
+describe('Vidu gets its own fields, at the address of its kind', () => {
+  const vendor = 'https://vendor.example/ent/v2'
+
+  test('a text, its shape, and our reference', () => {
+    const parameters = { seed: 7, movement_amplitude: 'small', audio: false, payload: 'mine', images: ['x'], n: 1 }
+    const more = { callbackUrl: 'https://g/cb' }
+    const { call, body } = sent('vidu', 'viduq3-turbo', { input: prompt, parameters, aspect_ratio: '9:16' }, more)
+    expect(call).toMatchObject({
+      url: `${vendor}/text2video`,
+      headers: { authorization: 'Token vk-0123456789abcdef', 'x-client-request-id': 'att_1' },
+    })
+    expect(body).toEqual({
+      model: 'theirs',
+      ...prompt,
+      duration: 5,
+      resolution: '720p',
+      aspect_ratio: '9:16',
+      audio: false,
+      seed: 7,
+      movement_amplitude: 'small',
+      payload: 'att_1',
+      callback_url: 'https://g/cb',
+    })
+    expect(videoOf('vidu').poll('8774', context, facts)).toMatchObject({
+      method: 'GET',
+      url: `${vendor}/tasks/8774/creations`,
+      headers: { authorization: 'Token vk-0123456789abcdef' },
+    })
+    expect(videoOf('vidu').cancel).toBeUndefined()
+  })
+
+  test.each<[object, string, string[]]>([
+    [media(['first_frame']), 'img2video', [image]],
+    [media(['last_frame', `${image}?2`], ['first_frame']), 'start-end2video', [image, `${image}?2`]],
+    [media(['reference_image'], ['reference_image', `${image}?2`]), 'reference2video', [image, `${image}?2`]],
+  ])('pictures in one list: %j', (input, path, images) => {
+    const { call, body } = sent('vidu', 'viduq3-turbo', { input })
+    expect(call.url).toBe(`${vendor}/${path}`)
+    expect(body).toMatchObject({ images, audio: true })
+    expect('aspect_ratio' in body).toBe(path === 'reference2video')
+  })
+})
+
+test.each(['input', 'parameters'])('what has no field for what is not wanted says so: %s', async (place) => {
+  const body = place === 'input' ? { input: { ...prompt, negative_prompt: 'dark' } } : { input: prompt }
+  const parameters = place === 'parameters' ? { negative_prompt: 'dark' } : {}
+  for (const [vendor, model] of [
+    ['runway', 'gen4.5'],
+    ['vidu', 'viduq3-turbo'],
+  ] as const) {
+    const refused = await thrownBy((async () => sent(vendor, model, { ...body, parameters }))())
+    expect(refused).toMatchObject({ kind: 'bad-request', details: { param: `${place}.negative_prompt` } })
+  }
 })

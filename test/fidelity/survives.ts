@@ -153,8 +153,7 @@ export const asks: readonly Row<Asked>[] = [
     what: 'stop sequences',
     check({ asked, sent, speech, model }) {
       if (speech === 'common' && isThinker(model)) return expect(sent.stop).toEqual([]) // refused by the vendor
-      // Anthropic refuses one that is nothing but space.
-      expect(sent.stop).toEqual(asked.stop.filter((stop) => speech !== 'anthropic' || stop.trim() !== ''))
+      expect(sent.stop).toEqual(asked.stop)
     },
   },
   {

@@ -21,7 +21,9 @@ const onePointFive = { model: 'doubao-seedance-1-5-pro-251215' }
 type Shown = {
   id: string
   status: string
-  seed?: number
+  seed?: number | null
+  content?: object | null
+  usage?: object | null
   output?: { task_status: string }
   error?: { code: string; param: string | null; message: string }
 }
@@ -44,12 +46,42 @@ describe('the record of a task that is over', () => {
   test('has the seed that was asked for, where its vendor returns none', async () => {
     const input = { prompt: 'A fox.' }
     expect(await made({ ...wan, input, parameters: { seed: 7 } })).toMatchObject({ status: 'succeeded', seed: 7 })
-    expect((await made({ ...wan, input })).seed).toBeUndefined()
     const veo = { model: 'veo-3.1-generate-preview', input, parameters: { seed: 8 } }
     expect(await made(veo)).toMatchObject({ status: 'succeeded', seed: 8 })
     // Kling is not told of it, so it is not what its film was made with.
     const kling = await made({ model: 'kling-v2-6', input, parameters: { seed: 9 } })
-    expect([kling.status, kling.seed]).toEqual(['succeeded', undefined])
+    expect([kling.status, kling.seed]).toEqual(['succeeded', null])
+  })
+
+  const ofEachVendor = [
+    'wan2.6-t2v',
+    'wan2.7-t2v',
+    'doubao-seedance-1-5-pro-251215',
+    'veo-3.1-generate-preview',
+    'kling-v2-6',
+    'minimax-hailuo-02',
+    'gen4.5',
+    'viduq3-pro',
+  ]
+
+  test.each(ofEachVendor)('has content, usage and seed, whatever its end: %s', async (model) => {
+    const succeeded = await made({ model, input: { prompt: 'A fox.' } })
+    expect(succeeded).toMatchObject({ status: 'succeeded', content: expect.any(Object), usage: expect.any(Object) })
+    expect(succeeded.seed).toEqual(model.includes('seedance') ? expect.any(Number) : null)
+    const failed = await made({ model, input: { prompt: 'A fox. sandbox:fail=InternalError' } })
+    expect(failed).toMatchObject({ status: 'failed', content: null, usage: null })
+    expect(failed).toHaveProperty('seed')
+    expect((await call('GET', failed.id)).content).toBeNull()
+  })
+
+  test('has the given seed also where nothing was made', async () => {
+    const parameters = { seed: 7 }
+    const ended = { content: null, usage: null, seed: 7 }
+    const failed = await made({ ...wan, input: { prompt: 'A fox. sandbox:fail=InternalError' }, parameters })
+    expect(failed).toMatchObject({ status: 'failed', ...ended })
+    const { id } = await order({ ...wan, input: { prompt: 'A fox. sandbox:queued=60000' }, parameters })
+    expect(await call('GET', id)).not.toHaveProperty('content')
+    expect(await call('DELETE', id)).toMatchObject({ status: 'cancelled', ...ended })
   })
 
   test('says what its vendor says of a task that was cancelled', async () => {

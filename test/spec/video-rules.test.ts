@@ -56,6 +56,19 @@ describe('duration, resolution and aspect_ratio', () => {
     ['wan2.7-t2v', { resolution: '1080p' }, 'resolution unsupported_value'],
     ['wan2.7-t2v', { resolution: '480p' }, 'resolution unsupported_value'],
     ['kling-v2-6', { resolution: '720p' }, 'resolution unsupported_value'],
+    ['minimax-hailuo-02', { duration: 5 }, 'duration unsupported_value'],
+    ['minimax-hailuo-02', { resolution: '512p' }, 'resolution unsupported_value'],
+    ['minimax-hailuo-02', { resolution: '1080p', duration: 10 }, 'duration unsupported_value'],
+    ['minimax-hailuo-02', { aspect_ratio: '9:16' }, 'aspect_ratio unsupported_value'],
+    ['gen4.5', { resolution: '1080p' }, 'resolution unsupported_value'],
+    ['viduq3-turbo', { duration: 2 }, 'duration unsupported_value'],
+    ['viduq3-pro', { duration: 17 }, 'duration unsupported_value'],
+    ['viduq3-pro', { resolution: '360p' }, 'resolution unsupported_value'],
+    ['viduq3-pro', { aspect_ratio: '21:9' }, 'aspect_ratio unsupported_value'],
+    ['gen4.5', { duration: 11 }, 'duration unsupported_value'],
+    ['gen4.5', { aspect_ratio: '4:3' }, 'aspect_ratio unsupported_value'],
+    ['gen4.5', { aspect_ratio: '9:16', parameters: { ratio: '1280:720' } }, 'parameters.ratio invalid_value'],
+    ['gen4.5', { parameters: { ratio: '1280:768' } }, 'parameters.ratio unsupported_value'],
     ['veo-3.1-generate-preview', { parameters: { size: '1280*720' } }, 'parameters.size unsupported_value'],
   ])('of %s: %j is refused', (model, body, refusal) => {
     expect(refusalOf(model, { input: prompt, ...body })).toBe(refusal)
@@ -69,6 +82,7 @@ describe('duration, resolution and aspect_ratio', () => {
     ['doubao-seedance-2-0-260128', { resolution: '4k' }, [5, '4k', '16:9']],
     ['veo-3.1-generate-preview', { parameters: { durationSeconds: 4, aspectRatio: '9:16' } }, [4, '720p', '9:16']],
     ['kling-v2-6', { parameters: { duration: '5', mode: 'pro' } }, [5, '1080p', '16:9']],
+    ['gen4.5', { parameters: { ratio: '720:1280', duration: 2 } }, [2, '720p', '9:16']],
   ])('of %s: %j is taken', (model, body, expected) => {
     expect(sized(askFor(model, { input: prompt, ...body }))).toEqual(expected)
   })
@@ -91,6 +105,13 @@ describe('duration, resolution and aspect_ratio', () => {
     expect(refusalOf('wan2.6-i2v', { input, aspect_ratio: 'wide' })).toBe('aspect_ratio invalid_value')
     expect(askFor('doubao-seedance-1-5-pro-251215', { input }).ratio).toBe('adaptive')
   })
+})
+
+const subject = { type: 'character', image: [image] }
+
+test('where the vendor counts credits, the most that the seconds can take is held', () => {
+  const { bound } = askFor('viduq3-turbo', { input: prompt, duration: 4, resolution: '1080p' })
+  expect(bound).toMatchObject({ videoToken: 52, video: { seconds: 4, inCredits: true } })
 })
 
 describe('input, by the model’s version and kind', () => {
@@ -126,6 +147,13 @@ describe('input, by the model’s version and kind', () => {
     ['veo-3.1-generate-preview', media(['first_frame'], ['last_frame']), 'i2v', ['first-frame', 'last-frame']],
     ['kling-v2-6', { ...prompt, img_url: image }, 'i2v', ['first-frame']],
     ['kling-v2-6', { image, image_tail: image }, 'i2v', ['first-frame', 'last-frame']],
+    ['minimax-hailuo-02', prompt, 't2v', []],
+    ['minimax-hailuo-02', { first_frame_image: image }, 'i2v', ['first-frame']],
+    ['minimax-hailuo-02', { first_frame_image: image, last_frame_image: image }, 'i2v', ['first-frame', 'last-frame']],
+    ['wan3.0-video', { ...prompt, subject_reference: [subject] }, 'r2v', ['reference-image']],
+    ['gen4-turbo', { img_url: 'data:image/png;base64,AAAA' }, 'i2v', ['first-frame']],
+    ['viduq3-pro', { image, image_tail: image }, 'i2v', ['first-frame', 'last-frame']],
+    ['gen4-aleph', media(['reference_video', clip]), 'r2v', ['reference-video']],
   ])('%s takes %j', (model, input, kind, roles) => {
     const ask = askFor(model, { input })
     expect([ask.kind, ask.media.map(({ role }) => role)] as unknown[]).toEqual([kind, roles])
@@ -177,6 +205,30 @@ describe('input, by the model’s version and kind', () => {
     ['veo-3.1-lite-generate-preview', media(['reference_image']), 'input.media[0].type unsupported_value'],
     ['veo-3.1-generate-preview', media(['reference_video', clip]), 'input.media[0].type unsupported_value'],
     ['kling-v2-6', media(['reference_image']), 'input.media[0].type unsupported_value'],
+    ['gen4-turbo', prompt, 'input.media missing_required_parameter'],
+    ['viduq3-turbo', manyImages(8), 'input.media[7].type unsupported_value'],
+    ['viduq3-turbo', media(['reference_video', clip]), 'input.media[0].type unsupported_value'],
+    ['viduq3-pro', media(['reference_image']), 'input.media[0].type unsupported_value'],
+    ['gen4-turbo', media(['first_frame'], ['last_frame']), 'input.media[1].type unsupported_value'],
+    ['gen4-turbo', { image, image_tail: image }, 'input.image_tail unsupported_value'],
+    ['minimax-hailuo-02', { last_frame_image: image }, 'input.media invalid_value'],
+    ['minimax-hailuo-02', {}, 'input.prompt missing_required_parameter'],
+    [
+      'minimax-hailuo-02',
+      { ...prompt, subject_reference: [subject] },
+      'input.subject_reference[0].image[0] unsupported_value',
+    ],
+    [
+      'minimax-hailuo-02',
+      { ...prompt, subject_reference: [{ ...subject, type: 'car' }] },
+      'input.subject_reference[0].type unsupported_value',
+    ],
+    ['minimax-hailuo-02', { ...prompt, subject_reference: subject }, 'input.subject_reference invalid_type'],
+    ['minimax-hailuo-02', { first_frame_image: 'oss://b/a.png' }, 'input.first_frame_image invalid_value'],
+    ['gen4-turbo', { image: 'http://example.com/a.png' }, 'input.image unsupported_value'],
+    ['gen4-turbo', { image: 'runway://upload/1' }, 'input.image invalid_value'],
+    ['gen4-aleph', media(['reference_image']), 'input.media missing_required_parameter'],
+    ['gen4-aleph', media(['first_frame']), 'input.media[0].type unsupported_value'],
   ])('%s refuses %j', (model, input, refusal) => {
     expect(refusalOf(model, { input })).toBe(refusal)
   })
@@ -228,6 +280,9 @@ describe('parameters', () => {
     ['kling-v2-6', { sound: 'loud' }, 'parameters.sound unsupported_value'],
     ['kling-v2-6', { mode: 'std' }, 'parameters.mode unsupported_value'],
     ['kling-v2-5-turbo', { sound: 'on' }, 'parameters.sound unsupported_value'],
+    ['gen4.5', { audio: true }, 'parameters.audio unsupported_value'],
+    ['viduq3-pro', { off_peak: true }, 'parameters.off_peak unsupported_value'],
+    ['viduq3-pro', { is_rec: true }, 'parameters.is_rec unsupported_value'],
   ])('of %s: %j is refused', (model, parameters, refusal) => {
     expect(refusalOf(model, { input: prompt, parameters })).toBe(refusal)
   })

@@ -1,94 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { GatewayError } from '../../src/base/errors.ts'
-import type { AttemptId } from '../../src/base/ids.ts'
 import { formatDollars } from '../../src/base/money.ts'
 import { holdFor, priceOf } from '../../src/billing/price.ts'
-import type { VideoNews, VideoRequest } from '../../src/capabilities/video.ts'
-import type { Model } from '../../src/catalogue/model.ts'
-import { simulatedChannels, simulatedModels } from '../../src/market.ts'
-import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { until } from '../../src/sandbox/testing.ts'
-import type { Channel } from '../../src/upstream/channels.ts'
-import type { Call, CreateContext, Responded, SoughtTask, VideoAdapter } from '../../src/vendors/vendor.ts'
+import type { SoughtTask } from '../../src/vendors/vendor.ts'
 import { clockSkewMs } from '../../src/vendors/video-news.ts'
-import { askFor, catalogue, clip, image, media, prompt } from '../support/video-asks.ts'
+import { askFor, clip, image, media, prompt } from '../support/video-asks.ts'
+import { openShops, type Shop } from '../support/video-shops.ts'
 
 // What the codec lets through and an adapter writes, the simulated vendor takes; and what it bills is what we reckon.
 
-let sandbox: Sandbox
-beforeAll(() => {
-  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
-})
-afterAll(() => sandbox.stop())
-
-type Shop = {
-  readonly model: Model
-  readonly channel: Channel
-  readonly adapter: VideoAdapter
-  readonly context: CreateContext
-}
-
-let count = 0
-
-function shopOf(id: string): Shop {
-  const model = catalogue.models.get(id)
-  const offer = model?.offers[0]
-  const channel = simulatedChannels([], (vendor) => sandbox.baseUrl(vendor)).find(
-    ({ vendor }) => vendor.id === offer?.vendor,
-  )
-  if (model === undefined || offer === undefined || channel?.vendor.video === undefined)
-    throw new Error(`no shop for ${id}`)
-  const context = {
-    baseUrl: channel.baseUrl,
-    credential: channel.credentials[0] ?? '',
-    upstreamModel: offer.upstreamModel,
-    reasoning: false,
-    efforts: [],
-    outputTokensMax: 0,
-    now: Date.now(),
-    ref: `att_${(count += 1)}` as AttemptId,
-    namespaced: (label: string) => `mine-${label}`,
-  }
-  return { model, channel, adapter: channel.vendor.video, context }
-}
-
-async function send(call: Call): Promise<Responded & { readonly status: number }> {
-  const { method = 'POST', url, headers, body } = call
-  const sent = typeof body === 'string' && { body }
-  const response = await fetch(url, { method, headers: { ...headers }, ...sent })
-  return { status: response.status, header: (name) => response.headers.get(name), body: await response.bytes() }
-}
-
-async function create({ adapter, context }: Shop, ask: VideoRequest): Promise<string> {
-  const response = await send(adapter.create(ask, context))
-  expect(`${response.status} ${new TextDecoder().decode(response.body)}`).toStartWith('200 ')
-  const created = adapter.readCreated(response)
-  if (typeof created !== 'string') throw new Error(`an error of status ${created.errorStatus}`)
-  return created
-}
-
-async function look({ adapter, context }: Shop, ask: VideoRequest, id: string): Promise<VideoNews> {
-  return adapter.readTask(await send(adapter.poll(id, context, ask)), ask)
-}
-
-const isOver = ({ state }: VideoNews): boolean => !['submitted', 'running', 'unknown-word'].includes(state)
-
-async function make(id: string, body: object) {
-  const shop = shopOf(id)
-  const ask = askFor(id, body)
-  const task = await create(shop, ask)
-  const news = await until(async () => {
-    const found = await look(shop, ask, task)
-    return isOver(found) ? found : undefined
-  })
-  return { shop, ask, task, news }
-}
-
-async function billOf({ context }: Shop): Promise<string | undefined> {
-  const response = await fetch(`${sandbox.url}/__bill?ref=${context.ref}`)
-  const { data } = (await response.json()) as { data: { cost: string }[] }
-  return data[0]?.cost
-}
+const { shopOf, send, create, look, make, isOver, billOf, stop: closeShops } = openShops()
+afterAll(() => closeShops())
 
 const pixel =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -126,6 +49,17 @@ describe('a film is made and billed as it was asked for', () => {
     ['kling-v2-5-turbo', { input: prompt, duration: 10, aspect_ratio: '9:16' }],
     ['kling-v2-6', { input: { ...prompt, image, negative_prompt: 'dark' }, parameters: { sound: 'on' } }],
     ['kling-v2-6', { input: media(['first_frame', pixel]) }],
+    ['minimax-hailuo-02', { input: prompt, duration: 10, parameters: { prompt_optimizer: false } }],
+    ['minimax-hailuo-02', { input: media(['first_frame'], ['last_frame', pixel]), resolution: '1080p' }],
+    ['minimax-hailuo-02', { input: { first_frame_image: image }, resolution: '768P' }],
+    ['gen4-turbo', { input: { image }, duration: 10, aspect_ratio: '21:9' }],
+    ['gen4-turbo', { input: media(['first_frame', pixel]), parameters: { ratio: '832:1104', seed: 4 } }],
+    ['gen4.5', { input: prompt, duration: 2, aspect_ratio: '9:16' }],
+    ['gen4.5', { input: media(['first_frame']), aspect_ratio: '1:1' }],
+    ['viduq3-turbo', { input: prompt, duration: 16, aspect_ratio: '3:4', parameters: { audio: false } }],
+    ['viduq3-turbo', { input: media(['reference_image'], ['reference_image', pixel]), resolution: '540p' }],
+    ['viduq3-turbo', { input: media(['first_frame']), resolution: '1080p' }],
+    ['viduq3-pro', { input: media(['first_frame', pixel], ['last_frame']), duration: 1, parameters: { seed: 3 } }],
   ])('%s %j', async (id, body) => {
     const { shop, ask, news } = await make(id, body)
     expect(news).toMatchObject({ state: 'succeeded', result: { videoUrl: expect.stringMatching(/^http/) } })
@@ -150,7 +84,7 @@ describe('a film is made and billed as it was asked for', () => {
   })
 
   test('asked to cost nothing, it costs nothing', async () => {
-    for (const id of ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6']) {
+    for (const id of ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6', 'viduq3-turbo']) {
       const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:zero' } })
       expect(news.used).toBeDefined()
       expect(formatDollars(priceOf(news.used ?? {}, shop.model.costs))).toBe('0')
@@ -175,11 +109,20 @@ describe('a film is made and billed as it was asked for', () => {
   })
 })
 
-const all = ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'veo-3.1-generate-preview', 'kling-v2-6']
+const all = [
+  'wan2.6-t2v',
+  'doubao-seedance-2-0-260128',
+  'veo-3.1-generate-preview',
+  'kling-v2-6',
+  'gen4.5',
+  'viduq3-turbo',
+  'minimax-hailuo-02',
+]
 
 describe('what else becomes of a task', () => {
   test.each(all)('%s: it fails, with the vendor’s code and words', async (id) => {
-    const code = { 'wan2.6-t2v': 'DataInspectionFailed', 'kling-v2-6': '1301' }[id] ?? 'INTERNAL'
+    const code =
+      { 'wan2.6-t2v': 'DataInspectionFailed', 'kling-v2-6': '1301', 'minimax-hailuo-02': '1027' }[id] ?? 'INTERNAL'
     const { shop, news } = await make(id, { input: { prompt: `a fox sandbox:fail=${code}` } })
     expect(news).toMatchObject({ state: 'failed', error: { code: expect.any(String), message: expect.any(String) } })
     expect(news.error?.message).not.toBe('')
@@ -264,6 +207,13 @@ describe('an error under a good status has the status that it has elsewhere', ()
     ['kling-v2-6', { code: 1301, message: 'not allowed' }, refused],
     ['kling-v2-6', { code: 5000, message: 'internal' }, failed],
     ['kling-v2-6', { code: 0, data: { task_id: 'k-1' } }, 'k-1'],
+    ['minimax-hailuo-02', { task_id: '', base_resp: { status_code: 1002, status_msg: 'rate' } }, tooMany],
+    ['minimax-hailuo-02', { base_resp: { status_code: 1004, status_msg: 'key' } }, noMoney],
+    ['minimax-hailuo-02', { base_resp: { status_code: 1008, status_msg: 'balance' } }, noMoney],
+    ['minimax-hailuo-02', { base_resp: { status_code: 1026, status_msg: 'no' } }, refused],
+    ['minimax-hailuo-02', { base_resp: { status_code: 2013, status_msg: 'no' } }, refused],
+    ['minimax-hailuo-02', { base_resp: { status_code: 1000, status_msg: 'sorry' } }, failed],
+    ['minimax-hailuo-02', { task_id: '7', base_resp: { status_code: 0, status_msg: 'success' } }, '7'],
     ['wan2.6-t2v', { code: 'Arrearage', message: 'overdue' }, noMoney],
     ['wan2.6-t2v', { code: 'Throttling.RateQuota', message: 'too fast' }, tooMany],
     ['wan2.6-t2v', { code: 'InvalidParameter', message: 'size' }, refused],
@@ -276,6 +226,13 @@ describe('an error under a good status has the status that it has elsewhere', ()
     ['veo-3.1-generate-preview', { error: { code: 403, message: 'no', status: 'PERMISSION_DENIED' } }, noMoney],
     ['veo-3.1-generate-preview', { error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } }, refused],
     ['veo-3.1-generate-preview', { error: { code: 500, message: 'no', status: 'INTERNAL' } }, failed],
+    ['gen4.5', { error: 'An unexpected error occurred.' }, failed],
+    ['viduq3-turbo', { reason: 'CreditInsufficient', message: 'no credits' }, noMoney],
+    ['viduq3-turbo', { err_code: 'SystemThrottling' }, tooMany],
+    ['viduq3-turbo', { reason: 'FieldInvalid', message: 'duration' }, refused],
+    ['viduq3-turbo', { reason: 'SomethingNew', message: 'sorry' }, failed],
+    ['viduq3-turbo', { task_id: '877436584', state: 'created', credits: 55 }, '877436584'],
+    ['gen4.5', { id: '17f20503-6c24-4c16-946b-35dbbce2af2f' }, '17f20503-6c24-4c16-946b-35dbbce2af2f'],
   ])('%s %j', (id, body, expected) => {
     expect(explained(id, body)).toEqual(expected as string)
   })
@@ -301,6 +258,21 @@ describe('a task is stopped while it waits, and not later', () => {
     await until(async () => ((await look(shop, ask, running)).state === 'running' ? true : undefined))
     expect(await stop(running)).toBe(false)
   })
+})
+
+test('what Runway has stopped, or deleted, it does not know any more', async () => {
+  const shop = shopOf('gen4.5')
+  const { adapter, context } = shop
+  const stop = async (task: string) => {
+    const response = adapter.cancel && (await send(adapter.cancel.call(task, context)))
+    return response && adapter.cancel?.read(response)
+  }
+  const ask = askFor('gen4.5', { input: { prompt: 'a fox sandbox:queued=5000' } })
+  const waiting = await create(shop, ask)
+  expect(await stop(waiting)).toBe(true)
+  expect((await look(shop, ask, waiting)).state).toBe('lost')
+  expect(await billOf(shop)).toBe('0')
+  expect(await stop(waiting)).toBe(false)
 })
 
 async function find({ adapter, context }: Shop, sought: SoughtTask) {

@@ -73,13 +73,18 @@ export function readAsk(
     thinkingTokens: thinkingTokensFor(body, answersResult),
     showsThinking: fieldsIn(body.thinking).display !== 'omitted',
     stop: itemsIn(body.stop_sequences).map(textIn),
-    format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : { type: 'text' },
+    format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : formatAskedIn(textOf(system)),
     wordsMin: 18,
     // A turn that comes back to be gone on with ends with what was paused, and then it goes on.
     pauses: steering.has('pause') && messages.at(-1)?.role !== 'assistant',
     tools: chooseTools({ body, answersResult, userText, steered: steering.text('tool') }),
     cited: messages.flatMap(({ blocks }) => blocks.filter(isCited)),
   }
+}
+
+/** The vendor has no field for any JSON: who wants an object says so in words, and a model does as it is told. */
+function formatAskedIn(instructions: string): TextAsk['format'] {
+  return { type: /\bJSON object and nothing else\b/i.test(instructions) ? 'object' : 'text' }
 }
 
 function lastUserText(messages: readonly Message[]): string {

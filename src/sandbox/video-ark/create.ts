@@ -36,6 +36,8 @@ export const seedanceTasks: TaskFamily<SeedanceAsk> = {
     const tail = Array.from({ length: 5 }, () => letters[Math.floor(random() * letters.length)]).join('')
     return `cgt-${new Date(createdAt).toISOString().replaceAll(/\D/g, '').slice(0, 14)}-${tail}`
   },
+  tell: tellChange,
+  withoutWords: (ask) => ({ ...ask, content: { ...ask.content, text: '' } }),
 }
 
 export const seedanceCreation: Creation<Fields, SeedanceAsk, VendorError> = {
@@ -47,12 +49,12 @@ export const seedanceCreation: Creation<Fields, SeedanceAsk, VendorError> = {
     if (!family) throw arkManners.wrongModel(model.model)
     const content = readContent(body.content, family)
     if (content.draftId === undefined) {
-      return readOrder(body, family, content, readSteering(content.text), world)
+      return readOrder(body, family, content, readSteering(content.text))
     }
     const draft = findDraft(content.draftId, world)
     // The final keeps what the draft was asked for; only its size and what is said of it are new.
     const kept = { duration: draft.ask.settings.seconds, ratio: draft.ask.settings.ratio, ...body, draft: false }
-    return readOrder(kept, family, { ...content, text: draft.ask.content.text }, draft.steering, world)
+    return readOrder(kept, family, { ...content, text: draft.ask.content.text }, draft.steering)
   },
   write: ({ id }) => ({ text: JSON.stringify({ id }), headers: { 'x-request-id': `req_${id}` } }),
 }
@@ -70,13 +72,7 @@ const referenceSeconds = 5
 // The steered end of a task that would have gone on.
 const expirySoonMs = 100
 
-function readOrder(
-  body: Fields,
-  family: Family,
-  content: Content,
-  steering: Steering,
-  world: World,
-): NewOrder<SeedanceAsk> {
+function readOrder(body: Fields, family: Family, content: Content, steering: Steering): NewOrder<SeedanceAsk> {
   const settings = readSettings(body, readFlags(content.text), family, content)
   // The picture decides where there is one, and the model where there is none; here both decide for 16:9.
   const ratio = settings.ratio === 'adaptive' ? '16:9' : settings.ratio
@@ -106,6 +102,5 @@ function readOrder(
     },
     failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
     expiresAfterMs: steering.has('expire') ? expirySoonMs : settings.expiresAfterSeconds * 1_000,
-    onChange: (task) => tellChange(task, world.videos.callbacks),
   }
 }

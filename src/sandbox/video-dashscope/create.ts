@@ -26,6 +26,7 @@ export const wanTasks: TaskFamily<WanAsk> = {
   name: 'wan',
   keptMs: 24 * 60 * 60 * 1_000,
   writeId: (seed, createdAt) => requestIdFor(`${seed} ${createdAt}`),
+  withoutWords: (ask) => ({ ...ask, prompt: '' }),
 }
 
 export const wanCreation: Creation<Fields, WanAsk, NativeError> = {

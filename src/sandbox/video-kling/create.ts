@@ -2,6 +2,7 @@ import { noUnits } from '../bill.ts'
 import { type Fields, isFields, isGiven, textIn } from '../fields.ts'
 import type { World } from '../protocol.ts'
 import { readSteering } from '../steering.ts'
+import type { Callbacks } from '../video/callbacks.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
@@ -26,6 +27,8 @@ export const klingTasks: TaskFamily<KlingAsk> = {
   keptMs: 30 * 24 * 60 * 60 * 1_000,
   // Digits beyond what a JSON number holds, as a text.
   writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
+  tell: tellChange,
+  withoutWords: (ask) => ask,
 }
 
 const textCharactersMax = 2_500
@@ -62,17 +65,16 @@ export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, KlingError
       clip: { width: width ?? 0, height: height ?? 0, frames: seconds * framesPerSecond, sound },
       units: { ...noUnits, video: { seconds, resolution: mode, sound } },
       failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
-      onChange: (task) => tellChange(task, world),
     }
   },
   write: (task) => ({ text: writeKling({ path: task.id, text: '' }, writeData(task)) }),
 })
 
-function tellChange(task: VideoTask<KlingAsk>, { videos }: World): void {
+function tellChange(task: VideoTask<KlingAsk>, callbacks: Callbacks): void {
   const { ask, steering } = task
   if (ask.callbackUrl === '' || steering.has('no-callback')) return
   const copies = steering.has('double-callback') ? 2 : 1
-  videos.callbacks.post(task, ask.callbackUrl, writeData(task), { tries: 1, copies })
+  callbacks.post(task, ask.callbackUrl, writeData(task), { tries: 1, copies })
 }
 
 function readBody(text: string): Fields {

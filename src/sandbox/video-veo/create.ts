@@ -42,6 +42,7 @@ export const veoTasks: TaskFamily<VeoAsk> = {
   name: 'veo',
   keptMs: 2 * 24 * 60 * 60 * 1_000,
   writeId: (seed) => seededId('', seed).toLowerCase().slice(0, 12),
+  withoutWords: ({ wish, root }) => ({ wish: { ...wish, prompt: '' }, root }),
 }
 
 const shapes: Readonly<Record<Wish['resolution'], readonly [width: number, height: number]>> = {

@@ -1,16 +1,27 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Timers } from '../../base/clock.ts'
 import { createBill, noUnits } from '../bill.ts'
+import { openJournal } from '../memory/journal.ts'
+import { recall } from '../memory/recall.ts'
 import { readSteering } from '../steering.ts'
-import { createVideos, type TaskFamily, type VideoState } from './tasks.ts'
-
-const family: TaskFamily<string> = { name: 'test', keptMs: 10_000, writeId: (seed) => `task-${seed}` }
+import { createVideos, type KeptVideos, type TaskFamily } from './tasks.ts'
 const prices = { input: 0n, output: 0n, videoSecond: { '720p': 1_000_000_000_000n } }
 const model = { vendor: 'v', model: 'm', reasoning: false, efforts: [], contextTokens: 0, outputTokensMax: 0, prices }
 
 /** Time that moves when it is told to. */
-function openStudio() {
-  let now = 1_000
+function openStudio({ at = 1_000, kept }: { at?: number; kept?: KeptVideos } = {}) {
+  let now = at
+  const told: string[] = []
+  const family: TaskFamily<string> = {
+    name: 'test',
+    keptMs: 10_000,
+    writeId: (seed) => `task-${seed}`,
+    tell: ({ oddWord, state }) => void told.push(oddWord ?? state),
+    withoutWords: () => 'nothing said',
+  }
   let due: { at: number; run: () => void }[] = []
   const timers: Timers = {
     after(ms, run) {
@@ -23,9 +34,10 @@ function openStudio() {
   }
   const bill = createBill()
   const callbacks = { post: () => {}, stop: () => {} }
-  const videos = createVideos({ clock: { now: () => now, monotonic: () => now }, timers, bill, callbacks })
+  const videos = createVideos({ clock: { now: () => now, monotonic: () => now }, timers, bill, callbacks, kept })
   return {
     tasks: videos.of(family),
+    told,
     costs: () => bill.lines().map((line) => line.cost),
     pending: () => due.length,
     stop: () => videos.stop(),
@@ -59,16 +71,11 @@ describe('a task', () => {
     ['sandbox:queued=100000', ['queued'], undefined],
     ['sandbox:odd-state=HALFWAY', ['queued', 'HALFWAY', 'running', 'succeeded'], '5'],
   ])('moves by the clock and is billed at its end: %s', (words, states, cost) => {
-    const { tasks, advance, costs } = openStudio()
-    const seen: string[] = []
-    tasks.start(
-      order(words, {
-        onChange: (task: { state: VideoState; oddWord?: string }) => seen.push(task.oddWord ?? task.state),
-      }),
-    )
+    const { tasks, advance, costs, told } = openStudio()
+    tasks.start(order(words))
     expect(costs()).toEqual([])
     advance(5_000)
-    expect(seen).toEqual(states)
+    expect(told).toEqual(states)
     expect(costs()).toEqual(cost === undefined ? [] : [cost])
   })
 
@@ -123,5 +130,100 @@ describe('a task', () => {
     expect([pending(), running.state]).toEqual([0, 'running'])
     advance(10_000)
     expect(costs()).toEqual([])
+  })
+})
+
+const complain = (cause: unknown): never => {
+  throw cause
+}
+
+describe('in the next process a task', () => {
+  const root = mkdtempSync(join(tmpdir(), 'turnpike-films-'))
+  afterAll(() => rmSync(root, { recursive: true }))
+  const started = 1_000
+
+  /** A studio over a folder: what it is given is written when it closes, and read by the next. */
+  function openAgain(folder: string, at: number, origin = 'http://one') {
+    const journal = openJournal({ folder: join(root, folder), now: Date.now(), complain })
+    const { films } = recall(journal, at)
+    const studio = openStudio({ at, kept: { journal, films, origin } })
+    return {
+      ...studio,
+      close(): void {
+        studio.stop()
+        journal.close()
+      },
+    }
+  }
+
+  test.each([
+    { words: '', after: 20, meanwhile: 10, ends: ['queued', 'running', 'succeeded'], at: 1_200 },
+    { words: '', after: 60, meanwhile: 40, ends: ['running', 'succeeded'], at: 1_200 },
+    { words: '', after: 60, meanwhile: 9_000, ends: ['running', 'succeeded'], at: 10_060 },
+    { words: 'sandbox:slow=2500', after: 2_000, meanwhile: 400, ends: ['running', 'succeeded'], at: 3_550 },
+    { words: 'sandbox:odd-state=X', after: 60, meanwhile: 0, ends: ['X', 'running', 'succeeded'], at: 1_350 },
+    { words: 'sandbox:odd-state=X', after: 250, meanwhile: 0, ends: ['running', 'succeeded'], at: 1_350 },
+    { words: 'sandbox:stuck', after: 60, meanwhile: 500, ends: ['running', 'expired'], at: 4_000 },
+    { words: 'sandbox:fail=Bad', after: 60, meanwhile: 0, ends: ['running', 'failed'], at: 1_200 },
+  ])('goes on: $words after $after ms', ({ words, after, meanwhile, ends, at }) => {
+    const folder = `on ${words} ${after} ${meanwhile}`.replaceAll(':', '')
+    const first = openAgain(folder, started)
+    const failure = words.includes('fail') && { failure: new Error('bad') }
+    const { id } = first.tasks.start(order(words, { expiresAfterMs: 3_000, ...failure }))
+    first.advance(after)
+    const before = first.tasks.find(id)?.oddWord ?? first.tasks.find(id)?.state
+    first.close()
+    expect(before).toBe(ends[0])
+
+    const second = openAgain(folder, started + after + meanwhile)
+    second.advance(5_000)
+    expect(second.told).toEqual(ends.slice(1))
+    expect(second.tasks.find(id)).toMatchObject({ id, endedAt: at })
+    expect([...first.costs(), ...second.costs()]).toEqual([ends.at(-1) === 'succeeded' ? '5' : '0'])
+  })
+
+  test('that has ended is as it was, and is not billed again', () => {
+    const first = openAgain('ended', started)
+    const { id } = first.tasks.start(order('sandbox:seconds=4', { failure: { code: 'Bad', message: 'bad' } }))
+    const other = first.tasks.start(order())
+    first.tasks.poll(id)
+    first.advance(1_000)
+    const forgotten = first.tasks.start(order())
+    first.tasks.forget(forgotten)
+    first.close()
+
+    const second = openAgain('ended', started + 5_000)
+    second.advance(1_000)
+    expect(second.tasks.find(id)).toMatchObject({ state: 'failed', failure: { code: 'Bad', message: 'bad' } })
+    expect(second.tasks.find(id)?.steering.number('seconds')).toBe(4)
+    expect(second.tasks.list().map((task) => task.id)).toEqual([other.id, id])
+    expect(second.costs()).toEqual([])
+    expect(second.told).toEqual([])
+  })
+
+  test('is found at the new address, unless it was ordered at another than theirs', () => {
+    const first = openAgain('moved', started, 'http://one')
+    const own = first.tasks.start(order('', { origin: 'http://one' }))
+    const other = first.tasks.start(order('', { origin: 'http://simulators.example' }))
+    first.close()
+    const second = openAgain('moved', started, 'http://two')
+    expect(second.tasks.find(own.id)?.origin).toBe('http://two')
+    expect(second.tasks.find(other.id)?.origin).toBe('http://simulators.example')
+  })
+
+  test('has the price that it was ordered for, and nothing of what was said', () => {
+    const first = openAgain('said', started)
+    const { id } = first.tasks.start(order('', { ask: 'a secret prompt' }))
+    first.close()
+    expect(readFileSync(join(root, 'said', 'journal.jsonl'), 'utf8')).not.toContain('secret')
+    const second = openAgain('said', started)
+    expect(second.tasks.find(id)).toMatchObject({ ask: 'nothing said', model })
+  })
+
+  test('is gone after a day', () => {
+    const first = openAgain('old', started)
+    const { id } = first.tasks.start(order())
+    first.close()
+    expect(openAgain('old', started + 24 * 60 * 60 * 1_000).tasks.find(id)).toBeUndefined()
   })
 })

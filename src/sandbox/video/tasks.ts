@@ -1,10 +1,13 @@
 import type { Clock, Timers } from '../../base/clock.ts'
 import { type Bill, noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
+import type { Fields } from '../fields.ts'
+import type { Journal } from '../memory/journal.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import type { Steering } from '../steering.ts'
 import type { Callbacks } from './callbacks.ts'
+import { readFilm, writeFilm } from './films.ts'
 import type { Footage } from './mp4.ts'
 
 /** Each protocol has its own words for these; an end is an end. */
@@ -26,8 +29,6 @@ export type Order<Ask> = {
   /** What the vendor finds wrong only once it runs. */
   readonly failure?: Failure | undefined
   readonly expiresAfterMs?: number
-  /** Called at every change of state, the first one included. */
-  onChange?(task: VideoTask<Ask>): void
 }
 
 export type VideoTask<Ask> = Order<Ask> & {
@@ -54,6 +55,8 @@ export type VideoTasks<Ask> = {
   list(): VideoTask<Ask>[]
   /** True where it was still queued, and now is cancelled. */
   cancel(task: VideoTask<Ask>): boolean
+  /** The same for vendors that also stop what runs. */
+  stop(task: VideoTask<Ask>): boolean
   forget(task: VideoTask<Ask>): void
 }
 
@@ -62,6 +65,10 @@ export type TaskFamily<Ask> = {
   readonly name: string
   readonly keptMs: number
   writeId(seed: number, createdAt: number): string
+  /** Tells whoever asked for it of every change of state, the first one included. */
+  tell?(task: VideoTask<Ask>, callbacks: Callbacks): void
+  /** What is written to a disk: nothing that a customer said. */
+  withoutWords(ask: Ask): Ask
   /** Never there: it only ties the type of the tasks to the family. */
   readonly asks?: Ask
 }
@@ -73,7 +80,20 @@ export type Videos = {
   stop(): void
 }
 
-type VideoParts = { clock: Clock; timers: Timers; bill: Bill; callbacks: Callbacks }
+type VideoParts = {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly bill: Bill
+  readonly callbacks: Callbacks
+  readonly kept?: KeptVideos | undefined
+}
+
+/** Where tasks outlive the process, what stood there at its start, and the address that the simulators have now. */
+export type KeptVideos = {
+  readonly journal: Journal
+  readonly films: ReadonlyMap<string, ReadonlyMap<string, Fields>>
+  readonly origin: string
+}
 
 /** All asynchronous video: memory that outlives a change of the models on sale. */
 export function createVideos(parts: VideoParts): Videos {
@@ -102,10 +122,10 @@ const tasksMax = 200_000
 const queuedMsUsual = 50
 const runningMsUsual = 150
 
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
+export type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 function createTasks<Ask>(
-  { clock, timers, bill }: VideoParts,
+  { clock, timers, bill, callbacks, kept }: VideoParts,
   family: TaskFamily<Ask>,
   running: Set<() => void>,
 ): VideoTasks<Ask> {
@@ -125,7 +145,11 @@ function createTasks<Ask>(
   }
   function change(task: Task, facts: Partial<Task>): void {
     Object.assign(task, facts, { changedAt: clock.now() })
-    task.onChange?.(task)
+    keep(task)
+    family.tell?.(task, callbacks)
+  }
+  function keep(task: Task): void {
+    kept?.journal.append({ family: family.name, film: writeFilm(task, family, kept.origin) })
   }
   /** One timer at a time belongs to a task, and one to its expiry. */
   function later(task: Task, ms: number, run: () => void): void {
@@ -149,14 +173,32 @@ function createTasks<Ask>(
     change(task, { state, endedAt: clock.now(), oddWord: undefined })
   }
   function run(task: Task): void {
+    const startedAt = clock.now()
+    change(task, { state: 'running', startedAt, oddWord: task.steering.text('odd-state') })
+    goOn(task, startedAt)
+  }
+  /** What is to come of a task that runs, counted from when it began to. */
+  function goOn(task: Task, startedAt: number): void {
     const { steering } = task
-    const oddWord = steering.text('odd-state')
-    change(task, { state: 'running', startedAt: clock.now(), oddWord })
     const ms = steering.number('slow') ?? runningMsUsual
     // An odd state lasts as long as the running that follows it.
-    if (oddWord !== undefined) later(task, ms, () => change(task, { oddWord: undefined }))
+    if (task.oddWord !== undefined) later(task, left(startedAt, ms), () => change(task, { oddWord: undefined }))
     if (steering.has('stuck')) return
-    later(task, oddWord === undefined ? ms : 2 * ms, () => end(task, task.failure ? 'failed' : 'succeeded'))
+    const allMs = steering.text('odd-state') === undefined ? ms : 2 * ms
+    later(task, left(startedAt, allMs), () => end(task, task.failure ? 'failed' : 'succeeded'))
+  }
+  /** Sets the clock for a task, also for one that was begun in another process. */
+  function wind(task: Task): void {
+    const { steering, createdAt, startedAt, expiresAfterMs } = task
+    // What vanishes is never made.
+    if (task.endedAt !== undefined || steering.has('vanish')) return
+    if (startedAt === undefined) {
+      later(task, left(createdAt, steering.number('queued') ?? queuedMsUsual), () => run(task))
+    } else goOn(task, startedAt)
+    if (expiresAfterMs !== undefined) later(task, left(createdAt, expiresAfterMs), () => end(task, 'expired'))
+  }
+  function left(since: number, ms: number): number {
+    return Math.max(0, since + ms - clock.now())
   }
   function remembers(task: Task): boolean {
     return !task.steering.has('vanish') && clock.now() - (task.endedAt ?? task.createdAt) < family.keptMs
@@ -164,6 +206,12 @@ function createTasks<Ask>(
   function find(id: string): Task | undefined {
     const task = tasks.get(id)
     return task && remembers(task) ? task : undefined
+  }
+  for (const film of kept?.films.get(family.name)?.values() ?? []) {
+    const task = readFilm<Ask>(film, kept?.origin ?? '')
+    if (task === undefined) continue
+    tasks.set(task.id, task)
+    wind(task)
   }
   return {
     start(order) {
@@ -187,9 +235,9 @@ function createTasks<Ask>(
       // What vanishes is never made, so it costs nothing.
       if (order.steering.has('vanish')) charge(task, { bill }, task, 200, noUnits)
       else {
-        task.onChange?.(task)
-        later(task, order.steering.number('queued') ?? queuedMsUsual, () => run(task))
-        if (order.expiresAfterMs !== undefined) later(task, order.expiresAfterMs, () => end(task, 'expired'))
+        keep(task)
+        family.tell?.(task, callbacks)
+        wind(task)
       }
       return task
     },
@@ -205,8 +253,14 @@ function createTasks<Ask>(
       end(task, 'cancelled')
       return true
     },
+    stop(task) {
+      if (task.endedAt !== undefined) return false
+      end(task, 'cancelled')
+      return true
+    },
     forget: (task) => {
       tasks.delete(task.id)
+      kept?.journal.append({ family: family.name, forgotten: task.id })
     },
   }
 }

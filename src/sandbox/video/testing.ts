@@ -19,7 +19,11 @@ const seedance: Prices = {
 }
 const seedance15: Prices = { ...free, videoToken: { default: { sound: 2_000_000n, silent: 1_000_001n } } }
 const veo: Prices = { ...free, videoSecond: { default: cents(40), '4k': cents(60) } }
+const hailuo: Prices = { ...free, perVideo: { '768p/6s': cents(28), '768p/10s': cents(56), '1080p/6s': cents(49) } }
 const kling: Prices = { ...free, videoSecond: { std: cents(4), pro: { sound: cents(14), silent: cents(7) } } }
+const runway: Prices = { ...free, videoSecond: { default: cents(5) } }
+// Half a cent a credit.
+const vidu: Prices = { ...free, videoToken: { default: 5_000_000_000n } }
 
 const size = { reasoning: false, efforts: [], contextTokens: 0, outputTokensMax: 0 }
 const video = (vendor: string, model: string, prices: Prices): SandboxModel => ({
@@ -53,6 +57,13 @@ const models: readonly SandboxModel[] = [
   { ...video('google', 'gemini-2.5-flash', free), capabilities: ['chat'] },
   video('kling', 'kling-v1', kling),
   video('kling', 'kling-v2-6', kling),
+  video('minimax', 'MiniMax-Hailuo-02', hailuo),
+  { ...video('minimax', 'MiniMax-M2.5', free), capabilities: ['chat'] },
+  video('runway', 'gen4_turbo', runway),
+  video('runway', 'gen4.5', runway),
+  video('runway', 'gen4_aleph', runway),
+  video('vidu', 'viduq3-turbo', vidu),
+  video('vidu', 'viduq3-pro', vidu),
 ]
 
 export type BillLine = PlainLine & { units: { video?: Record<string, unknown> } }

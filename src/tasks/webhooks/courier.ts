@@ -14,6 +14,7 @@ import {
   type WaitingEvent,
 } from '../../store/outbox.ts'
 import type { Mode } from '../../store/schema.ts'
+import type { Tally } from '../../telemetry/tally.ts'
 import { attemptDelivery, attemptLimits, endingOf, nextAfter, type AttemptLimits } from './attempt.ts'
 import { Gate, gateLimits, type Ending, type GateLimits, type Place } from './gate.ts'
 import { giveUpAfterMs, turnMsMax } from './schedule.ts'
@@ -29,6 +30,7 @@ export type CourierParts = {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
+  readonly tally?: Pick<Tally, 'delivered'>
   readonly random?: () => number
   readonly attemptLimits?: AttemptLimits
   readonly gateLimits?: GateLimits
@@ -80,7 +82,7 @@ export function startCourier(parts: CourierParts): Courier {
     try {
       if (!hasBegun) await releaseClaimsOf(store.db, node)
       hasBegun = true
-      if (!isIdle || (await hasWaitingEvents(store.db))) await lookClosely()
+      if (!isIdle || (await hasWaitingEvents(store.db, mode))) await lookClosely()
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false
     } catch (thrown) {
@@ -95,7 +97,7 @@ export function startCourier(parts: CourierParts): Courier {
 
   async function lookClosely(): Promise<void> {
     await look()
-    isIdle = underWay.size === 0 && !(await hasWaitingEvents(store.db))
+    isIdle = underWay.size === 0 && !(await hasWaitingEvents(store.db, mode))
   }
 
   async function look(): Promise<void> {
@@ -144,6 +146,7 @@ export function startCourier(parts: CourierParts): Courier {
       const { status, why, durationMs } = attempt
       log.info({ event: event.id, status, why, durationMs, state: next.state }, 'a webhook was sent')
       await endAttempt(store, event, attempt, next)
+      parts.tally?.delivered(next.state === 'pending' ? 'put-off' : next.state)
     } catch (thrown) {
       // Whatever became of it: when the claim has run out, it is sent again.
       log.warn({ event: event.id, cause: String(thrown) }, 'what became of a webhook cannot be recorded')

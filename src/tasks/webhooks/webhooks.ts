@@ -18,7 +18,7 @@ export type Webhooks = {
   close(options: { readonly withinMs: number }): Promise<void>
 }
 
-export type WebhookParts = Pick<CourierParts, 'attemptLimits' | 'gateLimits' | 'random'> & {
+export type WebhookParts = Pick<CourierParts, 'attemptLimits' | 'gateLimits' | 'random' | 'tally'> & {
   readonly store: Store
   readonly mode: Mode
   readonly node: string

@@ -4,6 +4,8 @@ import { explain as explainDashscope } from '../dashscope/explain.ts'
 import { images as dashscopeImages } from '../dashscope/images.ts'
 import { speech as dashscopeSpeech } from '../dashscope/speech.ts'
 import { video as dashscopeVideo } from '../dashscope/video.ts'
+import { explain as explainMinimax } from '../minimax/errors.ts'
+import { video as minimaxVideo } from '../minimax/video.ts'
 import type { Dialect } from './compatible.ts'
 
 /**
@@ -141,7 +143,14 @@ export const dialects: readonly Dialect[] = [
     usageInStream: 'always',
   },
   { id: 'nvidia', choicesMax: 1, baseUrl: 'https://integrate.api.nvidia.com/v1', environment: ['NVIDIA_API_KEY'] },
-  { id: 'minimax', choicesMax: 1, baseUrl: 'https://api.minimax.io/v1', environment: ['MINIMAX_API_KEY'] },
+  {
+    id: 'minimax',
+    choicesMax: 1,
+    baseUrl: 'https://api.minimax.io/v1',
+    environment: ['MINIMAX_API_KEY'],
+    video: minimaxVideo,
+    explain: explainMinimax,
+  },
 
   // Servers on the operator's own machine, at their usual ports.
   { id: 'ollama', choicesMax: 1, baseUrl: 'http://127.0.0.1:11434/v1', local: true, embeddings: {} },

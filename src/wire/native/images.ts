@@ -1,4 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
+import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
@@ -15,12 +16,12 @@ const contentPath = 'input.messages[0].content'
 const sizeDefault = '1024*1024'
 
 /** The multimodal form: one message of text and pictures, answered with one picture. */
-export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): ImagesAsk {
+export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink): ImagesAsk {
   const traits = lookUp(requireModel(body))
   const parsed = nativeImagesRequest.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error)
+  if (!parsed.success) throw fieldError(parsed.error, body)
   const { input, parameters } = parsed.data
-  const { texts, images } = readBlocks(input)
+  const { texts, images } = readBlocks(input, isOwn)
   const limits = imageLimitsOf(traits)
   checkReferences(images.length, limits, contentPath)
   const wished = readSize(parameters?.size ?? sizeDefault, '*')
@@ -54,7 +55,10 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits)
   }
 }
 
-function readBlocks({ messages }: NativeImagesRequest['input']): { texts: string[]; images: string[] } {
+function readBlocks(
+  { messages }: NativeImagesRequest['input'],
+  isOwn: IsOwnLink,
+): { texts: string[]; images: string[] } {
   const texts: string[] = []
   const images: string[] = []
   for (const [index, { text, image }] of (messages[0]?.content ?? []).entries()) {
@@ -63,14 +67,14 @@ function readBlocks({ messages }: NativeImagesRequest['input']): { texts: string
       throw badRequest(`Invalid '${path}': a block has either 'text' or 'image'.`, path)
     }
     if (text !== undefined) texts.push(text)
-    if (image !== undefined) images.push(checkLink(image, `${path}.image`))
+    if (image !== undefined) images.push(checkLink(image, `${path}.image`, isOwn))
   }
   if (texts.length === 0) throw badRequest(`Invalid '${contentPath}': at least one text block is needed.`, contentPath)
   return { texts, images }
 }
 
-function checkLink(link: string, path: string): string {
-  if (isPublicLink(link, 'https')) return link
+function checkLink(link: string, path: string, isOwn: IsOwnLink): string {
+  if (isPublicLink(link, 'https') || isOwn(link)) return link
   throw badRequest(`Invalid '${path}': an image is a publicly reachable https URL.`, path, 'invalid_url')
 }
 

@@ -1,5 +1,6 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
+import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { isPublicLink } from '../public-link.ts'
 
 /** A value, and where the client wrote it. */
@@ -70,11 +71,19 @@ export function listOf(value: Json | undefined, at: string): readonly Json[] {
 }
 
 /** Vendors fetch links themselves. `inline`: which kinds of `data:` the vendor takes instead, if any. */
-export function readUrl(value: Json | undefined, at: string, inline: readonly ('image' | 'audio')[] = []): string {
+export function readUrl(
+  value: Json | undefined,
+  at: string,
+  isOwn: IsOwnLink,
+  inline: readonly ('image' | 'audio')[] = [],
+): string {
   if (!isGiven(value)) throw missing(at)
   if (typeof value !== 'string') throw wrongType(at, 'a string')
   const isInline = inline.some((kind) => value.startsWith(`data:${kind}/`))
-  if (isInline ? /^data:[\w.+/-]{1,64};base64,/.test(value) : isPublicLink(value, 'https-and-http')) return value
+  const isTaken = isInline
+    ? /^data:[\w.+/-]{1,64};base64,/.test(value)
+    : isPublicLink(value, 'https-and-http') || isOwn(value)
+  if (isTaken) return value
   const choices = inline.map((kind) => `, or data:${kind}/… in base64`).join('')
-  throw badRequest(`Invalid '${at}': expected a public https URL${choices}.`, at)
+  throw badRequest(`Invalid '${at}': expected a public http or https URL${choices}.`, at)
 }

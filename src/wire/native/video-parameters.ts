@@ -34,6 +34,12 @@ const refused =
     throw unsupported(at, why)
   }
 
+const unlessOff =
+  (why: string): Rule =>
+  (value, at) => {
+    if (value !== false) throw unsupported(at, why)
+  }
+
 /** One film is made and paid for. */
 const one: Rule = (value, at) => {
   if (value !== 1) throw notOneOf(at, JSON.stringify(value), [1])
@@ -48,6 +54,7 @@ const expirySecondsMin = 3_600
  */
 const rules: Readonly<Record<string, Rule>> = {
   prompt_extend: boolean,
+  prompt_optimizer: boolean,
   watermark: boolean,
   audio: boolean,
   generate_audio: boolean,
@@ -64,6 +71,8 @@ const rules: Readonly<Record<string, Rule>> = {
   execution_expires_after: (value, at, limits) =>
     integer(expirySecondsMin, Math.max(expirySecondsMin, limits.deadlineSeconds))(value, at, limits),
   service_tier: oneOf('default', 'auto'),
+  off_peak: unlessOff('is not supported: it has another price, and another day.'),
+  is_rec: unlessOff('is not supported: it has a price of its own.'),
   tools: (value, at) => {
     if (!Array.isArray(value) || value.length > 0)
       throw unsupported(at, 'is not supported: hosted tools have no price.')

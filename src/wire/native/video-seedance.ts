@@ -1,5 +1,6 @@
 import { badRequest } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import { isGiven, listOf, missing, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { readMediaScene, sceneFields } from './video-media.ts'
@@ -20,9 +21,9 @@ const inline = { image_url: ['image'], video_url: [], audio_url: ['audio'] } as 
  * Seedance: the vendor's own list of contents, in `input` or beside it, or a prompt with media as of version 2.7. Its modes
  * exclude each other: text, first frame, first and last frame, references, the final of a draft.
  */
-export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: VideoLimits): Scene {
+export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
   const [given, at] = isGiven(input['content']) ? [input['content'], 'input.content'] : [body['content'], 'content']
-  if (!isGiven(given)) return withoutFlags(readMediaScene(input, limits), 'input.prompt')
+  if (!isGiven(given)) return withoutFlags(readMediaScene(input, limits, isOwn), 'input.prompt')
   refuseSecondScene(body, input, at)
   const items = listOf(given, at).map((item, index) => readItem(item, `${at}[${index}]`))
   if (items.length === 0) throw missing(at)
@@ -31,7 +32,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
 
   const text = items.filter(({ type }) => type === 'text')
   const prompt = text.map(({ fields, at: place }) => optionalText(fields, 'text', place)).join('\n')
-  const placed = readPlaced(items)
+  const placed = readPlaced(items, isOwn)
   const kind = kindOf(placed, limits, at)
   const media = placed.map(({ role, url }) => ({ role, url }))
   const flagsAt = `${text[0]?.at ?? `${at}[0]`}.text`
@@ -62,13 +63,13 @@ function isMediaType(type: string): type is MediaType {
 }
 
 /** One picture need not say what it is; of several, each has to. */
-function readPlaced(items: readonly Item[]): Placed[] {
+function readPlaced(items: readonly Item[], isOwn: IsOwnLink): Placed[] {
   const images = items.filter(({ type }) => type === 'image_url').length
   return items.flatMap(({ type, fields, at }): Placed[] => {
     if (type === 'text' || type === 'draft_task') return []
     const own = fields[type]
     if (!isObject(own)) throw missing(`${at}.${type}`)
-    const url = readUrl(own['url'], `${at}.${type}.url`, inline[type])
+    const url = readUrl(own['url'], `${at}.${type}.url`, isOwn, inline[type])
     const allowed: readonly string[] = roles[type]
     const role = optionalText(fields, 'role', at) || (type === 'image_url' && images > 1 ? '' : roles[type][0])
     if (role === '') throw missing(`${at}.role`)

@@ -1,6 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json } from '../../base/json.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
+import { runwayRatio } from './runway-sizes.ts'
 import { agreed, type Given, notOneOf, type Places, unsupported, wrongType } from './video-fields.ts'
 import { type Frame, wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
 
@@ -40,7 +41,7 @@ export function readSizing(asked: Asked, limits: VideoLimits): Sizing {
     ...frames.map(({ value, at }) => ({ value: value.resolution, at })),
   ])
   const ratio = agreed([
-    ...given(names.ratio).map(readWord),
+    ...given(names.ratio).map((one) => readRatio(one, limits.form)),
     ...frames.map(({ value, at }) => ({ value: value.ratio, at })),
   ])
   const sizing = {
@@ -69,6 +70,12 @@ function readDuration({ value, at }: Given<Json>, form: VideoForm): Given<number
 function readWord({ value, at }: Given<Json>): Given<string> {
   if (typeof value !== 'string') throw wrongType(at, 'a string')
   return { value: value.trim().toLowerCase(), at }
+}
+
+/** Runway itself spells a shape as its pixels. */
+function readRatio(given: Given<Json>, form: VideoForm): Given<string> {
+  const { value, at } = readWord(given)
+  return { value: form === 'runway' ? runwayRatio(value) : value, at }
 }
 
 /** Kling's modes are its resolutions. */

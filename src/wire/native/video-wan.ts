@@ -1,5 +1,6 @@
 import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
+import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import { isGiven, listOf, missing, optionalText, readUrl, requiredText, unsupported } from './video-fields.ts'
 import { readMediaList } from './video-media.ts'
@@ -23,27 +24,29 @@ export function isWanVersion(form: VideoForm): form is Version {
 }
 
 /** Wan up to 2.7: the suffix of the model picks the fields, its version the protocol. */
-export function readWanScene(input: JsonObject, limits: VideoLimits, version: Version): Scene {
+export function readWanScene(input: JsonObject, limits: VideoLimits, version: Version, isOwn: IsOwnLink): Scene {
   const [kind = 't2v'] = limits.kinds
   refuseForeign(input, taken[version][kind], kind)
   // A picture says enough; a text or a reference does not.
   const prompt = kind === 'i2v' ? optionalText(input, 'prompt', 'input') : requiredText(input, 'prompt', 'input')
   optionalText(input, 'negative_prompt', 'input')
-  return scene(kind, prompt, readPlaced(input, limits, version, kind))
+  return scene(kind, prompt, readPlaced({ input, limits, isOwn }, version, kind))
 }
 
-function readPlaced(input: JsonObject, limits: VideoLimits, version: Version, kind: VideoKind): Placed[] {
+type Given = { readonly input: JsonObject; readonly limits: VideoLimits; readonly isOwn: IsOwnLink }
+
+function readPlaced(given: Given, version: Version, kind: VideoKind): Placed[] {
   const isLater = version === 'wan2.7'
   switch (kind) {
     case 't2v':
-      return readAudio(input)
+      return readAudio(given)
     case 'i2v': {
-      if (isLater) return readFrames(input)
-      const url = readUrl(input['img_url'], 'input.img_url', ['image'])
-      return [{ role: 'first-frame', url, at: 'input.img_url' }, ...readAudio(input)]
+      if (isLater) return readFrames(given)
+      const url = readUrl(given.input['img_url'], 'input.img_url', given.isOwn, ['image'])
+      return [{ role: 'first-frame', url, at: 'input.img_url' }, ...readAudio(given)]
     }
     case 'r2v':
-      return isLater ? readReferences(input, limits) : readReferenceUrls(input, limits)
+      return isLater ? readReferences(given) : readReferenceUrls(given)
   }
 }
 
@@ -60,9 +63,9 @@ function isContent(input: JsonObject, field: MediaField): boolean {
   return isGiven(value) && !(Array.isArray(value) && value.length === 0)
 }
 
-function readAudio(input: JsonObject): Placed[] {
+function readAudio({ input, isOwn }: Given): Placed[] {
   if (!isGiven(input['audio_url'])) return []
-  return [{ role: 'driving-audio', url: readUrl(input['audio_url'], 'input.audio_url'), at: 'input.audio_url' }]
+  return [{ role: 'driving-audio', url: readUrl(input['audio_url'], 'input.audio_url', isOwn), at: 'input.audio_url' }]
 }
 
 const frameTypes: readonly RoleName[] = ['first_frame', 'last_frame', 'driving_audio', 'first_clip']
@@ -77,8 +80,8 @@ const frameSets: ReadonlySet<string> = new Set([
   'first-clip last-frame',
 ])
 
-function readFrames(input: JsonObject): Placed[] {
-  const placed = readMediaList(input, frameTypes)
+function readFrames({ input, isOwn }: Given): Placed[] {
+  const placed = readMediaList(input, frameTypes, isOwn)
   if (placed.length === 0) throw missing('input.media')
   const set = placed.map(({ role }) => role).toSorted()
   if (frameSets.has(set.join(' '))) return placed
@@ -88,8 +91,8 @@ function readFrames(input: JsonObject): Placed[] {
 
 const referenceTypes: readonly RoleName[] = ['reference_image', 'reference_video', 'first_frame']
 
-function readReferences(input: JsonObject, limits: VideoLimits): Placed[] {
-  const placed = readMediaList(input, referenceTypes)
+function readReferences({ input, limits, isOwn }: Given): Placed[] {
+  const placed = readMediaList(input, referenceTypes, isOwn)
   const [, secondFrame] = placed.filter(({ role }) => role === 'first-frame')
   if (secondFrame !== undefined) throw tooMany('first-frame', 1, secondFrame.at)
   checkReferenceCount(
@@ -109,7 +112,7 @@ function checkReferenceCount(references: readonly Placed[], { referencesMax }: V
 
 const surelyPicture = /^data:image\//i
 
-function readReferenceUrls(input: JsonObject, limits: VideoLimits): Placed[] {
+function readReferenceUrls({ input, limits, isOwn }: Given): Placed[] {
   const [field, older] = ['reference_urls', 'reference_video_urls'] as const
   if (isContent(input, field) && isContent(input, older)) {
     throw badRequest(`'input.${field}' and 'input.${older}' cannot both be given.`, `input.${older}`)
@@ -117,7 +120,7 @@ function readReferenceUrls(input: JsonObject, limits: VideoLimits): Placed[] {
   const name = isContent(input, older) ? older : field
   const placed = listOf(input[name], `input.${name}`).map((value, index): Placed => {
     const at = `input.${name}[${index}]`
-    const url = readUrl(value, at, ['image'])
+    const url = readUrl(value, at, isOwn, ['image'])
     // A link does not say what it leads to, whatever its ending: it is held to be a video, whose seconds are charged, and
     // what the vendor does not charge is given back.
     return { role: name === field && surelyPicture.test(url) ? 'reference-image' : 'reference-video', url, at }

@@ -1,6 +1,6 @@
 import { badRequest } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { GuardRefusal, readTarget, type GuardPolicy } from '../../base/untrusted-url.ts'
+import { GuardRefusal, readTarget, type GuardPolicy, type IsOwnLink } from '../../base/untrusted-url.ts'
 import type { Asked, Bound } from '../../capabilities/ask.ts'
 import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoRequest } from '../../capabilities/video.ts'
@@ -11,6 +11,7 @@ import { isGiven, missing, placesIn, unsupported } from './video-fields.ts'
 import { readMediaScene } from './video-media.ts'
 import { readParameters, readSound } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
+import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
 import { videoRequest } from './video-schema.ts'
 import { readSeedanceScene } from './video-seedance.ts'
 import { readSizing, type Sizing } from './video-sizing.ts'
@@ -27,14 +28,16 @@ function readAsk(
   { body, ...asked }: Asked,
   lookUp: (model: string) => ModelTraits,
   webhooks: GuardPolicy = httpsOnly,
+  isOwn: IsOwnLink = () => false,
 ): VideoRequest {
   const model = requireModel(body)
-  const { video: limits } = lookUp(model)
+  const traits = lookUp(model)
+  const { video: limits } = traits
   if (limits === undefined) throw new Error(`${model} has no limits for video`)
   const parsed = videoRequest.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error)
+  if (!parsed.success) throw fieldError(parsed.error, body)
 
-  const scene = readScene(body, limits)
+  const scene = readScene(body, limits, isOwn)
   const written = isObject(body['parameters']) ? body['parameters'] : {}
   const input = isObject(body['input']) ? body['input'] : {}
   const places = placesIn([
@@ -47,6 +50,7 @@ function readAsk(
   const parameters = readParameters(written, places, limits)
   const isDraft = checkDraft(parameters, scene, limits)
   const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
+  checkSold(sizing, traits)
   const sound = scene.draftOf === undefined ? readSound(parameters, limits) : limits.sound !== 'never'
   const hasInputVideo = scene.media.some(({ role }) => role === 'reference-video' || role === 'first-clip')
   const film = { ...sizing, sound, hasInputVideo }
@@ -73,13 +77,14 @@ function readAsk(
 
 export const videoCodec = { readAsk }
 
-function readScene(body: JsonObject, limits: VideoLimits): Scene {
+function readScene(body: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
   const { form } = limits
   const isBeside = form === 'seedance' && isGiven(body['content'])
   if (!isGiven(body['input']) && !isBeside) throw missing('input')
   const input = isObject(body['input']) ? body['input'] : {}
-  if (form === 'seedance') return readSeedanceScene(body, input, limits)
-  return isWanVersion(form) ? readWanScene(input, limits, form) : readMediaScene(input, limits)
+  if (form === 'seedance') return readSeedanceScene(body, input, limits, isOwn)
+  if (form === 'runway') return readRunwayScene(input, limits, isOwn)
+  return isWanVersion(form) ? readWanScene(input, limits, form, isOwn) : readMediaScene(input, limits, isOwn)
 }
 
 function checkDraft(
@@ -96,18 +101,26 @@ function checkDraft(
 
 const veoSeconds = 8
 
-/** Rules in which the length depends on the rest. A final is as long and as wide as its draft, which is not known here. */
+/** Rules in which the length or the shape depends on the rest. A final is as long and as wide as its draft, which is not known here. */
 function readLength(sizing: Sizing, scene: Scene, limits: VideoLimits): Sizing {
   const { seconds, resolution } = sizing
   if (scene.draftOf !== undefined) {
     return { ...sizing, seconds: Math.max(...limits.durations), isFreeLength: true, ratio: 'adaptive' }
   }
   checkWanLength(limits, scene, seconds)
+  checkRunwayShape(limits, scene, sizing.ratio)
   if (limits.form === 'veo' && seconds !== veoSeconds && (resolution !== '720p' || scene.kind === 'r2v')) {
     const why = scene.kind === 'r2v' ? 'reference images' : resolution
     throw unsupported('duration', `has to be ${veoSeconds} with ${why} on this model.`)
   }
   return sizing
+}
+
+/** Some vendors sell films as a whole, and not each length in each resolution. */
+function checkSold({ seconds, resolution }: Sizing, traits: ModelTraits): void {
+  if (traits.sellsVideo(resolution, seconds)) return
+  const lengths = (traits.video?.durations ?? []).filter((length) => traits.sellsVideo(resolution, length))
+  throw unsupported('duration', `is ${lengths.join(' or ')} at ${resolution} on this model.`)
 }
 
 type Film = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean }
@@ -116,6 +129,8 @@ type Film = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean 
 function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: Film, limits: VideoLimits): Bound {
   const inputSeconds = hasInputVideo && limits.inputSecondsBilled ? limits.inputSecondsMax : 0
   const video = { seconds: seconds + inputSeconds, resolution, sound, ...(hasInputVideo && { hasInputVideo }) }
+  const credits = limits.creditsPerSecond?.[resolution]
+  if (credits !== undefined) return { video: { ...video, inCredits: true }, videoToken: video.seconds * credits }
   if (limits.form !== 'seedance') return { video }
   return { video, videoToken: seedanceTokensMax({ resolution, ratio, seconds, inputSeconds }) }
 }

@@ -1,0 +1,23 @@
+import { baseOf } from './bases.ts'
+import { isFields } from './fields.ts'
+import type { Sandbox } from './sandbox.ts'
+
+const answerMsMax = 5_000
+
+/** Simulators that run somewhere else and sell what they were started with. Whoever starts them also stops them. */
+export function sandboxAt(url: string, complain: (cause: unknown) => void): Omit<Sandbox, 'port'> {
+  return {
+    url,
+    baseUrl: (vendor) => `${url}/${vendor}${baseOf(vendor)}`,
+    warmUp: () => void knock(url).catch(complain),
+    serve: () => {},
+    stop: () => Promise.resolve(),
+  }
+}
+
+/** Something else may answer there: a gateway, say. */
+async function knock(url: string): Promise<void> {
+  const response = await fetch(`${url}/__calls?count`, { signal: AbortSignal.timeout(answerMsMax) })
+  const answer: unknown = response.ok ? await response.json() : undefined
+  if (!isFields(answer) || typeof answer.count !== 'number') throw new Error('something else answers there')
+}

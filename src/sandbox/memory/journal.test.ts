@@ -1,0 +1,90 @@
+import { afterAll, expect, test } from 'bun:test'
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openJournal } from './journal.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'turnpike-journal-'))
+afterAll(() => rmSync(root, { recursive: true }))
+
+let folders = 0
+const newFolder = (): string => join(root, `${(folders += 1)}`, 'sandbox')
+
+function open(folder: string, bytesMax?: number) {
+  const complaints: unknown[] = []
+  const complain = (cause: unknown): void => void complaints.push(cause)
+  const journal = openJournal({ folder, now: Date.now(), complain, ...(bytesMax !== undefined && { bytesMax }) })
+  return { ...journal, complaints }
+}
+
+test('gives back what was appended before its end', () => {
+  const folder = newFolder()
+  const first = open(folder)
+  first.append({ film: { text: 'a\nb' } })
+  first.append({ cleared: true })
+  first.close()
+  first.append({ late: true })
+  expect(open(folder).read()).toEqual([{ film: { text: 'a\nb' } }, { cleared: true }])
+})
+
+test('has written before anybody can hear of it, and at once what belongs together', async () => {
+  const folder = newFolder()
+  const journal = open(folder)
+  journal.append({ bill: 1 })
+  journal.append({ film: 1 })
+  expect(open(folder).read()).toEqual([])
+  await Promise.resolve()
+  expect(open(folder).read()).toEqual([{ bill: 1 }, { film: 1 }])
+})
+
+test.each([
+  ['cut off in a record', '{"film":{"id":'],
+  ['no text at all', '\u0000\u0001\uFFFF'],
+])('a damaged end costs one record: %s', (_, damage) => {
+  const folder = newFolder()
+  const first = open(folder)
+  first.append({ kept: 1 })
+  first.close()
+  appendFileSync(join(folder, 'journal.jsonl'), `\n${damage}`)
+  const second = open(folder)
+  second.append({ kept: 2 })
+  second.close()
+  expect([open(folder).read(), second.complaints]).toEqual([[{ kept: 1 }, { kept: 2 }], []])
+})
+
+test('keeps the newest, in two files of the size it was given', async () => {
+  const folder = newFolder()
+  const journal = open(folder, 1_000)
+  for (let number = 0; number < 500; number += 1) {
+    journal.append({ number })
+    await Promise.resolve()
+  }
+  journal.close()
+  const found = open(folder).read()
+  expect(found.at(-1)).toEqual({ number: 499 })
+  expect(found.length).toBeGreaterThan(1_000 / 20)
+  const bytes = readdirSync(folder).map((name) => statSync(join(folder, name)).size)
+  expect(bytes).toHaveLength(2)
+  expect(Math.max(...bytes)).toBeLessThan(1_100)
+})
+
+test('a file that nobody has written to for a day is taken away', () => {
+  const folder = newFolder()
+  const first = open(folder)
+  first.append({ old: true })
+  first.close()
+  const twoDaysAgo = Date.now() / 1_000 - 2 * 24 * 60 * 60
+  utimesSync(join(folder, 'journal.jsonl'), twoDaysAgo, twoDaysAgo)
+  expect(open(folder).read()).toEqual([])
+  expect(statSync(join(folder, 'journal.jsonl')).size).toBe(0)
+})
+
+test('without a place to write to it says so once, and nothing is kept', async () => {
+  const folder = join(root, 'a file')
+  writeFileSync(folder, '')
+  const journal = open(folder)
+  journal.append({ lost: true })
+  await Promise.resolve()
+  journal.close()
+  expect([journal.read(), journal.complaints.length]).toEqual([[], 1])
+})

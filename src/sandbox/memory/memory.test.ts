@@ -1,0 +1,86 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { listen } from '../../base/listen.ts'
+import { startSandbox } from '../sandbox.ts'
+import { type BillLine, testModels } from '../testing.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'turnpike-memory-'))
+afterAll(() => rmSync(root, { recursive: true }))
+
+const complain = (cause: unknown): never => {
+  throw cause
+}
+
+function open(name: string, port = 0) {
+  const sandbox = startSandbox({ port, models: () => testModels, memory: { folder: join(root, name), complain } })
+  return {
+    ...sandbox,
+    async chat(content: string): Promise<void> {
+      const body = JSON.stringify({ model: 'plain', messages: [{ role: 'user', content }] })
+      const headers = { authorization: 'Bearer key', 'x-client-request-id': content }
+      await (await fetch(`${sandbox.baseUrl('openai')}/chat/completions`, { method: 'POST', headers, body })).text()
+    },
+    async bill(): Promise<BillLine[]> {
+      const { data }: { data: BillLine[] } = await (await fetch(`${sandbox.url}/__bill`)).json()
+      return data
+    },
+    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+  }
+}
+
+const refs = (lines: readonly BillLine[]) => lines.map(({ ref }) => ref)
+
+test('the bill goes on where it ended, and what was cleared stays cleared', async () => {
+  const first = open('bill')
+  await first.chat('cleared')
+  await first.clearBill()
+  await first.chat('one')
+  const bill = await first.bill()
+  await first.stop()
+  const second = open('bill')
+  expect(await second.bill()).toEqual(bill)
+  await second.chat('two')
+  expect(refs(await second.bill())).toEqual(['one', 'two'])
+  await second.stop()
+})
+
+test('nothing that was said is written down', async () => {
+  const sandbox = open('said')
+  await sandbox.chat('a-ref')
+  await sandbox.stop()
+  const written = readFileSync(join(root, 'said', 'journal.jsonl'), 'utf8')
+  expect(written).toContain('a-ref')
+  expect(written).not.toContain('messages')
+})
+
+test('the port is the one of last time, unless another is chosen or it is taken', async () => {
+  const first = open('port')
+  await first.stop()
+  const second = open('port')
+  expect(second.port).toBe(first.port)
+  await second.stop()
+
+  const rival = listen({ hostname: '127.0.0.1', port: 0, setting: '', bodyBytesMax: 1, fetch: () => new Response() })
+  const { port } = rival
+  await rival.stop(true)
+  const chosen = open('port', port)
+  expect(chosen.port).toBe(port)
+  await chosen.stop()
+  const again = open('port')
+  expect(again.port).toBe(port)
+
+  const other = open('port')
+  expect(other.port).not.toBe(port)
+  await Promise.all([again.stop(), other.stop()])
+})
+
+test.each(['', 'eighty', '70000', '-1', '80 80'])('a port that is none, "%s", is as good as none', async (text) => {
+  const first = open('odd port')
+  await first.stop()
+  writeFileSync(join(root, 'odd port', 'port'), text)
+  const sandbox = open('odd port')
+  expect((await fetch(`${sandbox.url}/__bill`)).status).toBe(200)
+  await sandbox.stop()
+})

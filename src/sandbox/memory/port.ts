@@ -1,0 +1,43 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { listen, type Listener, type ListenOptions } from '../../base/listen.ts'
+
+/**
+ * Opens the port that was chosen; where none was, the one of the last time, so that links which were given out lead here
+ * again; and a free one where somebody else has that by now.
+ */
+export function listenAgain(options: ListenOptions, folder: string | undefined): Listener {
+  if (folder === undefined) return listen(options)
+  const file = join(folder, 'port')
+  const listener = options.port === 0 ? listenAt(readPort(file), options) : listen(options)
+  remember(file, folder, listener.port)
+  return listener
+}
+
+function listenAt(remembered: number, options: ListenOptions): Listener {
+  try {
+    return listen({ ...options, port: remembered })
+  } catch (thrown) {
+    if (remembered === 0) throw thrown
+    return listen(options)
+  }
+}
+
+function readPort(file: string): number {
+  try {
+    const text = readFileSync(file, 'utf8').trim()
+    return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : 0
+  } catch {
+    return 0
+  }
+}
+
+/** A disk that takes nothing is complained about by the journal beside it. */
+function remember(file: string, folder: string, port: number): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    writeFileSync(file, `${port}\n`, { mode: 0o600 })
+  } catch {
+    // The next start has another port.
+  }
+}

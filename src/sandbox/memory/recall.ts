@@ -1,0 +1,41 @@
+import type { BillLine } from '../bill.ts'
+import { type Fields, isFields } from '../fields.ts'
+import type { Journal } from './journal.ts'
+
+/** What a journal holds of the last day. */
+export type Recalled = {
+  readonly lines: readonly BillLine[]
+  /** As it was written last, by family and id. */
+  readonly films: ReadonlyMap<string, ReadonlyMap<string, Fields>>
+}
+
+const keptMs = 24 * 60 * 60 * 1_000
+
+/** Reads a journal from its beginning: the last word on a film counts, and what was cleared or forgotten is gone. */
+export function recall(journal: Journal | undefined, now: number): Recalled {
+  let lines: BillLine[] = []
+  const films = new Map<string, Map<string, Fields>>()
+  for (const record of journal?.read() ?? []) {
+    if (!isFields(record)) continue
+    const { bill, at, cleared, family, film, forgotten } = record
+    if (cleared === true) lines = []
+    if (isLine(bill) && isRecent(at, now)) lines.push(bill)
+    if (typeof family !== 'string') continue
+    const known = films.get(family) ?? new Map<string, Fields>()
+    films.set(family, known)
+    if (typeof forgotten === 'string') known.delete(forgotten)
+    if (isFields(film) && typeof film.id === 'string' && isRecent(film.changedAt, now)) known.set(film.id, film)
+  }
+  return { lines, films }
+}
+
+function isRecent(at: unknown, now: number): boolean {
+  return typeof at === 'number' && now - at < keptMs
+}
+
+function isLine(value: unknown): value is BillLine {
+  if (!isFields(value)) return false
+  const { ref, model, status, units, cost } = value
+  const isNamed = (ref === null || typeof ref === 'string') && typeof model === 'string'
+  return isNamed && typeof status === 'number' && isFields(units) && typeof cost === 'string'
+}

@@ -1,0 +1,29 @@
+import type { Manners } from '../media/serve.ts'
+import { htmlPage } from '../odd-answers.ts'
+import { errorForCode, errorForStatus, invalid, MinimaxError, writeBase } from './errors.ts'
+
+const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
+
+export const minimaxManners: Manners<MinimaxError> = {
+  readKey(request) {
+    const [, key = ''] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
+    if (key === '' || key === 'bad-key') throw errorForCode('1004')
+    return key
+  },
+  isRefusal: (error) => error instanceof MinimaxError,
+  writeRefusal(_, { status, code, message }) {
+    if (edgeStatuses.has(status)) return htmlPage(status)
+    return Response.json(writeBase(code, message), { status: status >= 500 ? status : 200 })
+  },
+  unknownModel: (model) => invalid(`model ${model} does not exist`),
+  wrongModel: (model) => invalid(`model ${model} makes no videos`),
+  refusalsFor: (key) => ({
+    forCode: errorForCode,
+    forStatus: errorForStatus,
+    leak: () => new MinimaxError(401, 1004, `not authorized: ${key}`),
+    body200() {
+      const { code, message } = errorForStatus(500)
+      return writeBase(code, message)
+    },
+  }),
+}

@@ -1,0 +1,72 @@
+import type { Call, Protocol, World } from '../protocol.ts'
+import { answerFree, createTask, refusePoll } from '../video/creation.ts'
+import { resultRoute, videoLink } from '../video/results.ts'
+import type { VideoState, VideoTask } from '../video/tasks.ts'
+import { type Kind, runwayCreation, runwayTasks } from './create.ts'
+import { errorForStatus } from './errors.ts'
+import { runwayManners } from './manners.ts'
+
+const kinds: readonly Kind[] = ['text_to_video', 'image_to_video', 'video_to_video']
+
+/** Runway's videos. */
+export const runwayProtocol: Protocol = (vendor, root, world) => {
+  const path = `${root}/tasks`
+  const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  const creations = kinds.map((kind) => {
+    const creation = runwayCreation(kind)
+    return {
+      method: 'POST',
+      path: `${root}/${kind}`,
+      answer: (call: Call) => createTask(call, world, creation),
+    } as const
+  })
+  return [
+    ...creations,
+    { method: 'GET', path: `${path}/*`, answer: (call) => answerTask(call, world, idOf(call)) },
+    { method: 'DELETE', path: `${path}/*`, answer: (call) => answerDelete(call, world, idOf(call)) },
+    resultRoute(vendor, () => world.videos.clock.now()),
+  ]
+}
+
+function answerTask(call: Call, world: World, id: string): Response {
+  return answerFree(call, runwayManners, (refusals) => {
+    const task = world.videos.of(runwayTasks).poll(id)
+    if (!task) throw errorForStatus(404)
+    refusePoll(task, refusals)
+    return Response.json(writeTask(task))
+  })
+}
+
+/** What is not over is stopped, what is over is deleted, and neither is found again. */
+function answerDelete(call: Call, world: World, id: string): Response {
+  return answerFree(call, runwayManners, () => {
+    const tasks = world.videos.of(runwayTasks)
+    const task = tasks.find(id)
+    if (!task) throw errorForStatus(404)
+    tasks.stop(task)
+    tasks.forget(task)
+    return new Response(null, { status: 204 })
+  })
+}
+
+const words = {
+  queued: 'PENDING',
+  running: 'RUNNING',
+  succeeded: 'SUCCEEDED',
+  failed: 'FAILED',
+  cancelled: 'CANCELLED',
+  expired: 'FAILED',
+} as const satisfies Record<VideoState, string>
+
+/** It says nothing of what was asked, and counts nothing. */
+function writeTask(task: VideoTask<Kind>): object {
+  const { id, state, oddWord, createdAt, failure, steering } = task
+  return {
+    id,
+    status: oddWord ?? words[state],
+    createdAt: new Date(createdAt).toISOString(),
+    ...(state === 'running' && { progress: 0.5 }),
+    ...(state === 'failed' && { failure: failure?.message ?? '', failureCode: failure?.code ?? '' }),
+    ...(state === 'succeeded' && { output: steering.has('no-video') ? [] : [videoLink(task)] }),
+  }
+}

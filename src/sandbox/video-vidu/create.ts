@@ -1,0 +1,96 @@
+import { noUnits } from '../bill.ts'
+import { type Fields, parseFields, textIn } from '../fields.ts'
+import { readSteering } from '../steering.ts'
+import type { Callbacks } from '../video/callbacks.ts'
+import type { Creation } from '../video/creation.ts'
+import { framesPerSecond } from '../video/mp4.ts'
+import type { TaskFamily, VideoTask } from '../video/tasks.ts'
+import { type Kind, readWish, shapes, type Wish } from './check.ts'
+import { errorForReason, invalidField, type ViduError } from './errors.ts'
+import { viduManners } from './manners.ts'
+import { writeTask } from './record.ts'
+
+export type ViduAsk = { readonly wish: Wish; readonly credits: number }
+
+export const viduTasks: TaskFamily<ViduAsk> = {
+  name: 'vidu',
+  keptMs: 30 * 24 * 60 * 60 * 1_000,
+  // Digits beyond what a JSON number holds, as a text.
+  writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
+  tell: tellChange,
+  withoutWords: ({ wish, credits }) => ({ wish: { ...wish, prompt: '' }, credits }),
+}
+
+type Rates = Readonly<Record<Wish['resolution'], number>>
+
+/** Credits a second. Those that are not here cost as the dearest of them. */
+const pro: Rates = { '540p': 9, '720p': 20, '1080p': 24 }
+const turbo: Rates = { '540p': 7, '720p': 11, '1080p': 13 }
+const turboReference: Rates = { '540p': 4, '720p': 10, '1080p': 13 }
+
+function creditsFor(model: string, kind: Kind, { resolution, seconds }: Wish): number {
+  const isTurbo = model.endsWith('turbo')
+  const rates = !isTurbo ? pro : kind === 'reference2video' ? turboReference : turbo
+  return rates[resolution] * seconds
+}
+
+export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, ViduError> => ({
+  manners: viduManners,
+  family: viduTasks,
+  open({ text }) {
+    const body = parseFields(text)
+    if (!body) throw invalidField('body', 'expected an object')
+    return { model: textIn(body.model), body }
+  },
+  read(body, { model }) {
+    const asked = readWish(body, kind)
+    const steering = readSteering(asked.prompt)
+    const wish = { ...asked, seconds: steering.number('seconds') ?? asked.seconds }
+    const credits = steering.has('zero') ? 0 : (steering.number('usage') ?? creditsFor(model, kind, wish))
+    const { resolution, seconds, sound } = wish
+    const code = steering.text('fail')
+    return {
+      steering,
+      ask: { wish, credits },
+      clip: { ...sizeOf(wish), frames: seconds * framesPerSecond, sound },
+      units: { ...noUnits, video: { seconds, tokens: Math.max(0, credits), resolution, sound } },
+      failure: code === undefined ? undefined : { code, message: errorForReason(code).message },
+    }
+  },
+  write: (task) => ({ text: JSON.stringify(writeCreated(task)) }),
+})
+
+/** What it was asked for comes back, with what it costs. */
+function writeCreated({ id, model, createdAt, ask: { wish, credits } }: VideoTask<ViduAsk>): object {
+  const { prompt, seconds, resolution, ratio, sound, seed, payload } = wish
+  return {
+    task_id: id,
+    state: 'created',
+    model: model.model,
+    prompt,
+    duration: seconds,
+    seed,
+    resolution,
+    aspect_ratio: ratio,
+    audio: sound,
+    payload,
+    credits,
+    created_at: new Date(createdAt).toISOString(),
+  }
+}
+
+/** The short side is what the resolution says, and both are even. */
+function sizeOf({ resolution, ratio }: Wish): { width: number; height: number } {
+  const [across, down] = shapes[ratio]
+  const short = Number.parseInt(resolution, 10)
+  const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
+  return { width: side(across), height: side(down) }
+}
+
+/** Of what waits it tells nothing; what is not heard is told three times. */
+function tellChange(task: VideoTask<ViduAsk>, callbacks: Callbacks): void {
+  const { ask, steering, state } = task
+  if (ask.wish.callbackUrl === '' || state === 'queued' || steering.has('no-callback')) return
+  const copies = steering.has('double-callback') ? 2 : 1
+  callbacks.post(task, ask.wish.callbackUrl, writeTask(task), { tries: 3, copies })
+}

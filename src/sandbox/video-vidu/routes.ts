@@ -1,0 +1,38 @@
+import type { Call, Protocol, World } from '../protocol.ts'
+import { answerFree, createTask, refusePoll } from '../video/creation.ts'
+import { resultRoute } from '../video/results.ts'
+import { kinds } from './check.ts'
+import { viduCreation, viduTasks } from './create.ts'
+import { errorForReason } from './errors.ts'
+import { viduManners } from './manners.ts'
+import { writeTask } from './record.ts'
+
+const tail = '/creations'
+
+/** Vidu's videos. Each kind has an address of its own; their tasks have one. */
+export const viduProtocol: Protocol = (vendor, root, world) => {
+  const path = `${root}/tasks`
+  const creations = kinds.map((kind) => {
+    const creation = viduCreation(kind)
+    return {
+      method: 'POST',
+      path: `${root}/${kind}`,
+      answer: (call: Call) => createTask(call, world, creation),
+    } as const
+  })
+  return [
+    ...creations,
+    { method: 'GET', path: `${path}/*`, answer: (call) => answerTask(call, world, call.path.slice(path.length + 1)) },
+    resultRoute(vendor, () => world.videos.clock.now()),
+  ]
+}
+
+function answerTask(call: Call, world: World, name: string): Response {
+  return answerFree(call, viduManners, (refusals) => {
+    const id = name.endsWith(tail) ? decodeURIComponent(name.slice(0, -tail.length)) : ''
+    const task = world.videos.of(viduTasks).poll(id)
+    if (!task) throw errorForReason('TaskNotFound')
+    refusePoll(task, refusals)
+    return Response.json(writeTask(task))
+  })
+}

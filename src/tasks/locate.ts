@@ -1,0 +1,43 @@
+import type { VideoNews, VideoResult } from '../capabilities/video.ts'
+import type { Task } from '../store/tasks.ts'
+import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
+import { keepTriesMax } from './keep.ts'
+import type { TaskParts } from './parts.ts'
+
+/**
+ * The news of a film, with where it is: some vendors' records only name a file, and have to be asked for its address.
+ * Undefined where they did not say this time. Who never says gives no film.
+ */
+export async function located(
+  parts: TaskParts,
+  home: Home,
+  task: Task,
+  news: VideoNews,
+): Promise<VideoNews | undefined> {
+  const { locate } = home.adapter
+  const call = news.state === 'succeeded' ? locate?.call(news.record, contextOf(parts, home, task)) : undefined
+  if (locate === undefined || call === undefined) return news
+  try {
+    const result = await askWhere(parts, home, task, call, locate)
+    return result === undefined ? news : { ...news, result }
+  } catch (thrown) {
+    const cause = String(thrown)
+    parts.log.warn({ task: task.id, channel: task.channel, cause }, 'a vendor did not say where its video is')
+    return task.failures + 1 < keepTriesMax ? undefined : news
+  }
+}
+
+type Locate = NonNullable<Home['adapter']['locate']>
+
+async function askWhere(
+  parts: TaskParts,
+  home: Home,
+  task: Task,
+  call: NonNullable<ReturnType<Locate['call']>>,
+  locate: Locate,
+): Promise<VideoResult | undefined> {
+  const answered = await ask(parts, home, call, task)
+  if (answered.kind === 'failed') throw answered.error
+  if (isAboutUs(answered)) throw judgeQuestion(parts, home, answered)
+  return locate.read(answered, task.facts)
+}

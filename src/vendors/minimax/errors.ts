@@ -1,0 +1,42 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { explain as explainCommon } from '../compatible/explain.ts'
+import type { BadResponse, Verdict } from '../vendor.ts'
+
+/** The numbers that are known of its errors. */
+export const numbers = { rate: 1002, key: 1004, balance: 1008, input: 1026, output: 1027, parameter: 2013 } as const
+
+/** Under which statuses others say the same. */
+const statuses: Readonly<Record<number, number>> = {
+  [numbers.rate]: 429,
+  [numbers.key]: 401,
+  [numbers.balance]: 402,
+  [numbers.input]: 400,
+  [numbers.output]: 400,
+  [numbers.parameter]: 400,
+}
+
+/** What stands beside every answer in its own protocol; a number other than zero is an error, whatever the status says. */
+export function baseIn(json: Json | undefined): { readonly code: number; readonly message: string } {
+  const { status_code: code, status_msg: message } = objectIn(objectIn(json)['base_resp'])
+  return { code: typeof code === 'number' ? code : 0, message: textIn(message) }
+}
+
+/** The status that an error has elsewhere; a number that nobody knows may stand for a task that was begun. */
+export function statusOf(json: JsonObject): number | undefined {
+  const { code } = baseIn(json)
+  return code === 0 ? undefined : (statuses[code] ?? 500)
+}
+
+/** MiniMax speaks two protocols, and refuses in the one that it was asked in: its own has a number and no error object. */
+export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+  const json = objectIn(parseLoosely(response.body))
+  const { code, message } = baseIn(json)
+  if (code === 0 || isObject(json['error'])) return explainCommon(response, secrets)
+  const status = statuses[code] ?? (response.status >= 400 ? response.status : 500)
+  const verdict = explainCommon({ ...response, status, body: JSON.stringify({ error: { message } }) }, secrets)
+  if (verdict.error.kind !== 'upstream-rejected') return verdict
+  const details = { refusal: { protocol: 'none', status, body: '' } }
+  return { ...verdict, error: new GatewayError('upstream-rejected', verdict.error.message, details) }
+}

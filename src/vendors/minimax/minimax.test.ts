@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'bun:test'
+import { askFor, image, media, prompt } from '../../../test/support/video-asks.ts'
+import { GatewayError } from '../../base/errors.ts'
+import type { AttemptId } from '../../base/ids.ts'
+import type { VideoAsk } from '../../capabilities/video.ts'
+import type { CreateContext } from '../vendor.ts'
+import { explain } from './errors.ts'
+import { video } from './video.ts'
+
+const context: CreateContext = {
+  baseUrl: 'https://vendor.example/v1',
+  credential: 'vk-0123456789abcdef',
+  upstreamModel: 'MiniMax-Hailuo-02',
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 0,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label) => label,
+}
+
+const written = (ask: VideoAsk, more: Partial<CreateContext> = {}) => {
+  const { body, ...call } = video.create(ask, { ...context, ...more })
+  return { call, body: JSON.parse(typeof body === 'string' ? body : '') as object }
+}
+
+const hailuo = (body: object) => askFor('minimax-hailuo-02', body)
+
+const answer = (body: object, status = 200) => ({
+  status,
+  header: () => null,
+  body: new TextEncoder().encode(JSON.stringify(body)),
+})
+const base = (code: number, message = 'so it is') => ({ base_resp: { status_code: code, status_msg: message } })
+
+describe('an order', () => {
+  test('of a text is written in its own fields', () => {
+    const { call, body } = written(
+      hailuo({ input: prompt, parameters: { prompt_optimizer: false, shot_type: 'multi' } }),
+    )
+    expect(call).toMatchObject({
+      url: 'https://vendor.example/v1/video_generation',
+      headers: { authorization: 'Bearer vk-0123456789abcdef', 'x-client-request-id': 'att_1' },
+    })
+    expect(body).toEqual({
+      model: 'MiniMax-Hailuo-02',
+      ...prompt,
+      duration: 6,
+      resolution: '768P',
+      prompt_optimizer: false,
+    })
+  })
+
+  test('of pictures names them by their roles', () => {
+    const both = hailuo({ input: media(['first_frame'], ['last_frame', `${image}?2`]), resolution: '1080p' })
+    expect(written(both).body).toEqual({
+      model: 'MiniMax-Hailuo-02',
+      ...prompt,
+      first_frame_image: image,
+      last_frame_image: `${image}?2`,
+      duration: 6,
+      resolution: '1080P',
+    })
+    const own = hailuo({ input: { first_frame_image: image, last_frame_image: image }, duration: 10 })
+    expect(written(own).body).toMatchObject({ first_frame_image: image, last_frame_image: image, duration: 10 })
+  })
+
+  test('of a subject, on a model that takes one', () => {
+    const plain = hailuo({ input: prompt })
+    const ask: VideoAsk = { ...plain, kind: 'r2v', media: [{ role: 'reference-image', url: image }] }
+    expect(written(ask).body).toMatchObject({ subject_reference: [{ type: 'character', image: [image] }] })
+  })
+
+  test.each([
+    [{ input: { ...prompt, negative_prompt: 'dark' } }, 'input.negative_prompt'],
+    [{ input: prompt, parameters: { negative_prompt: 'dark' } }, 'parameters.negative_prompt'],
+    [{ input: prompt, parameters: { seed: 7 } }, 'parameters.seed'],
+  ])('with what it has no field for is refused: %j', (body, param) => {
+    expect(() => written(hailuo(body))).toThrow(GatewayError)
+    expect(() => written(hailuo(body))).toThrow(`'${param}' is not for this model.`)
+  })
+
+  test('that leaves a seed to the model says nothing of one, nor whom to call', () => {
+    const ask = hailuo({ input: { ...prompt, negative_prompt: '' }, parameters: { seed: -1 } })
+    const { body } = written(ask, { callbackUrl: 'https://gateway.example/callbacks' })
+    expect(Object.keys(body).toSorted()).toEqual(['duration', 'model', 'prompt', 'resolution'])
+  })
+})
+
+describe('what was made', () => {
+  const facts = hailuo({ input: prompt, duration: 10 })
+  const { locate } = video
+  const url = 'https://files.example/x.mp4'
+
+  test.each([['176844028768320'], [176_844_028_768_320]])('is a file, whose address is asked for: %p', (file) => {
+    expect(locate?.call({ file_id: file }, context)).toEqual({
+      method: 'GET',
+      url: 'https://vendor.example/v1/files/retrieve?file_id=176844028768320',
+      headers: { authorization: 'Bearer vk-0123456789abcdef' },
+    })
+    expect(locate?.read(answer({ file: { file_id: file, download_url: url }, ...base(0) }), facts)).toEqual({
+      videoUrl: url,
+      needsKey: false,
+      seconds: 10,
+      resolution: '768p',
+    })
+  })
+
+  test('is nowhere, where no file is named or no address is given', () => {
+    for (const file of [undefined, null, '', {}, 1.5]) {
+      expect(locate?.call(file === undefined ? {} : { file_id: file }, context)).toBeUndefined()
+    }
+    expect(locate?.read(answer({ file: {}, ...base(0) }), facts)).toBeUndefined()
+  })
+
+  test('an id leads nowhere else', () => {
+    expect(locate?.call({ file_id: '../x?y=1&z' }, context)?.url).toBe(
+      'https://vendor.example/v1/files/retrieve?file_id=..%2Fx%3Fy%3D1%26z',
+    )
+  })
+
+  test.each([
+    [answer(base(1002))],
+    [answer(base(2013))],
+    [answer({ file: { download_url: url } }, 500)],
+    [answer({ file: { download_url: url } }, 404)],
+  ])('is asked for again, where nothing was said of it: %#', (response) => {
+    expect(() => locate?.read(response, facts)).toThrow(GatewayError)
+  })
+})
+
+const statusOf = (body: object, status = 200) => video.statusOf?.(answer(body, status))
+
+test('an answer about a task has the status that its error has elsewhere, unless the task itself has failed', () => {
+  expect(statusOf(base(1002))).toBe(429)
+  expect(statusOf(base(1004))).toBe(401)
+  expect(statusOf(base(2013))).toBe(400)
+  expect(statusOf(base(1039))).toBe(500)
+  expect(statusOf(base(1002), 503)).toBe(503)
+  expect(statusOf({ status: 'Processing', ...base(0) })).toBe(200)
+  expect(statusOf({ status: 'Fail', ...base(1027) })).toBe(200)
+})
+
+describe('a refusal', () => {
+  const secrets = { baseUrl: 'https://api.vendor.example/v1', credential: 'the-key-of-us' }
+  const told = (status: number, body: object) =>
+    explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
+
+  test.each([
+    [200, 1002, 'too-many', true],
+    [200, 1004, 'upstream-failed', true],
+    [200, 1008, 'upstream-failed', true],
+    [200, 1026, 'upstream-rejected', false],
+    [200, 1027, 'upstream-rejected', false],
+    [200, 2013, 'upstream-rejected', false],
+    [200, 1000, 'upstream-failed', true],
+    [504, 1000, 'upstream-timeout', true],
+  ] as const)('under %d with %d is %s', (status, code, kind, retryable) => {
+    const verdict = told(status, base(code))
+    expect({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
+  })
+
+  test('lets a refused or empty account rest, and not one whose request was bad', () => {
+    expect([1004, 1008, 1002, 2013].map((code) => told(200, base(code)).restCredentialSeconds)).toEqual([
+      60,
+      60,
+      1,
+      undefined,
+    ])
+  })
+
+  test('is repeated in the vendor’s words, without key and address', () => {
+    const { error } = told(200, base(2013, 'the-key-of-us at api.vendor.example'))
+    expect(error.message).toBe('[redacted] at [redacted]')
+    expect(error.details.refusal).toEqual({ protocol: 'none', status: 400, body: '' })
+  })
+
+  test('in the common protocol is read as that', () => {
+    const { error } = told(400, { error: { message: 'too long', type: 'bad_request' }, ...base(1008) })
+    expect([error.kind, error.message]).toEqual(['upstream-rejected', 'too long'])
+    expect(told(429, {}).error.kind).toBe('too-many')
+  })
+})

@@ -1,0 +1,162 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
+import type { VideoAsk } from '../../capabilities/video.ts'
+import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import type { Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
+import {
+  type Answered,
+  goodObjectOf,
+  idIn,
+  jsonCall,
+  newsOf,
+  objectOf,
+  type StateWords,
+  unexpected,
+  urlOf,
+} from '../video-news.ts'
+import { baseIn, numbers, statusOf } from './errors.ts'
+
+const words: StateWords = {
+  Preparing: 'submitted',
+  Queueing: 'submitted',
+  Processing: 'running',
+  Success: 'succeeded',
+  Fail: 'failed',
+}
+
+/**
+ * Hailuo, in the first version of its protocol: errors come under good statuses, and a film that was made is a file, whose
+ * address has to be asked for. It keeps no list and takes no reference, so what is in doubt stays so; it cannot be stopped.
+ * It would call back, but only whoever answers a challenge first, of which nobody has seen one: it is polled.
+ */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    return jsonCall(`${context.baseUrl}/video_generation`, writeBody(ask, context), context, keyed(context))
+  },
+
+  readCreated(response) {
+    const json = objectOf(response)
+    const errorStatus = statusOf(json)
+    const { task_id: id } = json
+    // Beside an error there may be an id without a character.
+    return errorStatus !== undefined && textIn(id) === '' ? { errorStatus } : idIn(id)
+  },
+
+  statusOf(response) {
+    const json = jsonIn(response)
+    // What failed has its reason in the same place as a question that was refused, and a word for its state.
+    const isRefused = response.status === 200 && textIn(json['status']) === ''
+    return (isRefused ? statusOf(json) : undefined) ?? response.status
+  },
+
+  poll: (id, context) => read('query/video_generation', 'task_id', id, context),
+
+  readTask(response, { seconds, resolution, sound }) {
+    if (isUnknown(response)) return { state: 'lost', word: String(response.status), record: {} }
+    const record = goodObjectOf(response)
+    const word = textIn(record['status'])
+    if (word === '') throw unexpected()
+    const { code, message } = baseIn(record)
+    const isFiltered = code === numbers.input || code === numbers.output
+    return newsOf(words, {
+      word,
+      record,
+      error: {
+        code: isFiltered ? 'content_filtered' : 'upstream_failed',
+        message: code === 0 ? '' : message,
+      },
+      // It is billed as it was asked for.
+      used: { video: { seconds, resolution, sound } },
+    })
+  },
+
+  locate: {
+    call({ file_id: file }, context) {
+      const id = typeof file === 'number' && Number.isSafeInteger(file) ? String(file) : textIn(file)
+      return id === '' ? undefined : read('files/retrieve', 'file_id', id, context)
+    },
+    read(response, { seconds, resolution }) {
+      const json = goodObjectOf(response)
+      if (baseIn(json).code !== 0) throw unexpected()
+      const videoUrl = textIn(objectIn(json['file'])['download_url'])
+      return videoUrl === '' ? undefined : { videoUrl, needsKey: false, seconds, resolution }
+    },
+  },
+}
+
+function keyed({ credential }: CallContext): { authorization: string } {
+  return { authorization: `Bearer ${credential}` }
+}
+
+function read(path: string, name: string, id: string, context: CallContext): Call {
+  const url = `${context.baseUrl}/${path}?${name}=${encodeURIComponent(id)}`
+  return { method: 'GET', url, headers: keyed(context) }
+}
+
+function jsonIn({ body }: Responded): JsonObject {
+  return objectIn(parseLoosely(decodeUtf8(body)))
+}
+
+/** A question about a task has one parameter: where that is wrong, there is no such task. */
+function isUnknown(response: Answered): boolean {
+  if (response.status === 404) return true
+  const json = jsonIn(response)
+  return response.status <= 400 && textIn(json['status']) === '' && baseIn(json).code === numbers.parameter
+}
+
+/** Words of other families, ours, and what is written below. */
+const foreign: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'first_frame_image',
+  'last_frame_image',
+  'subject_reference',
+  'negative_prompt',
+  'seed',
+  'prompt_extend',
+  'shot_type',
+  'watermark',
+  'audio',
+  'generate_audio',
+  'sound',
+  'camera_fixed',
+  'draft',
+  'return_last_frame',
+  'safety_identifier',
+  'priority',
+  'execution_expires_after',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'mode',
+])
+
+function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
+  const { parameters, prompt, media, seconds, resolution } = ask
+  refuseMissing(ask)
+  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
+  const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
+  const subjects = media.filter(({ role }) => role === 'reference-image').map(({ url }) => url)
+  return {
+    ...Object.fromEntries(passed),
+    model: context.upstreamModel,
+    ...(prompt !== '' && { prompt }),
+    ...(first !== undefined && { first_frame_image: first }),
+    ...(last !== undefined && { last_frame_image: last }),
+    ...(subjects.length > 0 && { subject_reference: [{ type: 'character', image: subjects }] }),
+    duration: seconds,
+    resolution: resolution.toUpperCase(),
+  }
+}
+
+/** It has no field for these. Left out, they would be paid for and have no effect. */
+function refuseMissing({ input, parameters, seed }: VideoAsk): void {
+  const [at] = [
+    ...(textIn(input['negative_prompt']) === '' ? [] : ['input.negative_prompt']),
+    ...(textIn(parameters['negative_prompt']) === '' ? [] : ['parameters.negative_prompt']),
+    ...(seed === undefined ? [] : ['parameters.seed']),
+  ]
+  if (at !== undefined) throw badRequest(`Unsupported value: '${at}' is not for this model.`, at, 'unsupported_value')
+}

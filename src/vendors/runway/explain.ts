@@ -1,0 +1,15 @@
+import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { explain as explainCommon } from '../compatible/explain.ts'
+import type { BadResponse, Verdict } from '../vendor.ts'
+
+// General knowledge, not verified: an empty account is told with a 400, and by nothing but its words.
+const outOfCredit = /\benough credits?\b|\bout of credits?\b|\binsufficient credits?\b/i
+
+/** Every refusal is one sentence in `error`, which the common protocol's reader takes too. */
+export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+  const said = textIn(objectIn(parseLoosely(response.body))['error'])
+  return explainCommon(
+    response.status === 400 && outOfCredit.test(said) ? { ...response, status: 402 } : response,
+    secrets,
+  )
+}

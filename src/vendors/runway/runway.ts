@@ -1,0 +1,14 @@
+import type { Vendor } from '../vendor.ts'
+import { explain } from './explain.ts'
+import { video } from './video.ts'
+
+/** Runway. */
+export const runway: Vendor = {
+  id: 'runway',
+  baseUrl: 'https://api.dev.runwayml.com',
+  environment: ['RUNWAYML_API_SECRET'],
+  hangup: 'stop',
+  local: false,
+  explain,
+  video,
+}

@@ -1,0 +1,162 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { VideoKind } from '../../capabilities/limits.ts'
+import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
+import { itemsIn, textIn } from '../../wire/loose.ts'
+import { runwaySize } from '../../wire/native/runway-sizes.ts'
+import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
+import {
+  goodObjectOf,
+  idIn,
+  jsonCall,
+  newsOf,
+  objectOf,
+  refuseNegative,
+  type StateWords,
+  unexpected,
+  urlOf,
+} from '../video-news.ts'
+
+const words: StateWords = {
+  PENDING: 'submitted',
+  THROTTLED: 'submitted',
+  RUNNING: 'running',
+  SUCCEEDED: 'succeeded',
+  FAILED: 'failed',
+  CANCELLED: 'cancelled',
+}
+
+const paths = {
+  t2v: '/v1/text_to_video',
+  i2v: '/v1/image_to_video',
+  r2v: '/v1/video_to_video',
+} as const satisfies Record<VideoKind, string>
+
+/** Each call names the version of the protocol that it is written in. */
+const version = '2024-11-06'
+
+/** Runway. It lists nothing and takes no name of ours, so a task whose creation is in doubt cannot be found again. */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    refuseNegative(ask)
+    return jsonCall(`${context.baseUrl}${paths[ask.kind]}`, writeBody(ask, context), context, keyed(context))
+  },
+
+  readCreated(response) {
+    const { id, error } = objectOf(response)
+    return id === undefined && textIn(error) !== '' ? { errorStatus: 500 } : idIn(id)
+  },
+
+  poll: (id, context) => taskCall('GET', id, context),
+
+  readTask(response, facts) {
+    // What was deleted is gone at once.
+    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    const record = goodObjectOf(response)
+    const { status: word, failure, failureCode } = record
+    if (typeof word !== 'string') throw unexpected()
+    return newsOf(words, {
+      word,
+      record: withOneLink(record),
+      error: { code: textIn(failureCode) || 'upstream_failed', message: textIn(failure) },
+      result: readResult(record, facts),
+      used: usageOf(facts),
+    })
+  },
+
+  cancel: {
+    deletes: true,
+    forgets: true,
+    call: (id, context) => taskCall('DELETE', id, context),
+    read({ status }) {
+      if (status === 200 || status === 204) return true
+      if (status === 404) return false
+      throw unexpected()
+    },
+  },
+}
+
+function keyed({ credential }: CallContext): Call['headers'] {
+  return { authorization: `Bearer ${credential}`, 'x-runway-version': version }
+}
+
+function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): Call {
+  return { method, url: `${context.baseUrl}/v1/tasks/${encodeURIComponent(id)}`, headers: keyed(context) }
+}
+
+/** Words of other families, ours, and what is written below. */
+const foreign: ReadonlySet<string> = new Set([
+  'prompt_extend',
+  'prompt_optimizer',
+  'shot_type',
+  'watermark',
+  'audio',
+  'generate_audio',
+  'sound',
+  'camera_fixed',
+  'draft',
+  'return_last_frame',
+  'safety_identifier',
+  'priority',
+  'execution_expires_after',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'mode',
+  'seed',
+  'promptImage',
+  'videoUri',
+  'references',
+])
+
+function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
+  const { parameters, prompt, kind, seed } = ask
+  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
+  return {
+    ...Object.fromEntries(passed),
+    model: context.upstreamModel,
+    ...(prompt !== '' && { promptText: prompt }),
+    ...(kind === 'r2v' ? writeFilm(ask) : writeFrame(ask)),
+    ...(seed !== undefined && { seed }),
+  }
+}
+
+function writeFrame({ media, ratio, seconds }: VideoAsk): JsonObject {
+  const first = urlOf(media, 'first-frame')
+  return { ...(first !== undefined && { promptImage: first }), ratio: runwaySize(ratio) ?? ratio, duration: seconds }
+}
+
+/** What it makes of a film is as long and as wide as that, so it is told of neither. */
+function writeFilm({ media }: VideoAsk): JsonObject {
+  const references = media.flatMap(({ role, url }) => (role === 'reference-image' ? [{ type: 'image', uri: url }] : []))
+  return {
+    videoUri: urlOf(media, 'reference-video') ?? '',
+    ...(references.length > 0 && { references }),
+  }
+}
+
+/** Billed as it was asked for, since its record counts nothing; how long a changed film is, nobody says. */
+function usageOf({ kind, seconds, resolution, sound }: VideoFacts) {
+  return kind === 'r2v' ? undefined : { video: { seconds, resolution, sound } }
+}
+
+/** Its list of links has one; should it have more, those would outlive their time in our record. */
+function withOneLink(record: JsonObject): JsonObject {
+  const { output } = record
+  return output === undefined ? record : { ...record, output: itemsIn(output).slice(0, 1) }
+}
+
+function readResult({ output }: JsonObject, { resolution, ratio, seconds, kind, seed }: VideoFacts) {
+  const videoUrl = textIn(itemsIn(output)[0])
+  if (videoUrl === '') return undefined
+  const result: VideoResult = {
+    videoUrl,
+    needsKey: false,
+    resolution,
+    ratio,
+    ...(kind !== 'r2v' && { seconds }),
+    // It returns none, so the one that it was given has to do.
+    ...(seed !== undefined && { seed }),
+  }
+  return result
+}

@@ -1,0 +1,145 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
+import { objectsIn, textIn } from '../../wire/loose.ts'
+import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
+import {
+  goodObjectOf,
+  idIn,
+  jsonCall,
+  newsOf,
+  objectOf,
+  refuseNegative,
+  type StateWords,
+  unexpected,
+  urlOf,
+} from '../video-news.ts'
+import { reasonIn, statusOf } from './explain.ts'
+
+const words: StateWords = {
+  created: 'submitted',
+  queueing: 'submitted',
+  processing: 'running',
+  success: 'succeeded',
+  failed: 'failed',
+}
+
+/** Vidu. A task carries our reference and cannot be found by it, nor is it known how one is stopped. */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    refuseNegative(ask)
+    return jsonCall(`${context.baseUrl}/ent/v2/${pathOf(ask)}`, writeBody(ask, context), context, keyed(context))
+  },
+
+  readCreated(response) {
+    const json = objectOf(response)
+    const { task_id: id } = json
+    const word = reasonIn(json)
+    return id === undefined && word !== '' ? { errorStatus: statusOf(word) } : idIn(id)
+  },
+
+  poll(id, context): Call {
+    const url = `${context.baseUrl}/ent/v2/tasks/${encodeURIComponent(id)}/creations`
+    return { method: 'GET', url, headers: keyed(context) }
+  },
+
+  readTask(response, facts) {
+    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    const record = goodObjectOf(response)
+    const { state: word, err_code: code } = record
+    if (typeof word !== 'string') throw unexpected()
+    const [film] = objectsIn(record['creations'])
+    return newsOf(words, {
+      word,
+      record: writeRecord(record),
+      error: { code: textIn(code) || 'upstream_failed', message: `The vendor says: ${textIn(code) || word}.` },
+      result: film === undefined ? undefined : readResult(film, facts),
+      used: readUsage(record, facts),
+    })
+  },
+}
+
+/** Each kind has an address of its own; all tasks are found under one. */
+function pathOf({ kind, media }: VideoAsk): string {
+  if (kind === 't2v') return 'text2video'
+  if (kind === 'r2v') return 'reference2video'
+  return urlOf(media, 'last-frame') === undefined ? 'img2video' : 'start-end2video'
+}
+
+function keyed({ credential }: CallContext): { authorization: string } {
+  return { authorization: `Token ${credential}` }
+}
+
+/** Words of other families, ours, and what is written below. */
+const foreign: ReadonlySet<string> = new Set([
+  'prompt_extend',
+  'prompt_optimizer',
+  'shot_type',
+  'generate_audio',
+  'sound',
+  'camera_fixed',
+  'draft',
+  'return_last_frame',
+  'safety_identifier',
+  'priority',
+  'execution_expires_after',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'mode',
+  'seed',
+  'images',
+  'subjects',
+  'videos',
+])
+
+function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
+  const { parameters, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
+  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
+  const images = imagesOf(ask)
+  return {
+    ...Object.fromEntries(passed),
+    model: context.upstreamModel,
+    ...(prompt !== '' && { prompt }),
+    ...(images.length > 0 && { images }),
+    duration: seconds,
+    resolution,
+    // A first frame has a shape of its own.
+    ...(kind !== 'i2v' && { aspect_ratio: ratio }),
+    ...(limits.sound === 'optional' && { audio: sound }),
+    ...(seed !== undefined && { seed }),
+    payload: context.ref,
+    ...(context.callbackUrl !== undefined && { callback_url: context.callbackUrl }),
+  }
+}
+
+/** One list for all: the first frame and perhaps the last one, or the references. */
+function imagesOf({ kind, media }: VideoAsk): string[] {
+  if (kind === 'r2v') return media.flatMap(({ role, url }) => (role === 'reference-image' ? [url] : []))
+  return [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')].filter((url) => url !== undefined)
+}
+
+/** Credits as the vendor counts them; its record says nothing of the film itself. */
+function readUsage({ credits }: JsonObject, { seconds, resolution, sound }: VideoFacts): Usage | undefined {
+  if (typeof credits !== 'number' || !Number.isSafeInteger(credits) || credits < 0) return undefined
+  return { videoToken: credits, video: { seconds, resolution, sound, inCredits: true } }
+}
+
+function readResult(film: JsonObject, { seconds, resolution, ratio, seed }: VideoFacts): VideoResult | undefined {
+  const videoUrl = textIn(film['url'])
+  if (videoUrl === '') return undefined
+  // It returns none, so the one that it was given has to do; at zero it chose one itself.
+  return { videoUrl, needsKey: false, seconds, resolution, ratio, ...(seed !== undefined && seed > 0 && { seed }) }
+}
+
+/**
+ * What was asked is not kept once the vendor has it, so its echo is not either; and links beside the film's own would
+ * outlive their time.
+ */
+function writeRecord(record: JsonObject): JsonObject {
+  const { prompt: _prompt, images: _images, payload: _payload, creations, ...rest } = record
+  if (creations === undefined) return rest
+  const [film] = objectsIn(creations)
+  return { ...rest, creations: film === undefined ? [] : [{ id: textIn(film['id']), url: textIn(film['url']) }] }
+}

@@ -1,0 +1,14 @@
+import type { Vendor } from '../vendor.ts'
+import { explain } from './explain.ts'
+import { video } from './video.ts'
+
+/** Vidu. */
+export const vidu: Vendor = {
+  id: 'vidu',
+  baseUrl: 'https://api.vidu.com',
+  environment: ['VIDU_API_KEY'],
+  hangup: 'stop',
+  local: false,
+  explain,
+  video,
+}

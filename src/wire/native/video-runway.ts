@@ -1,0 +1,31 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { IsOwnLink } from '../../base/untrusted-url.ts'
+import type { VideoLimits } from '../../capabilities/limits.ts'
+import { unsupported } from './video-fields.ts'
+import { readMediaScene } from './video-media.ts'
+import { countOf, type Placed, type Scene } from './video-scene.ts'
+
+/** Runway: a text, a picture to begin with, or a film to be changed. What it cannot do it would leave out or refuse. */
+export function readRunwayScene(input: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
+  const scene = readMediaScene(input, limits, isOwn, checkPlaced)
+  if (scene.kind === 'r2v' && countOf(scene.media, 'reference-video') === 0) {
+    throw badRequest('This model needs a reference_video.', 'input.media', 'missing_required_parameter')
+  }
+  return scene
+}
+
+function checkPlaced(placed: readonly Placed[]): void {
+  for (const { role, url, at } of placed) {
+    if (role === 'last-frame') throw unsupported(at, 'is not for this model, which takes a first frame alone.')
+    if (!/^(?:https|data):/i.test(url)) throw unsupported(at, 'has to be https with this model.')
+  }
+}
+
+const textRatios: readonly string[] = ['16:9', '9:16']
+
+/** From a text it makes the two common shapes; from a picture all that the model has. */
+export function checkRunwayShape({ form }: VideoLimits, { kind }: Scene, ratio: string): void {
+  if (form !== 'runway' || kind !== 't2v' || textRatios.includes(ratio)) return
+  throw unsupported('aspect_ratio', `is ${textRatios.join(' or ')} without a first frame on this model.`)
+}

@@ -1,0 +1,128 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { refusedForFree } from '../support/refused.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const common = 'gpt-4o-mini'
+const claude = 'claude-sonnet-4-5'
+const gemini = 'gemini-2.5-flash'
+const messages = [{ role: 'user', content: 'Hello!' }]
+
+type Answer = {
+  choices?: { message: { content: string | null; tool_calls?: { function?: { name: string } }[] } }[]
+  error?: { message: string; param: string | null; code: string }
+}
+
+async function chat(model: string, fields: object): Promise<Answer & { status: number }> {
+  const response = await gateway.post('/v1/chat/completions', { model, messages, ...fields })
+  return { ...((await response.json()) as Answer), status: response.status }
+}
+
+async function lastSent(): Promise<Record<string, unknown>> {
+  return (await gateway.calls()).at(-1)?.body ?? {}
+}
+
+describe('model', () => {
+  test.each([
+    ['openai/gpt-4o-mini', '`gpt-4o-mini` or `openai-gpt-4o-mini`'],
+    ['GPT-4o-mini', '`gpt-4o-mini`'],
+  ])('%s is not found, and what may have been meant is named', async (id, meant) => {
+    const { status, error } = await refusedForFree(gateway, () => chat(id, {}))
+    expect([status, error?.code]).toEqual([404, 'model_not_found'])
+    expect(error?.message).toEndWith(`Did you mean ${meant}?`)
+  })
+
+  test('is named to no key that may not use it', async () => {
+    const { key } = await gateway.account({ models: ['claude-*'] })
+    const send = (model: string) =>
+      gateway.post('/v1/chat/completions', { model, messages }, { authorization: `Bearer ${key}` })
+    const known = await (await send('openai/gpt-4o-mini')).text()
+    const unknown = await (await send('openai/gpt-4o-mono')).text()
+    expect(known.replace('mini', 'mono')).toBe(unknown)
+    expect(known).not.toContain('mean')
+  })
+
+  test('of another capability is sent to the path that has it', async () => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries({ model: 'qwen-image-edit', prompt: 'Make it night.' })) {
+      form.append(name, value)
+    }
+    form.append('image', new File([drawPicture({ width: 64, height: 64, format: 'png', seed: 1 })], 'a.png'))
+    const headers = { authorization: `Bearer ${gateway.key}` }
+    const response = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form })
+    const { error } = (await response.json()) as Answer
+    expect(error).toMatchObject({ code: 'endpoint_model_mismatch', param: 'model' })
+    expect(error?.message).toBe(
+      'The model `qwen-image-edit` does not do edits; it is for images (`/v1/images/generations`).',
+    )
+  })
+})
+
+describe('stop', () => {
+  test.each([[[' ']], [['  \n']]])('%j is refused where the vendor takes no such sequence', async (stop) => {
+    const { status, error } = await refusedForFree(gateway, () => chat(claude, { stop }))
+    expect([status, error?.param]).toEqual([400, 'stop'])
+    expect((await chat(common, { stop })).status).toBe(200)
+  })
+})
+
+describe('tool_choice', () => {
+  const tools = ['weather', 'clock'].map((name) => ({ type: 'function', function: { name } }))
+
+  test.each([common, claude, gemini])('is the name of a tool: %s', async (model) => {
+    const { status, choices } = await chat(model, { tools, tool_choice: 'clock' })
+    expect([status, choices?.[0]?.message.tool_calls?.[0]?.function?.name]).toEqual([200, 'clock'])
+  })
+
+  test('goes to a vendor of the protocol as the object that means the same', async () => {
+    await chat(common, { tools, tool_choice: 'clock' })
+    expect((await lastSent())['tool_choice']).toEqual({ type: 'function', function: { name: 'clock' } })
+    const custom = [...tools, { type: 'custom', custom: { name: 'shell' } }]
+    await chat(common, { tools: custom, tool_choice: 'shell' })
+    expect((await lastSent())['tool_choice']).toEqual({ type: 'custom', custom: { name: 'shell' } })
+  })
+
+  test('is a word of the protocol before it is a name', async () => {
+    await chat(common, { tools: [{ type: 'function', function: { name: 'none' } }], tool_choice: 'none' })
+    expect((await lastSent())['tool_choice']).toBe('none')
+  })
+
+  test.each([common, claude])('is refused in one sentence where no tool has that name: %s', async (model) => {
+    const { status, error } = await refusedForFree(gateway, () => chat(model, { tools, tool_choice: 'cloc' }))
+    expect([status, error?.param]).toEqual([400, 'tool_choice'])
+    expect(error?.message).toBe(
+      "Invalid 'tool_choice': expected 'none', 'auto', 'required' or the name of one of 'tools', received 'cloc'.",
+    )
+  })
+})
+
+describe('metadata', () => {
+  const metadata = { tags: ['a'], trace: 1, deep: { at: null } }
+
+  test('goes as it came to a vendor of the protocol', async () => {
+    expect((await chat(common, { metadata })).status).toBe(200)
+    expect((await lastSent())['metadata']).toEqual(metadata)
+  })
+
+  test('is dropped where the vendor has none', async () => {
+    expect((await chat(claude, { metadata })).status).toBe(200)
+    expect(await lastSent()).not.toHaveProperty('metadata')
+  })
+})
+
+describe('response_format', () => {
+  test.each([common, claude, gemini])('json_object is an object: %s', async (model) => {
+    // OpenAI wants the word in the prompt.
+    const asked = [{ role: 'user', content: 'Describe a fox as JSON.' }]
+    const { status, choices } = await chat(model, { messages: asked, response_format: { type: 'json_object' } })
+    expect(status).toBe(200)
+    expect(JSON.parse(choices?.[0]?.message.content ?? '')).toEqual(expect.any(Object))
+  })
+})

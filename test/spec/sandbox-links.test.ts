@@ -1,0 +1,155 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { connect, lastText, shown, type ToolClient } from '../support/mcp.ts'
+import { refusedForFree } from '../support/refused.ts'
+
+/** What one model of the sandbox made, another can go on with, as at real vendors; and nothing else on this machine. */
+let gateway: TestGateway
+let client: ToolClient
+let visits = 0
+let neighbour: ReturnType<typeof Bun.serve>
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  client = await connect(gateway, 'modern')
+  neighbour = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () => {
+      visits++
+      return new Response('secret')
+    },
+  })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(async () => {
+  await client.close()
+  await gateway.close()
+  await neighbour.stop(true)
+})
+
+type Refusal = { code?: string; error?: { code: string; param: string | null } }
+
+/** By model: those whose vendor gives links, and one whose pictures we keep. */
+const makers = ['qwen-image-2.0', 'qwen-image-max', 'doubao-seedream-4-0', 'dall-e-2', 'gemini-2.5-flash-image']
+
+async function linkBy(model: string): Promise<string> {
+  const made = await client.call('generate_image', { model, prompt: 'A fox', show: 'link' })
+  const { images } = shown<{ images: { url: string }[] }>(made)
+  expect(images[0]?.url).toStartWith('http://127.0.0.1:')
+  return images[0]?.url ?? ''
+}
+
+const native = (url: string) => ({
+  model: 'qwen-image-edit',
+  input: { messages: [{ role: 'user', content: [{ image: url }, { text: 'Make it night.' }] }] },
+})
+const common = (model: string, url: string) => ({ model, prompt: 'Make it night.', image: [url] })
+const film = (model: string, url: string) => ({ model, input: { prompt: 'It runs.', img_url: url } })
+const seen = (url: string) => ({
+  model: 'gemini-2.5-flash',
+  messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+})
+
+describe.each(makers)('a picture of %s', (maker) => {
+  test('is edited by the tool', async () => {
+    const url = await linkBy(maker)
+    const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
+    expect(edited.isError).not.toBe(true)
+    expect(shown<{ images: object[] }>(edited).images).toHaveLength(1)
+  })
+
+  test('is taken by every path that takes pictures by link', async () => {
+    const url = await linkBy(maker)
+    expect((await gateway.post('/v1/images/generations', native(url))).status).toBe(200)
+    // The one vendor is given the link, the other what it leads to.
+    expect((await gateway.post('/v1/images/generations', common('qwen-image-edit', url))).status).toBe(200)
+    expect((await gateway.post('/v1/images/generations', common('gemini-2.5-flash-image', url))).status).toBe(200)
+    expect((await gateway.post('/v1/chat/completions', seen(url))).status).toBe(200)
+    for (const model of ['wan2.6-i2v', 'kling-v2-6', 'veo-3.1-generate-preview']) {
+      const made = await gateway.post('/v1/videos/generations?wait=true', film(model, url))
+      expect([model, made.status]).toEqual([model, 200])
+    }
+  })
+})
+
+/** Whatever looks like such a link: another port, another name of this machine, what else the simulators and we serve. */
+const lookalikes = (): string[] => {
+  const simulators = gateway.sandboxUrl ?? ''
+  const { port } = new URL(simulators)
+  const results = '/dashscope/results/1-8x8.png'
+  return [
+    `http://127.0.0.1:${neighbour.port}${results}`,
+    `http://127.0.0.1:${neighbour.port}/?${simulators}${results}`,
+    `${simulators}@127.0.0.1:${neighbour.port}${results}`,
+    `http://localhost:${port}${results}`,
+    `http://127.1:${port}${results}`,
+    `http://[::ffff:127.0.0.1]:${port}${results}`,
+    `https://127.0.0.1:${port}${results}`,
+    `${simulators}/__calls`,
+    `${simulators}/dashscope/results/../../__calls`,
+    `${simulators}/dashscope/results/%2e%2e/%2e%2e/__bill`,
+    `${gateway.url}/v1/models`,
+    `${gateway.url}/artifacts/../v1/models`,
+    `${gateway.adminUrl}/admin/keys`,
+  ]
+}
+
+test('nothing else on this machine is fetched or handed on', async () => {
+  for (const url of lookalikes()) {
+    await refusedForFree(gateway, async () => {
+      const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
+      const { error } = lastText(edited) as Refusal
+      expect([url, error?.code, error?.param]).toEqual([url, expect.stringMatching(/^invalid_(?:url|link)$/), 'images'])
+      for (const [path, body] of [
+        ['/v1/images/generations', native(url)],
+        ['/v1/images/generations', common('qwen-image-edit', url)],
+        ['/v1/images/generations', common('gemini-2.5-flash-image', url)],
+        ['/v1/chat/completions', seen(url)],
+        ['/v1/videos/generations', film('wan2.6-i2v', url)],
+      ] as const) {
+        expect([url, path, (await gateway.post(path, body)).status]).toEqual([url, path, 400])
+      }
+    })
+  }
+  expect(visits).toBe(0)
+})
+
+test('a link of a film may be http, and the refusal says so', async () => {
+  const refused = await gateway.post('/v1/videos/generations', film('wan2.6-i2v', 'ftp://example.com/a.png'))
+  const { message } = ((await refused.json()) as { error: { message: string } }).error
+  expect(message).toContain('expected a public http or https URL, or data:image/… in base64')
+  const taken = await gateway.post('/v1/videos/generations?wait=true', film('wan2.6-i2v', 'http://example.com/a.png'))
+  expect(taken.status).toBe(200)
+})
+
+test('a picture whose link was changed is refused by whoever keeps it', async () => {
+  const url = (await linkBy('qwen-image-2.0')).replace(/results\/\d/, 'results/7')
+  const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
+  expect((lastText(edited) as Refusal).error).toMatchObject({ code: 'invalid_url', param: 'images' })
+})
+
+test('where vendors are real, no simulator is known and its links are refused', async () => {
+  const url = await linkBy('qwen-image-2.0')
+  const real = await startTestGateway({
+    yaml: `channels:
+  - { id: ali, vendor: dashscope, keys: [k], baseUrl: "${gateway.sandboxUrl}/dashscope" }
+  - { id: google, vendor: google, keys: [k], baseUrl: "${gateway.sandboxUrl}/google" }
+models:
+  - { id: edit, from: qwen-image-edit, prices: { perImage: "0.1" } }`,
+  })
+  try {
+    expect(real.mode).toBe('real')
+    await gateway.calls()
+    const before = await gateway.callCount()
+    for (const body of [native(url), common('edit', url), common('gemini-2.5-flash-image', url)]) {
+      expect(
+        (await real.post('/v1/images/generations', { ...body, model: body.model.replace('qwen-image-edit', 'edit') }))
+          .status,
+      ).toBe(400)
+    }
+    expect(await gateway.callCount()).toBe(before)
+  } finally {
+    await real.close()
+  }
+})

@@ -1,0 +1,149 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars, parseDollars } from '../../src/base/money.ts'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { filmsOf } from '../support/ordered-films.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { clip, image } from '../support/video-asks.ts'
+
+let gateway: TestGateway
+const { post, order, read, cancel, ended, writtenOf, idle } = filmsOf(() => gateway)
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(async () => {
+  await idle()
+  await gateway.assertBooks()
+})
+afterAll(() => gateway.close())
+
+const turbo = { model: 'gen4-turbo', duration: 5 }
+const picture = (prompt: string) => ({ ...turbo, input: { prompt, image } })
+
+test('from the order to the charge, which is what the vendor bills', async () => {
+  const body = { ...turbo, aspect_ratio: '9:16', input: { prompt: 'A fox.', image }, parameters: { seed: 9 } }
+  const done = await order(body, '?wait=true')
+  expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
+  expect(done).toMatchObject({
+    status: 'succeeded',
+    usage: { duration: 5, resolution: '720p', aspect_ratio: '9:16' },
+    seed: 9,
+  })
+  const { task, hold, request, attempts, entries, bill } = await writtenOf(done.id)
+  const dollars = parseDollars('0.25')
+  expect(task).toMatchObject({ state: 'succeeded', vendor: 'runway', upstream_model: 'gen4_turbo', sends: 1 })
+  expect(hold).toMatchObject({ state: 'settled', amount: dollars })
+  expect(request).toMatchObject({ cost: dollars, basis: 'vendor', usage: { video: { seconds: 5 } } })
+  expect(attempts).toMatchObject([{ id: task.attempt_id, vendor: 'runway', status: 200, vendor_cost: dollars }])
+  expect(entries).toMatchObject({ 'cost:runway': '-0.25', 'payable:runway': '0.25' })
+  expect(bill).toEqual(['0.25'])
+})
+
+test('how long a changed film is nobody says, so it is charged as it was asked for, and marked', async () => {
+  const input = { prompt: 'In the snow.', media: [{ type: 'reference_video', url: clip }] }
+  const done = await order({ model: 'gen4-aleph', input }, '?wait=true')
+  expect(done.status).toBe('succeeded')
+  const { request, bill } = await writtenOf(done.id)
+  expect(request).toMatchObject({ basis: 'estimated', cost: parseDollars('0.75') })
+  expect(bill).toEqual(['0.75'])
+})
+
+test('what fails is free, and says why in the vendor’s words', async () => {
+  const { id } = await order(picture('A fox. sandbox:fail=SAFETY.INPUT.TEXT'))
+  expect(await ended(id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'SAFETY.INPUT.TEXT', message: 'The content was held back by moderation.' },
+  })
+  const { hold, request, attempts, bill } = await writtenOf(id)
+  expect(hold.state).toBe('void')
+  expect([request.cost, attempts[0]?.vendor_cost]).toEqual([0n, 0n] as never)
+  expect(bill).toEqual(['0'])
+})
+
+test.each<[object, string]>([
+  [{ ...turbo, input: { prompt: 'A fox.' } }, 'input.media'],
+  [{ ...turbo, input: { image, image_tail: image } }, 'input.image_tail'],
+  [{ ...turbo, duration: 7, input: { image } }, 'duration'],
+  [{ ...turbo, resolution: '1080p', input: { image } }, 'resolution'],
+  [{ model: 'gen4.5', aspect_ratio: '1:1', input: { prompt: 'A fox.' } }, 'aspect_ratio'],
+])('what the model cannot do is refused by its field: %j', async (body, param) => {
+  const response = await refusedForFree(gateway, () => post(body))
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ error: { param } })
+})
+
+test('what the vendor refuses at once is repeated, and nothing is left', async () => {
+  const before = await gateway.balance()
+  const response = await post(picture('A fox. sandbox:status=400'))
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { message: 'There is a problem with one of the inputs.' } },
+  ])
+  expect(await gateway.balance()).toEqual(before)
+})
+
+/** As the vendor answers whoever asks for it. */
+const statusAtVendor = async (id: string) => {
+  const headers = { authorization: 'Bearer key', 'x-runway-version': '2024-11-06' }
+  const { task } = await writtenOf(id)
+  return (await fetch(`${gateway.sandboxUrl}/runway/v1/tasks/${task.upstream_id}`, { headers })).status
+}
+
+describe('cancelling', () => {
+  test('stops what waits, although its vendor then knows nothing of it', async () => {
+    const before = await gateway.balance()
+    const { id } = await order(picture('A fox. sandbox:queued=60000'))
+    expect(formatDollars((await gateway.balance()).held)).toBe('0.25')
+    const cancelled = await cancel(id)
+    expect([cancelled.status, await cancelled.json()]).toMatchObject([200, { id, status: 'cancelled' }])
+    const { task, hold, bill } = await writtenOf(id)
+    expect([task.state, hold.state, bill]).toEqual(['cancelled', 'void', ['0']])
+    expect(await gateway.balance()).toEqual(before)
+    expect((await read(id)).status).toBe('cancelled')
+    expect((await cancel(id)).status).toBe(409)
+    expect(await statusAtVendor(id)).toBe(404)
+  })
+
+  test('is too late for what runs, and does not delete what is over', async () => {
+    const { id } = await order(picture('A fox. sandbox:queued=0 sandbox:slow=900'))
+    await until(async () => (await read(id)).status === 'running')
+    expect((await cancel(id)).status).toBe(409)
+    expect((await ended(id)).status).toBe('succeeded')
+    expect((await cancel(id)).status).toBe(409)
+    expect(await statusAtVendor(id)).toBe(200)
+    expect((await writtenOf(id)).bill).toEqual(['0.25'])
+  })
+})
+
+describe('a creation in doubt', () => {
+  const clock = movableClock()
+  let moving: TestGateway
+  const films = filmsOf(() => moving)
+  beforeAll(async () => {
+    moving = await startTestGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
+  })
+  afterAll(() => moving.close())
+
+  test.each(['sandbox:lost', 'sandbox:charge-then-fail=500'])(
+    'is not sent again, keeps its hold, and fails at its deadline: %s',
+    async (word) => {
+      const before = await moving.balance()
+      const { id, status } = await films.order(picture(`A fox. ${word}`))
+      expect(status).toBe('submitted')
+      await until(async () => (await films.writtenOf(id)).task.polls > 1)
+      const doubtful = await films.writtenOf(id)
+      expect(doubtful.task).toMatchObject({ state: 'creating', in_doubt: true, sends: 1, upstream_id: null })
+      expect(doubtful.hold.state).toBe('open')
+      expect(formatDollars((await moving.balance()).held)).toBe('0.25')
+      // Its vendor made it, once.
+      await until(async () => (await films.writtenOf(id)).bill.length > 0)
+      expect((await films.writtenOf(id)).bill).toEqual(['0.25'])
+      clock.advance(25 * 60 * 60_000)
+      expect(await films.ended(id)).toMatchObject({ status: 'failed', error: { code: 'timeout' } })
+      expect((await films.writtenOf(id)).hold.state).toBe('void')
+      expect(await moving.balance()).toEqual(before)
+      await moving.assertBooks()
+    },
+    30_000,
+  )
+})
