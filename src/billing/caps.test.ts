@@ -1,10 +1,19 @@
 import { expect, test } from 'bun:test'
-import { nano } from '../base/money.ts'
-import type { SpendingCap } from '../store/keys.ts'
+import { noFatal } from '../../test/support/fatal.ts'
+import { fundedAccount } from '../../test/support/ledger.ts'
+import { memoryDisk } from '../../test/support/memory-disk.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
-import { capSpending } from './caps.ts'
+import { silentLog } from '../base/log.ts'
+import { nano, type Nano } from '../base/money.ts'
+import type { SpendingCap } from '../store/keys.ts'
+import { openStore } from '../store/open.ts'
+import { heldByTasks } from '../store/task-claims.ts'
+import { spentSince } from '../store/usage.ts'
+import { capSpending, type CappedBilling } from './caps.ts'
 import { makeCountingBilling } from './counting.ts'
-import type { Order, Sale } from './funds.ts'
+import type { Billing, Hold, Order, Sale, Taken } from './funds.ts'
+import { makeStoreBank } from './leased/bank.ts'
+import { openLeasedBilling } from './leased/leased.ts'
 
 const of = { accountId: 'acc', keyId: 'key' }
 const daily: SpendingCap = { of, amount: nano(100n), period: 'day' }
@@ -102,4 +111,240 @@ test('what tasks hold counts too: from here at once, from elsewhere once the boo
   held = 0n
   clock.advance(5_000)
   expect(await billing.take(order(100n))).toMatchObject({ kind: 'hold' })
+})
+
+function held(taken: Taken): Hold {
+  if (taken.kind !== 'hold') throw new Error('refused')
+  return taken.hold
+}
+
+/** What is left under the cap, by the refusal of more than there can be. */
+async function left(billing: CappedBilling): Promise<Nano> {
+  const refused = await billing.take(order(101n))
+  if (refused.kind !== 'no-funds') throw new Error('more than the cap')
+  return refused.available
+}
+
+/** Charges are in the books before anybody is told that they are. */
+function slowToTell() {
+  const told = Promise.withResolvers<void>()
+  const books = { spent: 0n }
+  const billing: Billing = {
+    take: (asked) =>
+      Promise.resolve({
+        kind: 'hold',
+        hold: {
+          kind: 'hold',
+          amount: asked.amount,
+          sending() {},
+          mark() {},
+          async settle({ price }) {
+            books.spent += price
+            await told.promise
+            return price
+          },
+          release: () => Promise.resolve(),
+        },
+      }),
+  }
+  return { billing, books, tell: () => told.resolve() }
+}
+
+test('a charge that the books show before its settlement has returned is not counted twice for good', async () => {
+  const clock = movableClock()
+  const { billing: strict, books, tell } = slowToTell()
+  const billing = capSpending(strict, {
+    clock,
+    spentSince: () => Promise.resolve(nano(books.spent)),
+    heldByTasks: nothing,
+  })
+  const first = held(await billing.take(order(40n)))
+  const settling = first.settle(sale(40n))
+  clock.advance(5_000)
+  // In the books and still open: for this moment it counts twice, and never not at all.
+  expect(await left(billing)).toBe(nano(20n))
+  tell()
+  await settling
+  clock.advance(5_000)
+  expect(await left(billing)).toBe(nano(60n))
+})
+
+test('what the books take back can be spent again', async () => {
+  let booked = 0n
+  const { billing, clock } = capped(() => booked)
+  const first = held(await billing.take(order(40n)))
+  await first.settle(sale(40n))
+  booked = 40n
+  clock.advance(5_000)
+  expect(await left(billing)).toBe(nano(60n))
+  booked = 10n
+  clock.advance(5_000)
+  expect(await left(billing)).toBe(nano(90n))
+})
+
+/** Books that answer with what was in them when they were asked, once they are let. */
+function slowBooks() {
+  const books = { spent: 0n, tasks: 0n, asked: 0 }
+  let gate: Promise<void> = Promise.resolve()
+  const answer = async (now: () => bigint) => {
+    books.asked++
+    const seen = now()
+    await gate
+    return nano(seen)
+  }
+  return {
+    books,
+    spentSince: () => answer(() => books.spent),
+    heldByTasks: () => answer(() => books.tasks),
+    stall: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      return resolve
+    },
+  }
+}
+
+test('a reading that began before a task was recorded does not hide what it holds', async () => {
+  const clock = movableClock()
+  const { books, stall, ...reads } = slowBooks()
+  const billing = capSpending(makeCountingBilling(), { clock, ...reads })
+  const first = await billing.reserve(order(90n))
+  if (first.kind !== 'reserved') throw new Error('refused')
+  clock.advance(5_000)
+  const answer = stall()
+  const second = billing.reserve(order(90n))
+  books.tasks = 90n
+  first.heldByTask()
+  first.giveBack()
+  answer()
+  expect(await second).toMatchObject({ kind: 'no-funds', available: nano(10n) })
+  clock.advance(5_000)
+  expect(await left(billing)).toBe(nano(10n))
+})
+
+test('a charge made while the books are read is not missed, and the next reading counts it once', async () => {
+  const clock = movableClock()
+  const { books, stall, ...reads } = slowBooks()
+  const billing = capSpending(makeCountingBilling(), { clock, ...reads })
+  const first = held(await billing.take(order(60n)))
+  clock.advance(5_000)
+  const answer = stall()
+  const second = left(billing)
+  books.spent = 50n
+  await first.settle(sale(50n))
+  answer()
+  // The end of the reading found it in the books.
+  expect(await second).toBe(nano(0n))
+  clock.advance(5_000)
+  expect(await left(billing)).toBe(nano(50n))
+})
+
+test('a task that ends between the two questions of a reading is counted', async () => {
+  const clock = movableClock()
+  const books = { spent: 0n, tasks: 90n }
+  const end = () => Object.assign(books, { spent: 90n, tasks: 0n })
+  const billing = capSpending(makeCountingBilling(), {
+    clock,
+    async spentSince() {
+      const { spent } = books
+      end()
+      return nano(spent)
+    },
+    async heldByTasks() {
+      const { tasks } = books
+      end()
+      return nano(tasks)
+    },
+  })
+  expect(await billing.take(order(20n))).toMatchObject({ kind: 'no-funds' })
+  clock.advance(5_000)
+  expect(await left(billing)).toBe(nano(10n))
+})
+
+test('many at once read the books once', async () => {
+  const clock = movableClock()
+  const { books, ...reads } = slowBooks()
+  const billing = capSpending(makeCountingBilling(), { clock, ...reads })
+  await Promise.all(Array.from({ length: 50 }, () => billing.take(order(1n))))
+  expect(books.asked).toBe(2)
+})
+
+test('while the books cannot be read, what this node knows has to do', async () => {
+  const clock = movableClock()
+  let isAway = false
+  const read = (amount: bigint) => () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(nano(amount)))
+  const billing = capSpending(makeCountingBilling(), { clock, spentSince: read(30n), heldByTasks: read(20n) })
+  const first = held(await billing.take(order(40n)))
+  await first.settle(sale(10n))
+  clock.advance(5_000)
+  isAway = true
+  expect(await left(billing)).toBe(nano(40n))
+  expect(
+    await billing.take({ ...order(1n), caps: [{ ...daily, of: { accountId: 'other' } }] }).catch(String),
+  ).toContain('cannot be checked')
+})
+
+test('leased: a charge counts until the books have it, however often they are read, and then once', async () => {
+  const clock = movableClock()
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { id: of.accountId, amount: 1_000n })
+  const leased = await openLeasedBilling({
+    node: 'node_a',
+    bank: makeStoreBank(store),
+    disk: memoryDisk(),
+    clock,
+    // Nothing is posted before it is asked for.
+    timers: { after: () => () => {} },
+    log: silentLog,
+    sync: 'interval',
+    fatal: noFatal,
+  })
+  const billing = capSpending(leased, {
+    clock,
+    spentSince: (by) => spentSince(store.db, by),
+    heldByTasks: (by) => heldByTasks(store.db, by),
+  })
+  const total: SpendingCap = { of, amount: nano(100n), period: 'total' }
+  const available = async () => {
+    const taken = await billing.take({ ...order(101n), caps: [total] })
+    return taken.kind === 'no-funds' ? taken.available : undefined
+  }
+  const first = held(await billing.take({ ...order(60n), caps: [total] }))
+  await first.settle(sale(40n))
+  for (let reading = 0; reading < 3; reading++) {
+    clock.advance(5_000)
+    expect(await available()).toBe(nano(60n))
+  }
+  await leased.post()
+  expect(await available()).toBe(nano(60n))
+  clock.advance(5_000)
+  expect(await available()).toBe(nano(60n))
+  await leased.close()
+  await store.close()
+})
+
+const under = (accountId: string) => ({ ...order(101n), caps: [{ ...daily, of: { accountId } }] })
+
+test('of very many caps those are forgotten that nobody is spending from, and not what is not in the books', async () => {
+  const clock = movableClock()
+  const endings = { made: 0, booked: 0 }
+  let spent = 0n
+  const counted = makeCountingBilling()
+  const billing = capSpending(
+    { take: (asked) => counted.take(asked), endings },
+    { clock, spentSince: () => Promise.resolve(nano(spent)), heldByTasks: nothing },
+  )
+  const charged = held(await billing.take({ ...under('charged'), amount: nano(40n) }))
+  endings.made++
+  await charged.settle(sale(40n))
+  held(await billing.take({ ...under('open'), amount: nano(30n) }))
+  clock.advance(5_000)
+  for (let at = 0; at < 10_000; at++) await billing.take(under(`acc_${at}`))
+  expect(await billing.take(under('charged'))).toMatchObject({ available: nano(60n) })
+  expect(await billing.take(under('open'))).toMatchObject({ available: nano(70n) })
+  endings.booked++
+  spent = 40n
+  clock.advance(5_000)
+  await billing.take(under('another'))
+  expect(await billing.take(under('charged'))).toMatchObject({ available: nano(60n) })
 })

@@ -13,13 +13,22 @@ export type HeldByTasks = (by: { accountId: string; keyId?: string }) => Promise
 /** One for each cap, over all its periods: holds that are open at midnight belong to the new day too. */
 type Spending = {
   since: number
-  /** Posted, as far as this node knows. */
-  spent: bigint
+  /** Charged, and held by tasks, as the books said when they were read last. */
+  booked: bigint
+  /** The same, done here, and perhaps not in that reading. */
+  readonly unread: Set<Unread>
+  /** The sum of those. */
+  unreadAmount: bigint
   /** Held by requests under way. */
   open: bigint
-  /** Held by tasks, as far as this node knows. */
-  tasks: bigint
   readAt: number
+}
+
+/** Counts until the books were read after they had it. One that they had already is counted twice for that long, and never not at all. */
+type Unread = {
+  readonly amount: bigint
+  /** The books have it once they have as many endings of this node. */
+  readonly endings: number
 }
 
 // Other nodes spend too: what the books say is read again this often. A cap over several nodes is exact to that.
@@ -47,37 +56,79 @@ export function capSpending(
 ): CappedBilling {
   const { clock } = parts
   const spendings = new Map<string, Spending>()
+  const readings = new Map<string, Promise<void>>()
+  const isBooked = ({ endings }: Unread) => endings <= (billing.endings?.booked ?? 0)
 
-  async function spendingOf({ of, period }: SpendingCap): Promise<Spending> {
-    const since = startOf(period, clock.now())
-    const name = `${of.accountId}/${of.keyId ?? ''}/${period}`
+  async function spendingOf(cap: SpendingCap): Promise<Spending> {
+    const name = `${cap.of.accountId}/${cap.of.keyId ?? ''}/${cap.period}`
+    for (;;) {
+      const since = startOf(cap.period, clock.now())
+      const known = spendings.get(name)
+      if (known !== undefined && known.since === since && isFresh(known)) return known
+      // One at a time, and whoever comes meanwhile waits for it: an older reading never takes the place of a newer one.
+      let reading = readings.get(name)
+      if (reading === undefined) {
+        reading = read(name, cap.of, since).finally(() => readings.delete(name))
+        readings.set(name, reading)
+      }
+      await reading
+    }
+  }
+
+  function isFresh({ readAt }: Spending): boolean {
+    return clock.monotonic() - readAt < readEveryMs
+  }
+
+  async function read(name: string, of: SpendingCap['of'], since: number): Promise<void> {
     const known = spendings.get(name)
-    if (known !== undefined && known.since === since && clock.monotonic() - known.readAt < readEveryMs) return known
-    const read = Promise.all([parts.spentSince({ ...of, since }), parts.heldByTasks(of)])
-    const [booked, tasks] = await read.catch((thrown: unknown): [Nano, Nano] => {
+    // What the books have before they are asked is in their answer, and what they get meanwhile may not be.
+    const answered = [...(known?.unread ?? [])].filter(isBooked)
+    try {
+      // In this order: a task that ends in between is in both, and not in neither.
+      const tasks = await parts.heldByTasks(of)
+      const spent = await parts.spentSince({ ...of, since })
+      const current = known ?? { since, booked: 0n, unread: new Set(), unreadAmount: 0n, open: 0n, readAt: 0 }
+      current.since = since
+      current.booked = spent + tasks
+      for (const one of answered) {
+        current.unread.delete(one)
+        current.unreadAmount -= one.amount
+      }
+      keep(name, current)
+    } catch (thrown) {
       // Without the books, what this node knows has to do; without that, nobody may spend.
-      if (known !== undefined && known.since === since) return [nano(known.spent), nano(known.tasks)]
-      throw new GatewayError('overloaded', 'Spending caps cannot be checked at the moment.', {
-        retryAfterSeconds: 1,
-        cause: thrown,
-      })
-    })
-    const current = spendings.get(name) ?? { since, spent: 0n, open: 0n, tasks: 0n, readAt: 0 }
-    // What is charged and not yet booked is in our own sum alone; a new period begins with what the books say.
-    if (current.since !== since || booked > current.spent) current.spent = booked
-    current.tasks = tasks
-    current.since = since
-    current.readAt = clock.monotonic()
-    if (spendings.size >= spendingsMax) dropIdle(spendings)
-    spendings.set(name, current)
-    return current
+      if (known === undefined || known.since !== since) {
+        throw new GatewayError('overloaded', 'Spending caps cannot be checked at the moment.', {
+          retryAfterSeconds: 1,
+          cause: thrown,
+        })
+      }
+      keep(name, known)
+    }
+  }
+
+  /** In the order in which they were read. */
+  function keep(name: string, spending: Spending): void {
+    spending.readAt = clock.monotonic()
+    spendings.delete(name)
+    spendings.set(name, spending)
+    if (spendings.size > spendingsMax) dropIdle()
+  }
+
+  /** Forgets what nobody is spending from: it is read from the books again when it is needed. */
+  function dropIdle(): void {
+    for (const [name, spending] of spendings) {
+      if (isFresh(spending)) return
+      const isIdle = spending.open === 0n && !readings.has(name)
+      if (isIdle && [...spending.unread].every(isBooked)) spendings.delete(name)
+    }
   }
 
   async function reserve({ caps, amount }: Pick<Order, 'amount' | 'caps'>): Promise<ReservedAmong | NoFunds> {
     const capped = await Promise.all(caps.map(async (cap) => ({ cap, spending: await spendingOf(cap) })))
     // Judged and counted without a pause in between: of two that come at once, the second sees the first.
     for (const { cap, spending } of capped) {
-      const left = cap.amount - spending.spent - spending.open - spending.tasks
+      const left = cap.amount - spending.booked - spending.unreadAmount - spending.open
       if (amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
     }
     const among = capped.map(({ spending }) => spending)
@@ -88,11 +139,30 @@ export function capSpending(
       isOpen = false
     }
     const heldByTask = () => {
-      // The books are read again in a moment, and then say so themselves.
-      if (isOpen) for (const spending of among) spending.tasks += amount
+      if (isOpen) for (const spending of among) count(spending, { amount, endings: 0 })
       giveBack()
     }
     return { kind: 'reserved', among, giveBack, heldByTask }
+  }
+
+  function counting(hold: Hold, among: readonly Spending[], giveBack: () => void): Hold {
+    return {
+      kind: 'hold',
+      amount: hold.amount,
+      sending: (attempt) => hold.sending(attempt),
+      mark: (progress) => hold.mark(progress),
+      async settle(sale) {
+        try {
+          const charge = await hold.settle(sale)
+          const charged = { amount: charge, endings: billing.endings?.made ?? 0 }
+          for (const spending of among) count(spending, charged)
+          return charge
+        } finally {
+          giveBack()
+        }
+      },
+      release: (ending) => hold.release(ending).finally(giveBack),
+    }
   }
 
   return {
@@ -118,28 +188,9 @@ export function capSpending(
 
 type ReservedAmong = Reserved & { readonly among: readonly Spending[] }
 
-function counting(hold: Hold, spendings: readonly Spending[], giveBack: () => void): Hold {
-  return {
-    kind: 'hold',
-    amount: hold.amount,
-    sending: (attempt) => hold.sending(attempt),
-    mark: (progress) => hold.mark(progress),
-    async settle(sale) {
-      try {
-        const charge = await hold.settle(sale)
-        for (const spending of spendings) spending.spent += charge
-        return charge
-      } finally {
-        giveBack()
-      }
-    },
-    release: (ending) => hold.release(ending).finally(giveBack),
-  }
-}
-
-/** Forgets what nobody is spending from: it is read from the books again when it is needed. */
-function dropIdle(spendings: Map<string, Spending>): void {
-  for (const [name, { open }] of spendings) if (open === 0n) spendings.delete(name)
+function count(spending: Spending, unread: Unread): void {
+  spending.unread.add(unread)
+  spending.unreadAmount += unread.amount
 }
 
 /** The beginning of the running day or month, in UTC; of everything for a cap on the total. */

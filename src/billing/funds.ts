@@ -38,7 +38,12 @@ export type Ending = {
 export type SentAttempt = Omit<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>
 
 /** How far an answer has come. */
-export type Progress = { readonly usage: Usage; readonly price: Nano; readonly vendorCost: Nano }
+export type Progress = {
+  readonly usage: Usage
+  readonly price: Nano
+  /** The attempts that have given the client something by now; the others have not. */
+  readonly delivered: readonly Pick<AttemptRecord, 'id' | 'vendorCost'>[]
+}
 
 /** Something was delivered, and it has a price. */
 export type Sale = Ending & {
@@ -50,7 +55,10 @@ export type Sale = Ending & {
   readonly excessTo?: ExcessTo
 }
 
-/** Money set aside for one request. Ends exactly once: the second ending, whichever it is, changes nothing. */
+/**
+ * Money set aside for one request. It ends exactly once: to settle one that has ended is a bug and throws, to release it
+ * changes nothing, so that whoever cleans up behind a failure need not know how far that had come.
+ */
 export type Hold = {
   readonly kind: 'hold'
   readonly amount: Nano
@@ -72,7 +80,16 @@ export type Taken =
       readonly cap?: SpendingCap
     }
 
+/** Holds that have ended, counted from the start of this process. */
+export type Endings = {
+  readonly made: number
+  /** How many of these, the first ones, the books are known to have. */
+  readonly booked: number
+}
+
 /** The billing seam. Leased, the default: the database is off the path. Strict: a transaction a step. Counting: the bench. */
 export type Billing = {
   take(order: Order): Promise<Taken>
+  /** Where they reach the books after they were settled, in their order. Absent: they are there by then. */
+  readonly endings?: Endings
 }

@@ -1,39 +1,30 @@
-import type { Billing, Hold } from './funds.ts'
+import type { Nano } from '../base/money.ts'
+import type { Tally } from '../telemetry/tally.ts'
+import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt } from './funds.ts'
 
-/** Billing that knows how many of its holds are still open, so that a node can wait for the last one before it stops. */
+/**
+ * Billing that knows how many of its holds are still open, so that a node can wait for the last one before it stops, and
+ * that tells how each of them ended.
+ */
 export type TrackedBilling = Billing & {
   readonly open: number
   /** Resolves when no hold is open. */
   idle(): Promise<void>
 }
 
-export function trackOpenHolds(billing: Billing): TrackedBilling {
+export function trackOpenHolds(billing: Billing, tally: Pick<Tally, 'ended'>): TrackedBilling {
   let open = 0
   let waiting: (() => void)[] = []
 
-  function ended(): void {
-    open--
-    if (open > 0) return
-    const woken = waiting
-    waiting = []
-    for (const wake of woken) wake()
-  }
-
-  function follow(hold: Hold): Hold {
-    open++
-    let counted = true
-    const endOnce = () => {
-      if (counted) ended()
-      counted = false
-    }
-    return {
-      kind: 'hold',
-      amount: hold.amount,
-      sending: (attempt) => hold.sending(attempt),
-      mark: (progress) => hold.mark(progress),
-      settle: (sale) => hold.settle(sale).finally(endOnce),
-      release: (ending) => hold.release(ending).finally(endOnce),
-    }
+  const watch: Watch = {
+    closed() {
+      open--
+      if (open > 0) return
+      const woken = waiting
+      waiting = []
+      for (const wake of woken) wake()
+    },
+    tally,
   }
 
   return {
@@ -43,7 +34,64 @@ export function trackOpenHolds(billing: Billing): TrackedBilling {
     idle: () => (open === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
     async take(order) {
       const taken = await billing.take(order)
-      return taken.kind === 'hold' ? { kind: 'hold', hold: follow(taken.hold) } : taken
+      if (taken.kind !== 'hold') return taken
+      open++
+      return { kind: 'hold', hold: new TrackedHold(taken.hold, order, watch) }
     },
+  }
+}
+
+type Watch = { closed(): void; readonly tally: Pick<Tally, 'ended'> }
+
+/** There is one for every request: a class takes less than as many functions. */
+class TrackedHold implements Hold {
+  readonly kind = 'hold'
+  readonly amount: Nano
+  readonly #hold: Hold
+  readonly #order: Order
+  readonly #watch: Watch
+  #isOpen = true
+  #isTold = false
+
+  constructor(hold: Hold, order: Order, watch: Watch) {
+    this.amount = hold.amount
+    this.#hold = hold
+    this.#order = order
+    this.#watch = watch
+  }
+
+  sending(attempt: SentAttempt): void {
+    this.#hold.sending(attempt)
+  }
+
+  mark(progress: Progress): void {
+    this.#hold.mark(progress)
+  }
+
+  async settle(sale: Sale): Promise<Nano> {
+    try {
+      const charged = await this.#hold.settle(sale)
+      this.#isTold = true
+      this.#watch.tally.ended(this.#order, sale, { charged, usage: sale.usage })
+      return charged
+    } finally {
+      this.#close()
+    }
+  }
+
+  async release(ending: Ending): Promise<void> {
+    try {
+      await this.#hold.release(ending)
+      // Whoever cleans up need not know that it was settled.
+      if (!this.#isTold) this.#watch.tally.ended(this.#order, ending)
+      this.#isTold = true
+    } finally {
+      this.#close()
+    }
+  }
+
+  #close(): void {
+    if (this.#isOpen) this.#watch.closed()
+    this.#isOpen = false
   }
 }

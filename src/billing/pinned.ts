@@ -10,6 +10,7 @@ export function writePriceList(list: PriceList): StoredPriceList {
     tiers: list.tiers.map(({ aboveInputTokens, rates }) => ({ aboveInputTokens, rates: write(rates) })),
     perImage: write(list.perImage),
     perSecond: write(list.perSecond),
+    perVideo: write(list.perVideo),
     perVideoToken: write(list.perVideoToken),
   }
 }
@@ -21,6 +22,7 @@ export function readPriceList(stored: StoredPriceList): PriceList {
     tiers: stored.tiers.map(({ aboveInputTokens, rates }) => ({ aboveInputTokens, rates: read(rates) })),
     perImage: read(stored.perImage),
     perSecond: read(stored.perSecond),
+    perVideo: read(stored.perVideo ?? {}),
     perVideoToken: read(stored.perVideoToken),
   }
 }

@@ -10,6 +10,7 @@ const list = (rates: Rates, tiers: PriceList['tiers'] = []): PriceList => ({
   tiers,
   perImage: {},
   perSecond: {},
+  perVideo: {},
   perVideoToken: {},
 })
 
@@ -215,6 +216,20 @@ describe('a film', () => {
   ])('costs its tokens by resolution, sound and what was brought, and not its seconds: %j', (video, cost) => {
     expect(priceOf({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
     expect(holdFor({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
+  })
+
+  test('that is sold as a whole has the price of its length, and of no other', () => {
+    const byFilm = { ...list({}), perVideo: { '768p/6s': pico(28_000n), '768p/10s': pico(56_000n) } }
+    for (const [seconds, cost] of [
+      [6, 28n],
+      [10, 56n],
+    ] as const) {
+      const video = { seconds, resolution: '768p', sound: false }
+      expect(priceOf({ video }, byFilm)).toBe(nano(cost))
+      expect(holdFor({ video }, byFilm)).toBe(nano(cost))
+    }
+    expect(() => priceOf({ video: { seconds: 12, resolution: '768p' } }, byFilm)).toThrow('no price')
+    expect(() => priceOf({ video: { seconds: 6, resolution: '1080p' } }, byFilm)).toThrow('no price')
   })
 
   test('that cost no tokens costs nothing, and one without a price is a mistake of ours', () => {

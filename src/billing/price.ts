@@ -30,9 +30,12 @@ export function priceOf(usage: Usage, prices: PriceList): Nano {
   return toNano(pico(picoOf(usage, prices)))
 }
 
-/** What several calls for one request used: each reaches its own tier, and the sum is rounded once. */
+/**
+ * What the calls made for one request used: each is one `request` and reaches its own tier, and the sum is rounded once.
+ * Whatever is marked, settled or judged by a bill is priced here, and so alike.
+ */
 export function priceOfParts(parts: readonly Usage[], prices: PriceList): Nano {
-  return toNano(pico(parts.reduce((sum, usage) => sum + picoOf(usage, prices), 0n)))
+  return toNano(pico(parts.reduce((sum, usage) => sum + picoOf({ ...usage, request: 1 }, prices), 0n)))
 }
 
 function picoOf(usage: Usage, prices: PriceList): bigint {
@@ -48,9 +51,10 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
   return sum
 }
 
-/** By its tokens where the list has a price for those, else by its seconds; never by both. */
+/** By its tokens where the list has a price for those, as a whole where it has one for films, else by its seconds. */
 function videoPico(video: VideoUsed, tokens: number | undefined, prices: PriceList): bigint {
   if (tokens !== undefined && isByToken(prices)) return BigInt(Math.max(0, tokens)) * videoTokenRate(video, prices)
+  if (isByFilm(prices)) return filmPrice(video, prices)
   return BigInt(video.seconds) * secondRate(video, prices)
 }
 
@@ -59,6 +63,17 @@ const unseen: VideoUsed = { seconds: 0, resolution: 'default' }
 
 function isByToken({ perVideoToken }: PriceList): boolean {
   return Object.keys(perVideoToken).length > 0
+}
+
+function isByFilm({ perVideo }: PriceList): boolean {
+  return Object.keys(perVideo).length > 0
+}
+
+/** Of another length than those that are sold it is a mistake, and not a multiple. */
+function filmPrice({ resolution, seconds }: VideoUsed, { perVideo }: PriceList): bigint {
+  const price = perVideo[`${resolution}/${seconds}s`]
+  if (price === undefined) throw new Error(`${seconds} seconds of ${resolution} have no price`)
+  return price
 }
 
 /** By size and quality, by size, or one price for all; what has none is not for sale and must not have got here. */

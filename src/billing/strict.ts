@@ -1,15 +1,28 @@
+import { systemTimers, type Timers } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
+import type { Nano } from '../base/money.ts'
+import { isUnavailable } from '../store/faults.ts'
 import { takeHold } from '../store/holds.ts'
-import { settleHold, voidHold } from '../store/ledger.ts'
+import { settleHold, voidHold, type Settlement } from '../store/ledger.ts'
 import type { Store } from '../store/open.ts'
+import { chargeWithin } from '../store/postings.ts'
 import type { Billing, Hold, Order } from './funds.ts'
 import { recordOf } from './record.ts'
 
+// How long a client waits for a database that has just gone away, before it is told that nobody knows.
+const pausesMs = [100, 500, 2_000]
+
+function inDoubt(cause: unknown): GatewayError {
+  const message =
+    'The ledger cannot be reached: whether the answer was charged for will show in the usage of this account.'
+  return new GatewayError('overloaded', message, { shouldRetry: false, cause })
+}
+
 /** Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. */
-export function makeStrictBilling(parts: { store: Store; node: string; log: Log }): Billing {
-  const { store, log } = parts
+export function makeStrictBilling(parts: { store: Store; node: string; log: Log; timers?: Timers }): Billing {
+  const { store, log, timers = systemTimers } = parts
 
   function holdOf(id: string, order: Order): Hold {
     const hold = { id, accountId: order.accountId }
@@ -20,8 +33,7 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log 
       sending() {},
       mark() {},
       async settle(sale) {
-        const settled = await settleHold(store, { ...sale, hold, request: recordOf(order, sale) })
-        if (settled.outcome === 'already-ended') throw new GatewayError('bug', `hold ${id} had ended already`)
+        const settled = await settleSurely({ ...sale, hold, request: recordOf(order, sale) }, order)
         if (settled.excess > 0n) {
           log.error(
             { request: order.requestId, model: order.model, excess: String(settled.excess) },
@@ -33,6 +45,23 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log 
       async release(ending) {
         await voidHold(store, { hold, request: recordOf(order, ending), attempts: ending.attempts })
       },
+    }
+  }
+
+  /** An answer of the database that is lost leaves open whether it was done. To do it again tells: a hold ends once. */
+  async function settleSurely(settlement: Settlement, { amount }: Order): Promise<{ charge: Nano; excess: Nano }> {
+    for (let tries = 0; ; tries++) {
+      try {
+        const settled = await settleHold(store, settlement)
+        if (settled.outcome === 'settled') return settled
+        if (tries > 0 && settled.state === 'settled') return chargeWithin(amount, settlement.price, settlement.basis)
+        throw new GatewayError('bug', `hold ${settlement.hold.id} had ended already`)
+      } catch (thrown) {
+        if (!isUnavailable(thrown)) throw thrown
+        const pauseMs = pausesMs[tries]
+        if (pauseMs === undefined) throw inDoubt(thrown)
+        await new Promise<void>((resume) => timers.after(pauseMs, resume))
+      }
     }
   }
 

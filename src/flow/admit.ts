@@ -4,15 +4,14 @@ import { formatDollars, type Nano } from '../base/money.ts'
 import type { Billing, Taken } from '../billing/funds.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
-import type { Capability } from '../capabilities/capability.ts'
 import type { Model } from '../catalogue/model.ts'
-import type { Principal } from '../keys/key-ring.ts'
+import { findModelFor } from './find-model.ts'
 import type { Errand } from './job.ts'
 import { LeavingHold } from './limit.ts'
 import type { Admitted, Limited, ReadBody } from './stages.ts'
 
 // A hold outlives the longest request it can belong to by this much before anyone may call it abandoned.
-const deadlineMarginMs = 60_000
+export const holdMarginMs = 60_000
 
 /** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
 export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; billing: Billing; totalMs: number }) {
@@ -41,7 +40,7 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
       caps: principal.caps,
       priceVersion: model.prices.version,
       startedAt: receivedAt,
-      deadline: receivedAt + parts.totalMs + deadlineMarginMs,
+      deadline: receivedAt + parts.totalMs + holdMarginMs,
     })
   }
 }
@@ -57,36 +56,6 @@ function readErrand(
   const errand = job.read(asked, (id) => (model = findModelFor(job.capability, models, principal, id)))
   if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
   return { errand, model }
-}
-
-/** A model the key may not use must look exactly like one that does not exist. */
-export function findModel(models: ReadonlyMap<string, Model>, principal: Principal, id: string): Model {
-  const model = models.get(id)
-  if (model === undefined || !principal.mayUse(id)) throw unknownModel(id)
-  return model
-}
-
-export function findModelFor(
-  capability: Capability,
-  models: ReadonlyMap<string, Model>,
-  principal: Principal,
-  id: string,
-): Model {
-  const model = findModel(models, principal, id)
-  if (!model.capabilities.includes(capability)) {
-    const message = `The model \`${id}\` does not do ${capability}; it is for ${model.capabilities.join(' and ')}.`
-    throw new GatewayError('wrong-capability', message, { param: 'model' })
-  }
-  return model
-}
-
-const shownIdCharactersMax = 100
-
-function unknownModel(id: string): GatewayError {
-  // The id is the client's own text: shown shortened, and with nothing in it that could break a line of a log.
-  const shown = id.slice(0, shownIdCharactersMax).replace(/[^\x20-\x7e]/g, '?')
-  const message = `The model \`${shown}\` does not exist or you do not have access to it.`
-  return new GatewayError('unknown-model', message, { param: 'model' })
 }
 
 type NoFunds = Exclude<Taken, { kind: 'hold' }>

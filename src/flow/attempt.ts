@@ -36,7 +36,9 @@ export async function attempt<T>(
   call: Call,
   accept: (exchange: Exchange) => Promise<T>,
 ): Promise<Failed | { readonly kind: 'accepted'; readonly accepted: T }> {
-  const timeouts = routed.ask.stream ? parts.timeouts.stream : parts.timeouts.whole
+  const limits = routed.ask.stream ? parts.timeouts.stream : parts.timeouts.whole
+  // The total is the request's, however many calls it makes: its hold waits for no longer.
+  const timeouts = { ...limits, totalMs: limits.totalMs - routed.elapsedMs() }
   routed.funds.sending(sentAttempt(routed))
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
@@ -105,12 +107,14 @@ export function discreet(error: GatewayError, { route }: Routed): GatewayError {
 
 /** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
 async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Failed> {
-  return explained(parts, routed, await readRefusal(exchange))
+  return explained(parts, routed, await readRefusal(exchange, routed))
 }
 
-export async function readRefusal(exchange: Exchange): Promise<BadResponse> {
+type Timed = Pick<Routed, 'receivedAt' | 'elapsedMs'>
+
+export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }: Timed): Promise<BadResponse> {
   const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
-  const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'))
+  const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'), receivedAt + elapsedMs())
   return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }
 
@@ -195,8 +199,8 @@ function sentAttempt(routed: Routed): SentAttempt {
 }
 
 /** Seconds, or a date; a vendor's nonsense is no answer. */
-function readRetryAfter(header: string | null): number | undefined {
+function readRetryAfter(header: string | null, now: number): number | undefined {
   if (header === null) return undefined
-  const seconds = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  const seconds = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : (Date.parse(header) - now) / 1000
   return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
 }

@@ -10,7 +10,7 @@ export function makeLimit(limiter: Limiter) {
     limiter.enter(principal.keyId, principal.limits, say)
 }
 
-/** A hold with whose end the request leaves: its place is free when its money is settled, however long its answer streams. */
+/** A hold with whose end the request leaves: its place is free as soon as its money is about to be settled, and not before. */
 export class LeavingHold implements Hold {
   readonly kind = 'hold'
   readonly #hold: Hold

@@ -1,7 +1,6 @@
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
 import { priceOfParts } from '../billing/price.ts'
-import type { Usage } from '../capabilities/usage.ts'
-import { countLegs } from './legs.ts'
+import { costOf, countLegs } from './legs.ts'
 import type { Relay } from './relay.ts'
 import type { Routed } from './stages.ts'
 
@@ -48,12 +47,8 @@ export class Marks {
     if (counted === undefined) return
     funds.mark({
       usage: counted.usage,
-      price: priceOfParts(callsOf(counted.parts), model.prices),
-      vendorCost: priceOfParts(callsOf(counted.vendorParts), model.costs),
+      price: priceOfParts(counted.parts, model.prices),
+      delivered: counted.legs.map((leg) => ({ id: leg.attemptId, vendorCost: costOf(leg.counted, model.costs) })),
     })
   }
-}
-
-function callsOf(parts: readonly Usage[]): Usage[] {
-  return parts.map((part) => ({ ...part, request: 1 }))
 }

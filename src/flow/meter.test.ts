@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { movableClock } from '../../test/support/movable-clock.ts'
+import { World } from '../../test/simulation/world.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { Deadlines } from '../base/deadlines.ts'
 import { silentLog } from '../base/log.ts'
@@ -16,7 +16,7 @@ const leg = {
 
 /** One stream's way through the meter: what its reader gets, and how often its hold was marked and ended. */
 function metered(relay: Relay, { marksBroken = false } = {}) {
-  const clock = movableClock()
+  const world = new World(1)
   const seen = { marked: 0, settled: 0 }
   const routed = {
     requestId: 'req_1',
@@ -41,12 +41,18 @@ function metered(relay: Relay, { marksBroken = false } = {}) {
       },
     },
   }
-  const meter = makeMeter({ log: silentLog, drains: new Drains(), deadlines: new Deadlines(clock) })
+  const timeouts = { readerMs: 1_000, totalMs: 60_000 }
+  const meter = makeMeter({
+    log: silentLog,
+    drains: new Drains(),
+    deadlines: new Deadlines(world.clock, world),
+    timeouts,
+  })
   const answer = meter(routed as never, { kind: 'streaming', relay, contentType: 'text/event-stream' }, []) as {
     body: ReadableStream
     ended: Promise<string>
   }
-  return { ...answer, seen, clock }
+  return { ...answer, seen, pass: (ms: number) => world.run(world.now + ms) }
 }
 
 async function streamed(pieces: string[], marksBroken: boolean) {
@@ -60,11 +66,7 @@ async function streamed(pieces: string[], marksBroken: boolean) {
   await relay.begin()
   const { body, ended, seen } = metered(relay, { marksBroken })
   const text = await new Response(body).text().catch((thrown: unknown) => `broken: ${String(thrown)}`)
-  return {
-    text: text.slice(-5),
-    settled: seen.settled,
-    ended: await Promise.race([ended, Bun.sleep(50).then(() => 'never')]),
-  }
+  return { text: text.slice(-5), settled: seen.settled, ended: await ended }
 }
 
 test('a stream is settled once', async () => {
@@ -90,56 +92,62 @@ function byHand() {
   return { relay, give: (text: string) => outlet?.take(Buffer.from(text)), end: () => outlet?.end() }
 }
 
-// A deadline is noticed within fifty milliseconds.
-const noticed = () => Bun.sleep(120)
-
 test('what a quiet stream has delivered is marked after two seconds, once, and never after its end', async () => {
   const { relay, give, end } = byHand()
-  const { body, seen, clock } = metered(relay)
+  const { body, seen, pass } = metered(relay)
   const reader = body.getReader()
   void reader.read()
-  await Bun.sleep(0)
+  pass(0)
   give('a')
-  clock.advance(1_000)
-  await noticed()
+  pass(1_900)
   expect(seen.marked).toBe(0)
-  clock.advance(1_000)
-  await noticed()
+  pass(200)
   expect(seen.marked).toBe(1)
-  clock.advance(10_000)
-  await noticed()
+  pass(10_000)
   expect(seen.marked).toBe(1) // nothing came since
   give('b')
   end()
-  clock.advance(10_000)
-  await noticed()
+  pass(10_000)
   expect(seen).toEqual({ marked: 1, settled: 1 })
 })
 
 test('a mark that is due and cannot be made ends the stream and its hold', async () => {
   const { relay, give } = byHand()
-  const { body, seen, clock, ended } = metered(relay, { marksBroken: true })
+  const { body, seen, pass, ended } = metered(relay, { marksBroken: true })
   const reader = body.getReader()
   const first = reader.read()
-  await Bun.sleep(0)
+  pass(0)
   give('a')
   await first
-  clock.advance(2_100)
+  pass(2_100)
   expect(Buffer.from((await reader.read()).value).toString()).toBe('error')
   expect([await ended, seen.settled]).toEqual(['charged', 1])
 })
 
 test('what comes after the reader left is not marked', async () => {
   const { relay, give } = byHand()
-  const { body, seen, clock, ended } = metered(relay)
+  const { body, seen, pass, ended } = metered(relay)
   const reader = body.getReader()
   void reader.read()
-  await Bun.sleep(0)
+  pass(0)
   give('a')
   await reader.cancel()
   await ended
   give('b'.repeat(40_000))
-  clock.advance(2_100)
-  await noticed()
+  pass(2_100)
   expect(seen).toEqual({ marked: 0, settled: 1 })
+})
+
+const unpriced = (): never => {
+  throw new Error('there is no price for this size')
+}
+
+test('what cannot be priced is released, not left open', async () => {
+  const { relay, give, end } = byHand()
+  const { body, seen, ended } = metered({ ...relay, legs: [{ ...leg, count: unpriced }] })
+  const text = new Response(body).text()
+  give('a')
+  end()
+  expect(await text).toEndWith('error')
+  expect([await ended, seen.settled]).toEqual(['charged', 1])
 })

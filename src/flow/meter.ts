@@ -2,7 +2,7 @@ import { crashPoint } from '../base/crash-points.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { zeroNano } from '../base/money.ts'
+import { zeroNano, type Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
 import { Tap } from '../base/tap.ts'
 import type { Sale } from '../billing/funds.ts'
@@ -15,28 +15,38 @@ import type { Drains } from './drains.ts'
 import { costOf, countLegs, type Leg } from './legs.ts'
 import { Marks } from './marks.ts'
 import type { Relay } from './relay.ts'
-import { release } from './release.ts'
+import { release, releaseOrLog } from './release.ts'
 import type { Answer, Delivered, Routed } from './stages.ts'
+import { wastedAttempts } from './wasted.ts'
 
-type MeterParts = { readonly log: Log; readonly drains: Drains; readonly deadlines: Deadlines }
+type MeterParts = {
+  readonly log: Log
+  readonly drains: Drains
+  readonly deadlines: Deadlines
+  /** How long a client may leave its stream unread, and how long any may take. */
+  readonly timeouts: { readonly readerMs: number; readonly totalMs: number }
+}
 
-/** Follows an answer to its end and settles there: before the client can know that it was the end. */
+/** What is metered: the attempts that came to nothing on the way here belong to its record. */
+type Metered = { readonly routed: Routed; readonly failed: readonly AttemptRecord[]; readonly log: Log }
+
+/** Follows an answer to its end and settles there: before the client is told that it was the end. */
 export function makeMeter(parts: MeterParts) {
   return (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> | Answer => {
-    if (delivered.kind === 'answered') return meterWhole(routed, delivered, failed)
+    const metered = { routed, failed, log: parts.log }
+    if (delivered.kind === 'answered') return meterWhole(metered, delivered)
     const { relay, contentType } = delivered
-    return { kind: 'stream', ...meterStream(routed, relay, failed, parts), contentType }
+    return { kind: 'stream', ...meterStream(metered, relay, parts), contentType }
   }
 }
 
 async function meterWhole(
-  routed: Routed,
+  { routed, failed, log }: Metered,
   { body, contentType, legs, failed: triedAgain = [] }: Extract<Delivered, { kind: 'answered' }>,
-  failed: readonly AttemptRecord[],
 ): Promise<Answer> {
-  const sale = saleOf(routed, legs, [...failed, ...triedAgain], 200)
-  if (sale === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
-  return { kind: 'whole', body, contentType, cost: await settle(routed, sale) }
+  const cost = await charge({ routed, failed: [...failed, ...triedAgain], log }, legs, 200)
+  if (cost === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
+  return { kind: 'whole', body, contentType, cost }
 }
 
 /** How a stream came to its end. */
@@ -45,13 +55,18 @@ type StreamEnd = 'complete' | 'cut' | 'client-gone'
 const endStatus = { complete: 200, cut: 502, 'client-gone': 499 } as const satisfies Record<StreamEnd, number>
 
 function meterStream(
-  routed: Routed,
+  metered: Metered,
   relay: Relay,
-  failed: readonly AttemptRecord[],
-  parts: MeterParts,
+  { drains, deadlines, timeouts }: MeterParts,
 ): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
+  const { routed } = metered
   const ended = Promise.withResolvers<'charged' | 'free'>()
-  const marks = new Marks(routed, relay, parts.deadlines, (thrown) => outlet.end(asGatewayError(thrown)))
+  const marks = new Marks(routed, relay, deadlines, (thrown) => outlet.end(asGatewayError(thrown)))
+  // A hold does not wait for ever, nor does the vendor, on whom its client has turned its back.
+  const unread = deadlines.open(() => {
+    tap.fail()
+    leave()
+  }, timeouts.totalMs - routed.elapsedMs())
   let isPouring = false
   let isOver = false
 
@@ -63,14 +78,26 @@ function meterStream(
       if (tap.put(bytes)) return
       isPouring = false
       relay.hold() // a slow reader slows the vendor, and memory stays flat
+      unread.set(timeouts.readerMs)
     },
     end(cut) {
-      if (isOver) return // the client left while we waited; whoever noticed settles
-      isOver = true
-      marks.end()
+      if (!over()) return // the client left while we waited; whoever noticed settles
       if (cut !== undefined) relay.abort() // with whatever of it is still at work
       close(cut).catch(() => tap.fail())
     },
+  }
+
+  /** False where it was over already. */
+  function over(): boolean {
+    if (isOver) return false
+    isOver = true
+    marks.end()
+    unread.clear()
+    return true
+  }
+
+  function leave(): void {
+    if (over()) void settleWithoutClient()
   }
 
   /** The last bytes a client gets: the protocol's end once the money is recorded, or an error in its place. */
@@ -86,23 +113,23 @@ function meterStream(
   /** What came in the way of it. */
   async function settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
     try {
-      ended.resolve(await settleStream(routed, relay, failed, cut === undefined ? 'complete' : 'cut'))
+      ended.resolve(await settleStream(metered, relay, cut === undefined ? 'complete' : 'cut'))
       return undefined
     } catch (thrown) {
       ended.resolve('charged') // nobody knows; to try again might be to pay again
-      logUnsettled(routed, parts.log, thrown)
+      logUnsettled(metered, thrown)
       return asGatewayError(thrown)
     }
   }
 
   async function settleWithoutClient(): Promise<void> {
     try {
-      if (routed.route.channel.vendor.hangup === 'drain') await parts.drains.run(relay)
+      if (routed.route.channel.vendor.hangup === 'drain') await drains.run(relay)
       else relay.abort()
-      ended.resolve(await settleStream(routed, relay, failed, 'client-gone'))
+      ended.resolve(await settleStream(metered, relay, 'client-gone'))
     } catch (thrown) {
       ended.resolve('charged')
-      logUnsettled(routed, parts.log, thrown)
+      logUnsettled(metered, thrown)
     }
   }
 
@@ -111,42 +138,40 @@ function meterStream(
       wanted() {
         if (isPouring || isOver) return
         isPouring = true
+        unread.clear()
         relay.pour(outlet)
       },
-      gone() {
-        if (isOver) return
-        isOver = true
-        marks.end()
-        void settleWithoutClient()
-      },
+      gone: leave,
     },
     routed.signal,
   )
   return { body: tap.body, ended: ended.promise }
 }
 
-async function settleStream(
-  routed: Routed,
-  relay: Relay,
-  failed: readonly AttemptRecord[],
-  end: StreamEnd,
-): Promise<'charged' | 'free'> {
-  const lost = [...failed, ...(relay.failed ?? [])]
-  const sale = saleOf(routed, relay.legs, lost, endStatus[end])
-  if (sale !== undefined) {
-    await settle(routed, sale)
-    return 'charged'
-  }
+async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Promise<'charged' | 'free'> {
+  const { routed, log } = metered
+  const failed = [...metered.failed, ...(relay.failed ?? [])]
+  if ((await charge({ routed, failed, log }, relay.legs, endStatus[end])) !== undefined) return 'charged'
   // Nothing reached the client, so nothing is owed; the attempts stay on record for the vendor's bill.
-  const free = relay.legs.map((leg) =>
-    attemptRecord(legRouted(routed, leg), { status: 200, vendorCost: zeroNano, delivered: false }),
-  )
-  await release(
-    routed,
-    [...lost, ...free],
-    new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end),
-  )
+  const error = new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end)
+  await release(routed, [...failed, ...wastedAttempts(routed, relay.legs)], error)
   return 'free'
+}
+
+/** What the customer was charged for what was delivered; undefined where that was nothing, and the hold is still open. */
+async function charge(
+  { routed, failed, log }: Metered,
+  legs: readonly Leg[],
+  status: number,
+): Promise<Nano | undefined> {
+  try {
+    const sale = saleOf(routed, legs, failed, status)
+    return sale === undefined ? undefined : await settle(routed, sale)
+  } catch (thrown) {
+    // Its price cannot be told, or not be recorded: we bear what it cost. Where it was recorded after all, this changes nothing.
+    await releaseOrLog(log, routed, [...failed, ...wastedAttempts(routed, legs)], thrown)
+    throw thrown
+  }
 }
 
 /** What was delivered, with its price; undefined where it was nothing. */
@@ -168,10 +193,7 @@ function saleOf(
     status,
     basis: counted.basis,
     usage: counted.usage,
-    price: priceOfParts(
-      counted.parts.map((part) => ({ ...part, request: 1 })),
-      prices,
-    ),
+    price: priceOfParts(counted.parts, prices),
     ...(!canBeTrue(counted.usage, routed.ask) && { excessTo: 'suspense' as const }),
     streamed: routed.ask.stream,
     durationMs: routed.elapsedMs(),
@@ -196,25 +218,22 @@ function canBeTrue(usage: Usage, { believable }: AskFacts): boolean {
 }
 
 /** The vendor has been paid by now: a client that tried again would be served, and pay, a second time. */
-async function settle(routed: Routed, sale: Sale): Promise<Sale['price']> {
+async function settle(routed: Routed, sale: Sale): Promise<Nano> {
   try {
     crashPoint('after-usage')
-    const charge = await routed.funds.settle(sale)
+    const charged = await routed.funds.settle(sale)
     crashPoint('after-settle')
-    return charge
+    return charged
   } catch (thrown) {
-    throw new GatewayError(
-      'overloaded',
-      'The answer could not be billed, so it is not delivered. Nothing was charged.',
-      {
-        shouldRetry: false,
-        cause: thrown,
-      },
-    )
+    if (thrown instanceof GatewayError && thrown.kind === 'overloaded') throw thrown // it says itself what became of it
+    const what = sale.streamed
+      ? 'The answer could not be billed'
+      : 'The answer could not be billed, so it is not delivered'
+    throw new GatewayError('overloaded', `${what}. Nothing was charged.`, { shouldRetry: false, cause: thrown })
   }
 }
 
-function logUnsettled(routed: Routed, log: Log, thrown: unknown): void {
+function logUnsettled({ routed, log }: Metered, thrown: unknown): void {
   const { cause } = asGatewayError(thrown).details
   log.error(
     {
@@ -222,6 +241,6 @@ function logUnsettled(routed: Routed, log: Log, thrown: unknown): void {
       attempt: routed.attemptId,
       cause: cause instanceof Error ? cause.message : String(thrown),
     },
-    'a stream could not be settled; its hold ends at its deadline',
+    'a stream could not be settled',
   )
 }

@@ -2,6 +2,7 @@ import { asGatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { recordedStatus } from '../billing/record.ts'
 import type { AttemptRecord } from '../store/requests.ts'
+import type { Tally } from '../telemetry/tally.ts'
 import type { Admitted } from './stages.ts'
 
 /** Nothing was delivered: the hold goes back whole. */
@@ -15,13 +16,23 @@ export async function release(admitted: Admitted, attempts: readonly AttemptReco
 }
 
 /** As above, for where an error is on its way to the client already: it must not be lost to a second one. */
-export function makeRelease(log: Log) {
-  return async (admitted: Admitted, attempts: readonly AttemptRecord[], thrown: unknown): Promise<void> => {
-    try {
-      await release(admitted, attempts, thrown)
-    } catch (unreleased) {
-      const fields = { request: admitted.requestId, cause: String(unreleased) }
-      log.error(fields, 'a hold could not be released; it ends at its deadline')
-    }
+export async function releaseOrLog(
+  log: Log,
+  admitted: Admitted,
+  attempts: readonly AttemptRecord[],
+  thrown: unknown,
+): Promise<void> {
+  try {
+    await release(admitted, attempts, thrown)
+  } catch (unreleased) {
+    log.error({ request: admitted.requestId, cause: String(unreleased) }, 'a hold could not be released')
+  }
+}
+
+/** Every failure of an admitted request that its client is told comes by here. */
+export function makeRelease(log: Log, tally?: Pick<Tally, 'failed'>) {
+  return (admitted: Admitted, attempts: readonly AttemptRecord[], thrown: unknown): Promise<void> => {
+    tally?.failed(thrown)
+    return releaseOrLog(log, admitted, attempts, thrown)
   }
 }

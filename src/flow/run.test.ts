@@ -6,7 +6,7 @@ import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
 import { nano, pico } from '../base/money.ts'
-import type { Hold, Sale } from '../billing/funds.ts'
+import type { Ending, Hold, Sale } from '../billing/funds.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model } from '../catalogue/model.ts'
 import { makeChannels, type Channel } from '../upstream/channels.ts'
@@ -32,6 +32,7 @@ const prices: PriceList = {
   tiers: [],
   perImage: {},
   perSecond: {},
+  perVideo: {},
   perVideoToken: {},
 }
 const model: Model = {
@@ -94,17 +95,28 @@ const inTurn = (...behaviours: readonly Behaviour[]): Behaviour => {
 /** One request over these channels, read to its end; what became of its hold, and how often a vendor was called. */
 async function walk(
   channels: readonly Behaviour[],
-  options: { stream?: boolean; readBytes?: number; settleFails?: boolean; sideBySide?: number } = {},
+  options: {
+    stream?: boolean
+    readBytes?: number
+    settleFails?: boolean
+    sendingFails?: (attempts: number) => boolean
+    sideBySide?: number
+  } = {},
 ) {
   const endings: string[] = []
   const sales: Sale[] = []
+  const losses: Ending[] = []
+  const totalsMs: number[] = []
+  let announced = 0
   let attempts = 0
   let placesLeft = 0
   const client = new AbortController()
   const hold: Hold = {
     kind: 'hold',
     amount: nano(1_000_000n),
-    sending() {},
+    sending() {
+      if (options.sendingFails?.(++announced)) throw new GatewayError('overloaded', 'the disk is full')
+    },
     mark() {},
     async settle(sale) {
       if (options.settleFails) throw new Error('the ledger is gone')
@@ -112,8 +124,10 @@ async function walk(
       sales.push(sale)
       return sale.price
     },
-    async release() {
+    async release(ending) {
+      if (endings.length > 0) return
       endings.push('released')
+      losses.push(ending)
     },
   }
   const vendor = compatible({ id: 'v', baseUrl: 'https://v', choicesMax: 1 })
@@ -127,14 +141,15 @@ async function walk(
   }))
   const offering = makeChannels(all, systemClock, () => 0)
   const transport: Transport = {
-    async send(call) {
+    async send(call, { totalMs }) {
       attempts++
+      totalsMs.push(totalMs)
       const behaviour = channels[Number(/^https:\/\/v(\d+)/.exec(call.url)?.[1])]
       if (behaviour === undefined) throw new Error(`nobody at ${call.url}`)
       return behaviour(() => client.abort())
     },
   }
-  const times = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
+  const times = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 60_000 }
   const parts: Parts = {
     authenticate: async () => ({ accountId: 'a', keyId: 'k', limits: null, caps: [], mayUse: () => true }),
     limit: async () => ({ spend: async () => {}, leave: () => placesLeft++ }),
@@ -153,7 +168,12 @@ async function walk(
       fetchLink: () => Promise.reject(new Error('a chat links to nothing')),
       log: silentLog,
     }),
-    meter: makeMeter({ log: silentLog, drains: new Drains(), deadlines: new Deadlines(systemClock) }),
+    meter: makeMeter({
+      log: silentLog,
+      drains: new Drains(),
+      deadlines: new Deadlines(systemClock),
+      timeouts: { readerMs: 60_000, totalMs: 60_000 },
+    }),
     release: makeRelease(silentLog),
   }
   const body = {
@@ -169,7 +189,7 @@ async function walk(
     address: () => '127.0.0.1',
     signal: client.signal,
     receivedAt: 0,
-    elapsedMs: () => 0,
+    elapsedMs: () => attempts * 20_000,
     path: '/v1/chat/completions',
     idempotencyKey: undefined,
     say() {},
@@ -187,7 +207,7 @@ async function walk(
   }
   // Whoever settles after the client has gone does so behind everybody's back.
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-  return { endings, sales, attempts, text, error, placesLeft }
+  return { endings, sales, losses, totalsMs, attempts, text, error, placesLeft }
 }
 
 async function readStream(body: ReadableStream<Uint8Array>, bytes: number): Promise<string> {
@@ -292,10 +312,17 @@ test('the attempts that failed stand beside the one that was delivered, and only
   expect(sale?.price).toBe(nano(27_000n))
 })
 
-test('an answer that cannot be billed is not delivered', async () => {
+test('the time that a request may take is shared by all its attempts', async () => {
+  const { totalsMs } = await walk([fails, breaks('unsent'), answers])
+  expect(totalsMs).toEqual([60_000, 40_000, 20_000])
+})
+
+test('an answer that cannot be billed is not delivered, and what it cost is our loss', async () => {
+  const loss = [{ vendorCost: nano(27_000n), delivered: false }]
   const plain = await walk([answers], { settleFails: true })
-  expect(plain).toMatchObject({ error: 'overloaded', text: '' })
+  expect(plain).toMatchObject({ error: 'overloaded', text: '', endings: ['released'], losses: [{ attempts: loss }] })
   const streamed = await walk([streams(word + finish + counted + done)], { stream: true, settleFails: true })
+  expect(streamed).toMatchObject({ endings: ['released'], losses: [{ attempts: loss }] })
   expect(streamed.text).toContain('"error"')
   expect(streamed.text).not.toContain('[DONE]')
 })
@@ -323,6 +350,12 @@ describe('several choices of a vendor that gives one a call', () => {
     expect(paid).toMatchObject({ endings: ['released'], attempts: 2, error: 'upstream-failed' })
     const unpaid = await walk([fails, answers], { sideBySide: 2 })
     expect(unpaid).toMatchObject({ endings: ['settled'], attempts: 4 })
+  })
+
+  test('where one could not even be sent, what the other cost is on record', async () => {
+    const { losses, error } = await walk([answers], { sideBySide: 2, sendingFails: (attempts) => attempts === 2 })
+    expect(error).toBe('overloaded')
+    expect(losses.map(({ attempts }) => attempts.map(({ vendorCost }) => vendorCost))).toEqual([[nano(27_000n)]])
   })
 
   test('stream side by side, and end together', async () => {

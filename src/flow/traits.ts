@@ -14,12 +14,15 @@ export function traitsOf(model: Model, id: string): ModelTraits {
 }
 
 function makeTraits(model: Model, id: string): ModelTraits {
-  const { rates, perImage } = model.prices
+  const { rates, perImage, perVideo } = model.prices
+  const isByFilm = Object.keys(perVideo).length > 0
   return {
     ...model,
     id,
     sells: (unit) => rates[unit] !== undefined,
     sellsImage: (size = '', quality = '') =>
       (perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']) !== undefined,
+    // Prices a second and a token are for every length.
+    sellsVideo: (resolution, seconds) => !isByFilm || perVideo[`${resolution}/${seconds}s`] !== undefined,
   }
 }

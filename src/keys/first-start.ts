@@ -3,8 +3,9 @@ import { parseDollars, zeroNano } from '../base/money.ts'
 import { accountById, createAccount, accountByName, type Account } from '../store/accounts.ts'
 import { addAdminKey, anyAdminKey } from '../store/admin-keys.ts'
 import { insertKey, keyByDigest, reinstateKey } from '../store/keys.ts'
+import { type Changing, joined } from '../store/joined.ts'
 import type { Store } from '../store/open.ts'
-import type { Mode } from '../store/schema.ts'
+import type { Mode, Tx } from '../store/schema.ts'
 import { claimSetting, readSetting } from '../store/settings.ts'
 import { hintOf, type SecretKeys } from './secret-keys.ts'
 
@@ -18,7 +19,10 @@ export type FirstStart = {
 const actor = 'start'
 const playMoney = parseDollars('100') ?? zeroNano
 
-/** Each mode has a first account, made once; keys that the environment gives are valid from every start that gives them. */
+/**
+ * Each mode has a first account, made once; keys that the environment gives are valid from every start that gives them.
+ * All of it in one transaction: what could not be made whole, and so was never shown, is made by the next start.
+ */
 export async function ensureFirstAccount(parts: {
   store: Store
   secretKeys: SecretKeys
@@ -27,62 +31,65 @@ export async function ensureFirstAccount(parts: {
   adminKey: string | undefined
 }): Promise<FirstStart> {
   const { store, secretKeys, mode } = parts
-  const account = await firstAccount(store, mode)
-  const key = await ensureKey(store, secretKeys, account, parts.bootstrapKey)
-  const adminKey = await ensureAdminKey(store, secretKeys, parts.adminKey)
-  return { account, key, adminKey }
+  return store.transaction(async (tx) => {
+    const start = { tx, changing: joined(store, tx), secretKeys }
+    const account = await firstAccount(start, mode)
+    const key = await ensureKey(start, account, parts.bootstrapKey)
+    const adminKey = await ensureAdminKey(start, parts.adminKey)
+    return { account, key, adminKey }
+  })
 }
 
-async function firstAccount(store: Store, mode: Mode): Promise<Account> {
+type Start = { readonly tx: Tx; readonly changing: Changing; readonly secretKeys: SecretKeys }
+
+async function firstAccount({ tx, changing }: Start, mode: Mode): Promise<Account> {
   const setting = `first-account:${mode}`
-  const known = await readSetting(store.db, setting)
-  const found = known === undefined ? undefined : await accountById(store.db, known)
+  const known = await readSetting(tx, setting)
+  const found = known === undefined ? undefined : await accountById(tx, known)
   if (found !== undefined) return found
   const name = mode === 'sandbox' ? 'demo' : 'main'
   // In real mode the operator pays the vendors: the first account is metered and never refused for money.
-  await createAccount(store, {
+  await createAccount(changing, {
     id: newId('acc'),
     name,
     mode,
     actor,
     ...(mode === 'sandbox' ? { credit: { amount: playMoney, source: 'promo' as const } } : { unlimited: true }),
   })
-  const made = await accountByName(store.db, { mode, name })
+  const made = await accountByName(tx, { mode, name })
   if (made === undefined) throw new Error(`the first account of ${mode} mode could not be made`)
-  await claimSetting(store.db, setting, made.id)
+  await claimSetting(tx, setting, made.id)
   return made
 }
 
 /** Gives the key only when it was made now. */
 async function ensureKey(
-  store: Store,
-  secretKeys: SecretKeys,
+  { tx, changing, secretKeys }: Start,
   account: Account,
   given: string | undefined,
 ): Promise<string | undefined> {
   const setting = `first-key:${account.mode}`
-  if (given === undefined && (await readSetting(store.db, setting)) !== undefined) return undefined
+  if (given === undefined && (await readSetting(tx, setting)) !== undefined) return undefined
   const key = given ?? secretKeys.make('sk')
   const digest = secretKeys.digest(account.mode, key)
-  const found = await keyByDigest(store.db, digest)
+  const found = await keyByDigest(tx, digest)
   if (found !== undefined) {
-    if (!found.key.enabled || found.key.revokedAt !== null) await reinstateKey(store, { id: found.key.id, actor })
+    if (!found.key.enabled || found.key.revokedAt !== null) await reinstateKey(changing, { id: found.key.id, actor })
     return undefined
   }
   const id = newId('key')
   // Of several nodes that start at once, one makes the key.
-  if (given === undefined && (await claimSetting(store.db, setting, id)) !== id) return undefined
-  await insertKey(store, { id, accountId: account.id, digest, hint: hintOf(key), actor, name: 'first' })
+  if (given === undefined && (await claimSetting(tx, setting, id)) !== id) return undefined
+  await insertKey(changing, { id, accountId: account.id, digest, hint: hintOf(key), actor, name: 'first' })
   return given === undefined ? key : undefined
 }
 
 async function ensureAdminKey(
-  store: Store,
-  secretKeys: SecretKeys,
+  { tx, changing, secretKeys }: Start,
   given: string | undefined,
 ): Promise<string | undefined> {
-  if (given === undefined && (await anyAdminKey(store.db))) return undefined
+  if (given === undefined && (await anyAdminKey(tx))) return undefined
   const key = given ?? secretKeys.make('adm')
-  await addAdminKey(store, secretKeys.digest('admin', key))
+  await addAdminKey(changing, secretKeys.digest('admin', key))
   return given === undefined ? key : undefined
 }

@@ -3,6 +3,7 @@ import { newId } from '../base/ids.ts'
 import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
 import { type Actor, recordChange } from './audit.ts'
 import { lockChain } from './chain.ts'
+import type { Changing } from './joined.ts'
 import { Entries, postingOf } from './postings.ts'
 import type { Store } from './open.ts'
 import type { AccountTable, CapPeriod, Mode, Queries, Tx } from './schema.ts'
@@ -42,7 +43,7 @@ export type NewAccount = {
 }
 
 export async function createAccount(
-  store: Store,
+  store: Changing,
   account: NewAccount,
 ): Promise<{ outcome: 'created'; account: Account } | { outcome: 'name-taken' }> {
   return store.transaction(async (tx) => {

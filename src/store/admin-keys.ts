@@ -1,9 +1,9 @@
-import type { Store } from './open.ts'
 import { recordChange } from './audit.ts'
+import type { Changing } from './joined.ts'
 import type { Queries } from './schema.ts'
 
 /** The operator's keys, as digests. Adding one that is there changes nothing. */
-export async function addAdminKey(store: Store, digest: string): Promise<void> {
+export async function addAdminKey(store: Changing, digest: string): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
     const added = await tx

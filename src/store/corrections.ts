@@ -4,7 +4,7 @@ import type { Usage } from '../capabilities/usage.ts'
 import { type Actor, recordChange } from './audit.ts'
 import { lockChain, platformChain } from './chain.ts'
 import type { Store } from './open.ts'
-import { Entries, postingOf } from './postings.ts'
+import { Entries, type LedgerPosting, postingOf } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
 import { correctUsage, hourMs } from './rollups.ts'
 import type { Tx } from './schema.ts'
@@ -14,7 +14,7 @@ export type Correction = {
   readonly attempt: RecordedAttempt
   /** What the vendor's bill says. */
   readonly billed: Nano
-  /** What the customer gets back. */
+  /** What the customer gets back of the whole request: one of its attempts brings it along for all. */
   readonly credit: Nano
   readonly usage: Usage | null
   readonly note: string
@@ -23,16 +23,37 @@ export type Correction = {
 /** `changed`: somebody else corrected it in the meantime, and nothing was booked. */
 export type Corrected = 'corrected' | 'changed'
 
-/** Brings an attempt to what the vendor charges. The difference is ours; a customer can only get something back. */
-export async function correctAttempt(store: Store, correction: Correction): Promise<Corrected> {
-  return store.transaction((tx) => correctAttemptIn(tx, correction, store.now()))
+/** A request was charged anew, or an attempt corrected, since they were read: what was judged by that is void. */
+class ChangedMeanwhile extends Error {}
+
+/**
+ * Brings attempts to what the vendor charges, all of them or none. The difference is ours; a customer can only get
+ * something back.
+ */
+export async function correctAttempts(store: Store, corrections: readonly Correction[]): Promise<Corrected> {
+  // In one order everywhere: two that correct the same ones must not wait for each other.
+  const inOrder = corrections.toSorted((a, b) => (a.attempt.id < b.attempt.id ? -1 : 1))
+  try {
+    await store.transaction(async (tx) => {
+      for (const correction of inOrder) if (!(await setCost(tx, correction))) throw new ChangedMeanwhile()
+      await bookCorrections(tx, inOrder, store.now())
+    })
+    return 'corrected'
+  } catch (thrown) {
+    if (thrown instanceof ChangedMeanwhile) return 'changed'
+    throw thrown
+  }
 }
 
 /** For callers that end something else in the same commit, such as the watch over a task. */
 export async function correctAttemptIn(tx: Tx, correction: Correction, now: number): Promise<Corrected> {
-  const { attempt, billed, credit, usage, note } = correction
-  const { request, vendor } = attempt
-  if (credit < 0n) throw new Error(`attempt ${attempt.id} would be charged for afterwards`)
+  if (!(await setCost(tx, correction))) return 'changed'
+  await bookCorrections(tx, [correction], now)
+  return 'corrected'
+}
+
+/** Says whether it cost what we thought: otherwise it stays as it is. */
+async function setCost(tx: Tx, { attempt, billed }: Correction): Promise<boolean> {
   const owed = await tx
     .updateTable('attempt')
     .set((eb) => ({ vendor_cost: billed, recorded_cost: eb.fn.coalesce('recorded_cost', 'vendor_cost') }))
@@ -40,33 +61,35 @@ export async function correctAttemptIn(tx: Tx, correction: Correction, now: numb
     .where('vendor_cost', '=', attempt.cost)
     .returning('id')
     .executeTakeFirst()
-  if (owed === undefined) return 'changed'
-  if (request !== undefined && credit > 0n) await lowerCost(tx, request, credit)
+  return owed !== undefined
+}
 
-  const entries = new Entries()
-  const difference = nano(billed - attempt.cost)
-  entries.move('platform:loss', `payable:${vendor}`, difference)
-  if (request !== undefined) {
-    entries.move(`revenue:${request.model}`, `cust:${request.accountId}`, credit)
-    await addToSums(tx, request, vendor, { cost: nano(0n - credit), vendorCost: difference })
+/** Records, sums, the chain and balances, in this order: each is locked until the end, and the busiest come last. */
+async function bookCorrections(tx: Tx, corrections: readonly Correction[], now: number): Promise<void> {
+  for (const { attempt, credit } of corrections) {
+    if (credit < 0n) throw new Error(`attempt ${attempt.id} would be charged for afterwards`)
+    if (attempt.request !== undefined && credit > 0n) await lowerCost(tx, attempt.request, credit)
+  }
+  for (const { attempt, billed, credit } of corrections) {
+    if (attempt.request === undefined) continue
+    const change = { cost: nano(0n - credit), vendorCost: nano(billed - attempt.cost) }
+    await addToSums(tx, attempt.request, attempt.vendor, change)
   }
   const chain = await lockChain(tx, platformChain)
+  for (const correction of corrections) await together(tx, postingOf(tx, chain, correctionOf(correction, now)))
+  for (const { attempt, credit } of corrections) {
+    if (attempt.request !== undefined && credit > 0n) await giveBack(tx, attempt.request.accountId, credit)
+  }
+}
+
+function correctionOf({ attempt, billed, credit, usage, note }: Correction, now: number): LedgerPosting {
+  const { request, vendor } = attempt
+  const entries = new Entries()
+  entries.move('platform:loss', `payable:${vendor}`, nano(billed - attempt.cost))
+  if (request !== undefined) entries.move(`revenue:${request.model}`, `cust:${request.accountId}`, credit)
   const holdId = request?.holdId ?? undefined
-  await together(
-    tx,
-    postingOf(tx, chain, {
-      id: newId('txn'),
-      kind: 'correction',
-      basis: 'vendor',
-      usage,
-      note,
-      now,
-      entries,
-      ...(holdId !== undefined && { holdId }),
-    }),
-  )
-  if (request !== undefined && credit > 0n) await giveBack(tx, request.accountId, credit)
-  return 'corrected'
+  const shared = { id: newId('txn'), kind: 'correction', basis: 'vendor', usage, note, now, entries } as const
+  return holdId === undefined ? shared : { ...shared, holdId }
 }
 
 async function lowerCost(tx: Tx, request: RecordedRequest, credit: Nano): Promise<void> {
@@ -77,10 +100,9 @@ async function lowerCost(tx: Tx, request: RecordedRequest, credit: Nano): Promis
     .where('cost', '=', request.cost)
     .returning('id')
     .executeTakeFirst()
-  if (lowered === undefined) throw new Error(`request ${request.id} was changed meanwhile; reconcile again`)
+  if (lowered === undefined) throw new ChangedMeanwhile()
 }
 
-/** The balance's row last: it is the busy one. */
 async function giveBack(tx: Tx, accountId: string, credit: Nano): Promise<void> {
   await tx
     .updateTable('account')
@@ -132,6 +154,7 @@ export async function adoptAttempt(
         upstream_model: found.upstreamModel,
         status: 0,
         vendor_cost: found.billed,
+        delivered: false,
         created_at: found.at,
         recorded_cost: zeroNano,
       })

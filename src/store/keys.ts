@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { type Cap, describeCap, toCap } from './accounts.ts'
 import { type Actor, recordChange } from './audit.ts'
+import type { Changing } from './joined.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
 import type { ApiKeyTable, KeyLimits, Metadata, Mode, Queries, Scope } from './schema.ts'
@@ -51,7 +52,7 @@ export type NewKey = {
 }
 
 /** Rejects an account that is not there (by the foreign key) and a digest that is. */
-export async function insertKey(store: Store, key: NewKey): Promise<ApiKey> {
+export async function insertKey(store: Changing, key: NewKey): Promise<ApiKey> {
   return store.transaction(async (tx) => {
     const now = store.now()
     const row = await tx
@@ -216,7 +217,7 @@ export async function revokeKey(
 
 /** A key that the operator gives again at a start is valid again, also after it was revoked. */
 export async function reinstateKey(
-  store: Store,
+  store: Changing,
   reinstatement: { readonly id: string; readonly actor: Actor },
 ): Promise<void> {
   const { id, actor } = reinstatement

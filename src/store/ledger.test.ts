@@ -27,6 +27,11 @@ async function funds(store: Store) {
 }
 const amounts = (posted: bigint, held: bigint) => ({ posted: nano(posted), held: nano(held) })
 
+async function deliveries(store: Store): Promise<Record<string, boolean>> {
+  const rows = await store.db.selectFrom('attempt').select(['id', 'delivered']).execute()
+  return Object.fromEntries(rows.map(({ id, delivered }) => [id, delivered]))
+}
+
 eachEngine('a hold', (open) => {
   test('sets money aside, and says what is left when there is not enough', async () => {
     const store = await open()
@@ -104,6 +109,7 @@ eachEngine('settling', (open) => {
     const record = await requestById(store.db, { scope: { accountId }, id: 'req_a' })
     expect(record?.request).toMatchObject({ cost: nano(60n), basis: 'vendor', usage: { input: 3, output: 4 } })
     expect(record?.attempts.map((attempt) => attempt.vendorCost)).toEqual([nano(7n), nano(40n)])
+    expect(await deliveries(store)).toEqual({ att_1: false, att_2: true })
   })
 
   test('attempts at one vendor share one row', async () => {
@@ -225,7 +231,7 @@ eachEngine('voiding', (open) => {
     expect(await balances(store)).toMatchObject({ 'platform:loss': nano(-5n), 'payable:openai': nano(5n) })
     const record = await requestById(store.db, { scope: { accountId }, id: 'req_a' })
     expect(record?.request).toMatchObject({ status: 502, cost: nano(0n), basis: 'policy_zero' })
-    expect(record?.attempts).toHaveLength(2)
+    expect(await deliveries(store)).toEqual({ att_1: false, att_2: false })
   })
 
   test('recovery frees what is overdue, at a start all that requests held, and never a task', async () => {
@@ -269,8 +275,9 @@ eachEngine('the books', (open) => {
     await sql`update hold set deadline = 1000 where id = 'late'`.execute(db)
     await sql`update hold set amount = 4 where id = 'settled'`.execute(db)
     await sql`update request set cost = 11`.execute(db)
-    await sql`insert into attempt (id, request_id, channel, vendor, upstream_model, status, vendor_cost, created_at)
-      values ('att', '', '', 'openai', '', 200, 7, 1)`.execute(db)
+    await sql`insert into attempt
+      (id, request_id, channel, vendor, upstream_model, status, vendor_cost, delivered, created_at)
+      values ('att', '', '', 'openai', '', 200, 7, true, 1)`.execute(db)
     await sql`insert into txn (id, kind, hold_id, basis, created_at) values
       ('x', 'settle', 'twice', 'vendor', 1), ('y', 'loss', 'twice', 'vendor', 1)`.execute(db)
     await sql`insert into entry (txn_id, account, amount) values ('x', 'cust:nobody', 2), ('x', 'promo', -2)`.execute(

@@ -67,7 +67,8 @@ export async function voidHold(store: Store, voiding: Voiding): Promise<Voided> 
 }
 
 export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise<Voided> {
-  const { hold, request, attempts = [] } = voiding
+  const { hold, request } = voiding
+  const attempts = (voiding.attempts ?? []).map((attempt) => ({ ...attempt, delivered: false }))
   const ended = await endHold(tx, hold, { state: 'void', now })
   if (ended === undefined) return { outcome: 'already-ended', state: await holdState(tx, hold) }
 

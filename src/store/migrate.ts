@@ -22,17 +22,41 @@ function migrations(engine: Engine): Record<string, Migration> {
   }
 }
 
-/** Safe to call from several nodes at once: PostgreSQL by an advisory lock, SQLite by BEGIN IMMEDIATE. */
+// Longer than any index takes to be built: another node may be at it.
+const giveUpAfterMs = 10 * 60_000
+const pauseMs = 250
+
+/**
+ * Safe to call from several nodes at once: PostgreSQL by an advisory lock, SQLite by BEGIN IMMEDIATE. And safe while an older
+ * version serves: each migration is a transaction of its own, and one that does not get its tables at once lets go of them and
+ * is tried again a little later. One that changes two tables which requests write to may never get both.
+ */
 export async function migrate(store: Queries, engine: Engine): Promise<void> {
   const db = store.withoutPlugins()
   const known = migrations(engine)
-  // A database that a newer version has migrated further is fine for us; the migrator would call it corrupted.
-  const done = await executedNames(db, engine)
-  if (Object.keys(known).every((name) => done.has(name))) return
-
+  const names = Object.keys(known)
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(known) } })
-  const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) throw new Error('the database could not be migrated', { cause: error })
+  const giveUpAt = performance.now() + giveUpAfterMs
+  // A database that a newer version has migrated further is fine for us; the migrator would call it corrupted.
+  while (!(await isDone(db, engine, names))) {
+    const { error } = await migrator.migrateUp()
+    if (error === undefined) continue
+    if (!isInUse(error) || performance.now() > giveUpAt) {
+      throw new Error('the database could not be migrated', { cause: error })
+    }
+    // Not all at the same time again.
+    await new Promise((resolve) => setTimeout(resolve, pauseMs * (1 + Math.random())))
+  }
+}
+
+async function isDone(db: Queries, engine: Engine, names: readonly string[]): Promise<boolean> {
+  const done = await executedNames(db, engine)
+  return names.every((name) => done.has(name))
+}
+
+/** PostgreSQL: a lock that was not to be had in time, or that two were waiting for in turn. */
+function isInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
 }
 
 async function executedNames(db: Queries, engine: Engine): Promise<ReadonlySet<string>> {

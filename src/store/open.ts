@@ -28,7 +28,7 @@ export type Store = {
   now(): number
   /** All of it or nothing. On SQLite transactions run one after another, and plain queries wait for the open one. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** Reads one state of everything, without holding up writers; may take longer than a request's queries may. */
+  /** Reads one state of everything; may take longer than a request's queries may. On SQLite all others wait for it. */
   snapshot<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
@@ -46,7 +46,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<Store> {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const db = connect(openSqlite(file))
-  await migrate(db, 'sqlite')
+  try {
+    await migrate(db, 'sqlite')
+  } catch (thrown) {
+    await db.destroy()
+    throw thrown
+  }
   return {
     engine: 'sqlite',
     db,

@@ -1,7 +1,15 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { putAccount, putEvent } from '../../test/support/outbox.ts'
-import { claimEvents, dueEvents, endAttempt, giveUpOverdue, releaseClaimsOf } from './outbox.ts'
+import {
+  claimEvents,
+  countWaitingEvents,
+  dueEvents,
+  endAttempt,
+  giveUpOverdue,
+  hasWaitingEvents,
+  releaseClaimsOf,
+} from './outbox.ts'
 import type { Store } from './open.ts'
 import type { Mode } from './schema.ts'
 
@@ -58,5 +66,33 @@ eachEngine('events that were on their way', (open) => {
     await releaseClaimsOf(store.db, 'node_a')
     const due = await dueEvents(store.db, { mode: 'sandbox', now, limit: 10, except: nobody })
     expect(due.map(({ id }) => id)).toEqual([own])
+  })
+})
+
+eachEngine('events that wait', (open) => {
+  test('wait in the mode of their account alone', async () => {
+    const store = await open()
+    await waiting(store, 'sandbox')
+    expect([await hasWaitingEvents(store.db, 'sandbox'), await hasWaitingEvents(store.db, 'real')]).toEqual([
+      true,
+      false,
+    ])
+  })
+})
+
+eachEngine('events that wait', (open) => {
+  test('are counted, of one’s own mode, with the one that has been due the longest and is nobody’s', async () => {
+    const store = await open()
+    const now = store.now()
+    const counted = () => countWaitingEvents(store.db, { mode: 'sandbox', now })
+    expect(await counted()).toEqual({ count: 0, dueAt: null })
+    await waiting(store, 'real')
+    const account = await putAccount(store)
+    await putEvent(store, account, { url, at: now + hour })
+    expect(await counted()).toEqual({ count: 1, dueAt: null })
+    const due = await putEvent(store, account, { url, at: now - hour })
+    expect(await counted()).toEqual({ count: 2, dueAt: now - hour })
+    await claimEvents(store, { ids: [due], now, owner: 'node_a', until: now + 60_000 })
+    expect(await counted()).toEqual({ count: 2, dueAt: null })
   })
 })

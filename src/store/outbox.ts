@@ -45,9 +45,24 @@ export async function dueEvents(
 }
 
 /** Whether any event, of any node, is still to be sent, now or later. */
-export async function hasWaitingEvents(db: Queries): Promise<boolean> {
-  const waiting = await db.selectFrom('webhook_event').select('id').where('next_at', 'is not', null).limit(1).execute()
-  return waiting.length > 0
+export async function hasWaitingEvents(db: Queries, mode: Mode): Promise<boolean> {
+  const waiting = db.selectFrom('webhook_event').select('id').where('next_at', 'is not', null).where(isOfMode(mode))
+  return (await waiting.limit(1).execute()).length > 0
+}
+
+/** How many events are to be sent, now or later, of all nodes, and since when the first of them might have been. */
+export async function countWaitingEvents(
+  db: Queries,
+  { now, mode }: { readonly now: number; readonly mode: Mode },
+): Promise<{ readonly count: number; readonly dueAt: number | null }> {
+  const { rows, next_at: dueAt } = await db
+    .selectFrom('webhook_event')
+    .select((eb) => eb.fn.countAll<number>().as('rows'))
+    .select((eb) => sql<number | null>`min(case when ${isFree(eb, now)} then next_at end)`.as('next_at'))
+    .where('next_at', 'is not', null)
+    .where(isOfMode(mode))
+    .executeTakeFirstOrThrow()
+  return { count: rows, dueAt }
 }
 
 type Builder = ExpressionBuilder<Schema, 'webhook_event'>

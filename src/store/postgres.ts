@@ -8,6 +8,9 @@ const connectTimeoutMs = 1_000
 const requestStatementMs = 1_000
 const reportStatementMs = 60_000
 const migrationStatementMs = 10 * 60_000
+// A migration that waits for a table makes everybody wait behind it, on all tables that it has got already: far less than
+// a request's statement may take. Then it lets go of them, and is tried again.
+const migrationLockMs = 150
 // The client's own clock runs a little longer than the server's: it is for a server that is stopped altogether.
 const clientGraceMs = 500
 // A node that stalls inside a transaction must not keep the lock on a busy account.
@@ -31,7 +34,7 @@ const purposes = {
   // Few and slow: a report over a year must neither fail for a request's timeout nor use up its connections.
   reports: { max: 2, ...statementWithin(reportStatementMs) },
   // Building an index takes longer than any request may wait. Two: the migrator keeps one for its lock.
-  migration: { max: 2, ...statementWithin(migrationStatementMs) },
+  migration: { max: 2, ...statementWithin(migrationStatementMs), lock_timeout: migrationLockMs },
 } as const satisfies Record<string, PoolConfig>
 
 function statementWithin(limitMs: number) {

@@ -9,6 +9,8 @@ export type RecordedAttempt = {
   readonly upstreamModel: string
   readonly status: number
   readonly cost: Nano
+  /** Whether it is one of those that the customer paid for. */
+  readonly delivered: boolean
   readonly createdAt: number
   /** Absent where the call was found on a bill and nowhere else. */
   readonly request: RecordedRequest | undefined
@@ -26,8 +28,6 @@ export type RecordedRequest = {
   readonly createdAt: number
   readonly holdId: string | null
   readonly priceVersion: string | null
-  /** Whether this attempt is the one that the customer paid for. */
-  readonly delivered: boolean
 }
 
 function attemptRows(db: Queries) {
@@ -41,7 +41,7 @@ function attemptRows(db: Queries) {
       'attempt.upstream_model',
       'attempt.status',
       'attempt.vendor_cost',
-      'attempt.recorded_cost',
+      'attempt.delivered',
       'attempt.created_at',
       'request.id as request_id',
       'request.account_id',
@@ -70,6 +70,22 @@ export async function attemptsByIds(db: Queries, ids: readonly string[]): Promis
   return found
 }
 
+/** The attempts that each of these requests was charged for, by their ids and in their order. */
+export async function deliveredAttempts(db: Queries, requestIds: readonly string[]): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  for (let i = 0; i < requestIds.length; i += idsPerQuery) {
+    const rows = await db
+      .selectFrom('attempt')
+      .select(['id', 'request_id'])
+      .where('request_id', 'in', requestIds.slice(i, i + idsPerQuery))
+      .where('delivered', '=', true)
+      .orderBy('id')
+      .execute()
+    for (const { id, request_id: requestId } of rows) found.set(requestId, [...(found.get(requestId) ?? []), id])
+  }
+  return found
+}
+
 /** Attempts of these vendors that cost something, by id, page by page: `after` is the last id of the page before. */
 export async function costlyAttempts(
   db: Queries,
@@ -94,6 +110,7 @@ function toAttempt(row: Row): RecordedAttempt {
     upstreamModel: row.upstream_model,
     status: row.status,
     cost: row.vendor_cost,
+    delivered: row.delivered,
     createdAt: row.created_at,
     request: toRequest(row),
   }
@@ -115,8 +132,6 @@ function toRequest(row: Row): RecordedRequest | undefined {
     createdAt: row.requested_at,
     holdId: row.hold_id,
     priceVersion: row.price_version,
-    // What failed was recorded at nothing, and another attempt took its place.
-    delivered: (row.recorded_cost ?? row.vendor_cost) > 0n,
   }
 }
 

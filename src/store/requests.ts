@@ -97,6 +97,7 @@ export function attemptRows(requestId: string, attempts: readonly AttemptRecord[
     upstream_model: attempt.upstreamModel,
     status: attempt.status,
     vendor_cost: attempt.vendorCost,
+    delivered: attempt.delivered,
     created_at: attempt.createdAt,
     recorded_cost: null,
   }))

@@ -115,6 +115,8 @@ export type AttemptTable = {
   status: number
   /** What the vendor charges, as far as is known: its bill, once reconciled. */
   vendor_cost: Nano
+  /** Whether the customer got what it made, and so pays for it. */
+  delivered: boolean
   created_at: number
   /** What was recorded before the bill said otherwise. */
   recorded_cost: Nano | null
@@ -335,6 +337,7 @@ export const columnKinds = {
     upstream_model: 'text',
     status: 'number',
     vendor_cost: 'money',
+    delivered: 'boolean',
     created_at: 'number',
     recorded_cost: 'money',
   },

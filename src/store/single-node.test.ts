@@ -26,4 +26,10 @@ describe('one gateway on a folder', () => {
     await other.exited
     claimSingleNode(folder).release()
   })
+
+  test('holds it though nobody keeps what it was given', () => {
+    claimSingleNode(folder)
+    Bun.gc(true)
+    expect(() => claimSingleNode(folder)).toThrow(FolderInUse)
+  })
 })

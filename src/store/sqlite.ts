@@ -29,6 +29,16 @@ const statementsMax = 256
 /** The database as kysely wants it: its type is that of another driver, met here and nowhere else. */
 export function openSqlite(file: string): Dialect {
   const database = new Database(file, { create: true, strict: true, safeIntegers: true })
+  try {
+    configure(database)
+  } catch (thrown) {
+    database.close()
+    throw thrown
+  }
+  return new ImmediateDialect({ database: withStatementCache(database) })
+}
+
+function configure(database: Database): void {
   // Changing to WAL takes the file for a moment; at the start there is no event loop to hold up yet.
   database.run(`PRAGMA busy_timeout = ${patienceMs}`)
   // In WAL a reader never waits for a writer; FULL makes every commit survive a power cut, at about 0.1 ms each.
@@ -44,7 +54,6 @@ export function openSqlite(file: string): Dialect {
   // Without it INSERT OR REPLACE deletes a row unseen by the triggers that keep the journal append-only.
   database.run('PRAGMA recursive_triggers = ON')
   database.run(`PRAGMA busy_timeout = ${blockingWaitMs}`)
-  return new ImmediateDialect({ database: withStatementCache(database) })
 }
 
 function withStatementCache(database: Database): SqliteDatabase {
@@ -143,6 +152,9 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
+/** Locks that are held. A database that nobody mentions any more is closed by the runtime, and its lock goes with it. */
+const held = new Set<Database>()
+
 /** Holds an exclusive lock on a tiny database until released. The kernel frees it however the process ends. */
 export function lockFile(file: string): { release(): void } | undefined {
   const database = new Database(file, { create: true, strict: true })
@@ -154,8 +166,10 @@ export function lockFile(file: string): { release(): void } | undefined {
     if (isBusy(error)) return undefined
     throw error
   }
+  held.add(database)
   return {
     release() {
+      held.delete(database)
       database.run('ROLLBACK')
       database.close()
     },

@@ -51,12 +51,12 @@ eachEngine('a turn', (open) => {
     ])
     const calls = await store.db
       .selectFrom('attempt')
-      .select(['id', 'request_id', 'vendor_cost'])
+      .select(['id', 'request_id', 'vendor_cost', 'delivered'])
       .orderBy('id')
       .execute()
     expect(calls).toEqual([
-      { id: 'att_good', request_id: 'req_a', vendor_cost: nano(20n) },
-      { id: 'att_lost', request_id: 'req_a', vendor_cost: nano(4n) },
+      { id: 'att_good', request_id: 'req_a', vendor_cost: nano(20n), delivered: true },
+      { id: 'att_lost', request_id: 'req_a', vendor_cost: nano(4n), delivered: false },
     ])
   })
 

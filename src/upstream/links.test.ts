@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { FetchLimits, GuardedFetch } from '../base/guarded-fetch.ts'
+import { makeGuardedFetch, type FetchLimits, type GuardedFetch } from '../base/guarded-fetch.ts'
 import { makeFetchLink } from './links.ts'
 
 const vendor = { baseUrl: 'https://vendor.example' }
@@ -19,4 +19,18 @@ test("a client's link keeps the guard's own bounds on time", async () => {
   const link = { transport: 'guarded', url: 'https://h/a.png', bytesMax: 5 } as const
   expect(await fetchLink(link, vendor, signal)).toMatchObject({ mediaType: 'image/png' })
   expect(asked).toEqual([{ bytesMax: 5, signal }])
+})
+
+test("a vendor's link into a private network is followed for simulators, whatever their network calls them", async () => {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('film') })
+  try {
+    const fetchLink = makeFetchLink(makeGuardedFetch())
+    const link = { transport: 'linked', url: `http://127.0.0.1:${server.port}/a.mp4`, bytesMax: 5 } as const
+    const named = { baseUrl: 'http://simulators.example:9090' }
+    const { body } = await fetchLink(link, { ...named, tireless: true }, signal)
+    expect(new TextDecoder().decode(body)).toBe('film')
+    await expect(fetchLink(link, named, signal)).rejects.toThrow('could not be fetched')
+  } finally {
+    await server.stop(true)
+  }
 })

@@ -1,9 +1,12 @@
-import { afterEach, describe, expect, jest, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { getEventListeners } from 'node:events'
+import { handTimers } from '../../test/support/hand-timers.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
 import { noUnheardRejections, openTransport, startWire, textOf, type Line, type Wire } from '../../test/support/wire.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
+import { systemClock } from '../base/clock.ts'
+import { tickMs } from '../base/deadlines.ts'
 import type { Exchange } from './transport.ts'
 
 noUnheardRejections()
@@ -280,27 +283,13 @@ describe('no time is kept for a call', () => {
     ['whose client left, and that is read', (exchange, client) => (client.abort(), thrownBy(exchange.read()))],
   ])('%s', async (_when, end) => {
     await startWriting()
-    const transport = openTransport()
-    const begin = jest.spyOn(globalThis, 'setInterval')
+    const timers = handTimers()
     const client = new AbortController()
-    const exchange = await transport.open(`${wire.url}/quick`, { signal: client.signal })
-    const [ticking] = begin.mock.results.map(({ value }) => value)
-    begin.mockRestore()
-    const stopped = whenCleared(ticking)
+    const exchange = await openTransport(systemClock, timers).open(`${wire.url}/quick`, { signal: client.signal })
+    expect(timers.waiting).toContain(tickMs)
     await end(exchange, client)
+    timers.fire()
     // With the last deadline, what ticks for all of them stops.
-    await stopped
+    expect(timers.waiting).not.toContain(tickMs)
   })
 })
-
-function whenCleared(timer: unknown): Promise<void> {
-  const clear = globalThis.clearInterval
-  return new Promise((resolve) => {
-    const spy = jest.spyOn(globalThis, 'clearInterval').mockImplementation((cleared) => {
-      clear(cleared as Timer)
-      if (cleared !== timer) return
-      spy.mockRestore()
-      resolve()
-    })
-  })
-}

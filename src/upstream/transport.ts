@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
+import { Crowd } from '../base/crowd.ts'
 import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
@@ -52,13 +53,23 @@ export type Transport = {
   send(call: Call, timeouts: Timeouts, signal: AbortSignal, connection: 'kept' | 'new'): Promise<Sent>
 }
 
-type Shared = { readonly pool: Pool; readonly deadlines: Deadlines; readonly clock: Clock }
+export type StoppableTransport = Transport & {
+  /** Ends every call that is under way. Whoever waits for one, or reads it, gets the reason. */
+  stop(reason: GatewayError): void
+}
+
+type Shared = { readonly pool: Pool; readonly deadlines: Deadlines; readonly underway: Crowd<VendorCall> }
 
 /** The one place that talks to vendors: HTTP/1.1 over sockets of our own, which docs/decisions/0002 explains. */
-export function makeTransport(clock: Clock): Transport {
-  const shared = { pool: new Pool(clock, systemTimers), deadlines: new Deadlines(clock), clock }
+export function makeTransport(clock: Clock, timers = systemTimers): StoppableTransport {
+  const pool = new Pool(clock, timers)
+  const underway = new Crowd<VendorCall>()
+  const shared = { pool, deadlines: new Deadlines(clock, timers), underway }
   return {
     send: (call, timeouts, signal, connection) => new VendorCall(shared, timeouts, signal).send(call, connection),
+    stop(reason) {
+      for (const call of underway) call.stop(reason)
+    },
   }
 }
 
@@ -70,7 +81,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   readonly #timeouts: Timeouts
   readonly #signal: AbortSignal
   readonly #deadline: Deadline
-  readonly #clientGone = () => this.#stop(new GatewayError('client-gone', 'The client hung up.'))
+  readonly #clientGone = () => this.stop(new GatewayError('client-gone', 'The client hung up.'))
   #stopped: GatewayError | undefined
   #giveUpConnecting: ((reason: GatewayError) => void) | undefined
   #isKept = false
@@ -78,18 +89,21 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #head: ResponseHead | undefined
   #outlet: Outlet | undefined
   readonly #sent = Promise.withResolvers<Sent>()
+  /** Among those under way. */
+  place = -1
 
   constructor(shared: Shared, timeouts: Timeouts, signal: AbortSignal) {
     this.#shared = shared
     this.#timeouts = timeouts
     this.#signal = signal
     this.#deadline = shared.deadlines.open(
-      () => this.#stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time.")),
-      shared.clock.monotonic() + timeouts.totalMs,
+      () => this.stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time.")),
+      timeouts.totalMs,
     )
   }
 
   send(call: Call, connection: 'kept' | 'new'): Promise<Sent> {
+    this.#shared.underway.add(this)
     if (this.#signal.aborted) this.#clientGone()
     else this.#signal.addEventListener('abort', this.#clientGone)
     try {
@@ -188,7 +202,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   }
 
   abort(): void {
-    this.#stop(new GatewayError('client-gone', 'The call was ended.'))
+    this.stop(new GatewayError('client-gone', 'The call was ended.'))
   }
 
   #reach(target: Target, pieces: readonly Uint8Array[], connection: 'kept' | 'new'): void {
@@ -221,7 +235,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     connecting.connection.then(connected).catch(this.#failed)
   }
 
-  #stop(reason: GatewayError): void {
+  stop(reason: GatewayError): void {
     this.#stopped ??= reason
     this.#over()
     const giveUp = this.#giveUpConnecting
@@ -231,6 +245,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   }
 
   #over(): void {
+    this.#shared.underway.remove(this)
     this.#deadline.clear()
     this.outliveClient()
   }

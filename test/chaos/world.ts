@@ -65,6 +65,8 @@ export async function makeWorld(options: {
   mode?: 'leased' | 'strict'
   /** In place of the one model that chats. */
   settings?: (vendorUrl: string) => string
+  /** What each node runs, where that is another than this version of the gateway. */
+  programs?: readonly (string | undefined)[]
 }): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-chaos-'))
   const vendorPort = await freePort()
@@ -80,8 +82,8 @@ export async function makeWorld(options: {
     ...(options.databaseUrl !== undefined && { DATABASE_URL: options.databaseUrl }),
   }
 
-  function spawn(args: readonly string[], variables: Record<string, string>) {
-    const child = Bun.spawn([program, ...args, '--config', config], {
+  function spawn(args: readonly string[], variables: Record<string, string>, run = program) {
+    const child = Bun.spawn([run, ...args, '--config', config], {
       cwd: folder,
       env: { ...base, ...variables },
       stdin: 'ignore',
@@ -106,11 +108,12 @@ export async function makeWorld(options: {
         return child !== undefined && child.exitCode === null && child.signalCode === null
       },
       async start(crash) {
-        const started = spawn(['serve'], {
+        const variables = {
           PORT: String(port),
           TURNPIKE_DATA: join(folder, `data-${index}`),
           ...(crash !== undefined && { TURNPIKE_CRASH: crash }),
-        })
+        }
+        const started = spawn(['serve'], variables, options.programs?.[index])
         child = started
         void collect(started.stdout, keep)
         void collect(started.stderr, keep)

@@ -9,13 +9,16 @@ const says = (content: string, more: Record<string, unknown> = {}) => ({
   ...more,
 })
 
+// A cold start of PostgreSQL on a busy machine.
+const startTimeoutMs = 60_000
+
 describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engine) => {
   let gateway: TestGateway
   let used = 0
 
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode: 'leased' })
-  })
+  }, startTimeoutMs)
   afterEach(() => gateway.assertBooks())
   afterAll(() => gateway.close())
 
@@ -37,6 +40,17 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect(await callsWith('the first of two')).toBe(1)
     const spent = before.posted - (await gateway.balance()).posted
     expect(spent).toBe(BigInt(Math.round(Number(cost) * 1e9)))
+  })
+
+  test('gives it again with the status that it was kept with', async () => {
+    const key = newKey()
+    const first = await send(says('kept with its status'), key)
+    const requestId = first.headers.get('x-request-id') ?? ''
+    await first.text()
+    await gateway.store.db.updateTable('idempotency').set({ status: 202 }).where('request_id', '=', requestId).execute()
+    const again = await send(says('kept with its status'), key)
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true'])
+    await again.text()
   })
 
   test('of fifty at once, one runs', async () => {

@@ -4,6 +4,7 @@ const simulation = ['src/billing/leased/simulation.test.ts']
 const journal = ['src/billing/leased/journal.test.ts']
 const leased = ['src/billing/leased/leased.test.ts']
 const turns = ['src/store/turns.test.ts']
+const reconciling = ['src/billing/reconcile/reconcile.test.ts']
 
 /** Ways to lose, double or invent money. */
 export const moneyMutants: readonly Mutant[] = [
@@ -164,9 +165,44 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'replay charges what was never sent',
     file: 'src/billing/leased/replay.ts',
-    from: 'if (last === undefined) return undefined',
+    from: 'if (sent.length === 0) return undefined',
     to: '',
     tests: ['src/billing/leased/replay.test.ts'],
+  },
+  {
+    name: 'replay takes every attempt for the one that delivered',
+    file: 'src/billing/leased/replay.ts',
+    from: 'progress?.delivered.find((one) => one.id === attempt.id)',
+    to: 'progress?.delivered.at(-1)',
+    tests: ['src/billing/leased/replay.test.ts'],
+  },
+  {
+    name: 'a charge for several calls is held against the bill of one',
+    file: 'src/billing/reconcile/credit.ts',
+    from: 'for (const id of delivered) {',
+    to: 'for (const id of delivered.slice(0, 1)) {',
+    tests: reconciling,
+  },
+  {
+    name: 'a charge is given back for calls that are not on the bill',
+    file: 'src/billing/reconcile/credit.ts',
+    from: 'if (line?.units === undefined) return zeroNano',
+    to: 'if (line?.units === undefined) continue',
+    tests: reconciling,
+  },
+  {
+    name: 'what failed is held against the charge for what was delivered',
+    file: 'src/store/reconcile.ts',
+    from: "      .where('delivered', '=', true)\n",
+    to: '',
+    tests: reconciling,
+  },
+  {
+    name: 'a credit is booked although what it was judged by has changed',
+    file: 'src/store/corrections.ts',
+    from: 'if (!(await setCost(tx, correction))) throw new ChangedMeanwhile()',
+    to: 'await setCost(tx, correction)',
+    tests: reconciling,
   },
   {
     name: 'what is given back can still be spent',

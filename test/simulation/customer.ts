@@ -153,7 +153,9 @@ export class Customers {
   #mark(machine: Machine, request: SimulatedRequest): void {
     if (request.hold === undefined || !request.life.isAlive) return
     const price = BigInt(this.#world.random.between(0, Math.round(Number(request.order.amount) * 1.2)))
-    const progress = { usage: { input: 1, output: 1 }, price: nano(price), vendorCost: nano(price / 2n) }
+    const sent = request.steps.filter(({ kind }) => kind === 'send')
+    const delivered = sent.map((_, at) => ({ id: `${request.order.requestId}.${at}`, vendorCost: nano(price / 2n) }))
+    const progress = { usage: { input: 1, output: 1 }, price: nano(price), delivered }
     this.#record(machine, request, { kind: 'mark', price }, (hold) => hold.mark(progress))
   }
 

@@ -13,7 +13,7 @@ const send = (id: string): JournalRecord => ({ type: 'SEND', id, attempt: sentOf
 const mark = (id: string, price: bigint): JournalRecord => ({
   type: 'MARK',
   id,
-  progress: { usage: { input: 1, output: 2 }, price: nano(price), vendorCost: nano(price / 2n) },
+  progress: { usage: { input: 1, output: 2 }, price: nano(price), delivered: [{ id, vendorCost: nano(price / 2n) }] },
 })
 
 function open(disk: MemoryDisk, options: { sync?: SyncMode; segmentBytes?: number } = {}) {

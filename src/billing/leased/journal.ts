@@ -108,8 +108,7 @@ export class Journal {
   async begin(unfinished: Iterable<JournalRecord | EncodedRecord>): Promise<'written' | 'full'> {
     if (this.#inherited !== undefined) {
       const file = this.#options.disk.open(this.#inherited)
-      await file.sync()
-      file.close()
+      await file.sync().finally(() => file.close())
     }
     return this.rotate(unfinished)
   }
@@ -138,16 +137,23 @@ export class Journal {
 
   async close(): Promise<void> {
     try {
+      this.#writeLast()
+      await this.durable()
+    } finally {
+      await this.#settled()
+      this.#cancelSync?.()
+      this.#file?.close()
+      this.#file = undefined
+    }
+  }
+
+  #writeLast(): void {
+    try {
       this.write()
     } catch (thrown) {
       // All that can be left by now is what has been flushed: unwritten, it is only posted again, to no effect.
       if (!(thrown instanceof DiskFull)) throw thrown
     }
-    await this.durable()
-    await this.#settled()
-    this.#cancelSync?.()
-    this.#file?.close()
-    this.#file = undefined
   }
 
   #put(file: SegmentFile, bytes: Uint8Array): 'written' | 'full' {

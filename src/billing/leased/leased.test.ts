@@ -286,3 +286,19 @@ test('a turn that was only slow does not take place after the bank was asked abo
   pass(3_500)
   expect(model.accounts.get('acc_a')).toMatchObject({ posted: 1_000n, held: 0n })
 })
+
+test('a lease that is off stops the node', () => {
+  const { world, machines, start, pass } = town()
+  start()
+  const order = { ...orderOf('req_1', 'acc_a', 10n) }
+  const taken = watch(up(machines[0]).take(order))
+  pass(5)
+  const hold = held(taken)
+  hold.sending(sentOf('att_1'))
+  // Whatever the mistake is: more comes back than was taken.
+  Object.assign(order, { amount: 1_000_000n })
+  const settled = watch(hold.settle(saleOf(7n, ['att_1'])))
+  world.run(world.now + 5)
+  expect(settled.error).toMatchObject({ message: expect.stringContaining('a lease is off') })
+  expect(world.failures).toEqual([expect.stringMatching(/node_0.* stops: .*a lease is off/)])
+})

@@ -39,7 +39,7 @@ export type LeasedBilling = Billing & {
   post(): Promise<void>
   /** Posts what has ended by now, and gives back what these accounts' leases do not use. */
   settle(accountIds: readonly string[]): Promise<void>
-  /** Posts everything and gives every lease back. Call it when no hold is open any more. */
+  /** Posts everything and gives every lease back. Call it when no hold is open any more, and before the bank closes. */
   close(): Promise<void>
 }
 
@@ -54,7 +54,7 @@ type UnderwayHere = Underway & Member & { readonly id: string }
  * is written to a local journal, and postings follow in batches. A crash is repaired from the journal at the next start.
  */
 export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedBilling> {
-  const { disk, timers, log, bank } = options
+  const { disk, timers, log } = options
   const { records, last } = recoverJournal(disk)
   const owed = replay(records)
   const journal = new Journal(
@@ -75,13 +75,15 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     flushed: (ids) => journal.append({ type: 'FLUSHED', ids }),
   })
   let isFull = false
+  let callOffFull: (() => void) | undefined
   if (!disk.reserve()) noticeFull()
 
-  if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') noticeFull()
   try {
+    if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') noticeFull()
     await teller.open(owed)
   } catch (error) {
     // Whoever tries again starts from the files, and must not find this one still open.
+    callOffFull?.()
     await journal.close().catch(() => {})
     throw error
   }
@@ -111,10 +113,10 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     log.error({}, 'the disk of the journal is full: nothing new is admitted')
     const tryAgain = () => {
       isFull = !disk.reserve()
-      if (isFull) timers.after(reserveEveryMs, tryAgain)
+      if (isFull) callOffFull = timers.after(reserveEveryMs, tryAgain)
       else log.info({}, 'the disk of the journal has room again')
     }
-    timers.after(reserveEveryMs, tryAgain)
+    callOffFull = timers.after(reserveEveryMs, tryAgain)
   }
 
   function holdOf(id: string, order: Order): Hold {
@@ -126,11 +128,11 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     function end(posting: Posting): Promise<void> | undefined {
       if (!underway.remove(hold)) throw new GatewayError('bug', `hold ${id} had ended already`)
       const ended = endedBy(posting)
-      teller.end(order.amount, ended)
       try {
+        teller.end(order.amount, ended)
         append(ended.record)
       } catch (error) {
-        // Not even the reserve took it. Posted without a record, it would be judged again by a replay, and otherwise.
+        // Its lease is off, or not even the reserve took it: posted without a record, it would be judged otherwise by a replay.
         options.fatal('the end of a request could not be recorded', error)
         throw error
       }
@@ -169,7 +171,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
         return posting.charge
       },
       async release(ending: Ending) {
-        await end(release(id, order, ending))
+        if (hold.place !== -1) await end(release(id, order, ending))
       },
     }
   }
@@ -177,6 +179,9 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   return {
     get ready() {
       return !isFull && teller.isOpen
+    },
+    get endings() {
+      return teller.endings
     },
     reachedVendors: owed.filter(({ attempts }) => attempts.length > 0).map(({ request }) => request.id),
     async take(order): Promise<Taken> {
@@ -190,9 +195,12 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     post: () => teller.settleUp(),
     settle: (accountIds) => teller.settleAccounts(accountIds),
     async close() {
-      await teller.close()
-      await journal.close()
-      await bank.close()
+      try {
+        await teller.close()
+        await journal.close()
+      } finally {
+        callOffFull?.()
+      }
     },
   }
 }

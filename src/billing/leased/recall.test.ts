@@ -10,12 +10,13 @@ import { silentLog } from '../../base/log.ts'
 import { checkLedger } from '../../store/check.ts'
 import { openNotices } from '../../store/notices.ts'
 import { openStore, type Store } from '../../store/open.ts'
+import type { Bank } from './bank.ts'
 import { makeSharedBank } from './shared-bank.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
 
 let url: string
 let store: Store
-let nodes: LeasedBilling[] = []
+let nodes: { billing: LeasedBilling; bank: Bank }[] = []
 
 beforeAll(async () => {
   url = await (await sharedPostgres()).freshDatabase()
@@ -23,15 +24,19 @@ beforeAll(async () => {
 }, 60_000)
 
 afterEach(async () => {
-  for (const node of nodes) await node.close()
+  for (const { billing, bank } of nodes) {
+    await billing.close()
+    await bank.close()
+  }
   nodes = []
   expect(await checkLedger(store)).toEqual([])
 })
 
 async function startNode(node: string): Promise<LeasedBilling> {
   const parts = { node, disk: memoryDisk(), clock: systemClock, timers: systemTimers, log: silentLog, fatal: noFatal }
-  const billing = await openLeasedBilling({ ...parts, bank: makeSharedBank(store, url), sync: 'interval' })
-  nodes.push(billing)
+  const bank = makeSharedBank(store, url)
+  const billing = await openLeasedBilling({ ...parts, bank, sync: 'interval' })
+  nodes.push({ billing, bank })
   return billing
 }
 

@@ -26,7 +26,7 @@ export function encodeRecord(record: JournalRecord): string {
     case 'HOLD':
       return JSON.stringify({ ...record, order: { ...record.order, amount: record.order.amount.toString() } })
     case 'MARK':
-      return JSON.stringify({ ...record, progress: { ...record.progress, ...text(record.progress) } })
+      return JSON.stringify({ ...record, progress: writeProgress(record.progress) })
     case 'SETTLE':
     case 'VOID':
       return JSON.stringify({ ...record, posting: writePosting(record.posting) })
@@ -102,8 +102,8 @@ export function decodeEndings(text: string): Posting[] {
 
 type WrittenPosting = ReturnType<typeof writePosting>
 
-function text({ price, vendorCost }: Progress) {
-  return { price: price.toString(), vendorCost: vendorCost.toString() }
+function writeProgress(progress: Progress) {
+  return { ...progress, price: progress.price.toString(), delivered: progress.delivered.map(writeCost) }
 }
 
 function writePosting(posting: Posting) {
@@ -111,6 +111,10 @@ function writePosting(posting: Posting) {
     ...posting,
     charge: posting.charge.toString(),
     excess: posting.excess.toString(),
-    attempts: posting.attempts.map((attempt) => ({ ...attempt, vendorCost: attempt.vendorCost.toString() })),
+    attempts: posting.attempts.map(writeCost),
   }
+}
+
+function writeCost<T extends { readonly vendorCost: Nano }>(attempt: T) {
+  return { ...attempt, vendorCost: attempt.vendorCost.toString() }
 }

@@ -9,10 +9,14 @@ const order = orderOf('req_a', 'acc_a', 100n)
 const hold: JournalRecord = { type: 'HOLD', id: 'hold_a', order }
 const sentHold: JournalRecord = { ...hold, attempt: sentOf('att_1') }
 const send = (attempt: string): JournalRecord => ({ type: 'SEND', id: 'hold_a', attempt: sentOf(attempt) })
-const mark = (price: bigint): JournalRecord => ({
+const mark = (price: bigint, costs: Readonly<Record<string, bigint>> = { att_1: price / 2n }): JournalRecord => ({
   type: 'MARK',
   id: 'hold_a',
-  progress: { usage: { input: 5, output: 6 }, price: nano(price), vendorCost: nano(price / 2n) },
+  progress: {
+    usage: { input: 5, output: 6 },
+    price: nano(price),
+    delivered: Object.entries(costs).map(([id, cost]) => ({ id, vendorCost: nano(cost) })),
+  },
 })
 const flushed: JournalRecord = { type: 'FLUSHED', ids: ['hold_a'] }
 
@@ -81,17 +85,41 @@ test('an ending is posted as it was written, to the last field', () => {
 })
 
 test('what a crash interrupted is recorded with every attempt, so that the vendor’s bill finds them', () => {
-  const [posted] = owed(sentHold, send('att_2'), mark(31n))
+  const [posted] = owed(sentHold, send('att_2'), mark(31n, { att_2: 15n }))
   expect(posted?.attempts).toEqual([
     { ...sentOf('att_1'), status: 0, vendorCost: nano(0n), delivered: false },
     { ...sentOf('att_2'), status: 0, vendorCost: nano(15n), delivered: true },
   ])
-  expect(owed(hold, send('att_1'), send('att_2'), mark(31n))).toEqual(posted === undefined ? [] : [posted])
+  expect(owed(hold, send('att_1'), send('att_2'), mark(31n, { att_2: 15n }))).toEqual(
+    posted === undefined ? [] : [posted],
+  )
   expect(posted).toMatchObject({
     usage: { input: 5, output: 6 },
     excess: nano(0n),
     request: { id: 'req_a', status: 500, streamed: true, createdAt: order.startedAt },
   })
+})
+
+test('calls side by side cost and delivered each what the last mark says of it', () => {
+  const sent = [sentHold, send('att_2'), send('att_3')]
+  const told = (...marks: JournalRecord[]) =>
+    owed(...sent, ...marks)[0]?.attempts.map(({ id, vendorCost, delivered }) => [id, BigInt(vendorCost), delivered])
+  expect(told(mark(20n, { att_2: 10n }), mark(60n, { att_1: 9n, att_2: 10n, att_3: 11n }))).toEqual([
+    ['att_1', 9n, true],
+    ['att_2', 10n, true],
+    ['att_3', 11n, true],
+  ])
+  // The last one has left, and has given nothing yet; the second gives for nothing.
+  expect(told(mark(20n, { att_1: 9n, att_2: 0n }))).toEqual([
+    ['att_1', 9n, true],
+    ['att_2', 0n, true],
+    ['att_3', 0n, false],
+  ])
+  expect(told()).toEqual([
+    ['att_1', 0n, false],
+    ['att_2', 0n, false],
+    ['att_3', 0n, false],
+  ])
 })
 
 test('holds do not mix', () => {
@@ -102,6 +130,7 @@ test('holds do not mix', () => {
 test('amounts beyond what a float can hold survive the journal', () => {
   const amount = 9_007_199_254_740_993n
   const big = { ...orderOf('req_a', 'acc_a', amount) }
-  const found = owed({ type: 'HOLD', id: 'hold_a', order: big }, send('att_1'), mark(amount))
+  const found = owed({ type: 'HOLD', id: 'hold_a', order: big }, send('att_1'), mark(amount, { att_1: amount - 2n }))
   expect(found.map(({ charge }) => charge as bigint)).toEqual([amount])
+  expect(found[0]?.attempts.map(({ vendorCost }) => vendorCost as bigint)).toEqual([amount - 2n])
 })

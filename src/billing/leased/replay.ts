@@ -56,18 +56,21 @@ function sentBy({ attempt }: { readonly attempt?: SentAttempt }): SentAttempt[] 
 
 /**
  * A hold without an outcome: our crash. Never sent, nothing happened. Sent, the customer pays what the last mark says was
- * delivered by then; what the vendor charges beyond it is ours, and `reconcile` will find it by the attempt's id.
+ * delivered by then, by which attempts; what the vendor charges beyond it is ours, and `reconcile` will find it by the
+ * attempt's id.
  */
 function postingFor(id: string, { order, sent, progress }: Underway): Posting | undefined {
-  const last = sent.at(-1)
-  if (last === undefined) return undefined
+  if (sent.length === 0) return undefined
   const charge = progress === undefined ? zeroNano : smaller(progress.price, order.amount)
-  const attempts: AttemptRecord[] = sent.map((attempt) => ({
-    ...attempt,
-    status: 0,
-    vendorCost: attempt === last ? (progress?.vendorCost ?? zeroNano) : zeroNano,
-    delivered: attempt === last && progress !== undefined,
-  }))
+  const attempts: AttemptRecord[] = sent.map((attempt) => {
+    const delivered = progress?.delivered.find((one) => one.id === attempt.id)
+    return {
+      ...attempt,
+      status: 0,
+      vendorCost: delivered?.vendorCost ?? zeroNano,
+      delivered: delivered !== undefined,
+    }
+  })
   return {
     holdId: id,
     accountId: order.accountId,

@@ -8,6 +8,8 @@ import { makeLog } from '../../base/log.ts'
 import { nano } from '../../base/money.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { attemptOf, fundedAccount } from '../../../test/support/ledger.ts'
+import { memoryDisk } from '../../../test/support/memory-disk.ts'
+import { until } from '../../../test/support/gateway.ts'
 import { accountById } from '../../store/accounts.ts'
 import { checkLedger } from '../../store/check.ts'
 import { reclaimNode } from '../../store/corrections.ts'
@@ -15,6 +17,9 @@ import { openStore } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
 import { openDisk, type Disk } from './disk.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
+
+/** All that happens without waiting for a timer, a disk or a socket has happened. */
+const everythingElse = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Nothing happens later: what is settled stays in the journal until somebody asks. */
 const never: Timers = { after: () => () => {} }
@@ -106,6 +111,7 @@ test('what ends while a turn is under way waits for more, and not for the end of
   const timers = handTimers()
   const turns: number[] = []
   const ends: PromiseWithResolvers<void>[] = []
+  let turnsOver = 0
   const slow: Bank = {
     ...bank,
     async turn(identity, turn) {
@@ -115,23 +121,24 @@ test('what ends while a turn is under way waits for more, and not for the end of
         ends.push(end)
         await end.promise
       }
-      return bank.turn(identity, turn)
+      const grants = await bank.turn(identity, turn)
+      turnsOver++
+      return grants
     },
   }
-  const settled = async (count: number) => {
-    while (turns.length < count) await Bun.sleep(1)
-  }
-  const billing = await open(slow, timers)
+  // A disk that nobody waits for: a turn that would begin at once has then begun.
+  const billing = await open(slow, timers, memoryDisk())
   await sell(billing, accountId, 1)
   timers.fire()
-  await settled(1)
+  await until(() => turns.length === 1)
+  const before = turnsOver
   for (const at of [2, 3]) await sell(billing, accountId, at)
   ends[0]?.resolve()
-  // Long enough for a turn that would begin at once.
-  await Bun.sleep(20)
+  await until(() => turnsOver > before)
+  await everythingElse()
   expect(turns).toEqual([1])
   timers.fire()
-  await settled(2)
+  await until(() => turns.length === 2)
   expect(turns).toEqual([1, 2])
   ends[1]?.resolve()
   await billing.close()
@@ -142,10 +149,12 @@ test('nothing is posted before a power cut can no longer take its record away', 
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   const sync = Promise.withResolvers<void>()
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-teller-'))
-  leftovers.push(() => rmSync(folder, { recursive: true, force: true }))
-  const disk = openDisk(folder)
-  const slow: Disk = { ...disk, open: (name) => ({ ...disk.open(name), sync: () => sync.promise }) }
+  const asked = Promise.withResolvers<void>()
+  const disk = memoryDisk()
+  disk.onSync = () => {
+    asked.resolve()
+    return sync.promise
+  }
   const turns: number[] = []
   const watched: Bank = {
     ...bank,
@@ -154,10 +163,11 @@ test('nothing is posted before a power cut can no longer take its record away', 
       return bank.turn(identity, turn)
     },
   }
-  const billing = await open(watched, never, slow)
+  const billing = await open(watched, never, disk)
   await sell(billing, accountId, 1)
   const posted = billing.post()
-  await Bun.sleep(20)
+  await asked.promise
+  await everythingElse()
   // The refill alone.
   expect(turns).toEqual([0])
   sync.resolve()

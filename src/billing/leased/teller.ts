@@ -3,6 +3,7 @@ import { crashPoint } from '../../base/crash-points.ts'
 import type { Log } from '../../base/log.ts'
 import { nano, type Nano } from '../../base/money.ts'
 import { Fenced, type Grant, type Identity, type Posting } from '../../store/turns.ts'
+import type { Endings } from '../funds.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
 import type { Lease, Waiter, WaitOutcome } from './lease.ts'
 import { Leases } from './leases.ts'
@@ -39,6 +40,7 @@ export class Teller {
   #turn = 0
   #queue: Ended[] = []
   #inTurn: readonly Ended[] = []
+  #bookedCount = 0
   #recalled = new Set<string>()
   #state: 'closed' | 'open' | 'unreachable' | 'stopped' = 'closed'
   #isClosing = false
@@ -54,6 +56,12 @@ export class Teller {
       this.#recalled.add(accountId)
       this.#soon()
     })
+  }
+
+  /** Those that the last process left behind count too. They are posted in their order. */
+  get endings(): Endings {
+    const booked = this.#bookedCount
+    return { made: booked + this.#inTurn.length + this.#queue.length, booked }
   }
 
   get isOpen(): boolean {
@@ -231,6 +239,7 @@ export class Teller {
   #posted({ ended }: WrittenTurn, flushed: (ids: readonly string[]) => void): void {
     for (const { accountId, charge } of ended) this.#leases.of(accountId).flushed(charge)
     this.#inTurn = []
+    this.#bookedCount += ended.length
     if (ended.length > 0) flushed(ended.map(({ holdId }) => holdId))
   }
 

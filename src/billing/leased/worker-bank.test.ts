@@ -123,7 +123,11 @@ test('requests on a real file, in a real journal, through a real thread, over a 
       return taken.hold
     }),
   )
-  holds[1]?.mark({ usage: { input: 1, output: 1 }, price: nano(9n), vendorCost: nano(4n) })
+  holds[1]?.mark({
+    usage: { input: 1, output: 1 },
+    price: nano(9n),
+    delivered: [{ id: 'att_1', vendorCost: nano(4n) }],
+  })
   const charges = await Promise.all(
     holds.slice(2).map((hold, at) => hold.settle(saleOf(20n + BigInt(at), [`att_${at + 2}`]))),
   )

@@ -1,7 +1,6 @@
-import { nano, zeroNano, type Nano } from '../../base/money.ts'
-import type { Counts, PriceList } from '../../capabilities/usage.ts'
+import { zeroNano, type Nano } from '../../base/money.ts'
+import type { Counts } from '../../capabilities/usage.ts'
 import type { RecordedAttempt } from '../../store/reconcile.ts'
-import { priceOf } from '../price.ts'
 import type { BillLine } from './bill.ts'
 
 /** Where the bill and the books disagree on one call. */
@@ -12,7 +11,7 @@ export type Finding = {
   readonly billed: Nano
   readonly recorded: Nano
   readonly why: string
-  /** What the customer gets back: an estimate came out above what the vendor counted. */
+  /** What the customer gets back for the whole request: an estimate came out above what the vendor counted. */
   readonly credit: Nano
   /** What mends it, if anything here can. */
   readonly repair: Repair | undefined
@@ -22,19 +21,8 @@ export type Repair =
   | { readonly kind: 'correct'; readonly attempt: RecordedAttempt; readonly units: Counts | undefined }
   | { readonly kind: 'adopt'; readonly line: BillLine }
 
-/** Finds the price list that a charge was made by; undefined where it is not in use any more. */
-export type PriceListOf = (model: string, version: string) => PriceList | undefined
-
-// An estimate stands once the vendor had this long to say otherwise.
-const creditWithinMs = 72 * 3_600_000
-
-/** Undefined where they agree. */
-export function compare(
-  line: BillLine,
-  attempt: RecordedAttempt,
-  { now, priceList }: { readonly now: number; readonly priceList: PriceListOf },
-): Finding | undefined {
-  const credit = creditFor(line, attempt, now, priceList)
+/** Undefined where they agree. `credit` is what the customer gets back along with it. */
+export function compare(line: BillLine, attempt: RecordedAttempt, credit: Nano): Finding | undefined {
   if (line.cost === attempt.cost && credit === zeroNano) return undefined
   return {
     kind: isExact(attempt) ? 'amount-differs' : 'estimated',
@@ -48,40 +36,22 @@ export function compare(
 }
 
 /** A cost worked out from the vendor's own usage should be the vendor's own cost. */
-function isExact({ status, request }: RecordedAttempt): boolean {
-  return request?.basis === 'vendor' && status === 200
-}
-
-/**
- * Only an estimate is ever made good, only downwards, and only where both what the vendor counted and the price list
- * that the request was sold by are known.
- */
-function creditFor(line: BillLine, { status, request }: RecordedAttempt, now: number, priceList: PriceListOf): Nano {
-  if (line.units === undefined || request === undefined || request.basis !== 'estimated') return zeroNano
-  // An attempt that failed, and was followed by another, was never charged: there is nothing to compare with.
-  if (!request.delivered || (status !== 200 && status !== 0) || now - request.createdAt > creditWithinMs)
-    return zeroNano
-  // Seconds of video and pictures are no counts of ours on a bill: what was charged for them is not judged anew.
-  if (line.cost > 0n && Object.keys(line.units).length === 0) return zeroNano
-  const prices = request.priceVersion === null ? undefined : priceList(request.model, request.priceVersion)
-  if (prices === undefined) return zeroNano
-  const isBilled = line.cost > 0n || Object.keys(line.units).length > 0
-  const fair = isBilled ? priceOf({ ...line.units, request: 1 }, prices) : zeroNano
-  return fair < request.cost ? nano(request.cost - fair) : zeroNano
+function isExact({ delivered, request }: RecordedAttempt): boolean {
+  return request?.basis === 'vendor' && delivered
 }
 
 /** What happened, as far as the records tell. */
-function explain({ status, cost, request }: RecordedAttempt): string {
+function explain(attempt: RecordedAttempt): string {
+  const { delivered, request } = attempt
   if (request === undefined) return 'found on a bill before, and billed otherwise now'
-  if (request.basis === 'vendor' && status === 200)
-    return "the vendor's own usage at our cost prices comes to another sum"
+  if (isExact(attempt)) return "the vendor's own usage at our cost prices comes to another sum"
   if (request.basis === 'vendor') return 'a failed attempt, charged by the vendor; another one was delivered'
   if (request.basis === 'policy_zero') {
     return request.status === crashed
       ? 'a gateway ended during the call; nothing is known to have been delivered, so the customer paid nothing'
       : 'nothing was delivered, so the customer paid nothing; the vendor charged'
   }
-  if (status !== 200 && status !== 0 && cost === zeroNano) return 'a failed attempt, charged by the vendor'
+  if (!delivered) return 'an attempt of which nothing was delivered, charged by the vendor'
   return estimates[request.status] ?? 'charged by an estimate'
 }
 

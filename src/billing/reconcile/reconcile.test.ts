@@ -11,13 +11,16 @@ import {
   requestOf,
   settlementOf,
 } from '../../../test/support/ledger.ts'
-import { accountById } from '../../store/accounts.ts'
+import { orderOf, sentOf } from '../../../test/simulation/request.ts'
+import { returnOf, takeOf, turnOf } from '../../../test/support/turns.ts'
+import { accountById, credit as creditAccount } from '../../store/accounts.ts'
 import { reclaimNode } from '../../store/corrections.ts'
 import { takeHold } from '../../store/holds.ts'
 import { settleHold, voidHold, type Settlement } from '../../store/ledger.ts'
 import type { Store } from '../../store/open.ts'
 import { openNode, takeTurn } from '../../store/turns.ts'
 import { spentSince, sumVendors } from '../../store/usage.ts'
+import { replay } from '../leased/replay.ts'
 import type { BillLine } from './bill.ts'
 import { reconcile, repair, verdictOn } from './reconcile.ts'
 
@@ -28,6 +31,7 @@ const prices: PriceList = {
   tiers: [],
   perImage: {},
   perSecond: {},
+  perVideo: {},
   perVideoToken: {},
 }
 const priceList = (_model: string, version: string) => (version === 'v1' ? prices : undefined)
@@ -52,13 +56,29 @@ async function kindsOf(store: Store, bill: readonly BillLine[]): Promise<string[
 
 /** Mends, and shows that a second run has nothing to do. */
 async function mend(store: Store, bill: readonly BillLine[]): Promise<Record<string, Nano>> {
-  await repair(store, (await look(store, bill)).findings)
+  expect((await repair(store, (await look(store, bill)).findings)).failed).toEqual([])
   const mended = await balances(store)
   const again = await look(store, bill)
-  expect(await repair(store, again.findings)).toEqual([])
+  expect(await repair(store, again.findings)).toEqual({ booked: [], failed: [] })
   expect(await balances(store)).toEqual(mended)
   expect(verdictOn(again)).toBe(0)
   return mended
+}
+
+/** Three choices, 5 tokens each: 20 nanos each for the customer, 10 for us. Its client left. */
+async function soldThree(store: Store, more: Partial<Settlement> = {}): Promise<void> {
+  const attempts = ['a1', 'a2', 'a3'].map((id) => attemptOf(id, 10n))
+  const request = requestOf('a', { status: 499 })
+  await sold(store, 'a', 60n, { basis: 'estimated', request, attempts, ...more })
+}
+
+/** What the vendor counted for each of the three. */
+function billOf(...outputs: number[]): BillLine[] {
+  return outputs.map((output, at) => line(`a${at + 1}`, BigInt(output * 2), { units: { output } }))
+}
+
+async function posted(store: Store): Promise<bigint | undefined> {
+  return (await accountById(store.db, accountId))?.posted
 }
 
 eachEngine('reconciling', (open) => {
@@ -173,6 +193,141 @@ eachEngine('reconciling', (open) => {
       expect(await mend(store, bill)).toMatchObject({ 'cust:acc_a': 980n, 'platform:loss': -4n, 'payable:openai': 14n })
     })
 
+    describe('a request of several calls is judged as one', () => {
+      test('a bill that says the same changes nothing', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        await soldThree(store)
+        const report = await look(store, billOf(5, 5, 5))
+        expect(report).toMatchObject({ findings: [], matched: { calls: 3, amount: nano(30n) }, matchedEstimated: 3 })
+        await mend(store, billOf(5, 5, 5))
+        expect(await posted(store)).toBe(940n)
+      })
+
+      test('it is made good once, with all its corrections', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        await soldThree(store)
+        const { findings } = await look(store, billOf(5, 3, 2))
+        expect(findings.map(({ ref, credit }) => `${ref} ${credit}`).toSorted()).toEqual([
+          'att_a1 20',
+          'att_a2 0',
+          'att_a3 0',
+        ])
+        const books = await mend(store, billOf(5, 3, 2))
+        expect(books).toMatchObject({ 'cust:acc_a': 960n, 'revenue:gpt-x': 40n, 'payable:openai': 20n })
+        expect(await posted(store)).toBe(960n)
+        expect((await store.db.selectFrom('request').select('cost').executeTakeFirst())?.cost).toBe(nano(40n))
+      })
+
+      test('what one call was estimated too high pays for another that was too low', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        await soldThree(store)
+        await mend(store, billOf(2, 5, 9))
+        expect(await posted(store)).toBe(940n)
+      })
+
+      test('not before each of its calls is on the bill, and counted', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        await soldThree(store)
+        await repair(store, (await look(store, billOf(1, 1))).findings)
+        expect(await posted(store)).toBe(940n)
+        await mend(store, [...billOf(1, 1), line('a3', 2n)])
+        expect(await posted(store)).toBe(940n)
+        await mend(store, billOf(1, 1, 1))
+        expect(await posted(store)).toBe(988n)
+      })
+
+      test('by those that delivered, whatever the others cost', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        // Made, paid for, and of no use; and one that gives for nothing, as far as we know.
+        const wasted = attemptOf('a0', 10n, { delivered: false })
+        await soldThree(store, { attempts: [wasted, attemptOf('a1', 10n), attemptOf('a2', 20n), attemptOf('a3', 0n)] })
+        const bill = [line('a0', 20n, { units: { output: 10 } }), ...billOf(5, 3, 2)]
+        const { findings } = await look(store, bill)
+        expect(findings.find(({ ref }) => ref === 'att_a0')?.why).toContain('nothing was delivered')
+        await mend(store, bill)
+        expect(await posted(store)).toBe(960n)
+      })
+
+      test('all of it is booked, or nothing', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        await soldThree(store)
+        const stale = (await look(store, billOf(5, 3, 2))).findings
+        // Somebody else corrects its last call meanwhile.
+        await repair(store, (await look(store, [line('a3', 7n)])).findings)
+        const before = await balances(store)
+        expect(await repair(store, stale)).toEqual({ booked: [], failed: [] })
+        expect(await balances(store)).toEqual(before)
+        await mend(store, billOf(5, 3, 2))
+        expect(await posted(store)).toBe(960n)
+        // And its charge was lowered meanwhile: nothing is given back twice.
+        const fresh = (await look(store, billOf(1, 1, 1))).findings
+        await store.db
+          .updateTable('request')
+          .set({ cost: nano(39n) })
+          .execute()
+        expect((await repair(store, fresh)).booked).toEqual([])
+        expect(await posted(store)).toBe(960n)
+        await store.db
+          .updateTable('request')
+          .set({ cost: nano(40n) })
+          .execute()
+      })
+
+      test('after a crash each of its calls is held against its own line', async () => {
+        const store = await opened()
+        await fundedAccount(store)
+        const { epoch, turn } = await openNode(store, 'node_a', [])
+        const node = { node: 'node_a', epoch }
+        await takeTurn(store, node, turnOf(turn + 1, { takes: [takeOf(100n)] }))
+        const [first, ...others] = ['att_a1', 'att_a2', 'att_a3'].map(sentOf)
+        const delivered = ['att_a1', 'att_a2', 'att_a3'].map((id) => ({ id, vendorCost: nano(10n) }))
+        const order = { ...orderOf('req_a', accountId, 100n), model: 'gpt-x' }
+        const postings = replay([
+          { type: 'HOLD', id: 'hold_a', order, ...(first !== undefined && { attempt: first }) },
+          ...others.map((attempt) => ({ type: 'SEND', id: 'hold_a', attempt }) as const),
+          { type: 'MARK', id: 'hold_a', progress: { usage: { output: 15 }, price: nano(60n), delivered } },
+        ])
+        await takeTurn(store, node, turnOf(turn + 2, { postings, returns: [returnOf(40n)] }))
+        expect(await look(store, billOf(5, 5, 5))).toMatchObject({ findings: [], matched: { calls: 3 } })
+        await mend(store, billOf(5, 5, 3))
+        expect(await posted(store)).toBe(948n)
+      })
+    })
+
+    test('a try that failed under a good status speaks of no wrong price', async () => {
+      const store = await opened()
+      await fundedAccount(store)
+      const failed = attemptOf('first', 0n, { delivered: false })
+      await sold(store, 'a', 20n, { attempts: [failed, attemptOf('a', 10n)] })
+      const bill = [line('first', 4n), line('a', 10n)]
+      expect(await kindsOf(store, bill)).toEqual(['estimated att_first'])
+      expect(verdictOn(await look(store, bill))).toBe(2)
+      expect(await mend(store, bill)).toMatchObject({ 'cust:acc_a': 980n, 'platform:loss': -4n })
+    })
+
+    test('what cannot be booked is told, and keeps nothing else from it', async () => {
+      const store = await opened()
+      await fundedAccount(store)
+      await sold(store, 'a', 40n, { basis: 'estimated' })
+      await sold(store, 'b', 20n)
+      // Nothing can be given back to a balance that is as high as one can be.
+      const most = 4_000_000_000_000_000_000n
+      await creditAccount(store, { accountId, amount: nano(most - 940n), source: 'promo', actor: 'test' })
+      const bill = [line('a', 7n, { units: { output: 1 } }), line('b', 12n), line('lost', 6n)]
+      const { booked, failed } = await repair(store, (await look(store, bill)).findings)
+      expect(booked.map(({ ref }) => ref).toSorted()).toEqual(['att_b', 'att_lost'])
+      expect(failed.map(({ finding }) => finding.ref)).toEqual(['att_a'])
+      expect(failed[0]?.error).toContain('account_bounded')
+      expect(await kindsOf(store, bill)).toEqual(['estimated att_a'])
+      expect((await look(store, bill)).breaches).toEqual([])
+    })
+
     test('a call that nobody recorded becomes an attempt without a request', async () => {
       const store = await opened()
       await fundedAccount(store)
@@ -196,7 +351,7 @@ eachEngine('reconciling', (open) => {
       const bill = [line('coming', 6n), line('old', 5n, { at: now - 3_700_000 })]
       const report = await look(store, bill)
       expect(verdictOn(report)).toBe(2)
-      expect(await repair(store, report.findings)).toMatchObject([{ ref: 'att_old' }])
+      expect(await repair(store, report.findings)).toMatchObject({ booked: [{ ref: 'att_old' }], failed: [] })
       expect(await kindsOf(store, bill)).toEqual(['vendor-only att_coming'])
 
       // The node's disk is gone: its lease goes back, it is fenced off, and the bill decides.

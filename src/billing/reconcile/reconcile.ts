@@ -1,19 +1,12 @@
 import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import { checkLedger, type Breach } from '../../store/check.ts'
-import { adoptAttempt, correctAttempt, type Corrected } from '../../store/corrections.ts'
+import { adoptAttempt, correctAttempts, type Corrected } from '../../store/corrections.ts'
 import type { Store } from '../../store/open.ts'
 import { attemptsByIds, costlyAttempts, openClaims, vendorOfModel, type Claims } from '../../store/reconcile.ts'
 import { openTaskRefs } from '../../store/task-claims.ts'
 import { byRef, type BillLine } from './bill.ts'
-import {
-  compare,
-  ledgerOnly,
-  ofRunningTask,
-  vendorOnly,
-  type Finding,
-  type OpenSince,
-  type PriceListOf,
-} from './compare.ts'
+import { compare, ledgerOnly, ofRunningTask, vendorOnly, type Finding, type OpenSince } from './compare.ts'
+import { creditsFor, type PriceListOf } from './credit.ts'
 
 export type ReconcileOptions = {
   readonly store: Store
@@ -81,6 +74,7 @@ async function compareAll(
   const open = openSince(claims, requestMsMax)
   const findings: Finding[] = nameless.map((line) => vendorOnly(line, open))
   const attempts = await attemptsByIds(store.db, [...lines.keys()])
+  const credits = await creditsFor(store.db, attempts, { lines, now, priceList })
   const unknown = new Set(lines.keys())
   let calls = 0
   let amount = 0n
@@ -89,7 +83,7 @@ async function compareAll(
     unknown.delete(attempt.id)
     const line = lines.get(attempt.id)
     if (line === undefined) continue
-    const finding = compare(line, attempt, { now, priceList })
+    const finding = compare(line, attempt, credits.get(attempt.id) ?? zeroNano)
     if (finding !== undefined) {
       findings.push(finding)
       continue
@@ -134,33 +128,65 @@ function openSince({ leases, holds }: Claims, requestMsMax: number): OpenSince {
   return { mayStillCome: ({ at }) => (at === undefined ? since < Infinity : at + requestMsMax >= since) }
 }
 
-/** Books what mends the findings, each in a transaction of its own. A second run finds nothing left to do. */
+/** What became of the repairs that were to be booked. What somebody else mended meanwhile is in neither. */
+export type Repairs = {
+  readonly booked: readonly Finding[]
+  readonly failed: readonly { readonly finding: Finding; readonly error: string }[]
+}
+
+/**
+ * Books what mends the findings, all those of one request in one transaction. What cannot be booked is told, and keeps
+ * nothing else from being booked. A second run finds nothing left to do.
+ */
 export async function repair(
   store: Store,
   findings: readonly Finding[],
   { vendor }: { readonly vendor?: string | undefined } = {},
-): Promise<Finding[]> {
-  const done: Finding[] = []
-  for (const finding of findings) {
-    const outcome = await repairOne(store, finding, vendor)
-    if (outcome === 'corrected') done.push(finding)
+): Promise<Repairs> {
+  const booked: Finding[] = []
+  const failed: { finding: Finding; error: string }[] = []
+  for (const some of byRequest(findings)) {
+    try {
+      if ((await bookTogether(store, some, vendor)) === 'corrected') booked.push(...some)
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown.message : String(thrown)
+      failed.push(...some.map((finding) => ({ finding, error })))
+    }
   }
-  return done
+  return { booked, failed }
 }
 
-async function repairOne(
+/** A credit is right together with what it was judged by: so are the findings of one request. */
+function byRequest(findings: readonly Finding[]): Finding[][] {
+  const groups = new Map<string, Finding[]>()
+  for (const finding of findings) {
+    const { repair, ref } = finding
+    if (repair === undefined) continue
+    const group = (repair.kind === 'correct' ? repair.attempt.request?.id : undefined) ?? ref
+    groups.set(group, [...(groups.get(group) ?? []), finding])
+  }
+  return [...groups.values()]
+}
+
+async function bookTogether(
   store: Store,
-  { ref, repair, billed, credit, why }: Finding,
+  findings: readonly Finding[],
   vendor: string | undefined,
 ): Promise<Corrected | 'nothing'> {
-  const note = `reconciled: ${why}`
-  if (repair?.kind === 'correct') {
-    return correctAttempt(store, { attempt: repair.attempt, billed, credit, usage: repair.units ?? null, note })
-  }
-  if (repair?.kind === 'adopt') {
-    const { model = '', at = store.now() } = repair.line
-    const from = vendor ?? (await vendorOfModel(store.db, model)) ?? 'unknown'
-    return adoptAttempt(store, { ref, vendor: from, upstreamModel: model, billed, at, note })
-  }
-  return 'nothing'
+  const corrections = findings.flatMap(({ repair, billed, credit, why }) =>
+    repair?.kind === 'correct'
+      ? [{ attempt: repair.attempt, billed, credit, usage: repair.units ?? null, note: noteOf(why) }]
+      : [],
+  )
+  if (corrections.length > 0) return correctAttempts(store, corrections)
+  const [found] = findings
+  if (found?.repair?.kind !== 'adopt') return 'nothing'
+  const { ref, billed, why, repair } = found
+  const { model = '', at = store.now() } = repair.line
+  const from = vendor ?? (await vendorOfModel(store.db, model)) ?? 'unknown'
+  return adoptAttempt(store, { ref, vendor: from, upstreamModel: model, billed, at, note: noteOf(why) })
+}
+
+function noteOf(why: string): string {
+  return `reconciled: ${why}`
 }

@@ -24,7 +24,7 @@ export function chatJob(codec: ChatCodec): Job {
   }
 }
 
-/** A class, since one is made for every request, and five functions with each would be as many objects more. */
+/** A class, since one is made for every request, and four functions with each would be as many objects more. */
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
   readonly #codec: ChatCodec

@@ -6,7 +6,7 @@ import type { Route } from '../../upstream/channels.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
 import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
-import { findModelFor } from '../admit.ts'
+import { findModelFor } from '../find-model.ts'
 import { traitsOf } from '../traits.ts'
 import type { Parts } from '../run.ts'
 import type { Authenticated, Received } from '../stages.ts'
@@ -57,7 +57,7 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
   return codec.estimateInput(ask)
 }
 
-type Counting = Pick<Asking, 'requestId' | 'signal'> & {
+type Counting = Pick<Asking, 'requestId' | 'signal' | 'receivedAt' | 'elapsedMs'> & {
   readonly route: Route
   readonly ask: ChatAsk
   readonly attemptId: AttemptId
@@ -82,7 +82,7 @@ async function countAt(
   const { exchange } = sent
   try {
     if (exchange.status === 200) return counter.read(await exchange.readAll(countBytesMax))
-    const { error, restCredentialSeconds } = judge(counting.route, await readRefusal(exchange))
+    const { error, restCredentialSeconds } = judge(counting.route, await readRefusal(exchange, counting))
     // A key that has counted often enough still answers: the vendor limits the two apart. One that is refused does not.
     if (restCredentialSeconds !== undefined && exchange.status !== 429) {
       parts.channels().rest(counting.route, restCredentialSeconds)

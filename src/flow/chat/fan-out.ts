@@ -1,14 +1,13 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { asGatewayError, badRequest, type GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
-import { zeroNano } from '../../base/money.ts'
 import type { Outlet } from '../../base/pour.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import {
   answerBytesMax,
   attempt,
-  attemptRecord,
   contextOf,
+  failed,
   final,
   refuseWhole,
   streams,
@@ -16,7 +15,7 @@ import {
   type Failed,
 } from '../attempt.ts'
 import { answerOf, chatOf, conversationFor, writerFor } from './lane.ts'
-import { costOf, countLegs, type Leg } from '../legs.ts'
+import { countLegs, type Leg } from '../legs.ts'
 import { inputCounter, legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 import type { Relay, StreamRelay } from '../relay.ts'
@@ -24,6 +23,7 @@ import type { Call } from '../../vendors/vendor.ts'
 import type { Outcome } from '../stages.ts'
 import { eventStream, json, type ChatRouted } from './chat.ts'
 import { readersFor, type ReplyReaders } from './one-call.ts'
+import { wastedAttempts } from '../wasted.ts'
 import { ReplyFacts } from './translate.ts'
 
 /**
@@ -71,12 +71,15 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   const broken = ended.find((one) => one.status === 'rejected')
   if (broken !== undefined || failure !== undefined) {
     for (const one of accepted) if (one.kind === 'relay') one.relay.abort()
-    if (failure === undefined) throw broken?.reason
-    return giveUp(failure, opened, routed)
+    return giveUp(failure ?? failed(parts, routed, 0, asGatewayError(broken?.reason), 'no'), opened, routed)
   }
   const relays = accepted.flatMap((one) => (one.kind === 'relay' ? [one.relay] : []))
   if (relays.length > 0) return { kind: 'streaming', relay: new MergedRelay(relays, writer), contentType: eventStream }
-  return answeredTogether(routed, accepted)
+  try {
+    return answeredTogether(routed, accepted)
+  } catch (thrown) {
+    return giveUp(failed(parts, routed, 200, asGatewayError(thrown), 'no'), opened, routed)
+  }
 }
 
 /** So much of one request may be on its way at once, in all its copies. */
@@ -119,12 +122,7 @@ function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): 
   const attempts = opened.flatMap((one) => {
     if (one.kind === 'failed') return one.attempts
     isPaid = true
-    const legs = one.accepted.kind === 'relay' ? one.accepted.relay.legs : [one.accepted.leg]
-    return legs.map((leg) => {
-      const counted = leg.count()
-      const vendorCost = counted === undefined ? zeroNano : costOf(counted, routed.model.costs)
-      return attemptRecord({ ...routed, attemptId: leg.attemptId }, { status: 200, vendorCost, delivered: false })
-    })
+    return wastedAttempts(routed, one.accepted.kind === 'relay' ? one.accepted.relay.legs : [one.accepted.leg])
   })
   return isPaid ? { ...failure, error: final(failure.error), retry: 'no', attempts } : { ...failure, attempts }
 }

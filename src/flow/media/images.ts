@@ -2,7 +2,7 @@ import type { Artifacts } from '../../artifacts/artifacts.ts'
 import type { ChatStream } from '../../capabilities/chat.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, MadeImage, PictureAsk } from '../../capabilities/images.ts'
-import type { CallParts } from '../attempt.ts'
+import { answerBytesMax, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Routed } from '../stages.ts'
 import { mediaJob, type MediaCodec, type MediaJob } from './job.ts'
@@ -35,9 +35,10 @@ function shared<Ask extends PictureAsk>(
   parts: PictureParts,
   codec: PictureCodec<Ask>,
   referencesOf: (ask: Ask) => number,
-): Pick<MediaJob<Ask, ImagesAnswer>, 'codec' | 'finish' | 'streaming'> {
+): Pick<MediaJob<Ask, ImagesAnswer>, 'codec' | 'finish' | 'answerBytesMax' | 'streaming'> {
   return {
     codec,
+    answerBytesMax: ({ count }) => Math.max(answerBytesMax, Math.min(count * pictureBytesMax, picturesBytesMax)),
     finish: (ask, answer, way) => deliver(parts, ask, answer, way),
     streaming: { open: (ask) => follow(ask, codec.stream.pass(ask), referencesOf(ask)) },
   }
@@ -45,6 +46,8 @@ function shared<Ask extends PictureAsk>(
 
 /** What one picture may be in base64, an event of it included; the largest known are some 20 MB. */
 const pictureBytesMax = 48 * 1024 * 1024
+/** Of all the pictures that one answer may bring: ten of the largest. */
+const picturesBytesMax = 256 * 1024 * 1024
 
 /** The last picture brings the vendor's count; before it, as many are charged as a client has seen something of. */
 function follow(ask: PictureAsk, events: ChatStream, references: number): Following {

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { Asked, AskFacts } from '../../capabilities/ask.ts'
 import type { Capability } from '../../capabilities/capability.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
-import type { Adapter, Vendor } from '../../vendors/vendor.ts'
+import type { Adapter, CallContext, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Outcome, Routed } from '../stages.ts'
@@ -34,6 +34,8 @@ export type MediaJob<Ask extends AskFacts, Answer> = {
   adapterOf(vendor: Vendor): Adapter<Ask, Answer> | undefined
   /** What is still to be done with what the vendor gave, before it is paid for: kept under a link, say. */
   finish?(ask: Ask, answer: Answer, way: { readonly parts: CallParts; readonly routed: Routed }): Promise<Answer>
+  /** Of one call to the vendor, where that may be more than any other answer. */
+  answerBytesMax?(ask: Ask): number
   /** Follows the events of a vendor that streams in the client's protocol. */
   readonly streaming?: Streaming<Ask>
 }
@@ -51,20 +53,21 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
     }
     // However the client wants to have it, the vendor answers in one piece.
     const whole = { ...routed, ask: { ...routed.ask, stream: false } }
-    const finish = media.finish?.bind(media)
-    const walked = await walkSteps(
-      parts,
-      whole,
-      (context) => adapter.start(ask, context),
-      finish === undefined ? undefined : (answer) => finish(ask, answer, { parts, routed }),
-    )
-    if (walked.kind === 'failed') return walked
-    const name = { requestId: routed.requestId, createdAt: routed.receivedAt }
-    if (ask.stream && codec.stream !== undefined) {
-      return relayWhole(codec.stream.write(ask, walked.answer, name), walked)
+    const start = (context: CallContext) => adapter.start(ask, context)
+    const finish = async (answer: Answer) => {
+      const finished = media.finish === undefined ? answer : await media.finish(ask, answer, { parts, routed })
+      return write(ask, finished, { requestId: routed.requestId, createdAt: routed.receivedAt })
     }
-    const { legs, failed } = walked
-    return { kind: 'answered', ...(await codec.writeAnswer(ask, walked.answer, name)), legs, failed }
+    const walked = await walkSteps(parts, whole, start, finish, media.answerBytesMax?.(ask))
+    if (walked.kind === 'failed') return walked
+    const { finished, legs, failed } = walked
+    if ('events' in finished) return relayWhole(finished.events, { legs, failed })
+    return { kind: 'answered', ...finished, legs, failed }
+  }
+
+  function write(ask: Ask, answer: Answer, name: AnswerName): { events: Uint8Array } | Written | Promise<Written> {
+    if (ask.stream && codec.stream !== undefined) return { events: codec.stream.write(ask, answer, name) }
+    return codec.writeAnswer(ask, answer, name)
   }
 
   return {

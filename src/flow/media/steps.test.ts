@@ -22,6 +22,8 @@ function fetching(count: number): Step<string> {
   return { kind: 'calls', calls, next: () => ({ kind: 'answered', answer: 'all of them', used: [] }) }
 }
 
+const asItIs = async (answer: unknown) => answer
+
 test('one link that fails stops those beside it, and no other is begun', async () => {
   const begun: string[] = []
   const ended: string[] = []
@@ -36,7 +38,7 @@ test('one link that fails stops those beside it, and no other is begun', async (
       })
     })
   }) as CallParts['fetchLink']
-  const walked = await walkSteps({ fetchLink } as CallParts, routed, () => fetching(40))
+  const walked = await walkSteps({ fetchLink } as CallParts, routed, () => fetching(40), asItIs)
   expect(walked).toMatchObject({ kind: 'failed', error: { kind: 'bad-request', message: 'There is nothing.' } })
   expect(begun).toHaveLength(8)
   expect(ended).toHaveLength(7)

@@ -1,12 +1,11 @@
 import { asGatewayError, GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
-import { zeroNano, type Nano } from '../../base/money.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { CallContext, Responded, Step, StepCall } from '../../vendors/vendor.ts'
 import {
+  answerBytesMax,
   attempt,
-  attemptRecord,
   contextOf,
   discreet,
   final,
@@ -14,36 +13,37 @@ import {
   type CallParts,
   type Failed,
 } from '../attempt.ts'
-import { costOf, type Leg } from '../legs.ts'
+import type { Leg } from '../legs.ts'
 import { pauseBefore } from '../pause.ts'
 import type { Routed } from '../stages.ts'
+import { wastedAttempts } from '../wasted.ts'
 
 /** Calls of one request at a time: enough to be quick, few enough not to be taken for a flood. */
 const sideBySideMax = 8
 /** A part that failed is tried again alone, so that ninety-nine good ones are not bought twice. */
 const triesMax = 3
 const stepsMax = 8
-const answerBytesMax = 256 * 1024 * 1024
 
-type Walked<Answer> = {
+type Walked<Finished> = {
   readonly kind: 'done'
-  readonly answer: Answer
+  readonly finished: Finished
   readonly legs: readonly Leg[]
   /** Tries that came to nothing. */
   readonly failed: readonly AttemptRecord[]
 }
 
 /**
- * Takes an adapter's steps one after another, making the calls it asks for, until it has an answer. What goes wrong after
- * a call was answered is the attempt's failure: the vendor may charge for it, so it stays on record.
+ * Takes an adapter's steps one after another, making the calls it asks for, until it has an answer, and finishes that.
+ * What goes wrong after a call was answered is the attempt's failure: the vendor may charge for it, so it stays on record.
  */
-export async function walkSteps<Answer>(
+export async function walkSteps<Answer, Finished>(
   parts: CallParts,
   routed: Routed,
   start: (context: CallContext) => Step<Answer>,
-  finish: (answer: Answer) => Promise<Answer> = (answer) => Promise.resolve(answer),
-): Promise<Walked<Answer> | Failed> {
-  const walk = new Walk(parts, routed)
+  finish: (answer: Answer) => Promise<Finished>,
+  bytesMax = answerBytesMax,
+): Promise<Walked<Finished> | Failed> {
+  const walk = new Walk(parts, routed, bytesMax)
   let used: readonly Counted[] = []
   try {
     let step = start(contextOf(routed, parts.tenantLabel))
@@ -55,7 +55,7 @@ export async function walkSteps<Answer>(
     }
     used = step.used
     if (step.kind === 'failed') throw step.error
-    return { kind: 'done', answer: await finish(step.answer), legs: walk.legs(used), failed: walk.failed }
+    return { kind: 'done', finished: await finish(step.answer), legs: walk.legs(used), failed: walk.failed }
   } catch (thrown) {
     return walk.fail(asGatewayError(thrown), used)
   }
@@ -64,14 +64,16 @@ export async function walkSteps<Answer>(
 class Walk {
   readonly #parts: CallParts
   readonly #routed: Routed
+  readonly #bytesMax: number
   readonly failed: AttemptRecord[] = []
   /** Calls that were answered, in the order of the adapter's asking, and what each used where that can be told. */
   readonly #answered: { readonly leg: Routed; count(): Counted | undefined }[] = []
   #attempts = 0
 
-  constructor(parts: CallParts, routed: Routed) {
+  constructor(parts: CallParts, routed: Routed, bytesMax: number) {
     this.#parts = parts
     this.#routed = routed
+    this.#bytesMax = bytesMax
   }
 
   /** The responses, in the order of the calls; or the first failure, and then nothing more is begun. */
@@ -127,7 +129,7 @@ class Walk {
       const leg = { ...this.#nextLeg(), connection }
       const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
       const outcome = await attempt(this.#parts, leg, { ...call, headers }, async (exchange): Promise<Responded> => {
-        return { header: (name) => exchange.header(name), body: await exchange.readAll(answerBytesMax) }
+        return { header: (name) => exchange.header(name), body: await exchange.readAll(this.#bytesMax) }
       })
       if (outcome.kind === 'accepted') return { kind: 'made', response: outcome.accepted, leg }
       // Alone it is tried again only where its neighbours succeeded: a whole that failed is the line's to send elsewhere.
@@ -156,20 +158,10 @@ class Walk {
 
   /** Every call so far, none of which is of any use; where the adapter can tell what one cost, that is our loss. */
   #lost(used: readonly Counted[]): AttemptRecord[] {
-    const wasted = this.#answered.map((answered, index) => {
-      const vendorCost = this.#costOf(() => used[index] ?? answered.count())
-      return attemptRecord(answered.leg, { status: 200, vendorCost, delivered: false })
+    const legs = this.#answered.map((answered, index): Leg => {
+      return { attemptId: answered.leg.attemptId, count: () => used[index] ?? answered.count() }
     })
-    return [...this.failed, ...wasted]
-  }
-
-  #costOf(count: () => Counted | undefined): Nano {
-    try {
-      const counted = count()
-      return counted === undefined ? zeroNano : costOf(counted, this.#routed.model.costs)
-    } catch {
-      return zeroNano // nobody can read it: the vendor's bill will tell
-    }
+    return [...this.failed, ...wastedAttempts(this.#routed, legs)]
   }
 }
 

@@ -19,6 +19,7 @@ test('a reader without room is given no more, and the next piece is not asked fo
     model: {},
     ask: { stream: true, model: 'm' },
     funds: { sending() {} },
+    elapsedMs: () => 0,
     route: { channel: { id: 'c', vendor: { id: 'v' }, baseUrl: '' }, credential: '', upstreamModel: 'm' },
   }
   const transport = {

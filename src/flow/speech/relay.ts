@@ -106,7 +106,7 @@ export class SpeechRelay implements Relay {
   }
 
   async #make(): Promise<Uint8Array | undefined> {
-    if (this.#failure !== undefined) return this.#break(this.#failure.thrown)
+    if (this.#failure !== undefined) throw this.#failure.thrown
     try {
       while (!this.#isOver) {
         const sound = await this.#nextSound()
@@ -121,14 +121,9 @@ export class SpeechRelay implements Relay {
       if (this.#legsGiven === 0 || this.#routed.signal.aborted) throw thrown
       // Whoever has heard a part is given all that there is of it.
       const rest = await this.#speaking.shaper.end().catch(() => new Uint8Array())
-      return rest.length > 0 ? this.#written(rest) : this.#break(thrown)
+      if (rest.length > 0) return this.#written(rest)
+      throw thrown
     }
-  }
-
-  /** Bun drops what it has not written yet when a stream fails in the same turn: 5,000 bytes arrived as none. */
-  async #break(thrown: unknown): Promise<never> {
-    await new Promise((resolve) => setTimeout(resolve, 0))
-    throw thrown
   }
 
   #written(sound: Uint8Array): Uint8Array {

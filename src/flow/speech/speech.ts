@@ -1,13 +1,12 @@
 import { asGatewayError, GatewayError } from '../../base/errors.ts'
-import { zeroNano } from '../../base/money.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { Mp3Encoders } from '../../media/mp3.ts'
 import { wavHead, wavHeadBytes } from '../../media/wav.ts'
-import { attemptRecord, discreet, final, logFailure, type CallParts, type Failed } from '../attempt.ts'
+import { discreet, final, logFailure, type CallParts, type Failed } from '../attempt.ts'
 import type { Job } from '../job.ts'
-import { costOf } from '../legs.ts'
 import type { Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
+import { wastedAttempts } from '../wasted.ts'
 import { SpeechRelay } from './relay.ts'
 import { Shaper } from './shaper.ts'
 
@@ -72,10 +71,6 @@ function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
 function wasted(parts: CallParts, routed: Routed, relay: SpeechRelay, error: GatewayError): Failed {
   const last = final(discreet(error, routed))
   logFailure(parts, routed, 200, last)
-  const lost = relay.made.map((leg) => {
-    const counted = leg.count()
-    const vendorCost = counted === undefined ? zeroNano : costOf(counted, routed.model.costs)
-    return attemptRecord({ ...routed, attemptId: leg.attemptId }, { status: 200, vendorCost, delivered: false })
-  })
-  return { kind: 'failed', error: last, retry: 'no', attempts: [...relay.failed, ...lost] }
+  const attempts = [...relay.failed, ...wastedAttempts(routed, relay.made)]
+  return { kind: 'failed', error: last, retry: 'no', attempts }
 }

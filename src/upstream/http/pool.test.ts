@@ -118,6 +118,17 @@ test('a connection that was given up before it was there is the next one’s', a
   expect(wire.lines.length).toBe(1)
 })
 
+test('a connection that came to one who gave up in that moment is the next one’s', async () => {
+  const first = pool.connect(target)
+  first.giveUp()
+  const second = pool.connect(target) // waits for the first one's
+  const own = await first.connection
+  for (let turn = 0; turn < 3; turn++) await Promise.resolve() // the pool hands it to the second, which has not heard of it
+  second.giveUp()
+  expect(await second.connection).toBe(own)
+  expect(pool.take(target)).toBe(own)
+})
+
 test('where a connect fails for others, whoever waited tries for himself', async () => {
   const first = pool.connect(targetOf(wire.url.replace('http:', 'https:')))
   first.giveUp()

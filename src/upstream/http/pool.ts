@@ -53,8 +53,10 @@ export class Pool {
       connection,
       giveUp: () => {
         attempt.isWanted = false
-        connection.catch(() => {}) // whatever becomes of it, nobody listens
         if (attempt.opening !== undefined) this.#waitFor(target.origin, attempt.opening)
+        // Where it waited for another's, it may have got one in this very moment; otherwise nobody listens.
+        const giveBack = attempt.opening === undefined ? this.#giveBack : () => {}
+        connection.then(giveBack, () => {})
       },
     }
   }
@@ -98,6 +100,10 @@ export class Pool {
 
   readonly #free = (connection: Connection, last: ResponseHead): void => {
     this.#add(connection, Math.min(idleMs, saidMs(last) - marginMs))
+  }
+
+  readonly #giveBack = (unused: Connection): void => {
+    this.#add(unused, unused.usableUntil - this.#clock.monotonic())
   }
 
   #add(connection: Connection, ms: number): void {

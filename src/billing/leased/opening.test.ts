@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { noFatal } from '../../../test/support/fatal.ts'
+import { handTimers } from '../../../test/support/hand-timers.ts'
+import { memoryDisk } from '../../../test/support/memory-disk.ts'
+import { systemClock } from '../../base/clock.ts'
+import { silentLog } from '../../base/log.ts'
+import { openStore, type Store } from '../../store/open.ts'
+import { makeStoreBank, type Bank } from './bank.ts'
+import type { Disk } from './disk.ts'
+import { openLeasedBilling } from './leased.ts'
+
+let store: Store
+beforeEach(async () => {
+  store = await openStore({ file: ':memory:' })
+})
+afterEach(() => store.close())
+
+/** Timers that wait, and files that are open, as billing leaves them. */
+function watched(disk: Disk, fail: { readonly write?: Error; readonly open?: Error } = {}) {
+  const timers = handTimers()
+  let files = 0
+  const counting: Disk = {
+    ...disk,
+    open(name) {
+      const file = disk.open(name)
+      files++
+      return {
+        ...file,
+        write(bytes, position) {
+          if (fail.write !== undefined) throw fail.write
+          file.write(bytes, position)
+        },
+        close() {
+          files--
+          file.close()
+        },
+      }
+    },
+  }
+  const bank: Bank = { ...makeStoreBank(store) }
+  if (fail.open !== undefined) bank.open = () => Promise.reject(fail.open)
+  const parts = { node: 'node_a', bank, disk: counting, clock: systemClock, timers, log: silentLog, fatal: noFatal }
+  return {
+    open: () => openLeasedBilling({ ...parts, sync: 'interval' }),
+    left: () => ({ files, timers: timers.waiting }),
+  }
+}
+
+const nothing = { files: 0, timers: [] }
+
+/** A disk on which the reserve does not fit: it is asked again every second. */
+function fullDisk() {
+  return Object.assign(memoryDisk(), { roomBytes: 5_000 })
+}
+
+test.each([
+  { name: 'its first segment cannot be written', fail: { write: new Error('the disk is broken') } },
+  { name: 'the bank does not open', fail: { open: new Error('the bank is shut') } },
+])('an opening that fails, as $name, leaves no file open and no timer set', async ({ fail }) => {
+  const { open, left } = watched(fullDisk(), fail)
+  const thrown = await open().catch((error: unknown) => error)
+  expect(thrown).toBe(fail.write ?? fail.open)
+  expect(left()).toEqual(nothing)
+})
+
+test('billing that closes leaves no file open, and asks a full disk no more', async () => {
+  const { open, left } = watched(fullDisk())
+  const billing = await open()
+  expect(left().files).toBe(1)
+  expect(left().timers).toContain(1_000)
+  await billing.close()
+  expect(left()).toEqual(nothing)
+})

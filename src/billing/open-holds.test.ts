@@ -1,0 +1,81 @@
+import { expect, test } from 'bun:test'
+import { accountId, fundedAccount } from '../../test/support/ledger.ts'
+import { flakyStore } from '../../test/support/flaky-store.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
+import { newRequestId } from '../base/ids.ts'
+import { silentLog } from '../base/log.ts'
+import { nano } from '../base/money.ts'
+import { openStore } from '../store/open.ts'
+import { Tally } from '../telemetry/tally.ts'
+import type { Order, Sale } from './funds.ts'
+import { trackOpenHolds } from './open-holds.ts'
+import { makeStrictBilling } from './strict.ts'
+
+const orderOf = (amount: bigint): Order => ({
+  requestId: newRequestId(),
+  accountId,
+  keyId: 'key_1',
+  model: 'gpt-x',
+  capability: 'chat',
+  amount: nano(amount),
+  caps: [],
+  priceVersion: 'v',
+  startedAt: 0,
+  deadline: 1,
+})
+const ending = { status: 502, streamed: false, durationMs: 1, attempts: [] }
+const sale: Sale = { ...ending, status: 200, basis: 'vendor', usage: { input: 3 }, price: nano(40n) }
+
+async function open() {
+  const real = await openStore({ file: ':memory:' })
+  await fundedAccount(real)
+  const flaky = flakyStore(real)
+  const tally = new Tally()
+  const timers = { after: (_: number, run: () => void) => (queueMicrotask(run), () => {}) }
+  const billing = trackOpenHolds(makeStrictBilling({ store: flaky.store, node: 'n', log: silentLog, timers }), tally)
+  const take = async () => {
+    const taken = await billing.take(orderOf(100n))
+    if (taken.kind !== 'hold') throw new Error(taken.kind)
+    return taken.hold
+  }
+  const counted = () => {
+    const { byClass = [], chargedNano } = tally.capabilities.get('chat')?.models.get('gpt-x') ?? {}
+    return { ended: byClass.reduce((sum, count) => sum + count, 0), chargedNano }
+  }
+  return { flaky, billing, take, counted, close: () => real.close() }
+}
+
+test('a hold is open until it ends, and counted once, whoever cleans up behind it', async () => {
+  const { billing, take, counted, close } = await open()
+  const [sold, released] = [await take(), await take()]
+  expect(billing.open).toBe(2)
+  const idle = billing.idle()
+  expect(await sold.settle(sale)).toBe(nano(40n))
+  await sold.release(ending)
+  expect({ open: billing.open, ...counted() }).toEqual({ open: 1, ended: 1, chargedNano: 40 })
+  await released.release(ending)
+  await released.release(ending)
+  await idle
+  expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 2, chargedNano: 40 })
+  await close()
+})
+
+test('one that could not be settled is counted when it is released, without its price', async () => {
+  const { flaky, billing, take, counted, close } = await open()
+  const hold = await take()
+  flaky.isAway = true
+  await thrownBy(hold.settle(sale))
+  expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 0, chargedNano: undefined })
+  flaky.isAway = false
+  await hold.release(ending)
+  expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 1, chargedNano: 0 })
+  await close()
+})
+
+test('what is refused is no hold', async () => {
+  const { billing, counted, close } = await open()
+  expect(await billing.take(orderOf(10_000n))).toMatchObject({ kind: 'no-funds' })
+  expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 0, chargedNano: undefined })
+  await billing.idle()
+  await close()
+})

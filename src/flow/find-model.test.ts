@@ -1,0 +1,58 @@
+import { expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import type { Model } from '../catalogue/model.ts'
+import { findModel } from './find-model.ts'
+
+// Only their names are looked at.
+const models = new Map(
+  ['gpt-4o-mini', 'meta-llama-llama-3.3-70b', 'claude-sonnet-4-5', 'qwen-qwen3', 'qwen3', 'secret-model'].map((id) => [
+    id,
+    {} as Model,
+  ]),
+)
+const user = { mayUse: (id: string) => id !== 'secret-model' }
+
+function messageFor(id: string): string {
+  try {
+    findModel(models, user, id)
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown.message
+    throw thrown
+  }
+  throw new Error('it was found')
+}
+
+test.each([
+  ['GPT-4o-Mini', 'gpt-4o-mini'],
+  ['openai/gpt-4o-mini', 'gpt-4o-mini'],
+  ['OpenAI/GPT-4o-mini', 'gpt-4o-mini'],
+  ['openai:gpt-4o-mini', 'gpt-4o-mini'],
+  ['openrouter/openai/gpt-4o-mini', 'gpt-4o-mini'],
+  ['gpt_4o_mini', 'gpt-4o-mini'],
+  ['meta-llama/Llama-3.3-70B', 'meta-llama-llama-3.3-70b'],
+  ['together/meta-llama/Llama-3.3-70B', 'meta-llama-llama-3.3-70b'],
+  ['claude/sonnet/4-5', 'claude-sonnet-4-5'],
+])('%s was meant to be %s', (id, meant) => {
+  expect(messageFor(id)).toBe(
+    `The model \`${id}\` does not exist or you do not have access to it. Did you mean \`${meant}\`?`,
+  )
+})
+
+test('where several are likely, all are named', () => {
+  expect(messageFor('Qwen/Qwen3')).toEndWith('Did you mean `qwen3` or `qwen-qwen3`?')
+})
+
+test.each(['gpt-4', 'openai/', '/', '', ':', 'gpt-4o-mini-2', `openai/${'x'.repeat(1_000)}gpt-4o-mini`])(
+  'of %p nothing is known',
+  (id) => {
+    expect(messageFor(id)).not.toContain('mean')
+  },
+)
+
+test.each(['secret-model', 'Secret-Model', 'openai/secret-model', 'secret/model'])(
+  'a model that the key may not use is not named to whoever writes %s',
+  (id) => {
+    const other = id.replace(/secret/i, 'absent')
+    expect(messageFor(id).replaceAll(id, '')).toBe(messageFor(other).replaceAll(other, ''))
+  },
+)

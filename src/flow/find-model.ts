@@ -1,0 +1,46 @@
+import { GatewayError } from '../base/errors.ts'
+import { pathsOf, type Capability } from '../capabilities/capability.ts'
+import type { Model } from '../catalogue/model.ts'
+import type { Principal } from '../keys/key-ring.ts'
+
+type Models = ReadonlyMap<string, Model>
+type User = Pick<Principal, 'mayUse'>
+
+/** A model the key may not use must look exactly like one that does not exist. */
+export function findModel(models: Models, principal: User, id: string): Model {
+  const model = models.get(id)
+  if (model === undefined || !principal.mayUse(id)) throw unknownModel(models, principal, id)
+  return model
+}
+
+export function findModelFor(capability: Capability, models: Models, principal: User, id: string): Model {
+  const model = findModel(models, principal, id)
+  if (!model.capabilities.includes(capability)) {
+    const places = model.capabilities.map((does) => `${does} (\`${pathsOf[does]}\`)`).join(' and ')
+    const message = `The model \`${id}\` does not do ${capability}; it is for ${places}.`
+    throw new GatewayError('wrong-capability', message, { param: 'model' })
+  }
+  return model
+}
+
+const shownIdCharactersMax = 100
+
+function unknownModel(models: Models, principal: User, id: string): GatewayError {
+  // The id is the client's own text: shown shortened, and with nothing in it that could break a line of a log.
+  const shown = id.slice(0, shownIdCharactersMax).replace(/[^\x20-\x7e]/g, '?')
+  const meant = likelyIds(id).filter((likely) => models.has(likely) && principal.mayUse(likely))
+  const hint = meant.length === 0 ? '' : ` Did you mean ${meant.map((likely) => `\`${likely}\``).join(' or ')}?`
+  const message = `The model \`${shown}\` does not exist or you do not have access to it.${hint}`
+  return new GatewayError('unknown-model', message, { param: 'model' })
+}
+
+/**
+ * What an id is by our rule for them (lower case, `-` for what else parts words), with and without the vendor before it. Each
+ * is looked up and nothing is searched for: a flood of wrong ids costs no more than one of right ones.
+ */
+function likelyIds(id: string): readonly string[] {
+  if (id.length > shownIdCharactersMax) return []
+  const withoutVendor = /[/:](.+)$/s.exec(id)?.[1] ?? id
+  const name = /[^/]+$/.exec(id)?.[0] ?? id
+  return [...new Set([name, withoutVendor, id].map((text) => text.toLowerCase().replace(/[_/:\s]+/g, '-')))]
+}

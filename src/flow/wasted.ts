@@ -1,0 +1,22 @@
+import { zeroNano, type Nano } from '../base/money.ts'
+import type { AttemptRecord } from '../store/requests.ts'
+import { attemptRecord } from './attempt.ts'
+import { costOf, type Leg } from './legs.ts'
+import type { Routed } from './stages.ts'
+
+/** Calls that were answered and that nobody pays us for, as what they cost us. */
+export function wastedAttempts(routed: Routed, legs: readonly Leg[]): AttemptRecord[] {
+  return legs.map((leg) => {
+    const vendorCost = knownCost(routed, leg)
+    return attemptRecord({ ...routed, attemptId: leg.attemptId }, { status: 200, vendorCost, delivered: false })
+  })
+}
+
+function knownCost({ model }: Routed, leg: Leg): Nano {
+  try {
+    const counted = leg.count()
+    return counted === undefined ? zeroNano : costOf(counted, model.costs)
+  } catch {
+    return zeroNano // nobody can read it: the vendor's bill will tell
+  }
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { anyAdminKey, hasAdminKey } from '../store/admin-keys.ts'
+import { keyByDigest, listKeys } from '../store/keys.ts'
+import type { Store } from '../store/open.ts'
+import { ensureFirstAccount, type FirstStart } from './first-start.ts'
+import { makeSecretKeys } from './secret-keys.ts'
+
+const secretKeys = makeSecretKeys(Buffer.alloc(32, 'x'))
+const mode = 'sandbox'
+const given = { bootstrapKey: undefined, adminKey: undefined }
+
+function start(store: Store, environment: { bootstrapKey?: string; adminKey?: string } = {}): Promise<FirstStart> {
+  return ensureFirstAccount({ store, secretKeys, mode, ...given, ...environment })
+}
+
+/** A store that loses one of its transactions. */
+function losing(store: Store, lost: number): Store {
+  let transactions = 0
+  return {
+    ...store,
+    transaction: (work) =>
+      store.transaction(async (tx) => {
+        const done = await work(tx)
+        if (++transactions === lost) throw new Error('the database went away')
+        return done
+      }),
+  }
+}
+
+eachEngine('a first start', (open) => {
+  test('makes an account, a key and an admin key, and shows them once', async () => {
+    const store = await open()
+    const first = await start(store)
+    expect(first).toMatchObject({ account: { name: 'demo' }, key: expect.stringMatching(/^sk-/) })
+    expect(first.adminKey).toMatch(/^adm-/)
+    expect(await start(store)).toEqual({ account: first.account, key: undefined, adminKey: undefined })
+  })
+
+  test.each([1, 2, 3, 4])(
+    'whose transaction %d is lost shows no key that is not there, and leaves none unshown',
+    async (lost) => {
+      const store = await open()
+      const starts = [await start(losing(store, lost)).catch(() => undefined), await start(store)]
+      const keys = starts.flatMap((one) => (one?.key === undefined ? [] : [one.key]))
+      const adminKeys = starts.flatMap((one) => (one?.adminKey === undefined ? [] : [one.adminKey]))
+      expect([keys.length, adminKeys.length]).toEqual([1, 1])
+      expect(await keyByDigest(store.db, secretKeys.digest(mode, keys[0] ?? ''))).toBeDefined()
+      expect(await hasAdminKey(store.db, secretKeys.digest('admin', adminKeys[0] ?? ''))).toBe(true)
+      expect(await listKeys(store.db, { scope: 'every-account', limit: 10 })).toHaveLength(1)
+    },
+  )
+
+  test('of several nodes that start at once, one shows the key', async () => {
+    const store = await open()
+    const starts = await Promise.all(Array.from({ length: 4 }, () => start(store)))
+    expect(starts.filter(({ key }) => key !== undefined)).toHaveLength(1)
+    expect(new Set(starts.map(({ account }) => account.id)).size).toBe(1)
+  })
+
+  test('takes the keys that the environment gives, at every start, and shows none', async () => {
+    const store = await open()
+    const environment = { bootstrapKey: 'sk-given-by-the-operator', adminKey: 'adm-given-by-the-operator' }
+    for (let starts = 0; starts < 2; starts++) {
+      expect(await start(store, environment)).toMatchObject({ key: undefined, adminKey: undefined })
+    }
+    expect(await keyByDigest(store.db, secretKeys.digest(mode, environment.bootstrapKey))).toBeDefined()
+    expect(await anyAdminKey(store.db)).toBe(true)
+  })
+})

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { simulatedModels } from '../../src/market.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { filmsOf } from '../support/ordered-films.ts'
+import { sharedPostgres } from '../support/postgres.ts'
+import { catalogue } from '../support/video-asks.ts'
+
+// A database is made for it, and machines that test are busy.
+setDefaultTimeout(60_000)
+
+const hint = "at this node's own simulators"
+const unanswered = 'no simulators answer at SANDBOX_URL'
+
+describe('two nodes on one database that share simulators', () => {
+  let databaseUrl: string
+  let simulators: Sandbox
+  let one: TestGateway
+  let other: TestGateway
+  const { order, ended, writtenOf } = filmsOf(() => one)
+
+  beforeAll(async () => {
+    databaseUrl = await (await sharedPostgres()).freshDatabase()
+    simulators = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
+    const environment = { SANDBOX_URL: simulators.url }
+    one = await startTestGateway({ databaseUrl, environment, mode: 'leased' })
+    other = await startTestGateway({ databaseUrl, environment, mode: 'leased' })
+  })
+  afterAll(async () => {
+    await one.close()
+    await other.close()
+    await simulators.stop()
+    await (await sharedPostgres()).dropDatabase(databaseUrl)
+  })
+
+  test('finish every film, whichever of them asks after it, and charge it once', async () => {
+    const before = await one.balance()
+    // Longer than the quick polls of the node that took the order: from then on either of them may ask.
+    const prompt = 'A fox. sandbox:slow=4000'
+    const ordered = await Promise.all(
+      Array.from({ length: 10 }, () => order({ model: 'wan2.6-t2v', input: { prompt } })),
+    )
+    const films = await Promise.all(ordered.map(({ id }) => ended(id)))
+    expect(films.map(({ status, error }) => error?.code ?? status)).toEqual(films.map(() => 'succeeded'))
+
+    const written = await Promise.all(films.map(({ id }) => writtenOf(id)))
+    const lines = written.map(({ bill, hold, entries }) => ({
+      billed: bill,
+      hold: hold.state,
+      payable: entries['payable:dashscope'],
+    }))
+    expect(lines).toEqual(films.map(() => ({ billed: ['0.5'], hold: 'settled', payable: '0.5' })))
+    expect(await one.bill()).toHaveLength(10)
+    await other.settleBooks()
+    const after = await one.balance()
+    expect(before.posted - after.posted).toBe(written.reduce((sum, { request }) => sum + request.cost, 0n))
+    await one.assertBooks()
+  })
+
+  test('have none of their own to be told of', () => {
+    expect([one.sandboxUrl, other.sandboxUrl]).toEqual([simulators.url, simulators.url])
+    expect([...one.logged, ...other.logged].filter((line) => line.includes(hint) || line.includes(unanswered))).toEqual(
+      [],
+    )
+  })
+})
+
+test('a node on PostgreSQL with simulators of its own says what several would need', async () => {
+  const gateway = await startTestGateway({ engine: 'postgres' })
+  await gateway.close()
+  expect(gateway.logged.filter((line) => line.includes(hint) && line.includes('SANDBOX_URL'))).toHaveLength(1)
+})
+
+test('a node alone says nothing of others', async () => {
+  const gateway = await startTestGateway()
+  await gateway.close()
+  expect(gateway.logged.join('')).not.toContain('SANDBOX_URL')
+})
+
+test.each(['nobody', 'somebody else'] as const)('a start at an address where %s answers says so', async (who) => {
+  const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
+  const url = `http://127.0.0.1:${stranger.port}`
+  if (who === 'nobody') await stranger.stop(true)
+  const gateway = await startTestGateway({ environment: { SANDBOX_URL: url } })
+  try {
+    await until(() => gateway.logged.some((line) => line.includes(unanswered) && line.includes(url)))
+  } finally {
+    await gateway.close()
+    await stranger.stop(true)
+  }
+})
