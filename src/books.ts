@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { systemTimers, type Clock } from './base/clock.ts'
+import { Closing, type Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import { capSpending, type CappedBilling } from './billing/caps.ts'
 import type { Billing } from './billing/funds.ts'
@@ -20,12 +21,15 @@ import { openStore, type Store } from './store/open.ts'
 import { claimSingleNode } from './store/single-node.ts'
 import { heldByTasks } from './store/task-claims.ts'
 import { spentSince } from './store/usage.ts'
+import type { Tally } from './telemetry/tally.ts'
 
 /** The database and the way money is booked in it, as the settings ask. */
 export type Books = {
   readonly store: Store
   readonly node: string
   readonly billing: TrackedBilling
+  /** How many requests have ended that the database does not know of yet. */
+  readonly unposted: () => number
   /** Counts against spending caps what tasks hold. */
   readonly reserve: CappedBilling['reserve']
   /** Why nothing can be admitted now, if so. */
@@ -40,7 +44,6 @@ export type Books = {
   readonly settle: (accountIds: readonly string[]) => Promise<void>
   /** Asks every node to give back what it has leased of this account and does not use: here at once, elsewhere soon. */
   readonly recall: (accountId: string) => Promise<void>
-  close(): Promise<void>
 }
 
 export type BooksOptions = {
@@ -48,10 +51,12 @@ export type BooksOptions = {
   readonly settings: Pick<FileSettings, 'billing'>
   readonly clock: Clock
   readonly log: Log
+  readonly tally: Pick<Tally, 'ended'>
   /** This process must not go on. */
   readonly fatal: (why: string, cause: unknown) => void
   /** In place of what the settings say: the bench counts in memory. */
   readonly billing?: ((books: { store: Store; node: string; log: Log }) => Billing) | undefined
+  readonly closing: Opening<'tidying' | 'billing' | 'store' | 'lock'>
 }
 
 const reconnectMs = 500
@@ -64,7 +69,7 @@ export type OpeningBooks = {
   readonly store: Store
   readonly node: string
   /** Resolves once money can be booked. */
-  readonly opened: Promise<Books>
+  finish(): Promise<Books>
 }
 
 /**
@@ -72,34 +77,40 @@ export type OpeningBooks = {
  * takes 70 ms to start, in which the caller may do what needs the database alone.
  */
 export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
-  const { environment, log } = options
+  const { environment, log, closing } = options
   const { dataFolder, databaseUrl } = environment
   // A journal, and a SQLite file, belong to one process at a time.
   const lock = claimSingleNode(dataFolder)
+  closing.opened('lock', () => lock.release())
   const node = nodeIdentity(dataFolder)
   const opening = openPatiently(
     databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl },
     log,
   )
-  const bank = isLeased(options) ? startBank(environment) : undefined
+  const billing = new Closing<BillingStep>(['journal', 'bank'])
+  // A database that is away must not keep a process from ending: what is owed is in the journal.
+  closing.opened('billing', () => within(closeMsMax, billing.close()))
+  const bank = isLeased(options) ? startBank(environment, billing) : undefined
   const store = await opening
+  closing.opened('store', () => store.close())
   // On SQLite there is one node: every hold that is open at its start is an orphan of the last process.
   if (databaseUrl === undefined) await recoverAll(store)
-  const opened = openWhole({ ...options, store, node, bank, release: () => lock.release() })
-  opened.catch(() => {}) // heard of where it is waited for
-  return { store, node, opened }
+  return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
 
-type Opening = BooksOptions & {
+type BillingStep = 'journal' | 'bank'
+
+type OpenStore = BooksOptions & {
   readonly store: Store
   readonly node: string
   /** Where money is leased. */
   readonly bank: StartingBank | undefined
+  readonly closingBilling: Opening<BillingStep>
 }
 
 type StartingBank = (store: Store) => Promise<Bank>
 
-async function openWhole(options: Opening & { readonly release: () => void }): Promise<Books> {
+async function openWhole(options: OpenStore): Promise<Books> {
   const { store, node, clock } = options
   const opened = await openBilling(options)
   const billing = capSpending(opened.billing, {
@@ -111,10 +122,15 @@ async function openWhole(options: Opening & { readonly release: () => void }): P
 
   const recovery = setInterval(() => void tidyUp(store, clock.now()).catch(() => {}), recoveryEveryMs)
   recovery.unref()
+  options.closing.opened('tidying', () => clearInterval(recovery))
   return {
     store,
     node,
-    billing: trackOpenHolds(billing),
+    billing: trackOpenHolds(billing, options.tally),
+    unposted() {
+      const { made, booked } = opened.billing.endings ?? { made: 0, booked: 0 }
+      return made - booked
+    },
     reserve: (order) => billing.reserve(order),
     trouble: opened.trouble,
     post: opened.post,
@@ -122,13 +138,6 @@ async function openWhole(options: Opening & { readonly release: () => void }): P
     async recall(accountId) {
       await opened.recall(accountId).catch(() => {}) // nobody hears it: their leases end by themselves
       await within(settleMsMax, opened.settle([accountId]))
-    },
-    async close() {
-      clearInterval(recovery)
-      // A database that is away must not keep a process from ending: what is owed is in the journal.
-      await within(closeMsMax, opened.close())
-      await store.close()
-      options.release()
     },
   }
 }
@@ -149,7 +158,6 @@ type OpenedBilling = {
   readonly post: () => Promise<void>
   readonly settle: (accountIds: readonly string[]) => Promise<void>
   readonly recall: (accountId: string) => Promise<void>
-  readonly close: () => Promise<void>
 }
 
 /** Where every charge is booked as it is made. */
@@ -159,7 +167,6 @@ const atOnce = {
   post: () => Promise.resolve(),
   settle: () => Promise.resolve(),
   recall: () => Promise.resolve(),
-  close: () => Promise.resolve(),
 } as const satisfies Omit<OpenedBilling, 'billing'>
 
 function isLeased({ settings, billing }: BooksOptions): boolean {
@@ -167,12 +174,20 @@ function isLeased({ settings, billing }: BooksOptions): boolean {
 }
 
 /** On SQLite it has a thread and a connection of its own, so that it can start beside everything else. */
-function startBank(environment: Environment): StartingBank {
+function startBank(environment: Environment, closing: Opening<BillingStep>): StartingBank {
   const { databaseUrl } = environment
-  if (databaseUrl !== undefined) return (store) => openSharedBank(store, databaseUrl)
-  const thread = startWorkerBank(databaseFile(environment))
-  thread.catch(() => {}) // heard of where it is waited for
-  return () => thread
+  if (databaseUrl === undefined) {
+    const thread = startWorkerBank(databaseFile(environment))
+    thread.catch(() => {}) // heard of where it is waited for
+    // One that could not start has ended by itself.
+    closing.opened('bank', async () => (await thread.catch(() => undefined))?.close())
+    return () => thread
+  }
+  return async (store) => {
+    const bank = await openSharedBank(store, databaseUrl)
+    closing.opened('bank', () => bank.close())
+    return bank
+  }
 }
 
 /** Loaded, as all that speaks to PostgreSQL, where there is one. */
@@ -181,7 +196,7 @@ async function openSharedBank(store: Store, url: string): Promise<Bank> {
   return makeSharedBank(store, url)
 }
 
-async function openBilling(options: Opening): Promise<OpenedBilling> {
+async function openBilling(options: OpenStore): Promise<OpenedBilling> {
   const { environment, settings, store, node, log, clock, fatal } = options
   if (options.bank === undefined) {
     return { ...atOnce, billing: options.billing?.({ store, node, log }) ?? makeStrictBilling(options) }
@@ -190,6 +205,7 @@ async function openBilling(options: Opening): Promise<OpenedBilling> {
   const disk = openDisk(join(environment.dataFolder, 'journal'))
   const { sync } = settings.billing
   const leased = await openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
+  options.closingBilling.opened('journal', () => leased.close())
   return {
     billing: leased,
     reachedVendors: leased.reachedVendors,
@@ -197,7 +213,6 @@ async function openBilling(options: Opening): Promise<OpenedBilling> {
     post: () => leased.post(),
     settle: (accountIds) => leased.settle(accountIds),
     recall: async (accountId) => bank.recall?.(accountId),
-    close: () => leased.close(),
   }
 }
 

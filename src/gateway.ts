@@ -4,15 +4,15 @@ import { showModel } from './admin/show-model.ts'
 import { makeGuardedFetch } from './base/guarded-fetch.ts'
 import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { systemClock, systemTimers, type Clock } from './base/clock.ts'
+import { Closing } from './base/closing.ts'
 import { Deadlines } from './base/deadlines.ts'
-import { listen, type Listener } from './base/listen.ts'
 import type { Log } from './base/log.ts'
 import { labelBy, macFor } from './base/secret.ts'
-import type { TrackedBilling } from './billing/open-holds.ts'
 import { openBooks, type Books, type BooksOptions } from './books.ts'
 import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
 import { installationSecret } from './config/installation-secret.ts'
+import { callTimeouts, clientTimeouts, taskTimeouts } from './config/timeouts.ts'
 import { makeAdmit } from './flow/admit.ts'
 import { makeAuthenticate } from './flow/authenticate.ts'
 import { makeCall } from './flow/call.ts'
@@ -25,10 +25,11 @@ import { makeRelease } from './flow/release.ts'
 import { makeRoute } from './flow/route.ts'
 import type { Parts } from './flow/run.ts'
 import { makeCors } from './edge/cors.ts'
-import { makeEdge, type Serve } from './edge/edge.ts'
+import { makeEdge } from './edge/edge.ts'
 import { makeRoutes } from './http/routes.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
-import { serveWhileStarting } from './http/starting.ts'
+import { openPort } from './http/starting.ts'
+import { giveNotice, stopListening } from './http/stopping.ts'
 import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
@@ -43,9 +44,11 @@ import type { Mode } from './store/schema.ts'
 import { makeCallbacks } from './tasks/callbacks.ts'
 import { openTasks, type Tasks } from './tasks/tasks.ts'
 import { openWebhooks, webhookPolicy } from './tasks/webhooks/webhooks.ts'
+import { openTelemetry } from './telemetry/telemetry.ts'
 import { discoverLocalServers } from './upstream/discover.ts'
 import { makeFetchLink } from './upstream/links.ts'
-import { makeTransport, type Timeouts } from './upstream/transport.ts'
+import { makeOwnLinks } from './upstream/own-links.ts'
+import { makeTransport } from './upstream/transport.ts'
 import { videoCodec } from './wire/native/video.ts'
 import { writeError } from './wire/openai/errors.ts'
 
@@ -76,6 +79,8 @@ export type Gateway = {
   readonly modelCount: number
   /** A chat model to try the gateway with, if it serves any. */
   readonly exampleModel: string | undefined
+  /** Where there is no model at all. */
+  readonly whyEmpty: string | undefined
   readonly store: Store
   readonly artifacts: Artifacts
   readonly tasks: Tasks
@@ -88,32 +93,69 @@ export type Gateway = {
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
-// A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
-const noticeMs = 2_000
-const lastSettlementsMs = 5_000
+/** How all that is open closes, from the first to the last: behind the requests of a stop, and where a start fails. */
+const closingOrder = [
+  // Nobody comes in any more,
+  'tool port',
+  'tools',
+  'public port',
+  'admin port',
+  // nothing goes on by itself,
+  'tasks',
+  'webhooks',
+  'artifacts',
+  'mp3',
+  'keys',
+  'telemetry',
+  'tidying',
+  // what was charged is posted, and only when nothing here writes any more is the folder another's.
+  'billing',
+  'store',
+  'simulators',
+  'lock',
+] as const
 
-/** The composition root: configuration in, a running gateway out. The only place that builds things. */
+/** The composition root: configuration in, a running gateway out, or what it failed for and nothing left behind. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
+  const closing = new Closing(closingOrder)
+  try {
+    return await build(options, closing)
+  } catch (thrown) {
+    await closing.close().catch((cause: unknown) => {
+      options.log.error({ cause: String(cause) }, 'what the start had opened could not be closed')
+    })
+    throw thrown
+  }
+}
+
+/** The only place that builds things. */
+async function build(options: GatewayOptions, closing: Closing<(typeof closingOrder)[number]>): Promise<Gateway> {
   const { environment, file, log, clock = systemClock } = options
   const { settings } = file
   const secret = installationSecret(environment.secret, environment.dataFolder)
   const secretKeys = makeSecretKeys(secret)
-  const ports = await openPorts(environment)
-  const { listener } = ports.public
-  const orStop = async (thrown: unknown): Promise<never> => {
-    await ports.stop()
-    throw thrown
-  }
-  const opening = await openBooks({ ...options, settings, clock, fatal: options.fatal ?? exit(log) }).catch(orStop)
+  const { host, port, adminHost, adminPort } = environment
+  const publicPort = openPort({ hostname: host, port, setting: 'PORT' }, writeError)
+  const { listener } = publicPort
+  closing.opened('public port', () => listener.stop(true))
+  const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }, writeError)
+  closing.opened('admin port', () => operatorsPort.listener.stop(true))
+  const fatal = options.fatal ?? exit(log)
+  const telemetry = openTelemetry({ version: packageJson.version, timers: systemTimers, closing })
+  const { tally } = telemetry
+  const opening = await openBooks({ ...options, settings, clock, fatal, closing, tally })
   const { store, node } = opening
-  const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real') })
+  const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real'), closing })
   const { mode } = market
-  const books = await opening.opened.catch(orStop)
-  await options.provenSafe?.catch(orStop)
-  const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log })
+  const books = await opening.finish()
+  await options.provenSafe
+  const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log, tally })
+  let deliverMs: number | undefined
+  closing.opened('webhooks', () => webhooks.close({ withinMs: deliverMs ?? 0 }))
 
   const { authFailuresPerMinute, attemptsMax } = settings.limits
   const keyRing = new KeyRing({ store, secretKeys, mode, clock, log, authFailuresPerMinute })
+  closing.opened('keys', () => keyRing.close())
   const timeouts = callTimeouts(settings.timeouts)
   const channels = () => market.current.channels
   const models = () => market.current.models
@@ -124,7 +166,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     timeouts,
     tenantLabel: labelBy(macFor(secret, 'tenant-label')),
   }
-  const fetchLink = makeFetchLink(makeGuardedFetch())
+  const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl: settings.publicUrl ?? listener.url })
+  const strangers = makeGuardedFetch({ isOwn: isOwnLink })
+  const fetchLink = makeFetchLink(strangers)
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
@@ -132,8 +176,13 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     admit: makeAdmit({ models, billing: books.billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
     call: makeCall({ ...calling, fetchLink, log }),
-    meter: makeMeter({ log, drains: new Drains(), deadlines: new Deadlines(clock) }),
-    release: makeRelease(log),
+    meter: makeMeter({
+      log,
+      drains: new Drains(),
+      deadlines: new Deadlines(clock),
+      timeouts: clientTimeouts(settings.timeouts),
+    }),
+    release: makeRelease(log, tally),
   }
 
   const artifacts = openArtifacts({
@@ -145,8 +194,10 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     timers: systemTimers,
     log,
   })
+  closing.opened('artifacts', () => artifacts.close())
 
   const mp3 = makeMp3Encoders()
+  closing.opened('mp3', () => mp3.stop())
   const publicUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
   const tasks = openTasks({
     ...calling,
@@ -169,7 +220,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     reserve: books.reserve,
     giveBackLeases: books.recall,
     told: () => webhooks.wake(),
+    tally,
   })
+  closing.opened('tasks', () => tasks.close())
   const webhookRules = webhookPolicy(mode, settings.webhooks)
 
   let draining = false
@@ -178,6 +231,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     line,
     store,
     artifacts,
+    isOwnLink,
     settle: books.settle,
     models,
     clock,
@@ -190,7 +244,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     videosBodyBytesMax: settings.limits.videosBodyBytesMax,
     mp3,
     tasks,
-    readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules),
+    readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules, isOwnLink),
     checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),
     count: makeCount({
       ...calling,
@@ -201,7 +255,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     }),
     readiness: () => notReady(books, market, draining),
   })
-  const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log }
+  const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log, tally }
   const cors = makeCors(settings.cors.origins)
   const mcp = openMcp({
     routes,
@@ -220,16 +274,17 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     at: { hostname: environment.host, port: listener.port, url: listener.url },
     allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
     publicUrl: settings.publicUrl ?? listener.url,
-    guardedFetch: makeGuardedFetch(),
+    guardedFetch: strangers,
     limiter: makeLimiter(),
     sessionMac: macFor(secret, 'tool-session'),
     showPrices: (model) => showModel(model).prices,
     bodyBytesMax: settings.limits.mcpBodyBytesMax,
+    closing,
   })
   // Last of what may fail: a first key is shown once.
   const { bootstrapKey, adminKey } = environment
   const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
-  ports.public.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
+  publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
   const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
   const admin = {
     store,
@@ -244,21 +299,25 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     channels,
     webhooks,
     tasks,
+    telemetry,
+    books,
+    isDraining: () => draining,
   }
-  ports.admin.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
+  operatorsPort.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   market.warmUp()
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void offerLocalModels(listener.port, market, log)
 
   return {
     url: listener.url,
-    adminUrl: ports.admin.listener.url,
+    adminUrl: operatorsPort.listener.url,
     mcpUrl: mcp.url,
     mode,
     sandboxUrl: market.sandboxUrl,
     firstStart,
     modelCount: market.current.models.size,
     exampleModel: exampleOf(market.current.models),
+    whyEmpty: market.current.whyEmpty,
     store,
     artifacts,
     tasks,
@@ -268,87 +327,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     async close({ drainMs = 0 } = {}) {
       draining = true
       tasks.hurry()
-      if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
+      await giveNotice(drainMs)
       mcp.drain()
-      await stopListening(listener, books.billing, drainMs)
-      await mcp.close()
-      await ports.stop()
-      await tasks.close()
-      await webhooks.close({ withinMs: drainMs })
-      await artifacts.close()
-      mp3.stop()
-      keyRing.close()
-      await books.close()
-      await market.close()
+      await stopListening(listener, books.billing, calling.transport, drainMs)
+      const isSecond = deliverMs !== undefined
+      deliverMs = drainMs
+      // Whoever asks again is in a hurry, and does not wait for what the first lets arrive.
+      if (isSecond) await webhooks.close({ withinMs: drainMs })
+      await closing.close()
     },
   }
-}
-
-type Port = { readonly listener: Listener; serve(serve: Serve): void }
-
-/** Both ports, open from the first moment, so that whoever watches can tell a slow start from a dead process. */
-async function openPorts(environment: Environment): Promise<{ public: Port; admin: Port; stop(): Promise<void> }> {
-  const { host, port, adminHost, adminPort } = environment
-  const forCustomers = openPort(host, port)
-  try {
-    const forOperators = openPort(adminHost, adminPort)
-    const stop = async () => {
-      await Promise.all([forCustomers.listener.stop(true), forOperators.listener.stop(true)])
-    }
-    return { public: forCustomers, admin: forOperators, stop }
-  } catch (thrown) {
-    await forCustomers.listener.stop(true)
-    const where = `${adminHost}:${adminPort}`
-    throw new Error(`the operator's port ${where} cannot be opened: give another as ADMIN_PORT, or 0 for a free one`, {
-      cause: thrown,
-    })
-  }
-}
-
-const whileStarting: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
-
-function openPort(hostname: string, port: number): Port {
-  let current = whileStarting
-  const listener = listen({
-    hostname,
-    port,
-    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
-    bodyBytesMax: Number.MAX_SAFE_INTEGER,
-    fetch: (request, connection) => current(request, connection),
-  })
-  return {
-    listener,
-    serve(serve) {
-      current = serve
-    },
-  }
-}
-
-function callTimeouts(written: ConfigFile['settings']['timeouts']) {
-  const shared = {
-    connectMs: written.connectSeconds * 1000,
-    idleMs: written.idleSeconds * 1000,
-    totalMs: written.totalSeconds * 1000,
-  }
-  const wholeMs = written.wholeAnswerSeconds * 1000
-  return {
-    stream: { ...shared, firstByteMs: written.firstByteSeconds * 1000 },
-    whole: { ...shared, firstByteMs: wholeMs },
-  }
-}
-
-// A creation is answered within seconds, and a poll at once; a film is large.
-const createMs = 60_000
-const askMs = 15_000
-const fetchMs = 10 * 60_000
-
-function taskTimeouts(whole: Timeouts) {
-  const within = (ms: number) => ({
-    ...whole,
-    firstByteMs: Math.min(whole.firstByteMs, ms),
-    totalMs: Math.min(whole.totalMs, ms),
-  })
-  return { create: within(createMs), ask: within(askMs), fetch: within(fetchMs) }
 }
 
 const usualExample = 'gpt-4o-mini'
@@ -363,7 +351,8 @@ function exampleOf(models: Market['current']['models']): string | undefined {
 async function notReady(books: Books, market: Market, draining: boolean): Promise<readonly string[]> {
   if (draining) return ['draining']
   const reasons: string[] = []
-  if (market.current.models.size === 0) reasons.push('no vendor is configured, so there is no model to serve')
+  const { whyEmpty } = market.current
+  if (whyEmpty !== undefined) reasons.push(`there is no model to serve: ${whyEmpty}`)
   await books.store.ping().catch(() => reasons.push('the database does not answer'))
   const trouble = books.trouble()
   if (trouble !== undefined) reasons.push(trouble)
@@ -385,16 +374,4 @@ function exit(log: Log) {
     log.error({ why, cause: String(cause) }, 'stopping at once')
     process.exit(1)
   }
-}
-
-/** Waits for what is in flight, then cuts what is left: a cut stream settles what it delivered. */
-async function stopListening(listener: Listener, billing: TrackedBilling, drainMs: number): Promise<void> {
-  const stopped = listener.stop(false)
-  await Promise.race([Promise.all([stopped, billing.idle()]), sleep(drainMs)])
-  await listener.stop(true)
-  await Promise.race([billing.idle(), sleep(lastSettlementsMs)])
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

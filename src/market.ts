@@ -1,13 +1,17 @@
+import { join } from 'node:path'
 import type { Clock } from './base/clock.ts'
+import type { Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
 import type { Catalogue, Model, Offer, Unsold } from './catalogue/model.ts'
 import type { Capability } from './capabilities/capability.ts'
 import type { PriceList, Rates } from './capabilities/usage.ts'
-import { readOverrides } from './catalogue/schema.ts'
+import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
+import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
-import { startSandbox, type Sandbox, type SandboxModel } from './sandbox/sandbox.ts'
+import { sandboxAt } from './sandbox/elsewhere.ts'
+import { startSandbox, type Sandbox, type SandboxModel, type SandboxModels } from './sandbox/sandbox.ts'
 import type { Mode } from './store/schema.ts'
 import { makeChannels, type Channel, type Channels } from './upstream/channels.ts'
 import { ChannelError, configuredChannels } from './upstream/configured.ts'
@@ -22,6 +26,8 @@ export type Offering = {
   readonly models: ReadonlyMap<string, Model>
   /** All others, each with the reason; worked out when an operator asks. */
   readonly unsold: () => readonly Unsold[]
+  /** Where there is nothing to sell. */
+  readonly whyEmpty?: string
 }
 
 export type Market = {
@@ -33,16 +39,16 @@ export type Market = {
   addLocal(servers: readonly LocalServer[]): void
   /** Gets ready what a start does not wait for. */
   warmUp(): void
-  close(): Promise<void>
 }
 
 export type MarketOptions = {
   readonly file: ConfigFile
   readonly variables: Readonly<Record<string, string | undefined>>
-  readonly environment: { readonly sandboxPort: number }
+  readonly environment: Pick<Environment, 'sandboxPort' | 'sandboxUrl' | 'dataFolder' | 'databaseUrl'>
   readonly clock: Clock
   readonly log: Log
   readonly hasRealAccount: boolean
+  readonly closing: Opening<'simulators'>
 }
 
 /** What a file and the environment come to before anything is started: commands stop here, a start goes on. */
@@ -64,9 +70,8 @@ export function makeMarket(options: MarketOptions): Market {
   const { file, variables, clock } = options
   const { mode, configured, catalogue } = planMarket(options)
   const isSandbox = mode === 'sandbox'
-  const sandbox = isSandbox
-    ? startSandbox({ port: options.environment.sandboxPort, models: () => simulatedModels(catalogue, configured) })
-    : undefined
+  const sandbox = isSandbox ? openSandbox(options, () => simulatedModels(catalogue, configured)) : undefined
+  if (sandbox !== undefined) options.closing.opened('simulators', () => sandbox.stop())
 
   let used = file
   let local: readonly LocalServer[] = []
@@ -76,7 +81,12 @@ export function makeMarket(options: MarketOptions): Market {
     const real = [...configured, ...local.map(({ channel }) => channel)]
     const all = sandbox === undefined ? real : simulatedChannels(configured, (vendor) => sandbox.baseUrl(vendor))
     const models = servedModels(catalogue, all)
-    return { channels: makeChannels(all, clock, Math.random), models, unsold: () => notServed(catalogue, all) }
+    return {
+      channels: makeChannels(all, clock, Math.random),
+      models,
+      unsold: () => notServed(catalogue, all),
+      ...(models.size === 0 && { whyEmpty: whyNothing(all) }),
+    }
   }
 
   function reload(changed: ConfigFile): void {
@@ -101,8 +111,25 @@ export function makeMarket(options: MarketOptions): Market {
       reload(used)
     },
     warmUp: () => sandbox?.warmUp(),
-    close: async () => sandbox?.stop(),
   }
+}
+
+/** Simulators of this node's own, which remember their films in its folder; or those that it was told to share. */
+function openSandbox({ environment, log }: MarketOptions, models: SandboxModels): Omit<Sandbox, 'port'> {
+  const { sandboxUrl, sandboxPort, dataFolder, databaseUrl } = environment
+  if (sandboxUrl !== undefined) {
+    return sandboxAt(sandboxUrl, (cause) => {
+      const message = 'no simulators answer at SANDBOX_URL: start them with npx turnpike sandbox'
+      log.warn({ url: sandboxUrl, cause: String(cause) }, message)
+    })
+  }
+  if (databaseUrl !== undefined) {
+    const message =
+      "videos are asked after at this node's own simulators: where several nodes share this database, run npx turnpike sandbox and give each its address as SANDBOX_URL"
+    log.info({}, message)
+  }
+  const complain = (cause: unknown) => log.warn({ cause: String(cause) }, 'the simulators cannot keep what they make')
+  return startSandbox({ port: sandboxPort, models, memory: { folder: join(dataFolder, 'sandbox'), complain } })
 }
 
 export function readChannels(file: ConfigFile, variables: MarketOptions['variables']): Channel[] {
@@ -118,6 +145,7 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
   const { models, exchange } = file.settings
   try {
     const written = readOverrides(models)
+    checkChannelNames(written, file)
     const families = loadFamilies()
     const known = new Set([...families.flatMap((family) => family.models), ...written].map(({ id }) => id))
     const found = readOverrides(localModels(local).filter(({ id }) => !known.has(id)))
@@ -126,6 +154,20 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
     if (thrown instanceof CatalogueError) throw file.complain(thrown.path, thrown.reason)
     throw thrown
   }
+}
+
+/**
+ * A channel that nobody has is a slip of the pen. One of a known vendor is merely not configured now, and takes its
+ * models out of sale until it is.
+ */
+function checkChannelNames(written: readonly OperatorModel[], { settings, complain }: ConfigFile): void {
+  const known = new Set([...settings.channels.map(({ id }) => id), ...vendors.keys()])
+  written.forEach(({ channels = [] }, model) => {
+    channels.forEach(({ channel }, place) => {
+      if (known.has(channel)) return
+      throw complain(['models', model, 'channels', place, 'channel'], `there is no channel ${channel}`)
+    })
+  })
 }
 
 /** Models of local servers cost nothing unless the operator prices them, under the same id in the file. */
@@ -172,6 +214,12 @@ export function notServed(catalogue: Catalogue, channels: readonly Channel[]): r
   const idle = [...catalogue.models.values()].filter((model) => !isServed(model, channels))
   const others = [...catalogue.unsold, ...idle.map((model) => ({ id: model.id, why: whyIdle(model, channels) }))]
   return others.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** Where no model at all is served. */
+export function whyNothing(configured: readonly Channel[]): string {
+  if (configured.length === 0) return 'no vendor is configured'
+  return 'no model can be had at the channels that are configured (turnpike models --all says why)'
 }
 
 function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]): string {
@@ -264,12 +312,16 @@ const ownResolutions: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 /** A price that does not exist is left out: the simulator then takes another, and does not give it away. */
-function videoPrices({ perSecond, perVideoToken }: PriceList, vendor: string): Partial<SandboxModel['prices']> {
+function videoPrices(
+  { perSecond, perVideo, perVideoToken }: PriceList,
+  vendor: string,
+): Partial<SandboxModel['prices']> {
   const tokens = Object.entries(perVideoToken)
   const plain = tokens.filter(([key]) => !key.endsWith(inputSuffix))
   const special = tokens.filter(([key]) => key.endsWith(inputSuffix))
   return {
     ...(Object.keys(perSecond).length > 0 && { videoSecond: videoRates(Object.entries(perSecond), vendor) }),
+    ...(Object.keys(perVideo).length > 0 && { perVideo }),
     ...(plain.length > 0 && { videoToken: videoRates(plain, vendor) }),
     ...(special.length > 0 && {
       videoTokenWithInput: videoRates(

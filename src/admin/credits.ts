@@ -5,13 +5,13 @@ import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
 import type { Begun } from '../idempotency/idempotency.ts'
 import { accountById, credit, creditSourceIn } from '../store/accounts.ts'
 import { absent, readCall, type Call } from './call.ts'
-import { dollars } from './fields.ts'
+import { dollars, keptText } from './fields.ts'
 import type { AdminParts } from './routes.ts'
 import { showAccount } from './show.ts'
 
 const newCredit = z.strictObject({
   amount: dollars.refine((amount) => amount !== zeroNano, 'a credit of nothing changes nothing'),
-  note: z.string().max(500).exactOptional(),
+  note: keptText(500).exactOptional(),
 })
 
 export function creditCalls(parts: AdminParts) {

@@ -26,6 +26,15 @@ export const accountName = z.string().transform((text, context) => {
 /** A key need not be called anything. */
 export const keyName = z.union([z.literal(''), accountName])
 
+/** What is kept as it was written. PostgreSQL has no text with a NUL in it, and half of a surrogate pair comes back as another one. */
+export function keptText(charactersMax: number) {
+  const rule = 'no NUL, and no half of a surrogate pair'
+  return z
+    .string()
+    .max(charactersMax)
+    .refine((text) => !text.includes('\0') && text.isWellFormed(), rule)
+}
+
 /** A JSON number is a float before anyone can look at it, so amounts come as text. */
 export const dollars = z
   .string({ error: 'an amount is decimal dollars as text, such as "12.50"' })
@@ -71,7 +80,7 @@ export const modelPatterns = z
   .max(patternsMax)
 
 export const metadata = z
-  .record(z.string().min(1).max(64), z.string().max(500))
+  .record(keptText(64).min(1), keptText(500))
   .refine((given) => Object.keys(given).length <= 16, 'at most 16 entries')
 
 const yearsMax = 100

@@ -5,6 +5,7 @@ import { AuthFailures } from '../keys/auth-failures.ts'
 import { hintOf, type SecretKeys } from '../keys/secret-keys.ts'
 import { hasAdminKey } from '../store/admin-keys.ts'
 import type { Actor } from '../store/audit.ts'
+import { isUnavailable } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 
 /** Tells operators from everybody else, and by the end of their key from each other. */
@@ -21,6 +22,16 @@ export function makeOperators(parts: {
   // Keys of operators are never taken back while a process runs. These still work from an address that guesses others.
   const good = new Set<string>()
 
+  /** While the database is away, a key that was good stays so: whoever watches the gateway wants to look just then. */
+  async function isKey(digest: string): Promise<boolean> {
+    try {
+      return await hasAdminKey(store.db, digest)
+    } catch (thrown) {
+      if (isUnavailable(thrown) && good.has(digest)) return true
+      throw thrown
+    }
+  }
+
   return {
     async authenticate(key, address) {
       if (key === undefined) throw refused(failures, address)
@@ -31,7 +42,7 @@ export function makeOperators(parts: {
         throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
       }
       // Asked every time, known or not: operators call seldom, and a good key takes the same steps as a bad one.
-      if (!(await hasAdminKey(store.db, digest))) throw refused(failures, address)
+      if (!(await isKey(digest))) throw refused(failures, address)
       good.add(digest)
       return `admin:${hintOf(key)}`
     },

@@ -1,40 +1,30 @@
-import type { Clock } from '../base/clock.ts'
-import type { Model, Unsold } from '../catalogue/model.ts'
+import type { Unsold } from '../catalogue/model.ts'
 import { bearerOf } from '../edge/credential.ts'
 import type { Route, Visit } from '../edge/route.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { SecretKeys } from '../keys/secret-keys.ts'
 import { storeError } from '../store/faults.ts'
-import type { Store } from '../store/open.ts'
-import type { Mode } from '../store/schema.ts'
-import type { Tasks } from '../tasks/tasks.ts'
 import type { Webhooks } from '../tasks/webhooks/webhooks.ts'
-import type { Channels } from '../upstream/channels.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import { accountCalls } from './accounts.ts'
 import type { Call } from './call.ts'
 import { creditCalls } from './credits.ts'
 import { keyCalls } from './keys.ts'
+import { metricCalls, type MetricParts } from './metrics.ts'
 import { offeringCalls } from './offering.ts'
 import type { Operators } from './operators.ts'
 import { recordCalls } from './records.ts'
 import { taskCalls } from './tasks.ts'
 import { webhookCalls } from './webhooks.ts'
 
-export type AdminParts = {
-  readonly store: Store
-  readonly mode: Mode
-  readonly clock: Clock
+export type AdminParts = MetricParts & {
   readonly operators: Operators
   readonly secretKeys: SecretKeys
   readonly idempotency: Idempotency
   /** Makes the rows of these accounts say what is true now; see `Books.settle`. */
   readonly settle: (accountIds: readonly string[]) => Promise<void>
-  readonly models: () => ReadonlyMap<string, Model>
   readonly unsold: () => readonly Unsold[]
-  readonly channels: () => Channels
   readonly webhooks: Pick<Webhooks, 'secrets' | 'wake'>
-  readonly tasks: Pick<Tasks, 'oddWords'>
 }
 
 /** Every path of the operator's port. */
@@ -68,6 +58,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/audit', records.audit),
     guarded('GET', '/admin/models', offering.models),
     guarded('GET', '/admin/channels', offering.channels),
+    guarded('GET', '/metrics', metricCalls(parts).show),
     { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: () => Response.json({ status: 'ok' }) },
   ]
 
@@ -77,7 +68,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
       try {
         const actor = await operators.authenticate(bearerOf(visit.request), visit.address)
         const body = await work({ visit, actor, id: idOf(visit) })
-        return Response.json(body, { headers: visit.said })
+        return body instanceof Response ? body : Response.json(body, { headers: visit.said })
       } catch (thrown) {
         throw storeError(thrown)
       }

@@ -41,7 +41,7 @@ export function showRate({ rates }: PriceList, unit: Unit): string {
   return amount === undefined ? '-' : dollars(amount, written[unit][1])
 }
 
-function showPrices({ rates, tiers, perImage, perSecond, perVideoToken }: PriceList) {
+function showPrices({ rates, tiers, perImage, perSecond, perVideo, perVideoToken }: PriceList) {
   return {
     ...showRates(rates),
     ...(tiers.length > 0 && {
@@ -49,6 +49,7 @@ function showPrices({ rates, tiers, perImage, perSecond, perVideoToken }: PriceL
     }),
     ...(Object.keys(perImage).length > 0 && { perImage: showEach(perImage) }),
     ...(Object.keys(perSecond).length > 0 && { perSecond: showEach(perSecond) }),
+    ...(Object.keys(perVideo).length > 0 && { perVideo: showEach(perVideo) }),
     ...(Object.keys(perVideoToken).length > 0 && {
       perMillionVideoTokens: showEach(perVideoToken, written.videoToken[1]),
     }),

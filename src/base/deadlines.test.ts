@@ -1,26 +1,19 @@
-import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
-import type { Clock } from './clock.ts'
+import { beforeEach, expect, test } from 'bun:test'
+import { World } from '../../test/simulation/world.ts'
 import { Deadlines } from './deadlines.ts'
 
-let now = 0
-const clock: Clock = { now: () => now, monotonic: () => now }
+let world: World
+beforeEach(() => {
+  world = new World(1)
+})
 
 function pass(ms: number): void {
-  now += ms
-  jest.advanceTimersByTime(ms)
+  world.run(world.now + ms)
 }
 
-beforeEach(() => {
-  now = 0
-  jest.useFakeTimers()
-})
-afterEach(() => {
-  jest.useRealTimers()
-})
-
-function open() {
+function open(msMax?: number) {
   const seen = { expired: 0 }
-  return { seen, deadline: new Deadlines(clock).open(() => seen.expired++) }
+  return { seen, deadline: new Deadlines(world.clock, world).open(() => seen.expired++, msMax) }
 }
 
 test('expires when its time has come, and once', () => {
@@ -71,8 +64,7 @@ test.each(['set', 'pause', 'clear'] as const)('what was renewed before it is %s 
 })
 
 test('one that has a latest moment is not moved beyond it', () => {
-  const seen = { expired: 0 }
-  const deadline = new Deadlines(clock).open(() => seen.expired++, 500)
+  const { seen, deadline } = open(500)
   deadline.set(100)
   for (let turn = 0; turn < 8; turn++) {
     pass(60)
@@ -114,18 +106,52 @@ test('is over when it is cleared', () => {
 })
 
 test('has one timer with all others, and none when all are over', () => {
-  const begun = jest.spyOn(globalThis, 'setInterval')
-  const ended = jest.spyOn(globalThis, 'clearInterval')
-  const deadlines = new Deadlines(clock)
+  let waiting = 0
+  const counted = {
+    after(ms: number, run: () => void) {
+      waiting++
+      return world.after(ms, () => {
+        waiting--
+        run()
+      })
+    },
+  }
+  const deadlines = new Deadlines(world.clock, counted)
   const all = Array.from({ length: 1_000 }, () => deadlines.open(() => {}))
   for (const deadline of all) deadline.set(10_000)
+  expect(waiting).toBe(1)
   pass(1_000)
-  expect([begun.mock.calls.length, ended.mock.calls.length]).toEqual([1, 0])
+  expect(waiting).toBe(1)
   for (const deadline of all) deadline.clear()
   pass(100)
-  expect([begun.mock.calls.length, ended.mock.calls.length]).toEqual([1, 1])
+  expect(waiting).toBe(0)
   all[0]?.set(10_000)
-  expect(begun.mock.calls.length).toBe(2)
-  begun.mockRestore()
-  ended.mockRestore()
+  expect(waiting).toBe(1)
+})
+
+test('one that fails when it expires does not keep the others from being watched', () => {
+  const deadlines = new Deadlines(world.clock, world)
+  let expired = 0
+  deadlines
+    .open(() => {
+      throw new Error('it fails')
+    })
+    .set(100)
+  deadlines.open(() => expired++).set(100)
+  pass(1_000)
+  expect(world.failures.splice(0)).toHaveLength(1)
+  pass(1_000)
+  expect(expired).toBe(1)
+})
+
+test('one that is set when it expires is watched on', () => {
+  const deadlines = new Deadlines(world.clock, world)
+  let expired = 0
+  const deadline = deadlines.open(() => {
+    expired++
+    deadline.set(100)
+  })
+  deadline.set(100)
+  pass(1_000)
+  expect(expired).toBe(10)
 })

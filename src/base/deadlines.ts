@@ -1,8 +1,8 @@
-import type { Clock } from './clock.ts'
+import { systemTimers, type Clock, type Timers } from './clock.ts'
 import { Crowd } from './crowd.ts'
 
 // How late a deadline may be noticed. Nothing it is used for is as short as a second.
-const tickMs = 50
+export const tickMs = 50
 
 /**
  * Deadlines by the ten thousand, and one timer for all of them: a request has several, nearly none is ever reached, and a
@@ -10,36 +10,44 @@ const tickMs = 50
  */
 export class Deadlines {
   readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #timers: Timers
   readonly #set = new Crowd<Deadline>()
-  #timer: ReturnType<typeof setInterval> | undefined
+  #isTicking = false
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic'>, timers = systemTimers) {
     this.#clock = clock
+    this.#timers = timers
   }
 
-  /** `expire` is called once after each time that it is set and passes. `latest`, by the monotonic clock: it is never set beyond that. */
-  open(expire: () => void, latest = Number.POSITIVE_INFINITY): Deadline {
-    return new Deadline(this.#clock, this.#watch, expire, latest)
+  /** `expire` is called once after each time that it is set and passes. It is never set beyond `msMax` from now. */
+  open(expire: () => void, msMax = Number.POSITIVE_INFINITY): Deadline {
+    return new Deadline(this.#clock, this.#watch, expire, this.#clock.monotonic() + msMax)
   }
 
   readonly #watch = {
     begin: (deadline: Deadline) => {
       this.#set.add(deadline)
-      if (this.#timer !== undefined) return
-      this.#timer = setInterval(() => this.#tick(), tickMs)
-      this.#timer.unref()
+      if (!this.#isTicking) this.#tickLater()
     },
     end: (deadline: Deadline) => {
       this.#set.remove(deadline)
     },
   }
 
+  #tickLater(): void {
+    this.#isTicking = true
+    this.#timers.after(tickMs, () => this.#tick())
+  }
+
   #tick(): void {
     const now = this.#clock.monotonic()
-    for (const deadline of this.#set) deadline.check(now)
-    if (this.#set.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    try {
+      for (const deadline of this.#set) deadline.check(now)
+    } finally {
+      // Whatever one of them throws, the others are still watched.
+      if (this.#set.size > 0) this.#tickLater()
+      else this.#isTicking = false
+    }
   }
 }
 

@@ -59,8 +59,17 @@ export function asGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', 'The gateway made a mistake. Tell its operator the request id.', { cause: thrown })
 }
 
+// Both quote what the client wrote, where a single name may have megabytes.
+const messageCharactersMax = 4_000
+const paramCharactersMax = 500
+
 export function badRequest(message: string, param?: string, code = 'invalid_value'): GatewayError {
-  return new GatewayError('bad-request', message, param === undefined ? { code } : { code, param })
+  const field = param === undefined ? {} : { param: shortened(param, paramCharactersMax) }
+  return new GatewayError('bad-request', shortened(message, messageCharactersMax), { code, ...field })
+}
+
+function shortened(text: string, charactersMax: number): string {
+  return text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1)}…`
 }
 
 /** Closes a switch over a union: a new member does not compile until it is handled. */

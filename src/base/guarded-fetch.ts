@@ -55,15 +55,17 @@ const headBytesMax = 16 * 1024
  */
 export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Partial<Outside> = {}): GuardedFetch {
   const policy = { ...strictPolicy, ...allowed }
+  // A stranger's server must not send us to our own links either.
+  const { isOwn: _, ...redirectPolicy } = policy
   const outside: Outside = { resolve, isPublic: isPublicAddress, ...world }
   // Said outright, since a variable of the environment can turn it off.
   const trust = { rejectUnauthorized: true, ...(outside.ca !== undefined && { ca: outside.ca }) }
 
   /** The addresses of a host, all of them allowed: one bad one spoils the rest, which could be dialled just as well. */
-  async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
+  async function addressesOf({ host, isOwn }: Target, signal: AbortSignal): Promise<readonly string[]> {
     const addresses = isAddress(host) ? [host] : await orAborted(outside.resolve(host), signal, 'unresolved')
     if (addresses.length === 0) throw new GuardRefusal('unresolved')
-    if (policy.addresses === 'public' && !addresses.every((address) => outside.isPublic(address))) {
+    if (!isOwn && policy.addresses === 'public' && !addresses.every((address) => outside.isPublic(address))) {
       throw new GuardRefusal('not-public')
     }
     return addresses
@@ -71,9 +73,12 @@ export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Part
 
   async function dial(target: Target, ask: Ask, watch: Watch): Promise<IncomingMessage> {
     const { signal } = watch
-    const connected = watch.within(ask.connectMs, 'unreachable')
+    let late: RefusalReason = 'lookup-slow'
+    const connected = watch.within(ask.connectMs, () => late)
     try {
-      const options = { ...requestOf(target, ask, await addressesOf(target.host, signal)), signal }
+      const addresses = await addressesOf(target, signal)
+      late = 'unreachable'
+      const options = { ...requestOf(target, ask, addresses), signal }
       const isSecure = target.url.protocol === 'https:'
       const request = isSecure ? overHttps({ ...options, ...trust }) : overHttp(options)
       request.on('socket', (socket) => socket.once(isSecure ? 'secureConnect' : 'connect', connected))
@@ -91,7 +96,7 @@ export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Part
         const next = ask.method === 'GET' ? redirectOf(response, target.url) : undefined
         if (next === undefined) return await readResponse(response, ask, watch.signal)
         if (redirects >= ask.redirectsMax) throw new GuardRefusal('redirects')
-        target = readTarget(next, policy)
+        target = readTarget(next, redirectPolicy)
       } finally {
         response.destroy()
       }
@@ -100,9 +105,9 @@ export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Part
 
   return {
     async check(url, { connectMs = connectMsDefault, signal } = {}) {
-      const watch = makeWatch(connectMs, 'unresolved', signal)
+      const watch = makeWatch(connectMs, 'lookup-slow', signal)
       try {
-        await addressesOf(readTarget(url, policy).host, watch.signal)
+        await addressesOf(readTarget(url, policy), watch.signal)
       } finally {
         watch.end()
       }
@@ -220,18 +225,18 @@ async function readResponse(response: IncomingMessage, ask: Ask, signal: AbortSi
 type Watch = {
   readonly signal: AbortSignal
   /** A further deadline; the returned function calls it off. */
-  within(ms: number, late: RefusalReason): () => void
+  within(ms: number, late: () => RefusalReason): () => void
   end(): void
 }
 
 function makeWatch(totalMs: number, late: RefusalReason, outer: AbortSignal | undefined): Watch {
   const abort = new AbortController()
   const leave = () => abort.abort(new GatewayError('client-gone', 'The client hung up.'))
-  const within = (ms: number, reason: RefusalReason) => {
-    const timer = setTimeout(() => abort.abort(new GuardRefusal(reason)), ms)
+  const within = (ms: number, reason: () => RefusalReason) => {
+    const timer = setTimeout(() => abort.abort(new GuardRefusal(reason())), ms)
     return () => clearTimeout(timer)
   }
-  const calledOff = within(totalMs, late)
+  const calledOff = within(totalMs, () => late)
   if (outer?.aborted === true) leave()
   else outer?.addEventListener('abort', leave, { once: true })
   return {

@@ -8,21 +8,24 @@ export type JsonLimits = {
   readonly depthMax: number
   /** How many object keys a body may hold: a million of them stall the loop for over a second. */
   readonly keysMax: number
+  /**
+   * How many items its lists may hold, all together; as many as keys where nothing is said. 32 MB of `0,` are 16 million,
+   * over which a schema that looks for the mistake takes a minute.
+   */
+  readonly itemsMax?: number
 }
 
 // A double keeps 15 digits for sure; longer numbers, and exponents that may overflow, are kept as the client wrote them.
 const inexactNumber = /[\d.]{16}|[eE][+-]?\d{3}/
-const suspectKey = /__proto__|\\u/
 
 /**
  * A request body from text to value. What would be read one way by us and another way by the vendor is settled here:
  * numbers a double cannot hold keep their own text, and an own `__proto__` key is refused.
  */
 export function parseBody(text: string, limits: JsonLimits): Json {
-  scan(text, limits)
+  const { isExact } = scan(text, limits)
   try {
-    if (suspectKey.test(text) || inexactNumber.test(text)) return JSON.parse(text, reviveExactly) as Json
-    return JSON.parse(text) as Json
+    return (isExact ? JSON.parse(text) : JSON.parse(text, reviveExactly)) as Json
   } catch (thrown) {
     if (thrown instanceof SyntaxError) throw notJson()
     throw thrown
@@ -48,8 +51,7 @@ export function asDouble(value: Json | undefined): Json | undefined {
   return exact.isRawJSON(value) ? Number(value.rawJSON) : value
 }
 
-function reviveExactly(this: unknown, key: string, value: Json, context?: { source?: string }): Json {
-  if (key === '__proto__') throw badRequest('"__proto__" is not allowed as a key.', '__proto__', 'invalid_value')
+function reviveExactly(this: unknown, _key: string, value: Json, context?: { source?: string }): Json {
   if (typeof value !== 'number') return value
   const source = context?.source
   return source !== undefined && inexactNumber.test(source) && JSON.stringify(value) !== source
@@ -58,39 +60,114 @@ function reviveExactly(this: unknown, key: string, value: Json, context?: { sour
 }
 
 const quote = 34
-const backslash = 92
+const plus = 43
+const comma = 44
+const minus = 45
+const dot = 46
+const zero = 48
+const nine = 57
 const colon = 58
+const E = 69
 const openBracket = 91
+const backslash = 92
 const closeBracket = 93
+const e = 101
 const openBrace = 123
 const closeBrace = 125
 
-/** Depth and key count in one pass over the text, before the parser sees it. Strings are skipped by native search. */
-function scan(text: string, limits: JsonLimits): void {
+/**
+ * Depth, keys and list items in one pass over the text, before the parser sees it; strings are skipped by native search.
+ * Gives whether a double holds every number of it.
+ */
+function scan(text: string, { depthMax, keysMax, itemsMax = keysMax }: JsonLimits): { isExact: boolean } {
+  const isList = [false]
   let depth = 0
   let keys = 0
+  let items = 0
+  let isExact = true
+  let [stringStart, stringEnd] = [0, 0]
   for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
+    const code = text.charCodeAt(i)
+    if (code < quote) continue // spaces
+    switch (code) {
       case quote:
-        i = endOfString(text, i)
+        stringStart = i
+        i = stringEnd = endOfString(text, i)
         break
       case openBracket:
       case openBrace:
-        if (++depth > limits.depthMax) {
-          throw badRequest(`The body nests deeper than ${limits.depthMax} levels.`, undefined, 'body_too_deep')
-        }
+        if (++depth > depthMax) throw tooMuch(`nests deeper than ${depthMax} levels`, 'body_too_deep')
+        isList[depth] = code === openBracket
         break
       case closeBracket:
       case closeBrace:
         depth--
         break
+      case comma:
+        if (isList[depth] && ++items > itemsMax) throw tooManyItems(itemsMax)
+        break
       case colon:
-        if (++keys > limits.keysMax) {
-          throw badRequest(`The body holds more than ${limits.keysMax} keys.`, undefined, 'too_many_keys')
+        if (++keys > keysMax) throw tooMuch(`holds more than ${keysMax} keys`, 'too_many_keys')
+        if (isPrototype(text, stringStart + 1, stringEnd)) {
+          throw badRequest('"__proto__" is not allowed as a key.', '__proto__', 'invalid_value')
         }
         break
+      default: {
+        if (code < zero || code > nine) break
+        const end = endOfNumber(text, i)
+        if (end - i > numberCharactersMax) throw tooMuch('holds a number of far too many digits', 'number_too_long')
+        if (isExact) isExact = !isInexact(text, i, end)
+        i = end - 1
+      }
     }
   }
+  // To have the text of each number, the parser takes ten times as long.
+  if (!isExact && items > keysMax) throw tooManyItems(keysMax)
+  return { isExact }
+}
+
+function tooMuch(what: string, code: string) {
+  return badRequest(`The body ${what}.`, undefined, code)
+}
+
+function tooManyItems(itemsMax: number) {
+  return tooMuch(`holds more than ${itemsMax} list items`, 'too_many_items')
+}
+
+const prototypeKey = '__proto__'
+/** Written in escapes, each of its characters has six. */
+const prototypeKeyMax = 6 * prototypeKey.length
+
+/** Whether what stands between the quotes of a key is the one that reaches behind an object, in whatever spelling. */
+function isPrototype(text: string, start: number, end: number): boolean {
+  if (end - start > prototypeKeyMax) return false
+  const key = text.slice(start, end)
+  if (!key.includes('\\')) return key === prototypeKey
+  try {
+    return JSON.parse(`"${key}"`) === prototypeKey
+  } catch {
+    return false // no JSON, as the parser will say
+  }
+}
+
+/** The first index behind the number that a digit at `start` begins, as far as it looks like one. */
+function endOfNumber(text: string, start: number): number {
+  let end = start + 1
+  while (isNumeric(text.charCodeAt(end))) end++
+  return end
+}
+
+function isNumeric(code: number): boolean {
+  return (code >= zero && code <= nine) || code === dot || code === e || code === E || code === plus || code === minus
+}
+
+/** Whoever counts to this does not read it as a number. */
+const numberCharactersMax = 10_000
+/** `1e100` is the shortest that a double may not hold. */
+const exactCharacters = 4
+
+function isInexact(text: string, start: number, end: number): boolean {
+  return end - start > exactCharacters && inexactNumber.test(text.slice(start, end))
 }
 
 /** The index of the quote that closes the string opened at `start`, or the end of the text. */

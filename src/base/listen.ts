@@ -16,6 +16,8 @@ export type Connection = {
 export type Listener = {
   readonly port: number
   readonly url: string
+  /** Requests that are not answered to their end. */
+  readonly underway: number
   /** Stops accepting; resolves when requests in flight are done, or at once with `force`. */
   stop(force?: boolean): Promise<void>
 }
@@ -23,6 +25,8 @@ export type Listener = {
 export type ListenOptions = {
   hostname: string
   port: number
+  /** Where the operator chose the port, and chooses another when this one is taken. */
+  setting: string
   bodyBytesMax: number
   fetch(request: Request, connection: Connection): Response | Promise<Response>
 }
@@ -38,6 +42,9 @@ export function listen(options: ListenOptions): Listener {
   return {
     port,
     url: `http://${host}:${port}`,
+    get underway() {
+      return server.pendingRequests
+    },
     stop: (force = false) => server.stop(force),
   }
 }
@@ -46,10 +53,15 @@ function serve(options: ListenOptions): Server<undefined> {
   try {
     return begin(options)
   } catch (thrown) {
-    if (!(thrown instanceof Error) || !('code' in thrown) || thrown.code !== 'EADDRINUSE') throw thrown
-    const { port, hostname } = options
-    throw new Error(`port ${port} of ${hostname} is in use: set PORT or ADMIN_PORT to another`, { cause: thrown })
+    throw new Error(explain(options, thrown), { cause: thrown })
   }
+}
+
+function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
+  const isInUse = thrown instanceof Error && 'code' in thrown && thrown.code === 'EADDRINUSE'
+  if (isInUse) return `port ${port} of ${hostname} is in use: give another as ${setting}, or 0 for a free one`
+  const why = thrown instanceof Error ? thrown.message : String(thrown)
+  return `port ${port} of ${hostname} (${setting}) cannot be opened: ${why}`
 }
 
 function begin(options: ListenOptions): Server<undefined> {

@@ -12,7 +12,7 @@ export type Log = {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined | null>>
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+export type LogLevel = 'info' | 'warn' | 'error' | 'silent'
 
 export function makeLog(options: { level: LogLevel; write?: (line: string) => void }): Log {
   const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }

@@ -13,7 +13,7 @@ const beforeDialling: ReadonlySet<RefusalReason> = new Set(['malformed', 'not-pu
  * see no visitor, whatever it is called. And that it would see one: the same fetch, allowed to come, must arrive at the
  * address that was checked, under a name that nobody else can look up. Throws one line where either fails.
  */
-export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetch): Promise<void> {
+export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetch, lookupMs = 30_000): Promise<void> {
   let visits = 0
   const server = createServer((socket) => {
     visits++
@@ -23,12 +23,13 @@ export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetc
   const port = await listenOnLoopback(server)
   const open = { schemes: 'https-and-http', ports: 'any' } as const
   // Long: a start may be busy for seconds beside it, and a guard that is right refuses before it dials.
-  const limits = { bytesMax: 1024, connectMs: 30_000, totalMs: 30_000 }
+  const limits = { bytesMax: 1024, connectMs: lookupMs, totalMs: 2 * lookupMs }
   const rebound = { resolve: () => Promise.resolve(['127.0.0.1']) }
   try {
     const guarded = [...loopbacks.map((host) => [host, make(open)] as const), [name, make(open, rebound)] as const]
     for (const [host, guard] of guarded) {
       const outcome = await guard.get(`http://${host}:${port}/`, limits).catch((thrown: unknown) => thrown)
+      if (outcome instanceof GuardRefusal && outcome.reason === 'lookup-slow') throw new Error(noAnswer(host, lookupMs))
       const isRefused = outcome instanceof GuardRefusal && beforeDialling.has(outcome.reason)
       if (!isRefused || visits > 0) throw new Error(failure(`${host} is not refused`))
     }
@@ -42,6 +43,14 @@ export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetc
 
 function failure(what: string): string {
   return `the guard against URLs into this network does not work here (${what}): start Turnpike with npm start`
+}
+
+/** Not the guard's doing, and no other runtime would help. */
+function noAnswer(host: string, withinMs: number): string {
+  return (
+    `the guard against URLs into this network cannot be proven: nobody has said in ${withinMs / 1000} s which address ` +
+    `"${host}" is. See that this machine can look up names, and its own without asking anybody (/etc/hosts)`
+  )
 }
 
 function listenOnLoopback(server: Server): Promise<number> {

@@ -74,7 +74,6 @@ test('one that breaks is cut off: it has no end, and nobody is gone', async () =
   const abort = new AbortController()
   const { tap, told, read, closed } = await visit({ signal: abort.signal })
   tap.put(bytes('half'))
-  await until(() => read().length > 0)
   tap.fail()
   await closed
   abort.abort()

@@ -6,6 +6,9 @@ export type Watcher = {
   gone(): void
 }
 
+// The runtime cuts off by a reset, which takes from the reader what it has got and not read yet.
+const lastReadMs = 100
+
 /**
  * A body whose end is told exactly once, whichever way it comes: read to its end, failed, or left by its reader, even
  * before the first read (where the `finally` of an async generator would never run). What is put goes to the client's
@@ -56,7 +59,7 @@ export class Tap {
 
   /** Cut off: a reader must not take what it has for the whole. */
   fail(): void {
-    if (this.#settle()) this.#ended.reject()
+    if (this.#settle()) setTimeout(() => this.#ended.reject(), lastReadMs)
   }
 
   readonly #leave = (): void => {

@@ -2,12 +2,17 @@ import { isIPv6 } from 'node:net'
 import { GatewayError } from './errors.ts'
 import { isAddress } from './public-address.ts'
 
+/** Whether a link leads to a result that this process itself gave out, and may be followed into this machine. */
+export type IsOwnLink = (link: string) => boolean
+
 /** What an operator allows beyond the open internet; a client never decides any of it. */
 export type GuardPolicy = {
   readonly schemes: 'https' | 'https-and-http'
   /** `any` reaches this machine and its network too: for sandbox mode, and for receivers inside of a company. */
   readonly addresses: 'public' | 'any'
   readonly ports: readonly number[] | 'any'
+  /** Links that are exempt from all three. Where they redirect to, nothing is. */
+  readonly isOwn?: IsOwnLink
 }
 
 export const strictPolicy: GuardPolicy = { schemes: 'https', addresses: 'public', ports: [443, 80] }
@@ -22,6 +27,8 @@ const words = {
   port: 'The URL names a port that is not allowed.',
   'not-public': notReached,
   unresolved: notReached,
+  // Whoever was asked for the name has not answered: that says nothing of the host.
+  'lookup-slow': notReached,
   unreachable: notReached,
   broken: 'The server in the URL broke off its answer.',
   'too-slow': 'The server in the URL did not answer in time.',
@@ -51,6 +58,7 @@ export type Target = {
   /** Without brackets. */
   readonly host: string
   readonly port: number
+  readonly isOwn: boolean
 }
 
 /** A URL that may be fetched as far as its own text shows. */
@@ -61,8 +69,9 @@ export function readTarget(text: string, policy: GuardPolicy): Target {
     throw new GuardRefusal('malformed')
   }
   const url = new URL(text)
+  const isOwn = policy.isOwn?.(text) === true
   const isAllowedScheme = url.protocol === 'https:' || (url.protocol === 'http:' && policy.schemes === 'https-and-http')
-  if (!isAllowedScheme) throw new GuardRefusal('scheme')
+  if (!isAllowedScheme && !isOwn) throw new GuardRefusal('scheme')
   if (url.username !== '' || url.password !== '') throw new GuardRefusal('credentials')
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (host === '' || host.endsWith('.')) throw new GuardRefusal('malformed')
@@ -70,6 +79,6 @@ export function readTarget(text: string, policy: GuardPolicy): Target {
   const written = /^\/\/([^/?#\\:]*)/.exec(text.slice(url.protocol.length))?.[1]
   if (isAddress(host) && !isIPv6(host) && written !== host) throw new GuardRefusal('malformed')
   const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port)
-  if (policy.ports !== 'any' && !policy.ports.includes(port)) throw new GuardRefusal('port')
-  return { url, host, port }
+  if (policy.ports !== 'any' && !policy.ports.includes(port) && !isOwn) throw new GuardRefusal('port')
+  return { url, host, port, isOwn }
 }

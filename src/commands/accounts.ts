@@ -14,7 +14,7 @@ import {
 } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
-import { readCap } from './allowance.ts'
+import { readCap, showCap } from './allowance.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
 import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
@@ -132,6 +132,7 @@ const columns: readonly Column<Account>[] = [
   { name: 'NAME', show: ({ name }) => name },
   { name: 'BALANCE', align: 'right', show: ({ posted }) => `$${formatDollars(posted)}` },
   { name: 'HELD', align: 'right', show: ({ held }) => `$${formatDollars(held)}` },
+  { name: 'CAP', align: 'right', show: ({ cap }) => showCap(cap) },
   { name: 'STATE', show: state },
   { name: 'CREATED', show: ({ createdAt }) => showTime(createdAt) },
   { name: 'ID', show: ({ id }) => id },
@@ -144,6 +145,7 @@ function describe(account: Account): string {
     mode: account.mode,
     balance: `$${formatDollars(account.posted)}`,
     available: account.unlimited ? 'unlimited' : `$${formatDollars(available(account))}`,
+    cap: showCap(account.cap),
   })
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
-import { readCap, readLimits } from './allowance.ts'
+import { readCap, readLimits, showCap, showLimits } from './allowance.ts'
 
 test('a cap is dollars for a period', () => {
   expect(readCap('25/month')).toEqual({ amount: nano(25_000_000_000n), period: 'month' })
@@ -23,4 +23,11 @@ test('limits that are not given stay as they were', () => {
 
 test.each(['0', '-1', '1.5', 'many'])('%j is no limit', (text) => {
   expect(() => readLimits({ concurrent: text })).toThrow('whole number')
+})
+
+test('what is shown of them is what their options take', () => {
+  expect(showCap(null)).toBe('-')
+  expect(showCap(readCap('2.50/month'))).toBe('$2.5/month')
+  expect(showLimits(null)).toBe('-')
+  expect(showLimits({ requestsPerMinute: 60, concurrent: 4 })).toBe('60 requests/min, 4 at once')
 })

@@ -1,4 +1,4 @@
-import { parseDollars, zeroNano } from '../base/money.ts'
+import { formatDollars, parseDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
 import type { CapPeriod, KeyLimits } from '../store/schema.ts'
 
@@ -21,6 +21,21 @@ export function readCap(text: string): Cap | null {
     throw new Error('--cap takes dollars and a period, such as 25/month, 5/day or 100/total; or none')
   }
   return { amount, period: found }
+}
+
+/** As `--cap` takes it. */
+export function showCap(cap: Cap | null): string {
+  return cap === null ? '-' : `$${formatDollars(cap.amount)}/${cap.period}`
+}
+
+export function showLimits(limits: KeyLimits | null): string {
+  const { requestsPerMinute, tokensPerMinute, concurrent } = limits ?? {}
+  const shown = [
+    ...(requestsPerMinute === undefined ? [] : [`${requestsPerMinute} requests/min`]),
+    ...(tokensPerMinute === undefined ? [] : [`${tokensPerMinute} tokens/min`]),
+    ...(concurrent === undefined ? [] : [`${concurrent} at once`]),
+  ]
+  return shown.length === 0 ? '-' : shown.join(', ')
 }
 
 /** Undefined where no option was given, so that a change leaves the limits alone; `none` takes one away. */

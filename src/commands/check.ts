@@ -1,9 +1,11 @@
+import { isObject } from '../base/json.ts'
 import { databaseFile, EnvironmentError, readEnvironment, type Environment } from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
-import { planMarket, servedModels, simulatedChannels, type Plan } from '../market.ts'
+import { notServed, planMarket, servedModels, simulatedChannels, type Plan } from '../market.ts'
 import type { Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
 import { hasRealAccount, isInstalled } from './installation.ts'
+import { unsoldColumns } from './models.ts'
 import { say, sayJson, sheet, table, withoutSecrets, type Column } from './output.ts'
 import { checkRuntime } from './runtime.ts'
 import { loadSettings } from './settings.ts'
@@ -82,10 +84,12 @@ type Checked = {
   readonly plan: Plan
 }
 
-async function describe({ path, environment, plan }: Checked, json = false): Promise<void> {
+async function describe({ file, path, environment, plan }: Checked, json = false): Promise<void> {
   const { mode, configured } = plan
   const channels = mode === 'sandbox' ? simulatedChannels(configured, () => '') : configured
   const models = servedModels(plan.catalogue, channels)
+  const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
+  const idle = notServed(plan.catalogue, channels).filter(({ id }) => own.has(id))
   if (json) {
     sayJson({
       valid: true,
@@ -98,6 +102,7 @@ async function describe({ path, environment, plan }: Checked, json = false): Pro
         priority,
       })),
       models: [...models.keys()],
+      not_served: idle,
     })
     return
   }
@@ -116,6 +121,9 @@ async function describe({ path, environment, plan }: Checked, json = false): Pro
     say(table(columns, configured))
   } else if (mode === 'real')
     say('\nNo vendor is configured: only local model servers, where there are any, would answer.')
+  if (idle.length === 0) return
+  say('\nOf the models in the file these would not be served:')
+  say(table(unsoldColumns, idle))
 }
 
 async function describeDatabase(environment: Environment): Promise<string> {

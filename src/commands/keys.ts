@@ -6,7 +6,7 @@ import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from 
 import type { Store } from '../store/open.ts'
 import type { Scope } from '../store/schema.ts'
 import { accountNamed, allAccounts } from './accounts.ts'
-import { readCap, readLimits, type LimitOptions } from './allowance.ts'
+import { readCap, readLimits, showCap, showLimits, type LimitOptions } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
 import { secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
@@ -131,6 +131,8 @@ const columns: readonly Column<Row>[] = [
   { name: 'KEY', show: ({ key }) => `sk-…${key.hint}` },
   { name: 'STATE', show: ({ key }) => keyState(key, Date.now()) },
   { name: 'MODELS', show: scope },
+  { name: 'LIMITS', show: ({ key }) => showLimits(key.limits) },
+  { name: 'CAP', align: 'right', show: ({ key }) => showCap(key.cap) },
   { name: 'EXPIRES', show: expiry },
   { name: 'CREATED', show: ({ key }) => showTime(key.createdAt) },
   { name: 'ID', show: ({ key }) => key.id },

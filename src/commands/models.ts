@@ -1,7 +1,7 @@
 import { showModel, showRate } from '../admin/show-model.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model, Unsold } from '../catalogue/model.ts'
-import { notServed, servedModels, simulatedChannels, type Plan } from '../market.ts'
+import { notServed, servedModels, simulatedChannels, whyNothing, type Plan } from '../market.ts'
 import { planStart } from './installation.ts'
 import { say, sayJson, table, type Column } from './output.ts'
 
@@ -13,7 +13,7 @@ export async function models(options: { config?: string; json?: boolean; all?: b
     sayJson({ data: [...served.map(showModel), ...(options.all ? others : [])] })
     return
   }
-  if (served.length === 0) say(`Nothing is served in ${plan.mode} mode: no vendor is configured.`)
+  if (served.length === 0) say(`Nothing is served in ${plan.mode} mode: ${whyNothing(plan.configured)}.`)
   else {
     say(table(columns, served))
     say()
@@ -42,7 +42,7 @@ const columns: readonly Column<Model>[] = [
   { name: 'CONFIDENCE', show: ({ confidence }) => confidence },
 ]
 
-const unsoldColumns: readonly Column<Unsold>[] = [
+export const unsoldColumns: readonly Column<Unsold>[] = [
   { name: 'NOT SERVED', show: ({ id }) => id },
   { name: 'WHY', show: ({ why }) => why },
 ]

@@ -42,6 +42,7 @@ program
   .command('sandbox')
   .description('run the vendor simulators alone')
   .option('--port <number>', 'where to listen (default: SANDBOX_PORT, or a free one)')
+  .option('--host <address>', 'whom to listen to (default: 127.0.0.1, this machine alone)')
   .addOption(configOption())
   .addOption(jsonOption())
   .action(async (options) => (await import('./sandbox.ts')).sandbox(options))

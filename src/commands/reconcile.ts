@@ -7,9 +7,11 @@ import {
   reconcile as compareBooks,
   repair,
   verdictOn,
+  type Repairs,
   type Report,
   type Verdict,
 } from '../billing/reconcile/reconcile.ts'
+import { holdMarginMs } from '../flow/admit.ts'
 import { withInstallation, type Installation } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'
@@ -29,6 +31,10 @@ export async function reconcile(options: Options): Promise<void> {
   const since = options.since === undefined ? undefined : readSince(options.since)
   // Before the books: whatever is on the bill had been sent by the time they are read.
   const bill = await readAnyBill(options)
+  // Calls are looked for by the vendors that are on the bill: an empty one, or a wrong file, would agree with everything.
+  if (bill?.length === 0 && options.vendor === undefined) {
+    throw new Error('the bill has no line; if that is as it should be, say with --vendor whose bill it is')
+  }
   await withInstallation({ ...options, mode: 'real' }, async (installation) => {
     const { store } = installation
     const { totalSeconds } = loadSettings(options.config).file.settings.timeouts
@@ -39,14 +45,14 @@ export async function reconcile(options: Options): Promise<void> {
       since,
       vendor,
       priceList: await priceLists(installation),
-      requestMsMax: totalSeconds * 1000,
+      requestMsMax: totalSeconds * 1000 + holdMarginMs,
     }
     const found = await compareBooks(parts)
-    const repaired = options.repair === 'apply' ? await repair(store, found.findings, { vendor }) : []
-    const report = repaired.length === 0 ? found : await compareBooks(parts)
-    const verdict = verdictOn(report)
-    if (options.json) sayJson(show(report, repaired, verdict))
-    else describe(report, repaired, verdict, { ...options, hasBill: bill !== undefined })
+    const repairs = options.repair === 'apply' ? await repair(store, found.findings, { vendor }) : undefined
+    const report = repairs === undefined ? found : await compareBooks(parts)
+    const verdict = repairs !== undefined && repairs.failed.length > 0 ? 1 : verdictOn(report)
+    if (options.json) sayJson(show(report, repairs, verdict))
+    else describe(report, repairs, verdict, { ...options, hasBill: bill !== undefined })
     process.exitCode = verdict
   })
 }
@@ -87,13 +93,13 @@ function totalsOf(findings: readonly Finding[], kind: Finding['kind']) {
 const dollars = (amount: Nano) => `$${formatDollars(amount)}`
 const verdicts: Readonly<Record<Verdict, string>> = {
   0: 'clean',
-  1: 'BROKEN: see what contradicts the books above',
+  1: 'BROKEN: see above what contradicts the books, or could not be booked',
   2: 'open items, each explained above',
 }
 
 function describe(
   report: Report,
-  repaired: readonly Finding[],
+  repairs: Repairs | undefined,
   verdict: Verdict,
   options: Options & { readonly hasBill: boolean },
 ): void {
@@ -117,7 +123,8 @@ function describe(
     say(`where its disk is gone: turnpike ledger reclaim --node ${node} --confirm`)
   }
   if (options.repair === 'dry') describeRepair('would book', findings)
-  if (options.repair === 'apply') describeRepair('booked', repaired)
+  if (repairs !== undefined) describeRepair('booked', repairs.booked)
+  for (const { finding, error } of repairs?.failed ?? []) say(`could not book what mends ${finding.ref}: ${error}`)
   say(`\n${verdicts[verdict]}`)
 }
 
@@ -155,7 +162,7 @@ const holdColumns: readonly Column<Report['claims']['holds'][number]>[] = [
   { name: 'SINCE', show: ({ createdAt }) => showTime(createdAt) },
 ]
 
-function show(report: Report, repaired: readonly Finding[], verdict: Verdict) {
+function show(report: Report, repairs: Repairs | undefined, verdict: Verdict) {
   const { breaches, claims, findings, matched } = report
   const totals = kinds.map((kind) => {
     const { calls, billed, recorded } = totalsOf(findings, kind)
@@ -167,7 +174,8 @@ function show(report: Report, repaired: readonly Finding[], verdict: Verdict) {
     matched: { calls: matched.calls, amount: formatDollars(matched.amount), estimated: report.matchedEstimated },
     totals: Object.fromEntries(totals),
     findings: findings.map(showFinding),
-    repaired: repaired.map(showFinding),
+    repaired: (repairs?.booked ?? []).map(showFinding),
+    not_repaired: (repairs?.failed ?? []).map(({ finding, error }) => ({ ...showFinding(finding), error })),
     leases: claims.leases.map((lease) => ({ ...lease, amount: formatDollars(lease.amount) })),
     holds: claims.holds.map((hold) => ({ ...hold, amount: formatDollars(hold.amount) })),
     silent_nodes: report.silentNodes,

@@ -1,15 +1,28 @@
+import { join } from 'node:path'
 import { readEnvironment } from '../config/environment.ts'
 import { readCatalogue, readChannels, simulatedModels } from '../market.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
-import { say, sayJson, table } from './output.ts'
+import { say, sayJson, table, warn } from './output.ts'
 import { loadSettings } from './settings.ts'
 
+type Options = { config?: string; host?: string; port?: string; json?: boolean }
+
 /** `turnpike sandbox`: the vendor simulators alone, with every model of the catalogue, until told to stop. */
-export function sandbox(options: { config?: string; port?: string; json?: boolean }): void {
-  const port = options.port === undefined ? readEnvironment(process.env).sandboxPort : readPort(options.port)
+export function sandbox(options: Options): void {
+  const environment = readEnvironment(process.env)
+  const chosen =
+    options.port === undefined ? { port: environment.sandboxPort } : { port: readPort(options.port), setting: '--port' }
   const { file } = loadSettings(options.config)
   const models = simulatedModels(readCatalogue(file, true), readChannels(file, process.env))
-  const simulator = startSandbox({ port, models: () => models })
+  const simulator = startSandbox({
+    ...chosen,
+    ...(options.host !== undefined && { hostname: options.host }),
+    ...(chosen.port !== 0 && { memory: memoryAt(chosen.port, environment.dataFolder) }),
+    models: () => models,
+  })
+
+  // What was begun before goes on without being asked for.
+  simulator.warmUp()
 
   const counts = Map.groupBy(models, ({ vendor }) => vendor)
   const vendors = [...counts]
@@ -39,6 +52,14 @@ export function sandbox(options: { config?: string; port?: string; json?: boolea
   const stop = () => void simulator.stop().finally(() => process.exit(0))
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+}
+
+/** Whoever has the port has the folder, so no two write to one. On a free port nobody would find the films again. */
+function memoryAt(port: number, dataFolder: string) {
+  return {
+    folder: join(dataFolder, `sandbox-${port}`),
+    complain: (cause: unknown) => warn(`The simulators cannot keep what they make: ${String(cause)}`),
+  }
 }
 
 function readPort(text: string): number {

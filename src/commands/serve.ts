@@ -5,7 +5,7 @@ import { formatDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
-import { quoted, say } from './output.ts'
+import { quoted, say, withoutSecrets } from './output.ts'
 import { checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
@@ -19,12 +19,19 @@ export async function serve(options: { config?: string }): Promise<void> {
   const log = makeLog({ level: file.settings.log.level })
   const gateway = await openGateway({ environment, file, variables: process.env, log, provenSafe })
   // The variable that holds a key which works: the operator's own shell has the one that was given.
-  greet(gateway, environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY')
+  const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
+  greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true })
   reloadOnChange(gateway, path, log)
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
 }
 
-function greet(gateway: Gateway, keyVariable: string): void {
+type Greeting = {
+  readonly keyVariable: string
+  /** Sandbox mode was written down, and is not for want of a vendor. */
+  readonly isAskedFor: boolean
+}
+
+function greet(gateway: Gateway, { keyVariable, isAskedFor }: Greeting): void {
   const { mode, firstStart, url } = gateway
   const { account, key, adminKey } = firstStart
   say()
@@ -32,9 +39,8 @@ function greet(gateway: Gateway, keyVariable: string): void {
   say(`Agents have it as tools at ${gateway.mcpUrl} (docs/mcp.md)`)
   say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
-    say(
-      `Sandbox mode: no vendor is configured, so simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`,
-    )
+    const why = isAskedFor ? 'as turnpike.yaml says' : 'no vendor is configured'
+    say(`Sandbox mode, ${why}: simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`)
     say(`Account "${account.name}" has $${formatDollars(account.posted)} of play money.`)
   }
   say()
@@ -49,8 +55,8 @@ function greet(gateway: Gateway, keyVariable: string): void {
     say(`  ${adminKey}`)
   }
   say()
-  const { exampleModel } = gateway
-  if (exampleModel === undefined) return say('No vendor is configured, so there is no model to try yet.')
+  const { exampleModel, whyEmpty } = gateway
+  if (exampleModel === undefined) return say(`There is no model to try yet: ${whyEmpty ?? 'none of those can chat'}.`)
   const credential = key ?? `$${keyVariable}`
   say(key === undefined ? `Try it (with your key in ${keyVariable}):` : 'Try it:')
   say(`  curl ${url}/v1/chat/completions \\`)
@@ -72,7 +78,9 @@ function reloadOnChange(gateway: Gateway, path: string | undefined, log: Log): v
       gateway.reload(loadSettings(path).file)
       log.info({}, 'the configuration was reloaded')
     } catch (thrown) {
-      log.error({ cause: String(thrown) }, 'the changed configuration is not valid; the old one stays in use')
+      // It may quote a value that came out of a variable, and that variable may hold a key.
+      const cause = withoutSecrets(String(thrown), process.env)
+      log.error({ cause }, 'the changed configuration is not valid; the old one stays in use')
     }
   }
   process.on('SIGHUP', reload)

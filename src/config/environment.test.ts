@@ -26,6 +26,13 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
     ['PORT', { PORT: 'eighty' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'canary:9090' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'ftp://canary:9090' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:9090/' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:9090/openai' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'http://user:canary@127.0.0.1:9090' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:90900' }],
+    ['SANDBOX_URL', { SANDBOX_URL: 'http://127.0.0.1:9090?canary' }],
   ]
   test.each(cases)('%s', (name, variables) => {
     let message = ''
@@ -51,3 +58,10 @@ test('what is well formed is taken', () => {
   }
   expect(readEnvironment(given)).toMatchObject({ port: 0, bootstrapKey: given.TURNPIKE_BOOTSTRAP_KEY })
 })
+
+test.each(['http://127.0.0.1:9090', 'http://[::1]:9090', 'https://simulators.example', 'http://localhost:80'])(
+  'simulators may be at %s',
+  (url) => {
+    expect(readEnvironment({ SANDBOX_URL: url, SANDBOX_PORT: '9090' })).toMatchObject({ sandboxUrl: url })
+  },
+)

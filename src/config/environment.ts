@@ -1,13 +1,28 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 
+const port = z
+  .string()
+  .refine(
+    (text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535,
+    'must be a port from 0 to 65535; 0 takes a free one',
+  )
+  .transform(Number)
+
 /** What the environment says. Secrets among it are read once, here, and travel on as values. */
 const schema = z.object({
-  PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  PORT: port.default(8080),
   HOST: z.string().min(1).default('127.0.0.1'),
-  ADMIN_PORT: z.coerce.number().int().min(0).max(65_535).default(8081),
+  ADMIN_PORT: port.default(8081),
   ADMIN_HOST: z.string().min(1).default('127.0.0.1'),
-  SANDBOX_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  SANDBOX_PORT: port.default(0),
+  SANDBOX_URL: z
+    .string()
+    .refine(
+      isOrigin,
+      'must be where npx turnpike sandbox answers, such as http://127.0.0.1:9090, and nothing behind it',
+    )
+    .optional(),
   TURNPIKE_DATA: z.string().min(1).default('data'),
   DATABASE_URL: z
     .string()
@@ -29,7 +44,10 @@ export type Environment = {
   readonly port: number
   readonly adminHost: string
   readonly adminPort: number
+  /** Where the simulators of this node listen. */
   readonly sandboxPort: number
+  /** Where simulators run that several nodes share; this node then has none of its own. */
+  readonly sandboxUrl: string | undefined
   readonly dataFolder: string
   readonly databaseUrl: string | undefined
   readonly secret: string | undefined
@@ -62,12 +80,18 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
     adminHost: found.ADMIN_HOST,
     adminPort: found.ADMIN_PORT,
     sandboxPort: found.SANDBOX_PORT,
+    sandboxUrl: found.SANDBOX_URL,
     dataFolder: found.TURNPIKE_DATA,
     databaseUrl: found.DATABASE_URL,
     secret: found.TURNPIKE_SECRET,
     bootstrapKey: found.TURNPIKE_BOOTSTRAP_KEY,
     adminKey: found.TURNPIKE_ADMIN_KEY,
   }
+}
+
+function isOrigin(text: string): boolean {
+  if (!/^https?:\/\/[^/?#@]+$/.test(text)) return false
+  return URL.canParse(text)
 }
 
 export function databaseFile(environment: Pick<Environment, 'dataFolder'>): string {

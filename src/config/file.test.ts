@@ -33,6 +33,7 @@ describe('a mistake is shown where it stands', () => {
     ['channels:\n  - id: a\n    vendor: openai\n    baseUrl: ftp://x\n', 4, 'channels[0].baseUrl'],
     ['channels:\n  - id: a\n    vendor: openai\n    baseUrl: https://x/\n', 4, 'channels[0].baseUrl'],
     ['log:\n  level: loud\n', 2, 'log.level'],
+    ['log:\n  level: debug\n', 2, 'log.level'],
     ['tasks:\n  keepDays: 29\n', 2, 'tasks.keepDays'],
     ['sandbox: maybe\n', 1, 'sandbox'],
     ['exchange:\n  yuan: "0.14"\n', 2, 'exchange.yuan'],

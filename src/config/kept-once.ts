@@ -6,11 +6,18 @@ import { dirname } from 'node:path'
  * first starts one decides, and no half-written text is ever read.
  */
 export function keptOnce(file: string, make: () => string): string {
-  const kept = read(file)
-  if (kept !== undefined) return kept
+  try {
+    return read(file) ?? keep(file, make())
+  } catch (thrown) {
+    const message = `${dirname(file)} cannot be used (TURNPIKE_DATA names the folder): ${String(thrown)}`
+    throw new Error(message, { cause: thrown })
+  }
+}
+
+function keep(file: string, text: string): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const aside = `${file}.${process.pid}`
-  writeFileSync(aside, make(), { mode: 0o600 })
+  writeFileSync(aside, text, { mode: 0o600 })
   try {
     linkSync(aside, file)
   } catch (thrown) {
@@ -18,9 +25,9 @@ export function keptOnce(file: string, make: () => string): string {
   } finally {
     unlinkSync(aside)
   }
-  const made = read(file)
-  if (made === undefined) throw new Error(`${file} cannot be read`)
-  return made
+  const kept = read(file)
+  if (kept === undefined) throw new Error('what was written there is gone')
+  return kept
 }
 
 function read(file: string): string | undefined {

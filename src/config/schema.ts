@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 
 /**
@@ -9,6 +10,7 @@ const seconds = z.number().positive().max(86_400)
 const bytes = z.int().min(1024)
 
 const httpUrl = z.string().refine(isHttpUrl, 'must be an http or https address without a trailing slash')
+const origin = z.string().refine(isOriginOrAny, "must be an origin such as https://example.com, or '*'")
 
 export const channelEntry = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be lower-case letters, digits and hyphens'),
@@ -48,6 +50,8 @@ const timeouts = z.strictObject({
   wholeAnswerSeconds: seconds.default(600),
   /** Between two bytes; a vendor's ping counts as life. */
   idleSeconds: seconds.default(60),
+  /** Until a client that has stopped reading its stream is taken for gone. */
+  readerSeconds: seconds.default(60),
   totalSeconds: seconds.default(3_600),
   /** After SIGTERM, for streams to come to their end. */
   drainSeconds: seconds.default(600),
@@ -100,11 +104,15 @@ export const fileSchema = z.strictObject({
     .strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(z.string().min(1)).default([]) })
     .prefault({}),
   publicUrl: httpUrl.refine((text) => !/[?#]/.test(text), 'must not have a query').optional(),
-  trustedProxies: z.array(z.string()).default([]),
-  cors: z.strictObject({ origins: z.array(z.string()).default([]) }).prefault({}),
-  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
+  trustedProxies: z.array(z.string().refine((text) => isIP(text) !== 0, 'must be an IP address')).default([]),
+  cors: z.strictObject({ origins: z.array(origin).default([]) }).prefault({}),
+  log: z.strictObject({ level: z.enum(['info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
 })
 export type FileSettings = z.infer<typeof fileSchema>
+
+function isOriginOrAny(text: string): boolean {
+  return text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+}
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !text.endsWith('/')

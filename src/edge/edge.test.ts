@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { silentLog } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
+import { Tally } from '../telemetry/tally.ts'
 import { makeCors } from './cors.ts'
 import { makeEdge } from './edge.ts'
 import type { Route } from './route.ts'
@@ -20,6 +21,7 @@ const edge = makeEdge({
   trustedProxies: new Set(),
   cors: makeCors(['*']),
   log: silentLog,
+  tally: new Tally(),
 })
 const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
   edge(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }), {

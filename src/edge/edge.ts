@@ -4,6 +4,7 @@ import { newRequestId, type RequestId } from '../base/ids.ts'
 import type { Connection } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
+import type { Tally } from '../telemetry/tally.ts'
 import { clientAddress } from './client-address.ts'
 import type { Cors } from './cors.ts'
 import type { Route, Visit } from './route.ts'
@@ -16,6 +17,7 @@ export type EdgeOptions = {
   readonly trustedProxies: ReadonlySet<string>
   readonly cors: Cors | undefined
   readonly log: Log
+  readonly tally: Pick<Tally, 'answered' | 'refused'>
 }
 
 export type Serve = (request: Request, connection: Connection) => Promise<Response>
@@ -29,8 +31,10 @@ export function makeEdge(options: EdgeOptions): Serve {
     const said: Record<string, string> = { 'x-request-id': requestId }
     let { writeError } = options
     let response: Response
+    let route: Route | undefined
     try {
       const found = find(request)
+      if (found.kind === 'path') route = found.route
       writeError = found.route?.writeError ?? writeError
       if (connection.headerCount() > headersMax) throw tooManyHeaders()
       const preflight = options.cors?.preflight(request)
@@ -43,7 +47,9 @@ export function makeEdge(options: EdgeOptions): Serve {
       if (request.method === 'HEAD') response = new Response(null, response)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
+      options.tally.refused(route, response.status, thrown)
     }
+    options.tally.answered(route, response.status)
     options.cors?.allow(request, response)
     return response
   }

@@ -88,14 +88,14 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
 export async function takePieces(
   request: Request,
   bytesMax: number,
-  take: (piece: Uint8Array) => void,
+  take: (piece: Uint8Array) => Promise<void>,
 ): Promise<number> {
   declaredLength(request, bytesMax)
   let refused: { readonly thrown: unknown } | undefined
   try {
-    return await eachPiece(request, bytesMax, (piece) => {
+    return await eachPiece(request, bytesMax, async (piece) => {
       try {
-        take(piece)
+        await take(piece)
       } catch (thrown) {
         refused = { thrown }
         throw thrown
@@ -106,7 +106,7 @@ export async function takePieces(
   }
 }
 
-async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8Array) => void): Promise<number> {
+async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8Array) => unknown): Promise<number> {
   if (request.body === null) return 0
   const reader = request.body.getReader()
   const startedAt = performance.now()
@@ -118,7 +118,7 @@ async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8
       length += value.length
       if (length > bytesMax) throw tooLarge(bytesMax)
       if (performance.now() - startedAt > graceMs + length / bytesPerMsMin) throw tooSlow()
-      take(value)
+      await take(value)
     }
   } catch (thrown) {
     reader.cancel().catch(() => {})

@@ -1,4 +1,5 @@
 import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { IsOwnLink } from '../base/untrusted-url.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import { readForm } from '../edge/read-form.ts'
@@ -9,12 +10,16 @@ import { writeError as writeNativeError } from '../wire/native/errors.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import type { Manner } from './serve.ts'
 
-type ImageParts = { readonly artifacts: Artifacts }
+type ImageParts = { readonly artifacts: Artifacts; readonly isOwnLink: IsOwnLink }
 
 /** `POST /v1/images/generations`: clients of two protocols meet here, and from its form on each is answered in its own. */
-export function imagesManner({ artifacts }: ImageParts): Manner {
+export function imagesManner({ artifacts, isOwnLink }: ImageParts): Manner {
+  const codec: typeof imagesCodec = {
+    ...imagesCodec,
+    readAsk: (asked, lookUp) => imagesCodec.readAsk(asked, lookUp, isOwnLink),
+  }
   return {
-    job: imagesJob({ artifacts }, imagesCodec),
+    job: imagesJob({ artifacts }, codec),
     credentialOf: bearerOf,
     async readBody(visit, { bodyBytesMax, json }) {
       const read = await readJsonBody(visit.request, bodyBytesMax, json)
@@ -30,7 +35,7 @@ function speakForm(visit: Visit, body: Parameters<typeof formOf>[0]): void {
 }
 
 /** `POST /v1/images/edits`: a form with files. */
-export function editsManner({ artifacts }: ImageParts): Manner {
+export function editsManner({ artifacts }: Pick<ImageParts, 'artifacts'>): Manner {
   return {
     job: editsJob({ artifacts }, editsCodec),
     credentialOf: bearerOf,

@@ -1,7 +1,7 @@
 import type { Model } from '../catalogue/model.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
-import { findModel } from '../flow/admit.ts'
+import { findModel } from '../flow/find-model.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { listMessagesModels, showMessagesModel } from '../wire/anthropic/models.ts'

@@ -1,6 +1,7 @@
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { Clock } from '../base/clock.ts'
 import type { JsonLimits } from '../base/json.ts'
+import type { IsOwnLink } from '../base/untrusted-url.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Store } from '../store/open.ts'
@@ -46,6 +47,7 @@ export type RouteParts = {
   readonly settle: UsageParts['settle']
   readonly models: () => ReadonlyMap<string, Model>
   readonly artifacts: Artifacts
+  readonly isOwnLink: IsOwnLink
   readonly clock: Clock
   readonly json: JsonLimits
   readonly chatBodyBytesMax: number
@@ -73,6 +75,9 @@ const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
 const signed = { auth: 'open', writeError: writeArtifactError } as const
 
+// Inputs may be tokens, a million numbers in all; who sends more is told by the field.
+const embeddingItemsMax = 1_500_000
+
 /** Every path of the public port. */
 export function makeRoutes(parts: RouteParts): readonly Route[] {
   const chatting = { ...parts, bodyBytesMax: parts.chatBodyBytesMax }
@@ -86,7 +91,11 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
   const images = serveJob({ ...parts, bodyBytesMax: parts.imagesBodyBytesMax }, imagesManner(parts))
   const edits = serveJob({ ...parts, bodyBytesMax: parts.editsBodyBytesMax }, editsManner(parts))
   const embeddings = serveJob(
-    { ...parts, bodyBytesMax: parts.embeddingsBodyBytesMax },
+    {
+      ...parts,
+      bodyBytesMax: parts.embeddingsBodyBytesMax,
+      json: { ...parts.json, itemsMax: embeddingItemsMax },
+    },
     { job: embeddingsJob(openaiEmbeddings), credentialOf: bearerOf },
   )
   const filming = { ...parts, bodyBytesMax: parts.videosBodyBytesMax }

@@ -37,6 +37,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
       })
     }
     return new Response(answer.body as Uint8Array<ArrayBuffer>, {
+      status: answer.status ?? 200,
       headers: {
         'content-type': answer.contentType,
         'x-turnpike-cost': formatDollars(answer.cost),

@@ -8,7 +8,7 @@ import type { Limiter } from '../limits/limiter.ts'
 import { byName, type Caller } from './desk.ts'
 import { writeRpcError } from './errors.ts'
 import { makeServers, type ServerParts } from './server.ts'
-import { makeSessions, type Followed } from './sessions.ts'
+import { makeSessions } from './sessions.ts'
 import { modelShower, type ShowPrices } from './show-models.ts'
 import { makeTools } from './tools/index.ts'
 
@@ -72,21 +72,20 @@ export function makeMcp(parts: McpParts): Mcp {
     const session = isOlder ? request.headers.get('mcp-session-id') : null
     if (session !== null) sessions.check(session, caller.principal.keyId)
     if (session !== null && body['method'] === 'notifications/cancelled') sessions.cancel(session, cancelledIn(body))
-    const id = idOf(body)
-    const followed = session === null || id === null ? undefined : sessions.follow(session, id, request.signal)
-    const inner = new Request(request.url, {
-      method: 'POST',
-      headers: request.headers,
-      signal: followed?.signal ?? request.signal,
-    })
-    callers.set(inner, caller)
-    const response = await handler.fetch(inner, { parsedBody: body })
-    if (isOlder && body['method'] === 'initialize' && response.ok) {
-      response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId))
+    const answer = async (signal: AbortSignal) => {
+      const inner = new Request(request.url, { method: 'POST', headers: request.headers, signal })
+      callers.set(inner, caller)
+      const response = await handler.fetch(inner, { parsedBody: body })
+      if (isOlder && body['method'] === 'initialize' && response.ok) {
+        response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId))
+      }
+      for (const [header, value] of Object.entries(caller.visit.said)) response.headers.set(header, value)
+      return response
     }
-    for (const [header, value] of Object.entries(caller.visit.said)) response.headers.set(header, value)
-    if (followed === undefined) return response
-    return untilRead(response, followed)
+    const id = idOf(body)
+    return session === null || id === null
+      ? answer(request.signal)
+      : sessions.follow(session, id, request.signal, answer)
   }
 
   return {
@@ -104,32 +103,4 @@ function idOf({ id }: JsonObject): string | number | null {
 function cancelledIn({ params }: JsonObject): string | number {
   const id = typeof params === 'object' && params !== null ? (params as JsonObject)['requestId'] : undefined
   return typeof id === 'string' || typeof id === 'number' ? id : ''
-}
-
-/** The same response, whose end is told: read to its end, or left. */
-function untilRead(response: Response, followed: Followed): Response {
-  const ended = () => followed.end()
-  if (response.body === null) {
-    ended()
-    return response
-  }
-  const reader = response.body.getReader()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read()
-        if (!done) return controller.enqueue(value)
-        ended()
-        controller.close()
-      } catch {
-        ended()
-        controller.close()
-      }
-    },
-    cancel(reason) {
-      ended()
-      return reader.cancel(reason)
-    },
-  })
-  return new Response(body, response)
 }

@@ -1,6 +1,7 @@
 import type { Cors } from '../edge/cors.ts'
 import { makeEdge, type EdgeOptions } from '../edge/edge.ts'
 import type { Route } from '../edge/route.ts'
+import type { Opening } from '../base/closing.ts'
 import { listen } from '../base/listen.ts'
 import { Later } from '../base/later.ts'
 import { writeDoorError } from './errors.ts'
@@ -15,6 +16,7 @@ export type OpenMcpParts = Omit<McpParts, 'checkOrigin'> & {
   readonly allowed: Pick<OriginParts, 'publicUrl' | 'hosts' | 'origins'>
   readonly edge: Omit<EdgeOptions, 'routes' | 'cors'>
   readonly cors: Cors | undefined
+  readonly closing: Opening<'tool port' | 'tools'>
 }
 
 export type OpenMcp = {
@@ -23,35 +25,34 @@ export type OpenMcp = {
   readonly publicRoutes: readonly Route[]
   /** Takes no new requests on a port of its own. */
   drain(): void
-  close(): Promise<void>
 }
 
 /** Opens the tool server where the settings want it. */
 export function openMcp(parts: OpenMcpParts): OpenMcp {
-  const { at, allowed, port } = parts
+  const { at, allowed, port, closing } = parts
   if (port === undefined) {
     const mcp = onDemand({ ...parts, checkOrigin: makeOriginCheck({ ...at, ...allowed }) })
-    return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], drain() {}, close: () => mcp.close() }
+    closing.opened('tools', () => mcp.close())
+    return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], drain() {} }
   }
   // Which port it gets may be known only once it has it.
   const listener = listen({
     hostname: at.hostname,
     port,
+    setting: 'mcp.port in turnpike.yaml',
     bodyBytesMax: Number.MAX_SAFE_INTEGER,
     fetch: (request, connection) => serve(request, connection),
   })
+  closing.opened('tool port', () => listener.stop(true))
   const checkOrigin = makeOriginCheck({ ...allowed, hostname: at.hostname, port: listener.port })
   const mcp = onDemand({ ...parts, checkOrigin })
+  closing.opened('tools', () => mcp.close())
   const serve = makeEdge({ ...parts.edge, routes: [mcp.route], cors: parts.cors })
   return {
     url: `${listener.url}/mcp`,
     publicRoutes: [],
     drain() {
       listener.stop(false).catch(() => {})
-    },
-    async close() {
-      await listener.stop(true)
-      await mcp.close()
     },
   }
 }

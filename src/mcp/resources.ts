@@ -1,5 +1,5 @@
 import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import { findModel } from '../flow/admit.ts'
+import { findModel } from '../flow/find-model.ts'
 import type { Desk, RouteName } from './desk.ts'
 import { endpointsOf, readContract, writeEndpoint, writeErrors, writeIndex } from './reference.ts'
 import { modelPage, modelsFor, type ShowModel } from './show-models.ts'

@@ -11,12 +11,15 @@ export type Sessions = {
   open(keyId: string): string
   /** Throws `not-found` for one that another key was given. */
   check(session: string, keyId: string): void
-  /** Aborts with the client's signal, or when the client of the session cancels this id. */
-  follow(session: string, id: string | number, signal: AbortSignal): Followed
+  /**
+   * Answers a request under a signal that aborts with the client's own, or when the client of the session cancels this id:
+   * until the answer was read to its end or left, or there is none.
+   */
+  follow(session: string, id: string | number, signal: AbortSignal, answer: Answering): Promise<Response>
   cancel(session: string, id: string | number): void
 }
 
-export type Followed = { readonly signal: AbortSignal; end(): void }
+type Answering = (signal: AbortSignal) => Promise<Response>
 
 const nameBytes = 16
 
@@ -35,7 +38,7 @@ export function makeSessions(mac: Mac): Sessions {
       throw new GatewayError('not-found', 'Session not found: begin a new one.', { code: 'session_not_found' })
     },
 
-    follow(session, id, signal) {
+    async follow(session, id, signal, answer) {
       const place = placeOf(session, id)
       const controller = new AbortController()
       running.set(place, controller)
@@ -44,7 +47,12 @@ export function makeSessions(mac: Mac): Sessions {
       }
       const either = AbortSignal.any([signal, controller.signal])
       either.addEventListener('abort', end, { once: true })
-      return { signal: either, end }
+      try {
+        return untilRead(await answer(either), end)
+      } catch (thrown) {
+        end()
+        throw thrown
+      }
     },
 
     cancel(session, id) {
@@ -55,4 +63,31 @@ export function makeSessions(mac: Mac): Sessions {
 
 function placeOf(session: string, id: string | number): string {
   return `${session} ${JSON.stringify(id)}`
+}
+
+/** The same response, whose end is told: read to its end, or left. */
+function untilRead(response: Response, ended: () => void): Response {
+  if (response.body === null) {
+    ended()
+    return response
+  }
+  const reader = response.body.getReader()
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) return controller.enqueue(value)
+        ended()
+        controller.close()
+      } catch {
+        ended()
+        controller.close()
+      }
+    },
+    cancel(reason) {
+      ended()
+      return reader.cancel(reason)
+    },
+  })
+  return new Response(body, response)
 }

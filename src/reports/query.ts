@@ -28,11 +28,13 @@ const limit = z
 export const exactText = z
   .string()
   .regex(/^[^\p{Cc}]{1,200}$/u, '1 to 200 characters, none of them a control character')
+/** A group may be called nothing: what no vendor was asked for. */
+const groupName = z.string().regex(/^[^\p{Cc}]{0,200}$/u, '200 characters at most, none of them a control character')
 
 /** Which page of a list. `after` is the `next` of the page before. */
 export const pageFields = { limit: limit.default(limitDefault), after: exactText.exactOptional() }
 /** Sums are fewer than what they sum. */
-export const sumPageFields = { limit: limit.default(limitMax), after: z.string().max(200).exactOptional() }
+export const sumPageFields = { limit: limit.default(limitMax), after: groupName.exactOptional() }
 
 export const momentRule = 'unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z'
 

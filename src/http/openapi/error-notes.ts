@@ -39,7 +39,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   ],
   'unknown-model': [
     {
-      when: 'there is no such model, or the key may not use it: the two look the same',
+      when: 'there is no such model, or the key may not use it: the two look the same. Another spelling of one that it may use is told what may have been meant',
       message: 'The model `gpt-0` does not exist or you do not have access to it.',
       param: 'model',
     },

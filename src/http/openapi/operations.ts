@@ -118,7 +118,9 @@ export const operations = {
   ...videoOperations,
   listModels: {
     summary: 'List models',
-    description: 'The models that the calling key may use. Availability changes: read it before choosing one.',
+    description:
+      'The models that the calling key may use. Availability changes: read it before choosing one. Ids are in lower case, ' +
+      'with `-` where a vendor writes `/`, `:` or `_`.',
     answer: { description: 'The models.', schema: modelList },
     errors: [401, 429, 503],
     samples: listSamples,

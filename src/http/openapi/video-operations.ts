@@ -56,21 +56,23 @@ export const videoTask = z.looseObject({
       expires_at: unixTime('Until when the links work.'),
       expired: z.boolean().optional(),
     })
+    .nullable()
     .optional()
-    .meta({ description: 'With `succeeded`.' }),
+    .meta({ description: 'With a final status; null unless it is `succeeded`.' }),
   usage: z
     .looseObject({
       duration: z.number().meta({ description: 'Seconds, as billed.' }),
       resolution: text('As billed.'),
       aspect_ratio: z.string().optional(),
       total_tokens: z.int().optional().meta({ description: 'Where the vendor counts those.' }),
+      credits: z.int().optional().meta({ description: 'The vendor’s, where it counts those.' }),
     })
+    .nullable()
     .optional()
-    .meta({ description: 'With `succeeded`.' }),
-  seed: z
-    .int()
-    .optional()
-    .meta({ description: 'As the vendor returns it, or as it was given; absent where nobody named one.' }),
+    .meta({ description: 'With a final status; null unless it is `succeeded`.' }),
+  seed: z.int().nullable().optional().meta({
+    description: 'With a final status: as the vendor returns it, or as it was given; null where nobody named one.',
+  }),
   error: z.object({ code: z.string(), message: z.string() }).optional().meta({ description: 'With `failed`.' }),
 })
 
@@ -88,18 +90,26 @@ const ask = {
 }
 
 const json = JSON.stringify(ask)
-const url = '$TURNPIKE_URL/v1/videos/generations'
+const path = '/v1/videos/generations'
+const url = `$TURNPIKE_URL${path}`
 const bearer = '-H "Authorization: Bearer $TURNPIKE_KEY"'
 
+/** The task of an example: where each language finds it, beside the address and the key. */
+const aTask = {
+  curl: '/$TASK',
+  typescript: '/${process.env.TASK}',
+  python: '/" + os.environ["TASK"]',
+}
+
 /** The official clients have no word for these paths, so they are called by hand. */
-function samples(method: 'GET' | 'POST' | 'DELETE', tail: string, body?: string) {
-  const path = `/v1/videos/generations${tail}`
+function samples(method: 'GET' | 'POST' | 'DELETE', tail: string | typeof aTask, body?: string) {
   const verb = method === 'GET' ? '' : `-X ${method} `
   const sent = body === undefined ? '' : ` \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`
   const type = body === undefined ? '' : `, 'content-type': 'application/json'`
+  const at = typeof tail === 'string' ? { curl: tail, typescript: tail, python: `${tail}"` } : tail
   return {
-    curl: `curl ${verb}"${url}${tail}" \\\n  ${bearer}${sent}`,
-    typescript: `const response = await fetch(\`\${process.env.TURNPIKE_URL}${path}\`, {
+    curl: `curl ${verb}"${url}${at.curl}" \\\n  ${bearer}${sent}`,
+    typescript: `const response = await fetch(\`\${process.env.TURNPIKE_URL}${path}${at.typescript}\`, {
   method: '${method}',
   headers: { authorization: \`Bearer \${process.env.TURNPIKE_KEY}\`${type} },${body === undefined ? '' : `\n  body: JSON.stringify(${body}),`}
 })
@@ -107,7 +117,7 @@ console.log(await response.json())`,
     python: `import json, os, urllib.request
 
 request = urllib.request.Request(
-    os.environ["TURNPIKE_URL"] + "${path}",
+    os.environ["TURNPIKE_URL"] + "${path}${at.python},
     method="${method}",
     headers={"Authorization": "Bearer " + os.environ["TURNPIKE_KEY"], "Content-Type": "application/json"},${
       body === undefined ? '' : `\n    data=json.dumps(${body}).encode(),`
@@ -184,7 +194,7 @@ export const videoOperations = {
     id: anId,
     answer: { description: 'The task.', schema: videoTask },
     errors: [401, 404, 429, 503],
-    samples: samples('GET', '/$TASK'),
+    samples: samples('GET', aTask),
   },
   cancelVideo: {
     summary: 'Cancel a video',
@@ -194,6 +204,6 @@ export const videoOperations = {
     id: anId,
     answer: { description: 'The cancelled task.', schema: videoTask },
     errors: [401, 404, 409, 429, 502, 503, 504],
-    samples: samples('DELETE', '/$TASK'),
+    samples: samples('DELETE', aTask),
   },
 } as const satisfies Record<string, OperationDocs>

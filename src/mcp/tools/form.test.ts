@@ -31,13 +31,14 @@ test('nothing is fetched until somebody reads the form', async () => {
   ])
 })
 
-test('what cannot be fetched is the reader’s error, as it was', async () => {
+test('what cannot be fetched is the reader’s error, by its field', async () => {
   const refusal = new GatewayError('bad-request', 'The URL answered 404.', { code: 'invalid_url' })
   const request = requestOf(
     formOf({}, [{ field: 'image', source: 'https://example.com/' }], () => Promise.reject(refusal)),
   )
   const thrown: unknown = await readForm(request, bytesMax).catch((error: unknown) => error)
-  expect(thrown).toBe(refusal)
+  const { kind, message } = refusal
+  expect(thrown).toMatchObject({ kind, message, details: { code: 'invalid_url', param: 'images' } })
 })
 
 test.each(['file:///etc/passwd', 'a.png', 'data:text/plain,hello', ''])(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, GatewayError } from '../../base/errors.ts'
 
 export type FormFile = { readonly field: string; readonly source: string }
 
@@ -60,6 +60,16 @@ async function read(
 ): Promise<Uint8Array> {
   const base64 = source.startsWith('data:') ? dataUrl.exec(source)?.[1] : undefined
   if (base64 !== undefined) return Buffer.from(base64, 'base64')
-  if (/^https?:\/\//i.test(source)) return fetchFile(source)
-  throw badRequest(`Invalid '${field}': expected an https or a data: URL.`, field === 'mask' ? 'mask' : 'images')
+  const param = field === 'mask' ? 'mask' : 'images'
+  if (!/^https?:\/\//i.test(source)) throw badRequest(`Invalid '${param}': expected an https or a data: URL.`, param)
+  try {
+    return await fetchFile(source)
+  } catch (thrown) {
+    throw thrown instanceof GatewayError && thrown.kind === 'bad-request' ? about(param, thrown) : thrown
+  }
+}
+
+/** What a link is refused for does not say which of the client's fields it stood in. */
+function about(param: string, { kind, message, details }: GatewayError): GatewayError {
+  return new GatewayError(kind, message, { ...details, param })
 }

@@ -1,0 +1,78 @@
+import type { Clock } from '../base/clock.ts'
+import type { Model } from '../catalogue/model.ts'
+import { countWaitingEvents } from '../store/outbox.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import { countWatchedTasks } from '../store/task-claims.ts'
+import type { Tasks } from '../tasks/tasks.ts'
+import type { StoredStanding } from '../telemetry/standing.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Channels } from '../upstream/channels.ts'
+import type { Call } from './call.ts'
+
+export type MetricParts = {
+  readonly store: Store
+  readonly mode: Mode
+  readonly clock: Clock
+  readonly channels: () => Channels
+  readonly tasks: Pick<Tasks, 'oddWords'>
+  readonly models: () => ReadonlyMap<string, Model>
+  readonly telemetry: Pick<Telemetry, 'scrape'>
+  readonly books: { readonly billing: { readonly open: number }; unposted(): number }
+  readonly isDraining: () => boolean
+}
+
+// A scraper waits for ten seconds as a rule, and rather has the rest than nothing.
+const storedMsMax = 2_000
+
+export function metricCalls(parts: MetricParts) {
+  const { store, mode, clock } = parts
+
+  return {
+    /** `GET /metrics`: what happened on this node, and how things stand, as Prometheus reads it. */
+    show: async ({ visit }: Call) => {
+      const stored = await withinTime(lookUp())
+      const { text, contentType } = await parts.telemetry.scrape({
+        mode,
+        stored,
+        isDraining: parts.isDraining(),
+        models: parts.models().size,
+        openHolds: parts.books.billing.open,
+        unposted: parts.books.unposted(),
+        unknownStates: parts
+          .channels()
+          .all.filter(({ vendor }) => vendor.video !== undefined)
+          .map(({ id }) => ({ channel: id, count: parts.tasks.oddWords.of(id).count })),
+      })
+      return new Response(text, { headers: { ...visit.said, 'content-type': contentType } })
+    },
+  }
+
+  async function lookUp(): Promise<StoredStanding> {
+    const now = clock.now()
+    const [watched, events] = await Promise.all([
+      countWatchedTasks(store.db, { now, mode }),
+      countWaitingEvents(store.db, { now, mode }),
+    ])
+    const open = { creating: 0, submitted: 0, running: 0 }
+    let tasksInDoubt = 0
+    let pollLagMs = 0
+    for (const { state, inDoubt, count, dueAt } of watched) {
+      // Those that are over and still watched are nobody's that waits.
+      if (state in open) open[state as keyof typeof open] += count
+      if (inDoubt) tasksInDoubt += count
+      if (dueAt !== null) pollLagMs = Math.max(pollLagMs, now - dueAt)
+    }
+    const webhookLagMs = events.dueAt === null ? 0 : now - events.dueAt
+    return { tasks: open, tasksInDoubt, pollLagMs, webhooks: events.count, webhookLagMs }
+  }
+}
+
+/** What is known in time; a database that is away, or hangs, keeps nobody from the rest. */
+async function withinTime<T>(work: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, storedMsMax, undefined)
+  })
+  return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
+}

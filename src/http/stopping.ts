@@ -1,0 +1,33 @@
+import { GatewayError } from '../base/errors.ts'
+import type { Listener } from '../base/listen.ts'
+import type { TrackedBilling } from '../billing/open-holds.ts'
+import type { StoppableTransport } from '../upstream/transport.ts'
+
+// A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
+const noticeMs = 2_000
+// For clients to read what was said to them last, and for what they owe to be written down.
+const lastWordsMs = 1_000
+const lastSettlementsMs = 4_000
+
+export async function giveNotice(drainMs: number): Promise<void> {
+  if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
+}
+
+/** Waits for what is in flight, then ends what is left: a stream settles what it delivered, and its client is told. */
+export async function stopListening(
+  listener: Listener,
+  billing: TrackedBilling,
+  transport: StoppableTransport,
+  drainMs: number,
+): Promise<void> {
+  const stopped = listener.stop(false)
+  await Promise.race([Promise.all([stopped, billing.idle()]), sleep(drainMs)])
+  transport.stop(new GatewayError('overloaded', 'The gateway is being stopped.', { retryAfterSeconds: 5 }))
+  for (let waitedMs = 0; listener.underway > 0 && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
+  await listener.stop(true)
+  await Promise.race([billing.idle(), sleep(lastSettlementsMs)])
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

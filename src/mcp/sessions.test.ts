@@ -1,0 +1,76 @@
+import { expect, test } from 'bun:test'
+import { thrownBy } from '../../test/support/thrown.ts'
+import { macFor } from '../base/secret.ts'
+import { makeSessions } from './sessions.ts'
+
+const open = () => {
+  const sessions = makeSessions(macFor(Buffer.alloc(32, 'x'), 'tool-session'))
+  const session = sessions.open('key_a')
+  const client = new AbortController()
+  return { sessions, session, client }
+}
+
+function stream(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(new Uint8Array([1]))
+      controller.close()
+    },
+  })
+}
+
+const answering = () => Promise.resolve(new Response(stream()))
+const nothing = () => Promise.resolve(new Response(null, { status: 202 }))
+const failing = () => Promise.reject(new Error('it could not be answered'))
+
+/** Follows one that answers so, and says whether its client can still cancel it. */
+async function followed(answer: () => Promise<Response>, afterwards: (response: Response) => Promise<unknown>) {
+  const { sessions, session, client } = open()
+  let seen: AbortSignal | undefined
+  const following = sessions.follow(session, 7, client.signal, (signal) => {
+    seen = signal
+    return answer()
+  })
+  await following.then(afterwards, () => {})
+  sessions.cancel(session, 7)
+  return seen?.aborted === true ? 'followed' : 'forgotten'
+}
+
+test('a session is good for the key that it was given to, and for no other', () => {
+  const { sessions, session } = open()
+  sessions.check(session, 'key_a')
+  expect(() => sessions.check(session, 'key_b')).toThrow('Session not found')
+  expect(() => sessions.check('made-up', 'key_a')).toThrow('Session not found')
+})
+
+test('a request is followed until its answer was read to its end, or left', async () => {
+  expect(await followed(answering, () => Promise.resolve())).toBe('followed')
+  expect(await followed(answering, (response) => response.text())).toBe('forgotten')
+  expect(await followed(answering, async (response) => response.body?.cancel())).toBe('forgotten')
+})
+
+test('one that has no answer to be read is forgotten at once', async () => {
+  expect(await followed(nothing, () => Promise.resolve())).toBe('forgotten')
+})
+
+test('one that could not be answered is forgotten, and the failure is heard', async () => {
+  expect(await followed(failing, () => Promise.resolve())).toBe('forgotten')
+  const { sessions, session, client } = open()
+  expect(String(await thrownBy(sessions.follow(session, 7, client.signal, failing)))).toContain('could not be answered')
+})
+
+test('one is cancelled by its session and id alone, or by its client’s leaving', async () => {
+  const { sessions, session, client } = open()
+  const signals: AbortSignal[] = []
+  for (const id of [1, '1', 2]) {
+    await sessions.follow(session, id, client.signal, (signal) => {
+      signals.push(signal)
+      return Promise.resolve(new Response(stream()))
+    })
+  }
+  sessions.cancel(sessions.open('key_a'), 1)
+  sessions.cancel(session, 1)
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false, false])
+  client.abort()
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
+})

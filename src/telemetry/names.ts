@@ -1,0 +1,234 @@
+/** One metric as scrapers know it. Every label has few values: from our own tables, the catalogue or the settings, never from a client. */
+type Spec = {
+  readonly name: string
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+}
+
+/** Every name, once. What each is read from stands in `read.ts`, which does not compile while one is missing there. */
+export const metrics = {
+  responses: {
+    name: 'turnpike_http_responses_total',
+    kind: 'counter',
+    help: 'Answers on every port, by route and status.',
+    labels: ['route', 'status'],
+  },
+  refused: {
+    name: 'turnpike_requests_refused_total',
+    kind: 'counter',
+    help: 'Requests that were answered with an error before any money was set aside for them.',
+    labels: ['route', 'status'],
+  },
+  requests: {
+    name: 'turnpike_requests_total',
+    kind: 'counter',
+    help: 'Requests that were admitted and have ended, by the status on their record.',
+    labels: ['capability', 'model', 'status'],
+  },
+  durations: {
+    name: 'turnpike_request_duration_seconds',
+    kind: 'histogram',
+    help: 'From the arrival of an admitted request to its end.',
+    labels: ['capability', 'streamed'],
+  },
+  requestSeconds: {
+    name: 'turnpike_request_seconds_total',
+    kind: 'counter',
+    help: 'How long all admitted requests of a model took together.',
+    labels: ['capability', 'model'],
+  },
+  tokens: {
+    name: 'turnpike_tokens_total',
+    kind: 'counter',
+    help: 'Tokens that were charged for. Kinds do not overlap.',
+    labels: ['capability', 'model', 'kind'],
+  },
+  characters: {
+    name: 'turnpike_characters_total',
+    kind: 'counter',
+    help: 'Characters that were charged for.',
+    labels: ['capability', 'model'],
+  },
+  images: {
+    name: 'turnpike_images_total',
+    kind: 'counter',
+    help: 'Pictures that were charged for by the piece.',
+    labels: ['capability', 'model'],
+  },
+  videoSeconds: {
+    name: 'turnpike_video_seconds_total',
+    kind: 'counter',
+    help: 'Seconds of film that were charged for.',
+    labels: ['capability', 'model'],
+  },
+  webSearches: {
+    name: 'turnpike_web_searches_total',
+    kind: 'counter',
+    help: 'Web searches of vendors that were charged for.',
+    labels: ['capability', 'model'],
+  },
+  charged: {
+    name: 'turnpike_charged_dollars_total',
+    kind: 'counter',
+    help: 'What customers were charged. The ledger is the truth; this is a float.',
+    labels: ['capability', 'model'],
+  },
+  vendorCost: {
+    name: 'turnpike_vendor_cost_dollars_total',
+    kind: 'counter',
+    help: 'What vendors charge by our reckoning, failed attempts included.',
+    labels: ['capability', 'model'],
+  },
+  attempts: {
+    name: 'turnpike_attempts_total',
+    kind: 'counter',
+    help: 'Calls to vendors for admitted requests, by what came of them.',
+    labels: ['channel', 'vendor', 'outcome'],
+  },
+  openHolds: {
+    name: 'turnpike_open_holds',
+    kind: 'gauge',
+    help: 'Requests under way with money set aside, on this node. Video tasks are counted apart.',
+    labels: [],
+  },
+  unposted: {
+    name: 'turnpike_unposted_endings',
+    kind: 'gauge',
+    help: 'Ended requests that stand in the journal of this node and not yet in the database.',
+    labels: [],
+  },
+  openTasks: {
+    name: 'turnpike_video_tasks_open',
+    kind: 'gauge',
+    help: 'Video tasks that are not over, of all nodes together.',
+    labels: ['state'],
+  },
+  tasksInDoubt: {
+    name: 'turnpike_video_tasks_in_doubt',
+    kind: 'gauge',
+    help: 'Open video tasks of which nobody knows whether the vendor has them, of all nodes together.',
+    labels: [],
+  },
+  pollLag: {
+    name: 'turnpike_video_poll_lag_seconds',
+    kind: 'gauge',
+    help: 'For how long the video task that is due the longest has been waiting to be looked at.',
+    labels: [],
+  },
+  tasksEnded: {
+    name: 'turnpike_video_tasks_ended_total',
+    kind: 'counter',
+    help: 'Video tasks whose end this node saw first.',
+    labels: ['model', 'state'],
+  },
+  unknownStates: {
+    name: 'turnpike_unknown_task_states_total',
+    kind: 'counter',
+    help: 'How often a vendor said a word for the state of a video that the gateway does not know.',
+    labels: ['channel'],
+  },
+  deliveries: {
+    name: 'turnpike_webhook_deliveries_total',
+    kind: 'counter',
+    help: 'Attempts to deliver webhooks, by what follows from them.',
+    labels: ['outcome'],
+  },
+  waitingWebhooks: {
+    name: 'turnpike_webhooks_waiting',
+    kind: 'gauge',
+    help: 'Webhooks that are still to be delivered, now or later, of all nodes together.',
+    labels: [],
+  },
+  webhookLag: {
+    name: 'turnpike_webhook_lag_seconds',
+    kind: 'gauge',
+    help: 'For how long the webhook that is due the longest has been waiting to be sent.',
+    labels: [],
+  },
+  models: {
+    name: 'turnpike_models',
+    kind: 'gauge',
+    help: 'Models on sale.',
+    labels: [],
+  },
+  databaseUp: {
+    name: 'turnpike_database_up',
+    kind: 'gauge',
+    help: 'Whether the database answered this scrape; what it would have told is absent otherwise.',
+    labels: [],
+  },
+  draining: {
+    name: 'turnpike_draining',
+    kind: 'gauge',
+    help: 'Whether this node is about to stop.',
+    labels: [],
+  },
+  build: {
+    name: 'turnpike_build_info',
+    kind: 'gauge',
+    help: 'Always 1; the labels say what runs.',
+    labels: ['version', 'mode'],
+  },
+  loopDelay: {
+    name: 'turnpike_event_loop_delay_seconds',
+    kind: 'histogram',
+    help: 'How late a timer of the event loop was, sampled since the first scrape.',
+    labels: [],
+  },
+  heap: {
+    name: 'turnpike_heap_used_bytes',
+    kind: 'gauge',
+    help: 'The part of the memory that JavaScript uses.',
+    labels: [],
+  },
+  memory: {
+    name: 'process_resident_memory_bytes',
+    kind: 'gauge',
+    help: 'Memory of the process.',
+    labels: [],
+  },
+  cpu: {
+    name: 'process_cpu_seconds_total',
+    kind: 'counter',
+    help: 'Time of a processor that the process used.',
+    labels: [],
+  },
+  started: {
+    name: 'process_start_time_seconds',
+    kind: 'gauge',
+    help: 'When the process began, in unix seconds.',
+    labels: [],
+  },
+} as const satisfies Readonly<Record<string, Spec>>
+
+export type MetricKey = keyof typeof metrics
+
+/** A value for each label of a metric, and for nothing else. */
+export type LabelsOf<K extends MetricKey> = Readonly<Record<(typeof metrics)[K]['labels'][number], string>>
+
+/** In what all the models, or channels, are counted together that come after so many: a catalogue has some hundred. */
+export const other = 'other'
+/** The route of what no route is for. */
+export const noRoute = 'unknown'
+
+export const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** What came of one call to a vendor. */
+export const attemptOutcomes = ['delivered', 'unused', 'refused', 'limited', 'failed', 'unanswered'] as const
+export type AttemptOutcome = (typeof attemptOutcomes)[number]
+
+/** Kinds of tokens as scrapers see them, by what the house calls them. */
+export const tokenKinds = {
+  input: 'input',
+  cachedInput: 'cached_input',
+  cacheWrite: 'cache_write',
+  cacheWriteHour: 'cache_write_hour',
+  imageInput: 'image_input',
+  audioInput: 'audio_input',
+  output: 'output',
+  imageOutput: 'image_output',
+  audioOutput: 'audio_output',
+  videoToken: 'video',
+} as const
+export type TokenKind = keyof typeof tokenKinds

@@ -1,0 +1,40 @@
+import Registry from 'prom-client/lib/registry.js'
+import { Buckets } from './buckets.ts'
+import { metrics, type MetricKey } from './names.ts'
+import type { Readers } from './read.ts'
+
+/** All metrics of one gateway, read when it is scraped: two in a process know nothing of each other. */
+export function makeRegistry(readers: Readers): Registry {
+  const registry = new Registry()
+  for (const key of Object.keys(metrics) as MetricKey[]) {
+    const { name, help, kind } = metrics[key]
+    // Up to its values it runs at once: all metrics of a scrape are of the same moment.
+    const get = async () => ({ name, help, type: kind, values: [...valuesOf(name, readers[key]())] })
+    registry.registerMetric({ name, get })
+  }
+  return registry
+}
+
+type Samples = Iterable<readonly [Readonly<Record<string, string>>, number | Buckets]>
+
+function* valuesOf(name: string, samples: Samples) {
+  for (const [labels, value] of samples) {
+    if (value instanceof Buckets) yield* bucketsOf(name, labels, value)
+    else yield { labels, value }
+  }
+}
+
+const msPerSecond = 1000
+
+/** Cumulative, as scrapers want them: how many were no longer than each bound. */
+function* bucketsOf(name: string, labels: Readonly<Record<string, string>>, { bounds, counts, sum }: Buckets) {
+  let count = 0
+  for (const [i, counted] of counts.entries()) {
+    count += counted
+    const bound = bounds[i]
+    const le = bound === undefined ? '+Inf' : String(bound / msPerSecond)
+    yield { labels: { ...labels, le }, value: count, metricName: `${name}_bucket` }
+  }
+  yield { labels, value: sum / msPerSecond, metricName: `${name}_sum` }
+  yield { labels, value: count, metricName: `${name}_count` }
+}
