@@ -6,7 +6,7 @@ import { vendors } from '../src/vendors/index.ts'
  * `npm test`: a developer's own keys, database or settings must neither be spent nor decide a result. They are taken away
  * before the tests' process begins, since what a test starts inherits the environment that its process began with.
  */
-const ours = ['PORT', 'HOST', 'ADMIN_PORT', 'SANDBOX_PORT', 'DATABASE_URL']
+const ours = ['PORT', 'HOST', 'ADMIN_PORT', 'SANDBOX_PORT', 'SANDBOX_URL', 'DATABASE_URL']
 const taken = new Set([...ours, ...[...vendors.values()].flatMap(({ environment }) => environment)])
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !taken.has(name) && !name.startsWith('TURNPIKE_')),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { findBreaches, importsOf, type Source } from './support/architecture.ts'
+import { findBreaches, importsOf, levels, type Source } from './support/architecture.ts'
 import { findInstallScripts, findStrangers, type Lock, type Manifest } from './support/packages.ts'
 
 const root = join(import.meta.dir, '..')
@@ -24,6 +24,14 @@ describe('the house', () => {
     const sources = readSources('src')
     expect(sources.length).toBeGreaterThan(10)
     expect(findBreaches(sources)).toEqual([])
+  })
+
+  test('every room is there, and on the map', () => {
+    const map = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+    for (const [room, level] of Object.entries(levels)) {
+      expect(existsSync(join(root, 'src', room)) ? room : `no ${room}`).toBe(room)
+      expect(map).toContain(`| \`${room}/\` | ${level} |`)
+    }
   })
 
   test('every package is allowed and pinned, and only two may run scripts', () => {

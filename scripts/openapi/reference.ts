@@ -50,10 +50,12 @@ function start(document: Document): Html {
     ${paragraphs(document.info.description)}
     <p>
       The examples take the address and the key from the environment. The address is where this page came from; a key
-      begins with <code>sk-</code>, and the operator makes one with <code>npx turnpike keys create</code>.
+      begins with <code>sk-</code>, and the operator makes one with <code>npx turnpike keys create</code>. Examples
+      about one video take its <code>id</code> from <code>TASK</code>.
     </p>
     <pre tabindex="0"><code>export TURNPIKE_URL=http://127.0.0.1:8080
-export TURNPIKE_KEY=sk-…</code></pre>
+export TURNPIKE_KEY=sk-…
+export TASK=vid_…</code></pre>
     <p>
       Every request carries the key as <code>Authorization: Bearer sk-…</code>. Every answer carries an
       <code>x-request-id</code> and, where the key has limits,

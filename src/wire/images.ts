@@ -1,5 +1,6 @@
 import { badRequest } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
+import type { IsOwnLink } from '../base/untrusted-url.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../capabilities/images.ts'
 import type { Asked } from '../capabilities/ask.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
@@ -29,12 +30,12 @@ const stream = {
 
 /** `POST /v1/images/generations`, in both its forms. */
 export const imagesCodec = {
-  readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): ImagesAsk {
+  readAsk(asked: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink = () => false): ImagesAsk {
     switch (formOf(asked.body)) {
       case 'native':
-        return native.readAsk(asked, lookUp)
+        return native.readAsk(asked, lookUp, isOwn)
       case 'common':
-        return common.readAsk(asked, lookUp)
+        return common.readAsk(asked, lookUp, isOwn)
       case undefined:
         throw badRequest("Missing required parameter: 'prompt', or 'input'.", 'prompt', 'missing_required_parameter')
     }

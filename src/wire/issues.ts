@@ -1,12 +1,16 @@
 import type { z } from 'zod'
 import { writeFieldPath } from '../base/field-path.ts'
 import { badRequest, type GatewayError } from '../base/errors.ts'
+import { asDouble, type Json } from '../base/json.ts'
 
 type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]
 
-/** The first thing wrong with a body, as a 400 that names the field where the client wrote it. */
-export function fieldError(error: z.ZodError): GatewayError {
+/**
+ * The first thing wrong with a body, as a 400 that names the field where the client wrote it. The body itself is needed to
+ * tell a number that kept its own text from an object.
+ */
+export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   const [first] = error.issues
   if (first === undefined) return badRequest('The body is not valid.')
   const { issue, path } = deepest(first, [])
@@ -15,13 +19,25 @@ export function fieldError(error: z.ZodError): GatewayError {
     return badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
   }
   const param = writeFieldPath(path)
-  const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
-  if (missing) return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
-  const code = issue.code === 'invalid_type' || isNoBranch(issue) ? 'invalid_type' : 'invalid_value'
-  return badRequest(`Invalid '${param}': ${explain(issue)}.`, param, code)
+  if (receivedBy(issue) === 'undefined') {
+    return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+  }
+  const number = keptNumber(body, path)
+  if (number !== undefined && takesNumbers(issue)) {
+    return badRequest(`Invalid '${param}': ${explainNumber(number)}.`, param, 'invalid_value')
+  }
+  const received = number === undefined ? receivedBy(issue) : 'number'
+  return badRequest(
+    `Invalid '${param}': ${explain(issue, received)}.`,
+    param,
+    isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value',
+  )
 }
 
-/** A union fails with the complaints of all its branches; the one that got furthest is about what the client meant. */
+/**
+ * A union fails with the complaints of all its branches. The one that got furthest is about what the client meant; of those
+ * that got equally far, one that the value is of the right kind for.
+ */
 function deepest(issue: Issue, prefix: Path): { issue: Issue; path: Path } {
   const path = [...prefix, ...issue.path]
   let best: { issue: Issue; path: Path } = { issue, path }
@@ -29,22 +45,79 @@ function deepest(issue: Issue, prefix: Path): { issue: Issue; path: Path } {
   for (const [first] of issue.errors) {
     if (first === undefined) continue
     const found = deepest(first, path)
-    if (found.path.length > best.path.length) best = found
+    const isFurther = found.path.length > best.path.length
+    const isNearer = found.path.length === best.path.length && best.issue === issue && !isOfWrongKind(found.issue)
+    if (isFurther || isNearer) best = found
   }
   return best
 }
 
-/** A value that fits no branch of a union. One whose `type` or `role` names no branch has the right kind, not the right value. */
-function isNoBranch(issue: Issue): boolean {
-  return issue.code === 'invalid_union' && issue.errors.length > 0
+/** Of another kind than the field takes. What is of the right kind and has the wrong value is judged by that. */
+function isOfWrongKind(issue: Issue): boolean {
+  if (issue.code === 'invalid_type') return true
+  // A union without branches is one whose `type` or `role` names none of them.
+  if (issue.code === 'invalid_union') return issue.errors.length > 0
+  return false
 }
 
-function explain(issue: Issue): string {
-  if (issue.code !== 'invalid_union' || issue.errors.length === 0) {
-    return issue.message
-      .replace(/^Invalid (?:input|option): /, '')
-      .replace(/^Too /, 'too ')
-      .replace(/^Invalid discriminator value. Expected /, 'expected one of ')
+function explain(issue: Issue, received: string | undefined): string {
+  if (received !== undefined) return `expected ${listed(expectedBy(issue))}, received ${received}`
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) return `expected ${listed(expectedBy(issue))}`
+  if (issue.code === 'invalid_value') return explainValues(issue.values.map(String))
+  return issue.message
+    .replace(/^Invalid (?:input|option): /, '')
+    .replace(/^Too /, 'too ')
+    .replace(/^Invalid discriminator value. Expected (.*)$/, (_, values: string) =>
+      explainValues(values.split(' | ').map((value) => value.slice(1, -1))),
+    )
+}
+
+function explainValues(values: readonly string[]): string {
+  const quoted = values.map((value) => `'${value}'`)
+  return quoted.length === 1 ? `expected ${quoted[0]}` : `expected one of ${listed(quoted)}`
+}
+
+const kinds: Readonly<Record<string, string>> = { int: 'integer', record: 'object' }
+
+/** What the field takes, each kind once, whichever way its schema is put together. */
+function expectedBy(issue: Issue): string[] {
+  if (issue.code === 'invalid_type') return [kinds[issue.expected] ?? issue.expected]
+  if (issue.code === 'invalid_value') return issue.values.map((value) => `'${String(value)}'`)
+  if (issue.code !== 'invalid_union') return []
+  return [...new Set(issue.errors.flatMap(([first]) => (first === undefined ? [] : expectedBy(first))))]
+}
+
+/** What kind of value stands there, where that is what is wrong; the library says it in words alone. */
+function receivedBy(issue: Issue): string | undefined {
+  if (issue.code === 'invalid_type') return /received (\w+)$/.exec(issue.message)?.[1]
+  if (issue.code !== 'invalid_union') return undefined
+  for (const [first] of issue.errors) {
+    const received = first === undefined ? undefined : receivedBy(first)
+    if (received !== undefined) return received
   }
-  return issue.errors.map(([first]) => (first === undefined ? 'something else' : explain(first))).join(', or ')
+  return undefined
+}
+
+function listed(names: readonly string[]): string {
+  return names.length <= 1 ? (names[0] ?? 'something else') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
+}
+
+/** The number that stands there, where it kept its own text since a double does not hold it: to a schema, an object. */
+function keptNumber(body: unknown, path: Path): number | undefined {
+  let value: unknown = body
+  for (const step of path) value = (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[step]
+  if (typeof value !== 'object' || value === null) return undefined
+  const double = asDouble(value as Json)
+  return typeof double === 'number' ? double : undefined
+}
+
+function takesNumbers(issue: Issue): boolean {
+  return expectedBy(issue).some((kind) => kind === 'number' || kind === 'integer')
+}
+
+function explainNumber(number: number): string {
+  const most = Number.MAX_SAFE_INTEGER
+  if (number > most) return `too large: at most ${most} is taken`
+  if (number < -most) return `too small: at least -${most} is taken`
+  return 'it has more digits than a number can hold'
 }

@@ -46,6 +46,7 @@ describe('every route of the operator', () => {
       'GET /admin/audit admin',
       'GET /admin/models admin',
       'GET /admin/channels admin',
+      'GET /metrics admin',
       'GET /healthz open',
     ])
   })

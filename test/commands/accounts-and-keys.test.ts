@@ -42,7 +42,7 @@ describe('beside a running gateway', () => {
 
     const { out } = await cli.run(['accounts', 'list'])
     const [head, ...rows] = out.trimEnd().split('\n')
-    expect(head).toMatch(/^NAME +BALANCE +HELD +STATE +CREATED +ID$/)
+    expect(head).toMatch(/^NAME +BALANCE +HELD +CAP +STATE +CREATED +ID$/)
     expect(rows.map((row) => row.split(/\s+/).slice(0, 3))).toEqual([
       ['demo', '$100', '$0'],
       ['acme', '$12.499999999', '$0'],

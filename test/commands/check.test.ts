@@ -33,6 +33,32 @@ describe('turnpike check', () => {
     expect(shown).toMatchObject({ mode: 'real', models: expect.arrayContaining(['deepseek-chat']) })
   })
 
+  test('a channel that nobody has is told from one that is merely not configured', async () => {
+    const model = (channel: string) =>
+      `{ id: my-llama, capability: chat, channels: [{ channel: ${channel}, upstreamModel: x }], prices: { inputPerMillion: "0", outputPerMillion: "0" } }`
+    const channels = 'channels: [{ id: local, vendor: compatible, baseUrl: "http://127.0.0.1:1/v1" }]\n'
+    cli.write('turnpike.yaml', `${channels}models:\n  - ${model('lcoal')}\n`)
+    const mistaken = await cli.run(['check'])
+    expect([mistaken.code, mistaken.err]).toEqual([
+      1,
+      'turnpike.yaml:3:61 models[0].channels[0].channel: there is no channel lcoal\n',
+    ])
+    cli.write('turnpike.yaml', `${channels}models:\n  - ${model('groq')}\n`)
+    const { code, out } = await cli.run(['check'])
+    expect(code).toBe(0)
+    expect(out).toMatch(/^my-llama +no channel: channel groq is not configured$/m)
+  })
+
+  test.each([
+    ['trustedProxies: ["foo"]', 'trustedProxies[0]: must be an IP address'],
+    ['cors: { origins: ["example.com"] }', 'cors.origins[0]: must be an origin'],
+  ])('%s is nothing that could be meant', async (yaml, complaint) => {
+    cli.write('turnpike.yaml', yaml)
+    const { code, err } = await cli.run(['check'])
+    expect(code).toBe(1)
+    expect(err).toContain(complaint)
+  })
+
   test('every complaint has its line', async () => {
     cli.write(
       'mine.yaml',

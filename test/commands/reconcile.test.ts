@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
@@ -51,6 +52,38 @@ describe('reconcile', () => {
     expect(again.code).toBe(0)
     expect(again.out).toContain('matched  2 calls')
     expect(again.out).toContain('booked 0 in all')
+  })
+
+  test('says what it cannot book, and books the rest', async () => {
+    await say('Hello! sandbox:nousage sandbox:tokens=40')
+    await say('Hello! sandbox:nousage sandbox:tokens=50')
+    const [stuck, other] = await booked(2)
+    const database = new Database(join(cli.folder, 'data', 'turnpike.sqlite'))
+    database.run(`create trigger stuck before update on attempt when new.id = '${stuck?.ref}'
+      begin select raise(abort, 'the disk says no'); end`)
+    const applied = await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])
+    expect(applied.code).toBe(1)
+    expect(applied.out).toContain(`could not book what mends ${stuck?.ref}: the disk says no`)
+    expect(applied.out).toMatch(new RegExp(`booked a correction of .* for ${other?.ref}`))
+    const told = await cli.run(['reconcile', '--bill', bill, '--repair', 'apply', '--json'])
+    expect(JSON.parse(told.out)).toMatchObject({
+      verdict: 1,
+      repaired: [],
+      not_repaired: [{ ref: stuck?.ref, error: 'the disk says no' }],
+    })
+    database.run('drop trigger stuck')
+    database.close()
+    expect((await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])).code).toBe(0)
+  })
+
+  test('takes no empty bill for one that agrees', async () => {
+    await say('Hello!')
+    await booked(1)
+    cli.write('empty.csv', 'ref,cost\n')
+    const empty = await cli.run(['reconcile', '--vendor-export', 'empty.csv'])
+    expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('the bill has no line')])
+    const named = await cli.run(['reconcile', '--vendor-export', 'empty.csv', '--vendor', 'openai'])
+    expect([named.code, named.out]).toEqual([2, expect.stringContaining('ledger-only')])
   })
 
   test('reads a vendor’s export', async () => {

@@ -98,6 +98,44 @@ describe('a start that is refused', () => {
     expect(Math.min(...runs.map(({ ms }) => ms))).toBeLessThan(2_000)
   })
 
+  test.each([
+    { of: 'the gateway', args: ['serve'], variables: (port: string) => ({ PORT: port }), setting: 'PORT' },
+    {
+      of: 'the simulators alone',
+      args: ['sandbox'],
+      variables: (port: string) => ({ SANDBOX_PORT: port }),
+      setting: 'SANDBOX_PORT',
+    },
+    { of: 'the simulators alone', args: ['sandbox', '--port', ':port'], variables: () => ({}), setting: '--port' },
+  ])('a port of $of that is taken: one line, which names $setting', async ({ args, variables, setting }) => {
+    const taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
+    const port = String(taken.port)
+    const ran = await cli.run(
+      args.map((arg) => arg.replace(':port', port)),
+      variables(port),
+    )
+    await taken.stop(true)
+    const err = `turnpike: port ${port} of 127.0.0.1 is in use: give another as ${setting}, or 0 for a free one\n`
+    expect(ran).toMatchObject({ code: 1, out: '', err })
+  })
+
+  test('an address that is not of this machine: one line, which names it', async () => {
+    // Set aside for documents, and nobody's.
+    const { code, err } = await cli.run(['serve'], { HOST: '203.0.113.9', PORT: '0' })
+    expect(code).toBe(1)
+    expect(err).toStartWith('turnpike: port 0 of 203.0.113.9 (PORT) cannot be opened: EADDRNOTAVAIL')
+  })
+
+  test('a folder that cannot be used, or a port that is none: one line, which names the setting', async () => {
+    const folder = await cli.run(['serve'], { TURNPIKE_DATA: '/dev/null/data', PORT: '0', ADMIN_PORT: '0' })
+    expect([folder.code, folder.err]).toEqual([
+      1,
+      expect.stringMatching(/^turnpike: \/dev\/null\/data cannot be used \(TURNPIKE_DATA names the folder\): /),
+    ])
+    const port = await cli.run(['serve'], { PORT: 'abc' })
+    expect([port.code, port.err]).toEqual([1, 'turnpike: PORT must be a port from 0 to 65535; 0 takes a free one\n'])
+  })
+
   test('a second gateway on the same folder', async () => {
     const first = await cli.serve()
     const { code, err } = await cli.run(['serve'])

@@ -21,6 +21,8 @@ export type FilmVendor = {
   readonly tricks: Trick[]
   /** Answers to polls in place of the truth, one for each. */
   readonly polls: number[]
+  /** The same for questions where a film is, where its record does not say that. */
+  readonly files: (number | 'nowhere')[]
   readonly calls: { readonly method: string; readonly path: string }[]
   /** Says how far every task is. */
   become(word: string): void
@@ -30,6 +32,10 @@ export type FilmVendor = {
   /** Without: it reports no usage. */
   counts: boolean
   onlyWithKey: boolean
+  /** Its records name a file, whose address has to be asked for. */
+  locates: boolean
+  /** Its errors come under good statuses. */
+  hidesErrors: boolean
   /** When it says that it made its films, where it says so. */
   madeAt: number | undefined
 }
@@ -42,6 +48,7 @@ export function filmVendor(id = 'films'): FilmVendor {
     tasks,
     tricks: [],
     polls: [],
+    files: [],
     calls: [],
     become(word) {
       for (const task of tasks.values()) task.word = word
@@ -50,6 +57,8 @@ export function filmVendor(id = 'films'): FilmVendor {
     finds: true,
     counts: true,
     onlyWithKey: false,
+    locates: false,
+    hidesErrors: false,
     madeAt: undefined,
   }
   const made: FilmVendor = Object.assign(world, {
@@ -86,6 +95,7 @@ function vendorOf(id: string, world: World): Vendor {
       if (own === undefined) throw new GatewayError('upstream-failed', 'This is no answer.')
       return own
     },
+    statusOf: ({ status, body }) => (parse(body) as { errorStatus?: number }).errorStatus ?? status,
     poll: (upstreamId) => get(`/tasks/${upstreamId}`),
     readTask({ body }, facts) {
       const { word, id: own } = parse(body) as { word: string; id: string }
@@ -95,11 +105,19 @@ function vendorOf(id: string, world: World): Vendor {
         state,
         word,
         record: { native: { word, id: own, link: linkOf(own) } },
-        ...(word === 'done' && { result: { ...made, videoUrl: linkOf(own) } }),
+        ...(word === 'done' && !world.locates && { result: { ...made, videoUrl: linkOf(own) } }),
         ...((word === 'done' || word === 'empty') &&
           world.counts && { used: { video: { seconds: world.seconds, resolution: facts.resolution } } }),
         ...(word === 'failed' && { error: { code: 'Unsuitable', message: 'It cannot be shown.' } }),
       }
+    },
+    locate: {
+      call: ({ native }) => (world.locates ? get(`/files/${(native as { id: string }).id}`) : undefined),
+      read({ status, body }) {
+        if (status !== 200) throw new GatewayError('upstream-failed', 'This is no file.')
+        const { url } = parse(body) as { url?: string }
+        return url === undefined ? undefined : { videoUrl: url, needsKey: world.onlyWithKey }
+      },
     },
     cancel: {
       call: (upstreamId) => get(`/tasks/${upstreamId}`, 'DELETE'),
@@ -152,6 +170,7 @@ function answer(world: World, call: Call): Sent {
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
   }
   if (path.startsWith('/results/')) return respond(200, { film: path })
+  if (path.startsWith('/files/')) return locate(world, path.slice('/files/'.length))
   const task = world.tasks.get(path.slice('/tasks/'.length))
   if (method === 'DELETE') {
     if (task?.word !== 'queued') return respond(409, {})
@@ -160,10 +179,22 @@ function answer(world: World, call: Call): Sent {
   }
   const trouble = world.polls.shift()
   if (trouble === 0) return broken('unknown')
-  if (trouble !== undefined) return respond(trouble, { id: 'x', word: 'queued' })
+  if (trouble !== undefined) return refuse(world, trouble)
   if (task === undefined) return respond(200, { id: '', word: 'gone' })
   task.polls++
   return respond(200, { id: task.id, word: task.word })
+}
+
+function locate(world: World, id: string): Sent {
+  const trouble = world.files.shift()
+  if (trouble === 'nowhere') return respond(200, {})
+  if (trouble === 0) return broken('unknown')
+  return trouble === undefined ? respond(200, { url: linkOf(id) }) : refuse(world, trouble)
+}
+
+function refuse({ hidesErrors }: World, status: number): Sent {
+  const body = { id: 'x', word: 'queued' }
+  return hidesErrors ? respond(200, { ...body, errorStatus: status }) : respond(status, body)
 }
 
 let made = 0

@@ -74,6 +74,8 @@ export async function startTestGateway(
     mode?: 'strict' | 'leased'
     yaml?: string
     variables?: Record<string, string>
+    /** What the gateway itself reads of the environment, beside what every test gives it. */
+    environment?: Record<string, string>
     databaseUrl?: string
   } & Pick<GatewayOptions, 'clock' | 'billing'> = {},
 ): Promise<TestGateway> {
@@ -92,6 +94,7 @@ export async function startTestGateway(
     TURNPIKE_SECRET: secret,
     TURNPIKE_BOOTSTRAP_KEY: key,
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+    ...options.environment,
   })
   const { clock, billing } = options
   const gateway = await openGateway({

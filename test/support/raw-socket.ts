@@ -40,12 +40,14 @@ export function sendRaw(
   })
 }
 
-/** Head and body of the first answer are there, by its Content-Length. */
+/** Head and body of the first answer are there, by its Content-Length or, in chunks, by the last of them. */
 function isWhole(text: string): boolean {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd === -1) return false
-  const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, headEnd))?.[1]
-  return length !== undefined && text.length >= headEnd + 4 + Number(length)
+  const head = text.slice(0, headEnd)
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return text.length >= headEnd + 4 + Number(length)
+  return /\r\ntransfer-encoding: chunked/i.test(head) && text.endsWith('\r\n0\r\n\r\n')
 }
 
 /** A request's bytes from its lines. */

@@ -24,6 +24,7 @@ const perSecond = (dollarsMillis: bigint): PriceList => ({
   tiers: [],
   perImage: {},
   perSecond: { '720p': pico(dollarsMillis * 1_000_000_000n) },
+  perVideo: {},
   perVideoToken: {},
 })
 

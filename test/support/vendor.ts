@@ -73,12 +73,12 @@ function readRequest(bytes: Buffer): { head: string; body: Record<string, unknow
   return { head, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>, bytes: end }
 }
 
-/** Writes the same bytes for ever, as fast as they are taken, and gives how many were. */
-export async function flood(socket: Socket, bytes: Uint8Array): Promise<number> {
+/** Writes the same bytes for ever, or so many of them, as fast as they are taken, and gives how many were. */
+export async function flood(socket: Socket, bytes: Uint8Array, bytesMax = Infinity): Promise<number> {
   let sent = 0
   let wake: (() => void) | undefined
   socket.on('drain', () => wake?.()).on('close', () => wake?.())
-  while (!socket.destroyed) {
+  while (!socket.destroyed && sent < bytesMax) {
     sent += bytes.length
     const hasRoom = socket.write(bytes)
     if (!hasRoom && !socket.destroyed) await new Promise<void>((resolve) => (wake = resolve))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:tls'
-import { systemClock } from '../../src/base/clock.ts'
+import { systemClock, systemTimers } from '../../src/base/clock.ts'
 import { makeTransport, type Exchange, type Sent, type Timeouts } from '../../src/upstream/transport.ts'
 import type { Call } from '../../src/vendors/vendor.ts'
 
@@ -105,8 +105,8 @@ export type Asking = Partial<Call> & {
 }
 
 /** A transport, called with little ado. */
-export function openTransport(clock = systemClock) {
-  const transport = makeTransport(clock)
+export function openTransport(clock = systemClock, timers = systemTimers) {
+  const transport = makeTransport(clock, timers)
   const send = (url: string, asking: Asking = {}): Promise<Sent> => {
     const { timeouts, signal = nobodyLeaves, connection = 'kept', ...call } = asking
     return transport.send({ url, headers: {}, ...call }, { ...patient, ...timeouts }, signal, connection)

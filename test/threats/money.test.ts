@@ -75,6 +75,7 @@ function drawLists(random: Random) {
       tiers: [],
       perImage: {},
       perSecond: {},
+      perVideo: {},
       perVideoToken: {},
     }
     return { list, paper: Object.fromEntries(units.map((unit) => [unit, limbsOf(rates[unit] ?? 0)])) }

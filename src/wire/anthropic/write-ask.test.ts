@@ -73,12 +73,18 @@ test.each([
   expect(write(outputTokensMax === undefined ? {} : { outputTokensMax })['max_tokens']).toBe(written)
 })
 
-test('stops that say nothing are none, and the user is the account’s own', () => {
-  expect(write({ stop: ['END', '', ' \n'], user: 'ann' })).toMatchObject({
+test('an empty stop is none, and the user is the account’s own', () => {
+  expect(write({ stop: ['END', ''], user: 'ann' })).toMatchObject({
     stop_sequences: ['END'],
     metadata: { user_id: 'mine/ann' },
   })
-  expect(write({ stop: [' '] })).not.toHaveProperty('stop_sequences')
+  expect(write({ stop: [''] })).not.toHaveProperty('stop_sequences')
+})
+
+test.each([[[' ']], [['  \n']], [['END', '\t']]])('stops of nothing but space are refused: %j', (stop) => {
+  const refused = expect(() => write({ stop }))
+  refused.toThrow("Invalid 'stop'")
+  refused.toThrow(expect.objectContaining({ kind: 'bad-request', details: expect.objectContaining({ param: 'stop' }) }))
 })
 
 describe('the order that the vendor enforces', () => {

@@ -1,3 +1,4 @@
+import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
 import { writeText } from './write-blocks.ts'
@@ -30,7 +31,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   if (conversation.format?.kind === 'json') system.push({ type: 'text', text: jsonInstruction })
   const messages = writeMessages(turns, { isNew, cache })
   const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
-  const stop = conversation.stop.filter((sequence) => sequence.trim() !== '')
+  const stop = writeStop(conversation.stop)
   const outputConfig = writeOutputConfig(conversation, thinking)
   return {
     model: target.upstreamModel,
@@ -47,6 +48,13 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
     ...(outputConfig !== undefined && { output_config: outputConfig }),
     ...(conversation.user !== undefined && { metadata: { user_id: target.namespaced(conversation.user) } }),
   }
+}
+
+/** The vendor takes none of nothing but space; without it the answer would not stop, and nobody would know. */
+function writeStop(sequences: readonly string[]): readonly string[] {
+  const given = sequences.filter((sequence) => sequence !== '')
+  if (given.every((sequence) => sequence.trim() !== '')) return given
+  throw badRequest("Invalid 'stop': this model takes no stop sequence of nothing but space.", 'stop')
 }
 
 /** Instructions before anybody spoke belong to those at the top. */

@@ -2,9 +2,11 @@ import { badRequest } from '../../base/errors.ts'
 import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { efforts } from '../../capabilities/conversation.ts'
 import { checkBy } from '../check.ts'
 import { countText } from './estimate.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
+import { withToolObject } from './tool-choice.ts'
 
 const checkRequest = checkBy(chatRequest)
 
@@ -57,7 +59,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
       outputTokensMax: Math.min(cap, traits.outputTokensMax),
       inputTokensMax: searches > 0 ? traits.contextTokens : boundByBytes(request, bodyBytes, traits),
       searchesMax: searches,
-      native,
+      native: withToolObject(native, request),
       headers: {},
     },
     traits,
@@ -88,6 +90,9 @@ function needs(field: keyof ChatRequest, what: string) {
   return badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
 }
 
+/** The words of the protocol, and the one that some servers of open models have beside them. */
+const anyVendorsEfforts: readonly string[] = [...efforts, 'default']
+
 function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   if ((request.n ?? 1) > traits.choicesMax) {
     throw badRequest(`Invalid 'n': this model gives at most ${traits.choicesMax} choices.`, 'n')
@@ -96,9 +101,10 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   if (traits.reasoning && isGiven(temperature) && temperature !== 1) {
     throw unsupported('temperature', String(temperature), 'Only the default (1) value is supported.')
   }
-  // An empty list means that nothing is known of this model's efforts: its vendor judges.
-  if (isGiven(effort) && traits.efforts.length > 0 && !traits.efforts.includes(effort)) {
-    throw unsupported('reasoning_effort', `'${effort}'`, `Supported values are: ${listValues(traits.efforts)}.`)
+  // Where nothing is known of a model's efforts its vendor judges; but many charge for a word that they do not know.
+  const supported = traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
+  if (isGiven(effort) && !supported.includes(effort)) {
+    throw unsupported('reasoning_effort', `'${effort}'`, `Supported values are: ${listValues(supported)}.`)
   }
 }
 

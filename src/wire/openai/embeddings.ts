@@ -29,7 +29,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Embed
   const { input, ...rest } = body
   const inputs = readInputs(input, whole.inputTokensMax)
   const parsed = withoutInput.safeParse({ ...rest, dimensions: asDouble(body['dimensions']) })
-  if (!parsed.success) throw fieldError(parsed.error)
+  if (!parsed.success) throw fieldError(parsed.error, body)
   const { encoding_format: encoding, dimensions: asked, user, model: _, ...extras } = parsed.data
 
   const dimensions = asked ?? traits.pinned?.dimensions

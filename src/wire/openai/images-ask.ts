@@ -1,4 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
+import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { readBase64Head } from '../../base/image-head.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import type { Media } from '../../capabilities/conversation.ts'
@@ -15,10 +16,10 @@ import { requireModel } from '../require-model.ts'
 import { imagesRequest, type ImagesRequest } from './images-schema.ts'
 
 /** The common form: a prompt, and how the pictures are to be. */
-export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): ImagesAsk {
+export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink): ImagesAsk {
   const traits = lookUp(requireModel(body))
   const parsed = imagesRequest.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error)
+  if (!parsed.success) throw fieldError(parsed.error, body)
   const request = parsed.data
   const limits = imageLimitsOf(traits)
   const count = request.n ?? 1
@@ -26,7 +27,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits)
     throw badRequest(`Invalid 'n': this model makes at most ${limits.countMax} at once.`, 'n', 'unsupported_value')
   }
   checkLooks(request, limits)
-  const references = readReferences(request.image)
+  const references = readReferences(request.image, isOwn)
   checkReferences(references.length, limits, 'image')
   const size = readWishedSize(request.size ?? undefined, limits)
   const quality = readQuality(request.quality ?? undefined, limits)
@@ -119,13 +120,14 @@ const dataUrl = /^data:image\/[\w.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
 type Given = { readonly media: Media; readonly size: Reference }
 
-function readReferences(image: ImagesRequest['image']): Given[] {
+function readReferences(image: ImagesRequest['image'], isOwn: IsOwnLink): Given[] {
   const images = typeof image === 'string' ? [image] : (image ?? [])
   return images.map((source, index) => {
     const param = typeof image === 'string' ? 'image' : `image[${index}]`
     const base64 = dataUrl.exec(source)?.[1]
     if (base64 !== undefined) return readInline(base64, param)
-    if (isPublicLink(source, 'https-and-http')) return { media: { kind: 'url', url: source }, size: undefined }
+    const isTaken = isPublicLink(source, 'https-and-http') || isOwn(source)
+    if (isTaken) return { media: { kind: 'url', url: source }, size: undefined }
     const message = `Invalid '${param}': expected a publicly reachable URL, or a data URL of an image.`
     throw badRequest(message, param, 'invalid_url')
   })

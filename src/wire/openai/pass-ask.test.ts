@@ -170,7 +170,7 @@ describe('a vendor that is told to think in its own words', () => {
     ],
     // What the client wrote in the vendor's own words stands.
     [{ reasoning_effort: 'low', enable_thinking: false }, {}, { reasoning_effort: 'low', enable_thinking: false }],
-    [{ reasoning_effort: 'odd' }, {}, { reasoning_effort: 'odd' }],
+    [{ reasoning_effort: 'default' }, {}, { reasoning_effort: 'default' }],
   ] as const)('%j to %j is %j', (fields, changed, expected) => {
     expect(switches(fields, changed)).toEqual(expected)
   })

@@ -15,6 +15,7 @@ import { isGiven, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
 import type { ChatRequest } from './schema.ts'
+import { isToolWord } from './tool-choice.ts'
 
 type Message = ChatRequest['messages'][number]
 
@@ -142,7 +143,7 @@ function allowedNames(choice: WrittenChoice): Set<string> | undefined {
 
 function readToolChoice({ tool_choice: choice }: ChatRequest): ToolChoice | undefined {
   if (!isGiven(choice)) return undefined
-  if (typeof choice === 'string') return choice
+  if (typeof choice === 'string') return isToolWord(choice) ? choice : { name: choice }
   if (choice.type === 'allowed_tools') return choice.allowed_tools.mode
   return { name: choice.type === 'function' ? choice.function.name : choice.custom.name }
 }

@@ -83,14 +83,17 @@ const customTool = z.looseObject({
   }),
 })
 
+/** The text is `none`, `auto`, `required` or the name of a tool, which is known once the tools are read. */
 const toolChoice = z.union([
-  z.enum(['none', 'auto', 'required']),
-  z.looseObject({ type: z.literal('function'), function: z.looseObject({ name: z.string() }) }),
-  z.looseObject({ type: z.literal('custom'), custom: z.looseObject({ name: z.string() }) }),
-  z.looseObject({
-    type: z.literal('allowed_tools'),
-    allowed_tools: z.looseObject({ mode: z.enum(['auto', 'required']), tools: z.array(z.looseObject({})) }),
-  }),
+  z.string(),
+  z.discriminatedUnion('type', [
+    z.looseObject({ type: z.literal('function'), function: z.looseObject({ name: z.string() }) }),
+    z.looseObject({ type: z.literal('custom'), custom: z.looseObject({ name: z.string() }) }),
+    z.looseObject({
+      type: z.literal('allowed_tools'),
+      allowed_tools: z.looseObject({ mode: z.enum(['auto', 'required']), tools: z.array(z.looseObject({})) }),
+    }),
+  ]),
 ])
 
 const responseFormat = z.discriminatedUnion('type', [
@@ -139,7 +142,8 @@ export const chatRequest = z.looseObject({
     .looseObject({ include_usage: z.boolean().nullish(), include_obfuscation: z.boolean().nullish() })
     .nullish(),
   store: z.boolean().nullish(),
-  metadata: z.record(z.string().max(64), z.string().max(512)).nullish(),
+  // Free pairs; how many and how long is for the vendor to judge that keeps them.
+  metadata: z.looseObject({}).nullish(),
   user: z.string().nullish(),
   safety_identifier: z.string().max(128).nullish(),
   prompt_cache_key: z.string().nullish(),

@@ -46,7 +46,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Speec
   const { speech: limits } = traits
   if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for speech`)
   const parsed = speechRequest.safeParse({ ...body, speed: asDouble(body['speed']) })
-  if (!parsed.success) throw fieldError(parsed.error)
+  if (!parsed.success) throw fieldError(parsed.error, body)
   const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = parsed.data
 
   // Half of a surrogate pair is no character; what a vendor would read in its place is what is sent, and paid for.
@@ -91,12 +91,13 @@ function checkInput(text: string): void {
 
 /** What the vendor makes, and what we make of its samples: mp3 and wav, which every model has. */
 function readFormat(asked: string, { formats, onlyFormat }: SpeechLimits): string {
+  if (onlyFormat !== undefined) return onlyFormat
   const offered = [...new Set(['mp3', 'wav', ...formats])]
   if (!offered.includes(asked)) {
     const message = `Unsupported value: 'response_format' does not support '${asked}' with this model. Supported values are: ${offered.join(', ')}.`
     throw badRequest(message, 'response_format', 'unsupported_value')
   }
-  return onlyFormat ?? asked
+  return asked
 }
 
 function readVoice(asked: string | null | undefined, { voices, voiceDefault }: SpeechLimits): string | undefined {

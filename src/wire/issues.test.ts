@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import { parseBody, type JsonObject } from '../base/json.ts'
+import { messagesRequest } from './anthropic/schema.ts'
+import { checkBy } from './check.ts'
+import { chatRequest } from './openai/schema.ts'
+
+const checks = { chat: checkBy(chatRequest), messages: checkBy(messagesRequest) }
+const plain = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] }
+
+/** What is said of these fields, written as a client would write them. */
+function complaint(protocol: keyof typeof checks, fields: string): string {
+  const body = { ...plain, ...(parseBody(fields, { depthMax: 64, keysMax: 100 }) as JsonObject) }
+  try {
+    checks[protocol](body)
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return `${thrown.details.code} ${thrown.message}`
+    throw thrown
+  }
+  return 'taken'
+}
+
+const user = (content: string) => `{"messages":[{"role":"user","content":${content}}]}`
+
+describe('a value that fits no branch of a union is told what is taken, in one sentence', () => {
+  test.each([
+    ['{"tool_choice":7}', "invalid_type Invalid 'tool_choice': expected string or object, received number."],
+    [
+      '{"tool_choice":{"type":"odd"}}',
+      "invalid_value Invalid 'tool_choice.type': expected one of 'function', 'custom' or 'allowed_tools'.",
+    ],
+    [
+      '{"tool_choice":{"type":"allowed_tools"}}',
+      "missing_required_parameter Missing required parameter: 'tool_choice.allowed_tools'.",
+    ],
+    ['{"stop":7}', "invalid_type Invalid 'stop': expected string or array, received number."],
+    ['{"stop":["a",3]}', "invalid_type Invalid 'stop[1]': expected string, received number."],
+    ['{"stop":["a","b","c","d","e"]}', "invalid_value Invalid 'stop': too big: expected array to have <=4 items."],
+    [user('7'), "invalid_type Invalid 'messages[0].content': expected string or array, received number."],
+    [user('null'), "invalid_type Invalid 'messages[0].content': expected string or array, received null."],
+    [user('[]'), "invalid_value Invalid 'messages[0].content': too small: expected array to have >=1 items."],
+    ['{"messages":[{"role":"user"}]}', "missing_required_parameter Missing required parameter: 'messages[0].content'."],
+    [
+      '{"messages":[{"role":"odd","content":"Hi"}]}',
+      "invalid_value Invalid 'messages[0].role': expected one of 'developer', 'system', 'user', 'assistant', 'tool' or 'function'.",
+    ],
+    [
+      '{"audio":{"voice":3,"format":"wav"}}',
+      "invalid_type Invalid 'audio.voice': expected string or object, received number.",
+    ],
+    ['{"verbosity":"odd"}', "invalid_value Invalid 'verbosity': expected one of 'low', 'medium' or 'high'."],
+    ['{"metadata":[]}', "invalid_type Invalid 'metadata': expected object, received array."],
+    ['{"n":1.5}', "invalid_type Invalid 'n': expected integer, received number."],
+  ])('chat %s', (fields, said) => {
+    expect(complaint('chat', fields)).toBe(said)
+  })
+
+  test.each([
+    [user('7'), "invalid_type Invalid 'messages[0].content': expected string or array, received number."],
+    [user('[3]'), "invalid_type Invalid 'messages[0].content[0]': expected object, received number."],
+    [
+      user('[{"type":"tool_result","tool_use_id":"a","content":3}]'),
+      "invalid_type Invalid 'messages[0].content[0].content': expected string or array, received number.",
+    ],
+    [
+      user('[{"type":"image","source":{"type":"odd"}}]'),
+      "invalid_value Invalid 'messages[0].content[0].source.type': expected one of 'base64', 'url' or 'file'.",
+    ],
+    ['{"system":3}', "invalid_type Invalid 'system': expected string or array, received number."],
+    ['{"system":[{"type":"odd"}]}', "invalid_value Invalid 'system[0].type': expected 'text'."],
+    [
+      '{"tool_choice":{"type":"odd"}}',
+      "invalid_value Invalid 'tool_choice.type': expected one of 'auto', 'any', 'tool' or 'none'.",
+    ],
+  ])('messages %s', (fields, said) => {
+    expect(complaint('messages', fields)).toBe(said)
+  })
+})
+
+describe('a number that no double holds is no object', () => {
+  const large = 'too large: at most 9007199254740991 is taken.'
+  test.each([
+    ['chat', '{"seed":123456789012345678901}', `Invalid 'seed': ${large}`],
+    ['chat', '{"seed":-123456789012345678901}', "Invalid 'seed': too small: at least -9007199254740991 is taken."],
+    ['chat', '{"max_tokens":9007199254740993}', `Invalid 'max_tokens': ${large}`],
+    ['chat', '{"seed":1.0000000000000000001}', "Invalid 'seed': it has more digits than a number can hold."],
+    ['chat', '{"logit_bias":{"7":123456789012345678901}}', `Invalid 'logit_bias.7': ${large}`],
+    ['messages', '{"max_tokens":123456789012345678901}', `Invalid 'max_tokens': ${large}`],
+    ['messages', '{"top_k":123456789012345678901}', `Invalid 'top_k': ${large}`],
+  ] as const)('%s %s', (protocol, fields, said) => {
+    expect(complaint(protocol, fields)).toBe(`invalid_value ${said}`)
+  })
+
+  test('where none is taken, it is a number all the same', () => {
+    expect(complaint('chat', '{"stop":123456789012345678901}')).toBe(
+      "invalid_type Invalid 'stop': expected string or array, received number.",
+    )
+  })
+})

@@ -1,0 +1,23 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatRequest } from './schema.ts'
+
+const words = ['none', 'auto', 'required'] as const
+
+export function isToolWord(choice: string): choice is (typeof words)[number] {
+  return (words as readonly string[]).includes(choice)
+}
+
+/**
+ * The body with a tool that was chosen by its bare name, as the specification has it, in the form that vendors take: an
+ * object. A word of the protocol is never taken for a name.
+ */
+export function withToolObject(native: JsonObject, { tool_choice: choice, tools }: ChatRequest): JsonObject {
+  if (typeof choice !== 'string' || isToolWord(choice)) return native
+  for (const tool of tools ?? []) {
+    const { name } = tool.type === 'function' ? tool.function : tool.custom
+    if (name === choice) return { ...native, tool_choice: { type: tool.type, [tool.type]: { name } } }
+  }
+  const taken = `${words.map((word) => `'${word}'`).join(', ')} or the name of one of 'tools'`
+  throw badRequest(`Invalid 'tool_choice': expected ${taken}, received '${choice}'.`, 'tool_choice')
+}

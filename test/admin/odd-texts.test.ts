@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+
+// A cold start of PostgreSQL on a busy machine.
+const startTimeoutMs = 60_000
+
+const nul = '\u0000'
+const halfPair = '\ud800'
+
+// What PostgreSQL cannot keep, SQLite can: whoever asks must not be able to tell which of them it is.
+describe.each([
+  ['SQLite', 'sqlite'],
+  ['PostgreSQL', 'postgres'],
+] as const)('texts that a database may not be able to keep, on %s', (_name, engine) => {
+  let gateway: TestGateway
+  let operator: Speaker
+  let customer: Speaker
+
+  beforeAll(async () => {
+    gateway = await startTestGateway({ engine, mode: 'leased' })
+    operator = operatorOf(gateway)
+    customer = speaker(gateway.url, gateway.key)
+  }, startTimeoutMs)
+  afterAll(async () => {
+    await gateway.assertBooks()
+    await gateway.close()
+  })
+
+  test.each([nul, halfPair])('%j is refused where it would be kept', async (odd) => {
+    const { accountId } = gateway
+    const text = `a${odd}b`
+    const key = (fields: object) => ({ account: accountId, name: 'n', ...fields })
+    const refused: [string, object, string][] = [
+      [`accounts/${accountId}/credits`, { amount: '1', note: text }, 'note'],
+      ['keys', key({ metadata: { team: text } }), 'metadata.team'],
+      ['keys', key({ models: [text] }), 'models[0]'],
+    ]
+    for (const [path, body, param] of refused) {
+      const told = errorOf(await operator.call('POST', `/admin/${path}`, body))
+      expect({ path, ...told }).toMatchObject({ path, status: 400, param })
+    }
+    const named = await operator.call('POST', '/admin/keys', key({ metadata: { [text]: 'x' } }))
+    expect(named.status).toBe(400)
+  })
+
+  test('a note may have lines, and is kept as it was written', async () => {
+    const note = 'paid by transfer\n\tno. 7 – ✓ 🙂'
+    await operator.post(`/admin/accounts/${gateway.accountId}/credits`, { amount: '1', note })
+    const [latest] = await operator.all<{ detail: unknown }>('/admin/audit')
+    expect(latest?.detail).toMatchObject({ note })
+  })
+
+  test.each([
+    '/v1/usage?group_by=model&after=%00',
+    '/v1/usage?group_by=key&after=%00',
+    '/v1/usage?group_by=day&after=%00',
+    '/v1/usage?model=%00',
+    '/v1/usage?records=true&after=%00',
+    '/v1/videos/generations?after=%00',
+    '/v1/videos/generations?model=%00',
+  ])('%s is a 400', async (path) => {
+    expect((await customer.call('GET', path)).status).toBe(400)
+  })
+
+  test.each([
+    'usage?group_by=key&after=%00',
+    'usage?group_by=vendor&after=%00',
+    'usage?account=%00',
+    'requests?after=%00',
+    'requests?key=%00',
+    'accounts?after=%00',
+    'keys?after=%00',
+    'keys?account=%00',
+    'tasks?after=%00',
+    'tasks?account=%00',
+    'tasks?model=%00',
+    'webhooks?after=%00',
+    'webhooks?task=%00',
+    'audit?after=%00',
+    'models?after=%00',
+    'channels?after=%00',
+  ])('/admin/%s is a 400', async (path) => {
+    expect((await operator.call('GET', `/admin/${path}`)).status).toBe(400)
+  })
+
+  test('a page of sums may follow a group that is called nothing', async () => {
+    expect((await operator.call('GET', '/admin/usage?group_by=vendor&after=')).status).toBe(200)
+  })
+
+  test.each([nul, halfPair])('a task whose id has %j in it is as unknown as any other', async (odd) => {
+    for (const method of ['GET', 'DELETE']) {
+      const path = `/v1/videos/generations/${encodeURIComponent(`task_${odd.toWellFormed()}`)}`
+      expect((await customer.call(method, path)).status).toBe(404)
+    }
+    const body = {
+      model: 'doubao-seedance-1-5-pro-251215',
+      input: { content: [{ type: 'draft_task', draft_task: { id: `cgt-${odd}` } }] },
+    }
+    const draft = errorOf(await customer.call('POST', '/v1/videos/generations', body))
+    expect(draft).toMatchObject({ status: 400, param: 'input.content[0].draft_task.id' })
+  })
+
+  test('what is only passed on may have anything in it', async () => {
+    const content = `x${nul}${halfPair}`
+    const chat = await gateway.post(
+      '/v1/chat/completions',
+      JSON.stringify({
+        model: 'gpt-4o-mini',
+        user: content,
+        metadata: { [content]: content },
+        messages: [{ role: 'user', content }],
+      }),
+      { 'idempotency-key': 'odd-texts' },
+    )
+    expect(chat.status).toBe(200)
+    await chat.text()
+    const video = await gateway.post(
+      '/v1/videos/generations',
+      JSON.stringify({ model: 'wan2.6-t2v', input: { prompt: content } }),
+    )
+    expect(video.status).toBe(202)
+    const { id } = (await video.json()) as { id: string }
+    const isOver = async () => {
+      const { status } = await customer.get<{ status: string }>(`/v1/videos/generations/${id}`)
+      return status === 'succeeded'
+    }
+    await until(isOver)
+  })
+})

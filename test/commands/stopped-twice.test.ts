@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Gateway } from '../../src/gateway.ts'
+import { until } from '../support/gateway.ts'
+import { openNow } from '../support/leftovers.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { chat, openSite, post, type Site } from '../support/site.ts'
+
+// A stop gives load balancers two seconds; machines that test are busy.
+setDefaultTimeout(60_000)
+
+let site: Site
+let gateway: Gateway
+beforeEach(async () => {
+  site = await openSite('sqlite')
+  gateway = await site.start()
+})
+afterEach(() => site.remove())
+
+const drainMs = 600_000
+
+/** The second stop, behind which everything is closed. */
+async function stopAgain(): Promise<void> {
+  await gateway.close()
+  expect(openNow(site.folder).files).toEqual([])
+}
+
+async function nextWorks(): Promise<void> {
+  const next = await site.start()
+  expect(await chat(next)).toBe(200)
+  await next.close()
+  await site.checkBooks()
+}
+
+test('the second stop cuts the stream that the first lets go on, and both end together', async () => {
+  const messages = [{ role: 'user', content: 'sandbox:endless sandbox:pace=20' }]
+  const endless = await post(gateway, '/v1/chat/completions', { model: 'gpt-4o-mini', stream: true, messages })
+  const first = gateway.close({ drainMs })
+  await stopAgain()
+  await first
+  await endless.body?.cancel().catch(() => {})
+  await nextWorks()
+})
+
+test('the second stop gives back the webhook that the first lets arrive', async () => {
+  const receiver = await startReceiver('silence')
+  const ordered = await post(gateway, '/v1/videos/generations', {
+    model: 'wan2.6-t2v',
+    duration: 5,
+    resolution: '720p',
+    input: { prompt: 'A tram.' },
+    webhook_url: receiver.url('127.0.0.1'),
+  })
+  expect(ordered.status).toBe(202)
+  await until(() => receiver.received.length === 1)
+  const first = gateway.close({ drainMs })
+  const isClosed = () =>
+    fetch(`${gateway.adminUrl}/healthz`, { keepalive: false }).then(
+      () => false,
+      () => true,
+    )
+  await until(isClosed)
+  await stopAgain()
+  await first
+  // Had it been waited for, its silence would be on record.
+  const attempts = await site.look((store) => store.db.selectFrom('webhook_attempt').select('event_id').execute())
+  expect(attempts).toEqual([])
+  receiver.reply(204)
+  receiver.release()
+  await nextWorks()
+  receiver.close()
+})

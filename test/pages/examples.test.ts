@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+/**
+ * Every example of the reference page, run as it is printed there, with nothing but what the page tells to set. A reader
+ * pastes them: one that cannot work is worse than none.
+ */
+type Printed = { readonly operation: string; readonly language: string; readonly source: string }
+
+const page = await Bun.file(new URL('../../src/http/openapi/reference.html', import.meta.url)).text()
+const printed = readExamples(page)
+const root = join(import.meta.dir, '../..')
+/** Starting an interpreter takes seconds on a busy machine. */
+const runMs = 60_000
+
+const hasShell = Bun.which('bash') !== null && Bun.which('curl') !== null
+const python = Bun.which('python3')
+const hasPythonClients =
+  python !== null && Bun.spawnSync([python, '-c', 'import openai, anthropic'], { stderr: 'ignore' }).success
+
+let gateway: TestGateway
+let folder: string
+const ordered: string[] = []
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  folder = mkdtempSync(join(tmpdir(), 'turnpike-examples-'))
+})
+afterAll(async () => {
+  // Those that an example has not stopped; a second time is a refusal.
+  const headers = { authorization: `Bearer ${gateway.key}` }
+  for (const id of ordered) await fetch(`${gateway.url}/v1/videos/generations/${id}`, { method: 'DELETE', headers })
+  await gateway.assertBooks()
+  await gateway.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** A folder as a reader has it: with the clients in reach, and the picture that is edited. */
+function makePlace(name: string): string {
+  const place = join(folder, name)
+  mkdirSync(place)
+  symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
+  writeFileSync(join(place, 'lighthouse.png'), drawPicture({ width: 256, height: 256, format: 'png', seed: 1 }))
+  // Without it curl takes a refusal for a success.
+  writeFileSync(join(place, '.curlrc'), 'fail-with-body\n')
+  return place
+}
+
+/** A film that can still be stopped. */
+async function orderVideo(): Promise<string> {
+  const input = { prompt: 'A fox. sandbox:queued=600000' }
+  const response = await gateway.post('/v1/videos/generations', { model: 'wan2.6-t2v', input })
+  const { id } = (await response.json()) as { id: string }
+  ordered.push(id)
+  return id
+}
+
+async function taskFor(operation: string): Promise<string | undefined> {
+  return operation === 'retrieveVideo' || operation === 'cancelVideo' ? orderVideo() : undefined
+}
+
+async function run(command: readonly string[], place: string, task?: string): Promise<string> {
+  const child = Bun.spawn([...command], {
+    cwd: place,
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      CURL_HOME: place,
+      TURNPIKE_URL: gateway.url,
+      TURNPIKE_KEY: gateway.key,
+      ...(task !== undefined && { TASK: task }),
+    },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [said, complaints] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  expect({ exit: child.exitCode, complaints: child.exitCode === 0 ? '' : complaints }).toEqual({
+    exit: 0,
+    complaints: '',
+  })
+  return said
+}
+
+/** It has said something that is no complaint, or made a file. */
+function hasWorked(said: string, place: string): void {
+  expect(said).not.toMatch(/["']?error["']?:/)
+  const made = readdirSync(place).filter((name) => /\.(?:png|mp3)$/.test(name))
+  expect(said.trim() !== '' || made.length > 0).toBe(true)
+}
+
+function of(language: string): readonly Printed[] {
+  return printed.filter((example) => example.language === language)
+}
+
+test('every operation has an example in each language', () => {
+  const operations = new Set(printed.map(({ operation }) => operation))
+  expect(operations.size).toBeGreaterThan(10)
+  expect(printed.length).toBe(3 * operations.size)
+})
+
+describe.skipIf(!hasShell)('curl', () => {
+  test.each(of('curl'))(
+    '$operation',
+    async ({ operation, source }) => {
+      const place = makePlace(`curl-${operation}`)
+      hasWorked(await run(['bash', '-c', source], place, await taskFor(operation)), place)
+    },
+    runMs,
+  )
+})
+
+describe('TypeScript', () => {
+  test.each(of('TypeScript'))(
+    '$operation',
+    async ({ operation, source }) => {
+      const place = makePlace(`typescript-${operation}`)
+      writeFileSync(join(place, 'example.ts'), source)
+      hasWorked(await run([process.execPath, 'example.ts'], place, await taskFor(operation)), place)
+    },
+    runMs,
+  )
+})
+
+/** Where the official clients are not installed, what needs them is read and not run. */
+describe.skipIf(python === null)('Python', () => {
+  test.each(of('Python'))(
+    '$operation',
+    async ({ operation, source }) => {
+      const place = makePlace(`python-${operation}`)
+      writeFileSync(join(place, 'example.py'), source)
+      const isRun = hasPythonClients || !/^from (?:openai|anthropic) /m.test(source)
+      if (!isRun) await run([python ?? '', '-c', 'import ast; ast.parse(open("example.py").read())'], place)
+      else hasWorked(await run([python ?? '', 'example.py'], place, await taskFor(operation)), place)
+    },
+    runMs,
+  )
+})
+
+function readExamples(page: string): Printed[] {
+  const found: Printed[] = []
+  for (const [, operation = '', section = ''] of page.matchAll(/<section id="(\w+)">(.*?)<\/section>/gs)) {
+    const examples = section.matchAll(
+      /<details[^>]*><summary>([^<]*)<\/summary><pre[^>]*><code>([^<]*)<\/code><\/pre><\/details>/g,
+    )
+    for (const [, language = '', source = ''] of examples) {
+      found.push({ operation, language, source: unescape(source) })
+    }
+  }
+  return found
+}
+
+function unescape(text: string): string {
+  return text.replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&lt;', '<').replaceAll('&amp;', '&')
+}

@@ -1,0 +1,293 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfigFile } from '../../src/config/file.ts'
+import { readCatalogue, readChannels, simulatedModels } from '../../src/market.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { openStore, type Engine } from '../../src/store/open.ts'
+import { canary, type Canary, type Places } from './canaries.ts'
+import { makeCli, type Served } from './cli.ts'
+import { freePort, sharedPostgres } from './postgres.ts'
+import { startReceiver, type Receiver } from './receiver.ts'
+import { startTinyS3, type TinyS3 } from './s3.ts'
+import { tapPostgres, type TappedPostgres } from './tapped-postgres.ts'
+import { answer, completion, delta, done, event, startVendor, stream, usageEvent, type Reply } from './vendor.ts'
+
+const sold = ['openai', 'anthropic', 'google', 'dashscope', 'ark', 'minimax', 'cohere', 'voyage'] as const
+type VendorKey = `${(typeof sold)[number]}Key`
+
+/** What is secret from the beginning; what the gateway makes itself is added on the way. */
+function plant() {
+  return {
+    clientKey: canary('sk-'),
+    operatorKey: canary('adm-'),
+    installationSecret: canary(),
+    databasePassword: canary(),
+    bucketSecret: canary(),
+    ...(Object.fromEntries(sold.map((id) => [`${id}Key`, canary()])) as Record<VendorKey, Canary>),
+    klingSecret: canary(),
+    addressPassword: canary(),
+    writtenKey: canary(),
+    misplacedKey: canary(),
+    unknownKey: canary('sk-'),
+    foreignKey: canary('AIza'),
+    prompt: canary('prompt-'),
+    instructions: canary('instructions-'),
+    answer: canary('answer_'),
+    refusal: canary('refusal_'),
+    picture: canary('picture-'),
+    edit: canary('edit-'),
+    speech: canary('speech-'),
+    embedding: canary('vector-'),
+    film: canary('film-'),
+    doubtfulFilm: canary('doubt-'),
+    tool: canary('tool-'),
+    brokenBody: canary('broken_'),
+    userLabel: canary('label-'),
+    metadata: canary('metadata-'),
+    fileName: canary('name-'),
+    fileBytes: canary('bytes-'),
+    idempotencyKey: canary('once-'),
+    header: canary('header-'),
+    cookie: canary('cookie-'),
+    madeUpId: canary('id-'),
+    query: canary('query-'),
+    path: canary('path-'),
+    unknownModel: canary('model-'),
+    receiverToken: canary('token-'),
+    receiverWords: canary('words-'),
+  }
+}
+
+export type Planted = ReturnType<typeof plant>
+
+/** A vendor that does as it is told by the last word of a prompt, and says things that the prompt did not. */
+function rawVendor(secrets: Planted): Reply {
+  const says = secrets.answer
+  const no = `${secrets.refusal} of ${secrets.writtenKey}`
+  const refusal = JSON.stringify({ error: { message: no, type: 'odd', param: null, code: null } })
+  const streamed = (events: string) => stream(delta(says) + events)
+  const replies: Readonly<Record<string, string | Uint8Array>> = {
+    whole: answer(200, completion(says)),
+    'no-json': answer(200, says),
+    'half-json': answer(200, `{"choices": ${says}`),
+    'no-type': answer(200, says, { 'content-type': 'text/plain', 'x-note': says }),
+    streamed: streamed(usageEvent(3, 4) + done),
+    'streamed-badly': streamed(event(says)),
+    'streamed-error': streamed(event({ error: { message: no, code: no, type: no } })),
+    400: answer(400, refusal),
+    401: answer(401, refusal),
+    429: answer(429, refusal, { 'retry-after': '1' }),
+    500: answer(500, refusal),
+    503: answer(503, no, { 'content-type': 'text/html' }),
+  }
+  return (socket, { body }) => {
+    const [last = ''] = JSON.stringify(body).match(/(?<=raw:)[\w-]+/) ?? []
+    socket.write(replies[last] ?? answer(200, completion(says)))
+  }
+}
+
+/** Files of settings with a key in the wrong place: as a vendor, as a number, and in a line that is no YAML. */
+const spoilt = {
+  vendor: (settings: string) => settings.replace('vendor: openai', 'vendor: "${CANARY_KEY_OPENAI}"'),
+  number: (settings: string, { misplacedKey }: Planted) => `${settings}limits: { attemptsMax: ${misplacedKey} }\n`,
+  yaml: (settings: string, { misplacedKey }: Planted) => `${settings}exchange: { CNY: "${misplacedKey}\n`,
+} as const
+type Mistake = keyof typeof spoilt
+export const mistakes = ['vendor', 'number', 'yaml'] as const satisfies readonly Mistake[]
+
+export type CanaryWorld = {
+  readonly secrets: Planted
+  readonly receiver: Receiver
+  /** One life of the gateway: armed to end at a crash point if one is given. */
+  serve(crash?: string): Promise<Served>
+  /** An operator's command. */
+  command(args: readonly string[], variables?: Record<string, string>): Promise<void>
+  /** The file of settings, as it should be or with a mistake in it. */
+  writeSettings(mistake?: Mistake): void
+  /** Everything that vendors were sent. */
+  vendorCalls(): Promise<string>
+  /** Those of the secrets that vendors are sent. */
+  readonly vendorKeys: readonly string[]
+  /** Kept results cannot be kept any more, where that is not in a file. */
+  breakBucket(): void
+  /** The database goes away, where it is not a file. */
+  cutDatabase(): Promise<void>
+  /** What lies about at this moment: to be called while no gateway runs. */
+  gather(): Promise<void>
+  /** What was said to others, once all is over. */
+  gatherElsewhere(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function makeCanaryWorld(engine: Engine, places: Places): Promise<CanaryWorld> {
+  const secrets = plant()
+  const cli = makeCli()
+  const port = await freePort()
+  const raw = await startVendor(rawVendor(secrets))
+  const receiver = await startReceiver()
+  const sink = await startSink()
+  const s3 = startTinyS3()
+  const { url: databaseUrl, drop } = await makeDatabase(engine)
+  const tap = databaseUrl === undefined ? undefined : await tapPostgres(databaseUrl)
+
+  const simulators = startSandbox({ port: 0, models: () => simulatedModels(catalogue, channels) })
+  const settings = settingsOf({
+    engine,
+    secrets,
+    port,
+    rawUrl: raw.baseUrl,
+    s3,
+    baseUrl: (id) => simulators.baseUrl(id),
+  })
+  const variables = variablesOf({ secrets, port, tap, sinkUrl: sink.url })
+  const file = readConfigFile('turnpike.yaml', settings, variables)
+  const catalogue = readCatalogue(file, true)
+  const channels = readChannels(file, variables)
+  cli.write('turnpike.yaml', settings)
+
+  const lives: Served[] = []
+  const vendorCalls = async () => (await fetch(`${simulators.url}/__calls`)).text()
+  return {
+    secrets,
+    receiver,
+    async serve(crash) {
+      const life = await cli.serve([], { ...variables, ...(crash !== undefined && { TURNPIKE_CRASH: crash }) })
+      lives.push(life)
+      return life
+    },
+    async command(args, more = {}) {
+      const { out, err } = await cli.run(args, { ...variables, ...more })
+      places.add('a command', out + err)
+    },
+    writeSettings(mistake) {
+      cli.write('turnpike.yaml', mistake === undefined ? settings : spoilt[mistake](settings, secrets))
+    },
+    vendorCalls,
+    vendorKeys: sold.map((id) => `${id}Key`),
+    breakBucket: () => s3.failWith(503),
+    cutDatabase: async () => tap?.close(),
+    async gather() {
+      const copy = mkdtempSync(join(tmpdir(), 'turnpike-canaries-'))
+      try {
+        cpSync(cli.folder, copy, { recursive: true })
+        places.addFolder(copy, placeOf)
+        const file = join(copy, 'data/turnpike.sqlite')
+        const store = await openStore(databaseUrl === undefined ? { file } : { url: databaseUrl })
+        await places.addTables(store)
+        await store.close()
+      } finally {
+        rmSync(copy, { recursive: true, force: true })
+      }
+    },
+    async gatherElsewhere() {
+      for (const life of lives) places.add('the output', life.output())
+      for (const { head, body } of raw.requests) places.add('a vendor', head + JSON.stringify(body))
+      places.add('a vendor', await vendorCalls())
+      for (const { path, headers, body } of receiver.received) {
+        places.add('a receiver', path + JSON.stringify(headers) + body)
+      }
+      for (const one of s3.seen) places.add('the bucket', JSON.stringify(one))
+      for (const [key, { bytes }] of s3.objects) places.add('a kept result', Buffer.concat([Buffer.from(key), bytes]))
+      places.add('a collector of traces', sink.said())
+      if (tap !== undefined) places.add('what the database is told', tap.said())
+    },
+    async close() {
+      await cli.close()
+      await raw.stop()
+      receiver.close()
+      sink.stop()
+      await s3.stop()
+      await simulators.stop()
+      await tap?.close()
+      await drop()
+    },
+  }
+}
+
+/** What a file is, by its path: results have names of chance. */
+function placeOf(path: string): string {
+  if (/^data\/turnpike\.sqlite(?:-wal|-shm)?$/.test(path)) return 'the file of the database'
+  if (path.startsWith('data/artifacts/')) return 'a kept result'
+  if (path.startsWith('data/journal')) return 'the journal'
+  return path
+}
+
+async function makeDatabase(engine: Engine) {
+  if (engine === 'sqlite') return { url: undefined, drop: async () => {} }
+  const server = await sharedPostgres()
+  const url = await server.freshDatabase()
+  return { url, drop: () => server.dropDatabase(url) }
+}
+
+function variablesOf(given: { secrets: Planted; port: number; tap: TappedPostgres | undefined; sinkUrl: string }) {
+  const { secrets, port, tap, sinkUrl } = given
+  const database = new URL(tap?.url ?? 'postgres://nobody')
+  database.password = secrets.databasePassword
+  return {
+    PORT: String(port),
+    TURNPIKE_BOOTSTRAP_KEY: secrets.clientKey,
+    TURNPIKE_ADMIN_KEY: secrets.operatorKey,
+    TURNPIKE_SECRET: secrets.installationSecret,
+    // Where there is something to trace by, it would say so there.
+    OTEL_EXPORTER_OTLP_ENDPOINT: sinkUrl,
+    OTEL_TRACES_EXPORTER: 'otlp',
+    ...(tap !== undefined && { DATABASE_URL: database.href }),
+    BUCKET_SECRET: secrets.bucketSecret,
+    CANARY_KEY_KLING: `access:${secrets.klingSecret}`,
+    ...Object.fromEntries(sold.map((id) => [`CANARY_KEY_${id.toUpperCase()}`, secrets[`${id}Key`]])),
+  }
+}
+
+function settingsOf(given: {
+  engine: Engine
+  secrets: Planted
+  port: number
+  rawUrl: string
+  s3: TinyS3
+  baseUrl: (vendor: string) => string
+}): string {
+  const { engine, secrets, port, rawUrl, s3, baseUrl } = given
+  const bucket = `endpoint: "${s3.endpoint}", bucket: results, region: eu-test, accessKeyId: AKTEST`
+  return `sandbox: false
+publicUrl: http://127.0.0.1:${port}
+channels:
+${sold.map((id) => `  - { id: ${id}, vendor: ${id}, baseUrl: "${baseUrl(id)}", keys: ["\${CANARY_KEY_${id.toUpperCase()}}"] }`).join('\n')}
+  - { id: kling, vendor: kling, baseUrl: "${baseUrl('kling')}", keys: ["\${CANARY_KEY_KLING}"] }
+  - { id: raw, vendor: compatible, baseUrl: "${rawUrl}", keys: ["${secrets.writtenKey}"] }
+  - { id: nobody, vendor: compatible, baseUrl: "http://user:${secrets.addressPassword}@127.0.0.1:1/v1", keys: ["${secrets.writtenKey}"] }
+models:
+  - id: raw
+    capability: chat
+    channels: [{ channel: raw }]
+    outputTokensMax: 1000
+    prices: { inputPerMillion: "1", outputPerMillion: "10" }
+  - { id: nobody, from: raw, channels: [{ channel: nobody }] }
+artifacts: ${engine === 'sqlite' ? '{ keep: false }' : `{ keep: true, s3: { ${bucket}, secretAccessKey: "\${BUCKET_SECRET}" } }`}
+webhooks: { allowPrivate: true }
+tasks: { pollSeconds: 0.1, doubtSeconds: 0.5 }
+timeouts: { drainSeconds: 1 }
+log: { level: info }
+`
+}
+
+/** Takes down whatever anybody says to it, in whatever protocol. */
+async function startSink() {
+  const heard: Buffer[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('data', (bytes: Buffer) => heard.push(bytes))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    said: () => Buffer.concat(heard),
+    stop() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,103 @@
+/** A schema of the contract, as far as it matters here. */
+type Schema = {
+  readonly $ref?: string
+  readonly type?: string | readonly string[]
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly allOf?: readonly Schema[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly minItems?: number
+  readonly minimum?: number
+  readonly additionalProperties?: Schema | boolean
+}
+
+export type Contract = {
+  readonly paths: Readonly<Record<string, { readonly post?: { readonly requestBody?: { content: Contents } } }>>
+}
+type Contents = Readonly<Record<string, { readonly schema: Schema }>>
+
+/** A place for text in a request, and the least that has to stand around it. */
+export type TextField = { readonly at: string; readonly put: (text: string) => unknown }
+
+/** No body of the contract nests deeper; blocks that hold blocks are gone into once. */
+const depthMax = 12
+
+/** Every place of an operation's body in which a text may stand, by each of the forms that what surrounds it may have. */
+export function textFieldsOf(contract: Contract, path: string): TextField[] {
+  const content = contract.paths[path]?.post?.requestBody?.content ?? {}
+  const [schema] = Object.values(content).map((one) => one.schema)
+  if (schema === undefined) throw new Error(`the contract has no body for ${path}`)
+  const found = fieldsIn(contract, schema, [])
+  return [...new Map(found.map((field) => [`${field.at} ${JSON.stringify(field.put('x'))}`, field])).values()]
+}
+
+function fieldsIn(contract: Contract, schema: Schema, within: readonly string[]): TextField[] {
+  if (schema.$ref !== undefined) {
+    const isAgain = within.includes(schema.$ref)
+    return isAgain ? [] : fieldsIn(contract, lookUp(contract, schema.$ref), [...within, schema.$ref])
+  }
+  if (within.length > depthMax) return []
+  const inside = (part: Schema) => fieldsIn(contract, part, within)
+  const fields: TextField[] = isText(schema) ? [{ at: '', put: (text) => text }] : []
+  for (const branch of branchesOf(schema)) fields.push(...inside(branch))
+  for (const [name, part] of Object.entries(schema.properties ?? {})) {
+    for (const { at, put } of inside(part)) {
+      fields.push({ at: `.${name}${at}`, put: (text) => ({ ...leastFields(contract, schema), [name]: put(text) }) })
+    }
+  }
+  if (schema.items !== undefined) {
+    for (const { at, put } of inside(schema.items)) fields.push({ at: `[]${at}`, put: (text) => [put(text)] })
+  }
+  if (typeof schema.additionalProperties === 'object') {
+    for (const { at, put } of inside(schema.additionalProperties)) {
+      fields.push({ at: `.*${at}`, put: (text) => ({ some: put(text) }) })
+      fields.push({ at: '.(name)', put: (text) => ({ [text]: put('x') }) })
+    }
+  }
+  return fields
+}
+
+/** Words that are one of a few count too: it is read before it is known to be none of them. */
+function isText({ type, const: only, enum: choices }: Schema): boolean {
+  return [type].flat().includes('string') || [only, ...(choices ?? [])].some((value) => typeof value === 'string')
+}
+
+function branchesOf({ anyOf = [], oneOf = [], allOf = [] }: Schema): readonly Schema[] {
+  return [...anyOf, ...oneOf, ...allOf]
+}
+
+function lookUp(contract: Contract, reference: string): Schema {
+  let found: unknown = contract
+  for (const name of reference.split('/').slice(1)) found = (found as Record<string, unknown>)[name]
+  return found as Schema
+}
+
+function leastFields(contract: Contract, { properties = {}, required = [] }: Schema): Record<string, unknown> {
+  return Object.fromEntries(required.map((name) => [name, leastOf(contract, properties[name] ?? {})]))
+}
+
+/** The smallest value that a schema takes. */
+function leastOf(contract: Contract, schema: Schema): unknown {
+  if (schema.$ref !== undefined) return leastOf(contract, lookUp(contract, schema.$ref))
+  if ('const' in schema) return schema.const
+  if (schema.enum !== undefined) return schema.enum[0]
+  const [branch] = branchesOf(schema)
+  if (branch !== undefined) return leastOf(contract, branch)
+  switch ([schema.type].flat()[0]) {
+    case 'object':
+      return leastFields(contract, schema)
+    case 'array':
+      return Array.from({ length: schema.minItems ?? 0 }, () => leastOf(contract, schema.items ?? {}))
+    case 'integer':
+    case 'number':
+      return Math.max(1, schema.minimum ?? 1)
+    case 'boolean':
+      return false
+    default:
+      return 'x'
+  }
+}

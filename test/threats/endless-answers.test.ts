@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { until } from '../support/gateway.ts'
+import { isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
+import { says } from '../support/streams.ts'
+import { answer, chunk, completion, delta, flood, opening, startVendor, streamHead } from '../support/vendor.ts'
+import type { RawVendor, Reply } from '../support/vendor.ts'
+
+// U-07: a vendor that offers a gigabyte where a line, an event or an answer should end. The gateway has a process of its own:
+// what it takes until it hangs up, and by how much its memory grows meanwhile, is seen from outside.
+
+const mebibyte = 1024 * 1024
+const offeredBytes = 1024 * mebibyte
+/** What is on its way through sockets when the gateway hangs up. */
+const underWayBytes = 24 * mebibyte
+/** Over what it had before the first of them: an event of a megabyte, and what waits for the collector. */
+const eventGrowthMax = 150 * mebibyte
+/** 64 MiB in pieces, or in a room that doubles; of eight such answers, one after another, 400 MB were there at once. */
+const mediaGrowthMax = 600 * mebibyte
+const slowMs = 120_000
+
+let vendor: RawVendor
+let gateway: OwnGateway
+let reply: Reply
+let residentBytes: number
+
+beforeAll(async () => {
+  if (!isTold) return
+  vendor = await startVendor((socket, request) => reply(socket, request))
+  const { origin } = new URL(vendor.baseUrl)
+  gateway = await startOwnGateway(
+    [
+      'sandbox: false',
+      'channels:',
+      `  - { id: openai, vendor: openai, baseUrl: "${origin}/v1", keys: ["one"] }`,
+      `  - { id: anthropic, vendor: anthropic, baseUrl: "${origin}", keys: ["two"] }`,
+      `  - { id: google, vendor: google, baseUrl: "${origin}", keys: ["three"] }`,
+      'limits: { attemptsMax: 1 }',
+      '',
+    ].join('\n'),
+  )
+  // What is loaded on first use.
+  reply = (socket) => void socket.write(answer(200, completion('Hi')))
+  for (const ask of Object.values(asks)) await (await gateway.post(ask.path, ask.body)).text()
+  residentBytes = gateway.residentBytes()
+}, slowMs)
+afterAll(async () => {
+  await gateway?.close()
+  await vendor?.stop()
+})
+
+const streamed = { stream: true, max_tokens: 100 }
+const chat = '/v1/chat/completions'
+const messages = '/v1/messages'
+
+const asks = {
+  'chat, passed through': { path: chat, body: says('Hi', streamed) },
+  'chat, translated': { path: chat, body: says('Hi', { ...streamed, model: 'claude-sonnet-4-5' }) },
+  'chat, translated from Google': { path: chat, body: says('Hi', { ...streamed, model: 'gemini-2.5-flash' }) },
+  'messages, passed through': { path: messages, body: says('Hi', { ...streamed, model: 'claude-sonnet-4-5' }) },
+  'messages, translated': { path: messages, body: says('Hi', streamed) },
+} as const
+
+/** Begins an answer, and then the same bytes for ever, or for a gigabyte; how many of them were taken. */
+function endless(begin: string | Uint8Array, filler: Uint8Array): { readonly taken: () => number | undefined } {
+  let taken: number | undefined
+  reply = async (socket) => {
+    socket.write(begin)
+    taken = await flood(socket, filler, offeredBytes)
+    socket.destroy()
+  }
+  return { taken: () => taken }
+}
+
+/** The status, or that of the error which ends a stream. */
+async function outcomeOf(path: string, body: object): Promise<{ status: number; text: string }> {
+  const response = await gateway.post(path, body)
+  return { status: response.status, text: await response.text() }
+}
+
+/** Asks, with a vendor that does not end: what was said, what was taken, and what it cost in memory. */
+async function cutOff(ask: { path: string; body: object }, begin: string | Uint8Array, filler: Uint8Array) {
+  const { taken } = endless(begin, filler)
+  let outcome = { status: 0, text: '' }
+  const peak = await gateway.peakBytesOf(async () => {
+    outcome = await outcomeOf(ask.path, ask.body)
+    await until(() => taken() !== undefined)
+  })
+  return { ...outcome, taken: taken() ?? 0, growth: peak - residentBytes }
+}
+
+const letters = 'x'.repeat(64 * 1024)
+const begun = `${opening}${delta('one')}`
+const head = (type: string, more = 'transfer-encoding: chunked') =>
+  `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${more}\r\n\r\n`
+const started = (text: string) => Buffer.concat([Buffer.from(streamHead), chunk(text)])
+
+/** Ways for an event not to end. */
+const events: readonly { name: string; begin: Uint8Array; filler: Uint8Array }[] = [
+  { name: 'a line', begin: started(`${begun}data: "`), filler: chunk(letters) },
+  {
+    name: 'a line from the first byte on',
+    begin: started('data: {"choices":[{"delta":{"content":"'),
+    filler: chunk(letters),
+  },
+  { name: 'an event of short lines', begin: started(begun), filler: chunk('data: {"a":1}\n'.repeat(5_000)) },
+  { name: 'an event of comments', begin: started(begun), filler: chunk(': still here\n'.repeat(5_000)) },
+  { name: 'a line without a field', begin: started(begun), filler: chunk(letters) },
+  {
+    name: 'a single chunk of HTTP',
+    begin: Buffer.from(`${streamHead}${offeredBytes.toString(16)}\r\ndata: "`),
+    filler: Buffer.from(letters),
+  },
+]
+
+describe.skipIf(!isTold)('of a stream without an end', () => {
+  const rows = Object.entries(asks).flatMap(([way, ask]) => events.map((shape) => ({ way, ask, ...shape })))
+
+  test.each(rows)(
+    '$way: $name is cut off at a megabyte',
+    async ({ ask, begin, filler }) => {
+      const { status, text, taken, growth } = await cutOff(ask, begin, filler)
+      // Where something was said before, its end is an error; else it is one from the start.
+      expect(status === 502 || text.includes('error')).toBe(true)
+      expect(text).not.toContain('[DONE]')
+      expect(text.length).toBeLessThan(mebibyte)
+      expect(taken).toBeGreaterThan(mebibyte / 2)
+      expect(taken).toBeLessThan(underWayBytes)
+      expect(growth).toBeLessThan(eventGrowthMax)
+    },
+    slowMs,
+  )
+
+  test(
+    'nothing is left of twenty of them, one after another',
+    async () => {
+      const [shape] = events
+      if (shape === undefined) throw new Error('there is none')
+      for (let round = 0; round < 20; round++) {
+        const { growth } = await cutOff(asks['chat, passed through'], shape.begin, shape.filler)
+        expect(growth).toBeLessThan(eventGrowthMax)
+      }
+    },
+    slowMs,
+  )
+})
+
+describe.skipIf(!isTold)('without an end', () => {
+  test.each([
+    [
+      'a refusal',
+      Buffer.from(answer(400, '').replace('content-length: 0', 'transfer-encoding: chunked')),
+      chunk(letters),
+    ],
+    [
+      'a failure',
+      Buffer.from(answer(500, '').replace('content-length: 0', 'transfer-encoding: chunked')),
+      chunk(letters),
+    ],
+    ['a head', Buffer.from('HTTP/1.1 200 OK\r\nx-odd: '), Buffer.from(letters)],
+    ['a first line', Buffer.from('HTTP/1.1 200 '), Buffer.from(letters)],
+    ['what stands beside a chunk', Buffer.from(`${streamHead}5;odd=`), Buffer.from(letters)],
+    ['the size of a chunk', Buffer.from(streamHead), Buffer.from('0'.repeat(64 * 1024))],
+    ['what follows the last chunk', Buffer.from(`${streamHead}0\r\nx-odd: `), Buffer.from(letters)],
+  ])(
+    '%s is cut off long before',
+    async (_name, begin, filler) => {
+      for (const ask of [asks['chat, passed through'], asks['messages, passed through']]) {
+        const { status, text, taken, growth } = await cutOff(ask, begin, filler)
+        expect(status === 502 || text.includes('error')).toBe(true)
+        expect(taken).toBeLessThan(underWayBytes)
+        expect(growth).toBeLessThan(eventGrowthMax)
+      }
+    },
+    slowMs,
+  )
+})
+
+describe.skipIf(!isTold)('an answer without an end', () => {
+  const embedding = { path: '/v1/embeddings', body: { model: 'text-embedding-3-small', input: 'Hi' } }
+  const picture = { path: '/v1/images/generations', body: { model: 'gpt-image-2', prompt: 'a hat' } }
+  const whole = (ask: { path: string; body: object }) => ({ ...ask, body: { ...ask.body, stream: false } })
+  const json = head('application/json')
+
+  test.each([
+    ['chat', whole(asks['chat, passed through']), '{"choices":["'],
+    ['chat, translated', whole(asks['chat, translated']), '{"content":["'],
+    ['messages', whole(asks['messages, passed through']), '{"content":["'],
+    ['messages, translated', whole(asks['messages, translated']), '{"choices":["'],
+    ['embeddings', embedding, '{"data":[{"embedding":"'],
+    ['a picture', picture, '{"data":[{"b64_json":"'],
+  ])(
+    '%s is cut off at 64 MiB',
+    async (_name, ask, text) => {
+      const begin = Buffer.concat([Buffer.from(json), chunk(text)])
+      const { status, taken, growth } = await cutOff(ask, begin, chunk('x'.repeat(mebibyte)))
+      expect(status).toBe(502)
+      expect(taken).toBeGreaterThan(32 * mebibyte)
+      expect(taken).toBeLessThan(64 * mebibyte + underWayBytes)
+      expect(growth).toBeLessThan(mediaGrowthMax)
+    },
+    slowMs,
+  )
+
+  test.each([
+    ['a picture', '/v1/images/generations', { model: 'gpt-image-2', prompt: 'a hat', stream: true }, 32],
+    // What so few words may come to is known, and is far less.
+    ['speech', '/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'alloy', stream_format: 'sse' }, 1],
+  ])(
+    'an event with %s in it is cut off at 64 MiB or before',
+    async (_name, path, body, least) => {
+      const begin = started('data: {"type":"x","b64_json":"')
+      const { text, taken, growth } = await cutOff({ path, body }, begin, chunk('x'.repeat(mebibyte)))
+      expect(text).toContain('error')
+      expect(taken).toBeGreaterThan(least * mebibyte)
+      expect(taken).toBeLessThan(64 * mebibyte + underWayBytes)
+      expect(growth).toBeLessThan(mediaGrowthMax)
+    },
+    slowMs,
+  )
+})
+
+test.skipIf(!isTold)('after all of these it serves as before, and holds nobody’s money', async () => {
+  reply = (socket) => void socket.write(answer(200, completion('Hi')))
+  expect((await outcomeOf(chat, says('Hi'))).status).toBe(200)
+  await until(async () => {
+    const response = await fetch(`${gateway.url}/v1/balance`, { headers: { authorization: `Bearer ${gateway.key}` } })
+    return ((await response.json()) as { held: string }).held === '0'
+  })
+})

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { simulatedModels } from '../../src/market.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import contract from '../../src/http/openapi/openapi.json'
+import { textFieldsOf, type Contract, type TextField } from '../support/contract-fields.ts'
+import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
+import { says } from '../support/streams.ts'
+import { catalogue } from '../support/video-asks.ts'
+
+// B-21, O-09: a megabyte of `a…a!` in every place of every request where a text may stand. The places are read from the
+// contract, so that a new field is tried without anybody having to think of it. As in `stalls.test.ts`, what is measured is
+// what the gateway's own thread did between two turns of its loop.
+
+const stallMsMax = 50
+const slowMs = 120_000
+const long = `${'a'.repeat(1_000_000)}!`
+/** What is refused is told in a few words, and not in the client's own million. */
+const refusalBytesMax = 8_000
+
+let sandbox: Sandbox
+let gateway: OwnGateway
+
+beforeAll(async () => {
+  if (!isTold) return
+  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
+  gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
+}, slowMs)
+afterAll(async () => {
+  await gateway?.close()
+  await sandbox?.stop()
+})
+
+/** Answered or refused, in time and in short; the status. */
+async function answered(path: string, at: string, send: () => Promise<Response>): Promise<number> {
+  const { result, stallMs } = await gateway.stallOf(async () => {
+    const response = await send()
+    return { status: response.status, bytes: (await response.bytes()).length }
+  }, stallMsMax)
+  const { status, bytes } = result
+  expect({ path, at, isShort: status === 200 || bytes < refusalBytesMax }).toEqual({ path, at, isShort: true })
+  // 502 where the vendor's refusal repeats it all, which is not read to its end.
+  expect([200, 202, 400, 404, 502]).toContain(status)
+  expect({ path, at, isQuick: stallMs < stallMsMax || stallMs }).toEqual({ path, at, isQuick: true })
+  return status
+}
+
+type Body = Record<string, unknown>
+
+/** The field in the least of a body, for a model that is there. */
+function bodyWith({ at, put }: TextField, text: string, base: Body): Body {
+  const [, name = ''] = /^\.(\w+)/.exec(at) ?? []
+  const least = put(text) as Body
+  return { ...least, ...base, [name]: least[name] }
+}
+
+/** Each way from the client's protocol to a vendor's: passed through, and translated. */
+const ways: readonly (readonly [path: string, base: Body])[] = [
+  ['/v1/chat/completions', { model: 'gpt-4o-mini' }],
+  ['/v1/chat/completions', { model: 'claude-sonnet-4-5' }],
+  ['/v1/chat/completions', { model: 'gemini-2.5-flash' }],
+  ['/v1/messages', { model: 'claude-sonnet-4-5' }],
+  ['/v1/messages', { model: 'gpt-4o-mini' }],
+  ['/v1/messages/count_tokens', { model: 'claude-sonnet-4-5' }],
+  ['/v1/embeddings', { model: 'text-embedding-3-small' }],
+  ['/v1/embeddings', { model: 'gemini-embedding-001' }],
+  ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', voice: 'alloy' }],
+  ['/v1/audio/speech', { model: 'gemini-2.5-flash-preview-tts', voice: 'Kore' }],
+  ['/v1/images/generations', { model: 'gpt-image-2' }],
+  ['/v1/images/generations', { model: 'qwen-image-2.0' }],
+  ['/v1/images/generations', { model: 'gemini-2.5-flash-image' }],
+  ['/v1/videos/generations', { model: 'wan2.6-t2v', input: { prompt: 'a fox' } }],
+  ['/v1/videos/generations', { model: 'doubao-seedance-1-5-pro-251215', input: { prompt: 'a fox' } }],
+]
+
+describe.skipIf(!isTold)('a megabyte in every field', () => {
+  test.each(ways)(
+    '%s, %o',
+    async (path, base) => {
+      const fields = textFieldsOf(contract as unknown as Contract, path)
+      expect(fields.length).toBeGreaterThan(4)
+      const seen: number[] = []
+      for (const field of fields) {
+        // Once with little: what is loaded and compiled by then is not the field's fault.
+        if (seen.length === 0) await (await gateway.post(path, bodyWith(field, 'x', base))).text()
+        const body = JSON.stringify(bodyWith(field, long, base))
+        seen.push(await answered(path, field.at, () => gateway.post(path, body)))
+      }
+      // Some has to get past the first look.
+      expect(seen.filter((status) => status !== 404).length).toBeGreaterThan(0)
+    },
+    slowMs,
+  )
+
+  test('of a form', async () => {
+    const fields = textFieldsOf(contract as unknown as Contract, '/v1/images/edits')
+    for (const { at } of fields) {
+      const form = new FormData()
+      for (const [name, value] of Object.entries({ model: 'gpt-image-2', prompt: 'a hat', [at.slice(1)]: long })) {
+        form.append(name, value)
+      }
+      const encoded = new Response(form)
+      const [type, body] = [encoded.headers.get('content-type') ?? '', await encoded.bytes()]
+      await answered('/v1/images/edits', at, () => gateway.post('/v1/images/edits', body, { 'content-type': type }))
+    }
+    expect(fields.map(({ at }) => at)).toContain('.prompt')
+  })
+
+  const url = { url: long }
+  const chat = (more: Body) => ['/v1/chat/completions', says('Hi', more)] as const
+  const film = (model: string, more: Body) => ['/v1/videos/generations', { model, ...more }] as const
+  const seedance = (item: Body) =>
+    film('doubao-seedance-1-5-pro-251215', { content: [{ type: 'text', text: 'a fox' }, item] })
+  const wan = (input: Body, parameters: Body = {}) =>
+    film('wan2.6-i2v', { input: { prompt: 'a fox', img_url: 'https://example.com/a.png', ...input }, parameters })
+  const tool = (parameters: Body) => chat({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })
+  const file = (part: Body) => chat({ messages: [{ role: 'user', content: [{ type: 'file', file: part }] }] })
+
+  // What the contract leaves open: objects whose fields are the model's affair, or the client's.
+  test.each([
+    ['a name of the client’s own', chat({ [long]: 1 })],
+    ['a field of the client’s own', chat({ odd: long })],
+    ['a file', file({ file_data: long })],
+    ['a file by its id', file({ file_id: long })],
+    ['a file’s name', file({ file_data: 'data:application/pdf;base64,AAAA', filename: long })],
+    ['a picture in base64', chat({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: url }] }] })],
+    ['a property of a tool', tool({ type: 'object', properties: { [long]: { type: 'string' } } })],
+    ['a pattern of a tool', tool({ type: 'object', properties: { a: { type: 'string', pattern: long } } })],
+    ['a reference in a tool', tool({ type: 'object', $ref: `#/${long}` })],
+    ['a film’s prompt', wan({ prompt: long })],
+    ['what a film is not to show', wan({ negative_prompt: long })],
+    ['a film’s first frame', wan({ img_url: long })],
+    ['a film’s sound', wan({ audio_url: long })],
+    ['a film’s size', wan({}, { size: long })],
+    ['a parameter nobody knows', wan({}, { odd: long })],
+    ['a film’s text', seedance({ type: 'text', text: long })],
+    ['a film’s picture', seedance({ type: 'image_url', image_url: url })],
+    ['a film’s role', seedance({ type: 'image_url', role: long, image_url: { url: 'https://example.com/a.png' } })],
+    ['a film’s draft', seedance({ type: 'draft_task', draft_task: { id: long } })],
+    [
+      'two sizes that differ',
+      film('wan2.6-t2v', { resolution: long, input: { prompt: 'a' }, parameters: { resolution: 'x' } }),
+    ],
+  ])(
+    '%s',
+    async (name, [path, body]) => {
+      const text = JSON.stringify(body)
+      await answered(path, name, () => gateway.post(path, text))
+    },
+    slowMs,
+  )
+})
+
+const quarter = 250_000
+/** Less than this is too little to be compared. */
+const stallMsMin = 5
+
+// Made for the patterns that texts are searched with: links, media types, numbers, flags in a prompt, steering words. Some
+// of them grow when they are written, or are costly to store: what counts is that four times the text is not sixteen times
+// the work.
+describe.skipIf(!isTold)('four times as much of', () => {
+  test.each([
+    '1',
+    'e1',
+    '://a:',
+    'data:',
+    'data:image/png;base64,',
+    'https://a@',
+    '--a ',
+    '--',
+    '--ratio ',
+    ' ',
+    '\t ',
+    '\n',
+    '\r',
+    '=',
+    '\\',
+    '"',
+    '{"a":',
+    '%41',
+    '&#x41;',
+    'sk-',
+    '.',
+    '\u0000',
+    'é',
+    '\u0301',
+  ])(
+    '%j in what models are told takes about four times as long',
+    async (pattern) => {
+      const asksOf = (text: string) =>
+        [
+          ['/v1/chat/completions', says(text)],
+          ['/v1/messages', { ...says(text), model: 'gemini-2.5-flash', max_tokens: 5 }],
+          ['/v1/images/generations', { model: 'gpt-image-2', prompt: 'a hat', image: text }],
+          ['/v1/videos/generations', { model: 'doubao-seedance-1-5-pro-251215', input: { prompt: `a${text}` } }],
+          ['/v1/audio/speech', { model: 'tts-1', voice: 'alloy', input: text }],
+        ] as const
+      const stallOf = async ([path, body]: readonly [string, object]) => {
+        const sent = JSON.stringify(body)
+        const { stallMs } = await gateway.stallOf(async () => (await gateway.post(path, sent)).bytes(), stallMsMin)
+        return stallMs
+      }
+      const [little, much] = [1, 4].map((times) => asksOf(pattern.repeat((times * quarter) / pattern.length)))
+      for (const [index, ask] of (little ?? []).entries()) {
+        const small = Math.max(stallMsMin, await stallOf(ask))
+        const large = await stallOf(much?.[index] ?? ask)
+        expect({ path: ask[0], isLinear: large < 10 * small || { small, large } }).toEqual({
+          path: ask[0],
+          isLinear: true,
+        })
+      }
+    },
+    slowMs,
+  )
+})

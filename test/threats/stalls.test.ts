@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { simulatedModels } from '../../src/market.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
+import { says } from '../support/streams.ts'
+import { catalogue } from '../support/video-asks.ts'
+
+// Bodies and forms that are made to keep the loop busy (B-03, B-04, B-11, O-09). The gateway has a process of its own, and
+// what is measured is the processor's time of its main thread between two turns of the loop: neither the simulators nor
+// whoever else is on this machine is in it. What a disk takes is not in it either; none of these gets that far.
+
+const stallMsMax = 100
+const slowMs = 120_000
+
+let sandbox: Sandbox
+let gateway: OwnGateway
+
+const path = '/v1/chat/completions'
+const boundary = 'the-boundary'
+
+beforeAll(async () => {
+  if (!isTold) return
+  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
+  gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
+  for (let round = 0; round < 10; round++) {
+    await (await gateway.post(path, says('Hello!'))).text()
+    await (await gateway.post(path, says('word '.repeat(200_000)))).text()
+    await (await upload(boundary, form(boundary, Buffer.alloc(1_000_000)))).text()
+  }
+}, slowMs)
+afterAll(async () => {
+  await gateway?.close()
+  await sandbox?.stop()
+})
+
+const edits = '/v1/images/edits'
+const upload = (mark: string, body: Uint8Array) =>
+  gateway.post(edits, body, { 'content-type': `multipart/form-data; boundary=${mark}` })
+
+const field = (mark: string, name: string, value: string, head = '') =>
+  `--${mark}\r\nContent-Disposition: form-data; name="${name}"${head}\r\n\r\n${value}\r\n`
+const fields = (mark: string) => field(mark, 'model', 'gpt-image-2') + field(mark, 'prompt', 'a hat')
+
+/** A whole form with one file in it, which is none of a picture. */
+function form(mark: string, file: Uint8Array): Buffer {
+  const head = `; filename="a.png"\r\nContent-Type: image/png`
+  const [before = '', after = ''] = field(mark, 'image', '\0', head).split('\0')
+  return Buffer.concat([Buffer.from(fields(mark) + before), file, Buffer.from(`${after}--${mark}--\r\n`)])
+}
+
+/** The status and the code of a refusal, and how long it kept the loop busy. */
+async function refusal(send: () => Promise<Response>, goodMs = stallMsMax) {
+  const { result, ...took } = await gateway.stallOf(async () => {
+    const response = await send()
+    const { error } = (await response.json()) as { error: { code: string } }
+    return { status: response.status, code: error.code }
+  }, goodMs)
+  return { ...result, ...took }
+}
+
+const least = (send: () => Promise<Response>) => refusal(send, 0)
+
+const keys = (count: number) => Array.from({ length: count }, (_, at) => `"k${at}":0`).join(',')
+
+describe.skipIf(!isTold)('a body', () => {
+  test.each([
+    ['a million keys', () => `{${keys(1_000_000)}}`, 'too_many_keys'],
+    ['a million keys, a level deeper', () => `{"odd":{${keys(1_000_000)}}}`, 'too_many_keys'],
+    ['a million objects', () => `{"odd":[${'{"a":0},'.repeat(1_000_000)}0]}`, 'too_many_keys'],
+    ['a million times one key', () => `{${'"a":0,'.repeat(1_000_000)}"a":0}`, 'too_many_keys'],
+    ['a million brackets', () => '['.repeat(1_000_000), 'body_too_deep'],
+    ['a million brackets behind a key', () => `{"a":${'['.repeat(1_000_000)}`, 'body_too_deep'],
+    ['objects within objects', () => '{"a":'.repeat(200_000), 'body_too_deep'],
+    ['sixteen million numbers', () => `{"odd":[${'0,'.repeat(16_000_000)}0]}`, 'too_many_items'],
+    ['lists upon lists', () => `{"odd":[${'[],'.repeat(4_000_000)}0]}`, 'too_many_items'],
+    ['two million texts', () => `{"odd":[${'"a",'.repeat(2_000_000)}0]}`, 'too_many_items'],
+    ['a number of a million digits', () => `{"odd":${'1'.repeat(1_000_000)}}`, 'number_too_long'],
+    ['a text of backslashes that does not end', () => `{"a":"${'\\'.repeat(1_000_001)}`, 'invalid_json'],
+    ['a megabyte of quotes', () => `{"a":${'"'.repeat(1_000_001)}`, 'invalid_json'],
+  ])(
+    'of %s is refused without stopping everybody else',
+    async (_name, made, code) => {
+      const body = made()
+      const refused = await refusal(() => gateway.post(path, body))
+      expect(refused).toMatchObject({ status: 400, code })
+      expect(refused.stallMs).toBeLessThan(stallMsMax)
+    },
+    slowMs,
+  )
+
+  // Numbers that a double does not hold make the parser hand over the text of each one: ten times the work.
+  test(
+    'of a million numbers may be read, but not where one of them has too many digits for a double',
+    async () => {
+      const input = `${'1,'.repeat(1_200_000)}`
+      const ask = (last: string) =>
+        gateway.post('/v1/embeddings', `{"model":"no-such-model","input":[${input}${last}]}`)
+      expect(await refusal(() => ask('1'))).toMatchObject({ status: 404 })
+      const refused = await refusal(() => ask('12345678901234567890'))
+      expect(refused).toMatchObject({ status: 400, code: 'too_many_items' })
+      expect(refused.stallMs).toBeLessThan(stallMsMax)
+    },
+    slowMs,
+  )
+
+  const times = (text: string, count: number) => Array.from({ length: count }, () => text).join(',')
+  const content = (items: string) => `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[${items}]}]}`
+  const result = '{"type":"tool_result","tool_use_id":"a","content":[{}]}'
+
+  // What is wrong is found in the first of them; about each of the others a schema would have as much to say.
+  test.each([
+    ['messages that are none', path, `{"model":"m","messages":[${times('0', 99_000)}]}`],
+    ['empty parts', path, content(times('{}', 99_000))],
+    ['empty tools', path, `{"model":"m","messages":[{"role":"user","content":"Hi"}],"tools":[${times('{}', 99_000)}]}`],
+    ['messages that are none', '/v1/messages', `{"model":"m","max_tokens":1,"messages":[${times('0', 99_000)}]}`],
+    ['empty blocks', '/v1/messages', content(times('{}', 99_000))],
+    ['empty blocks within blocks', '/v1/messages', content(times(result, 33_000))],
+    [
+      'empty blocks behind good ones',
+      '/v1/messages',
+      content(`${times('{"type":"odd"}', 3_000)},${times('{}', 90_000)}`),
+    ],
+  ])(
+    'of a hundred thousand %s is refused by %s without stopping everybody else',
+    async (_name, to, text) => {
+      const body = text.replace('"m"', '"gpt-4o-mini"')
+      const { result: status, stallMs } = await gateway.stallOf(async () => {
+        const response = await gateway.post(to, body)
+        expect(await response.text()).toMatch(/(messages|tools)\[/)
+        return response.status
+      }, stallMsMax)
+      expect(status).toBe(400)
+      expect(stallMs).toBeLessThan(stallMsMax)
+    },
+    slowMs,
+  )
+
+  // A parser that saw the keys before they were counted would take a hundred times as long as for plain text.
+  test(
+    'of too many keys takes about as long as plain text of the same size',
+    async () => {
+      const many = `{${keys(1_000_000)}}`
+      const plain = JSON.stringify(says('Hello! '.repeat(many.length / 7), { model: 'no-such-model' }))
+      const refused = await least(() => gateway.post(path, many))
+      const harmless = await least(() => gateway.post(path, plain))
+      expect([refused.status, harmless.status]).toEqual([400, 404])
+      expect(refused.stallMs).toBeLessThan(5 * harmless.stallMs)
+    },
+    slowMs,
+  )
+
+  test.each([
+    ['keys', (times: number) => `{"odd":{${keys(24_000 * times)}}}`],
+    ['numbers with long digits', (times: number) => `{"odd":[${'12345678901234567890,'.repeat(24_000 * times)}0]}`],
+    ['escapes', (times: number) => `{"odd":"${'\\u005f\\"'.repeat(200_000 * times)}"}`],
+    ['short texts', (times: number) => `{"odd":[${'"a\\\\",'.repeat(24_000 * times)}0]}`],
+  ])(
+    'of four times as many %s takes about four times as long',
+    async (_name, made) => {
+      // No model is named, and so nothing follows once it has been read.
+      const [once, fourfold] = [made(1), made(4)]
+      const small = await least(() => gateway.post(path, once))
+      const large = await least(() => gateway.post(path, fourfold))
+      expect([small.status, large.status]).toEqual([400, 400])
+      expect(small.code).toBe('missing_required_parameter')
+      expect(large.stallMs).toBeLessThan(8 * small.stallMs)
+    },
+    slowMs,
+  )
+})
+
+// B-11
+describe.skipIf(!isTold)('a form', () => {
+  const end = `--${boundary}--\r\n`
+  const good = fields(boundary)
+  const nested = field(boundary, 'more', '', '\r\nContent-Type: multipart/mixed; boundary=inner')
+
+  const plain = 'multipart/form-data'
+  const parts = (count: number) => Array.from({ length: count }, (_, at) => field(boundary, `f${at}`, '')).join('')
+  const megabyte = 'x'.repeat(1_000_000)
+
+  const shapes: readonly { name: string; text: string; type?: string }[] = [
+    { name: 'no boundary', text: good + end, type: plain },
+    { name: 'a boundary too long', text: good + end, type: `${plain}; boundary=${'0123456789'.repeat(7)}x` },
+    { name: 'ten thousand parts', text: parts(10_000) + end },
+    { name: 'a form within it', text: `${good}${nested}${end}` },
+    { name: 'forms within forms', text: `${good}${nested.repeat(40)}${end}` },
+    { name: 'no last boundary', text: good },
+    { name: 'no last boundary behind a megabyte', text: good + field(boundary, 'user', megabyte) },
+    { name: 'a megabyte of dashes behind the boundary', text: `--${boundary}${'-'.repeat(1_000_000)}` },
+    { name: 'a megabyte of dashes behind its parts', text: `${good}--${boundary}\r\n${'-'.repeat(1_000_000)}` },
+    { name: 'a megabyte of line ends behind the boundary', text: `--${boundary}${'\r\n'.repeat(500_000)}` },
+    { name: 'a head of a megabyte', text: field(boundary, 'model', 'x', `\r\nX: ${megabyte}`) + end },
+    { name: 'a head of 9 KiB', text: field(boundary, 'odd', 'x', `\r\nX: ${'x'.repeat(9 * 1024)}`) + good + end },
+    { name: 'a head of a thousand lines', text: field(boundary, 'odd', 'x', '\r\na:b'.repeat(1_600)) + end },
+    { name: 'a field of a megabyte', text: good + field(boundary, 'user', megabyte) + end },
+    { name: 'a field of 65 KiB', text: good + field(boundary, 'user', 'x'.repeat(65 * 1024)) + end },
+  ]
+  test.each(shapes)(
+    'with $name is refused without stopping everybody else',
+    async ({ text, type = `${plain}; boundary=${boundary}` }) => {
+      const body = Buffer.from(text, 'latin1')
+      const refused = await refusal(() => gateway.post(edits, body, { 'content-type': type }))
+      expect(refused.status).toBe(400)
+      expect(refused.stallMs).toBeLessThan(stallMsMax)
+    },
+    slowMs,
+  )
+
+  const bytes = 8_000_000
+  const filled = (pattern: string) => Buffer.alloc(bytes, pattern, 'latin1')
+
+  // Searched for from its end on, a boundary that repeats itself takes as many steps a byte as it is long.
+  test.each([
+    ['the same letter', 'a'.repeat(70), 'a'],
+    ['two letters by turns', 'ab'.repeat(35), 'ba'],
+    ['dashes', '-'.repeat(40), '-'],
+    ['the longest end of one letter that is taken', `the-boundary-${'a'.repeat(10)}`, 'a'],
+    ['the longest end of two letters that is taken', `the-boundary-${'ab'.repeat(10)}`, 'ba'],
+  ])(
+    'with a boundary of %s, around a file of just these, takes as long as any other',
+    async (_name, mark, pattern) => {
+      const hostile = form(mark, filled(pattern))
+      const harmless = form(boundary, filled('a'))
+      const refused = await least(() => upload(mark, hostile))
+      const ordinary = await least(() => upload(boundary, harmless))
+      expect([refused.status, ordinary.status]).toEqual([400, 400])
+      expect(refused.workMs).toBeLessThan(10 * ordinary.workMs)
+      expect(refused.stallMs).toBeLessThan(stallMsMax)
+    },
+    slowMs,
+  )
+
+  test.each([
+    ['all but the last letter of the boundary', `\r\n--${boundary.slice(0, -1)}`],
+    ['the boundary without its line', `--${boundary}`],
+    ['line ends', '\r\n'],
+    ['dashes', '-'],
+  ])(
+    'with a file of %s takes as long as any other',
+    async (_name, pattern) => {
+      const refused = await least(() => upload(boundary, form(boundary, filled(pattern))))
+      const ordinary = await least(() => upload(boundary, form(boundary, filled('a'))))
+      expect([refused.status, refused.code]).toEqual([400, ordinary.code])
+      expect(refused.workMs).toBeLessThan(5 * ordinary.workMs)
+      expect(refused.stallMs).toBeLessThan(stallMsMax)
+    },
+    slowMs,
+  )
+})
+
+// O-09
+test.skipIf(!isTold)(
+  'while all of these come at once, the loop is never stopped for long, and everybody else is served',
+  async () => {
+    const keyed = `{${keys(1_000_000)}}`
+    const deep = '['.repeat(1_000_000)
+    const dashed = Buffer.from(`--${boundary}${'-'.repeat(1_000_000)}`)
+    const long = says(`${'a'.repeat(1_000_000)}!`)
+    const hostile = [
+      () => gateway.post(path, keyed),
+      () => gateway.post(path, deep),
+      () => upload(boundary, dashed),
+      () => gateway.post(path, long),
+    ]
+    const { result, stallMs } = await gateway.stallOf(async () => {
+      const refused = hostile.map((send) => send())
+      const served = Array.from({ length: 20 }, () => gateway.post(path, says('Hello!')))
+      const statusOf = async (asked: Promise<Response>) => {
+        const response = await asked
+        await response.text()
+        return response.status
+      }
+      return { refused: await Promise.all(refused.map(statusOf)), served: await Promise.all(served.map(statusOf)) }
+    }, stallMsMax)
+    expect(new Set(result.refused)).toEqual(new Set([400]))
+    expect(new Set(result.served)).toEqual(new Set([200]))
+    expect(stallMs).toBeLessThan(stallMsMax)
+  },
+  slowMs,
+)
