@@ -41,7 +41,7 @@ export type Books = {
    * on this node do not use, so that `held` is what requests hold and not what a node keeps ready. Leases on other nodes
    * count as held until those give them back, two seconds after the last request. Waits a second at most.
    */
-  readonly settle: (accountIds: readonly string[]) => Promise<void>
+  readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
   /** Asks every node to give back what it has leased of this account and does not use: here at once, elsewhere soon. */
   readonly recall: (accountId: string) => Promise<void>
 }
@@ -62,7 +62,7 @@ export type BooksOptions = {
 const reconnectMs = 500
 const recoveryEveryMs = 60_000
 const closeMsMax = 5_000
-const settleMsMax = 1_000
+const upToDateMsMax = 1_000
 
 /** The database is open, and the bank perhaps still starting. */
 export type OpeningBooks = {
@@ -134,10 +134,10 @@ async function openWhole(options: OpenStore): Promise<Books> {
     reserve: (order) => billing.reserve(order),
     trouble: opened.trouble,
     post: opened.post,
-    settle: (accountIds) => within(settleMsMax, opened.settle(accountIds)),
+    bringUpToDate: (accountIds) => within(upToDateMsMax, opened.bringUpToDate(accountIds)),
     async recall(accountId) {
       await opened.recall(accountId).catch(() => {}) // nobody hears it: their leases end by themselves
-      await within(settleMsMax, opened.settle([accountId]))
+      await within(upToDateMsMax, opened.bringUpToDate([accountId]))
     },
   }
 }
@@ -156,7 +156,7 @@ type OpenedBilling = {
   readonly reachedVendors: readonly string[] | 'all'
   readonly trouble: () => string | undefined
   readonly post: () => Promise<void>
-  readonly settle: (accountIds: readonly string[]) => Promise<void>
+  readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
   readonly recall: (accountId: string) => Promise<void>
 }
 
@@ -165,7 +165,7 @@ const atOnce = {
   reachedVendors: 'all',
   trouble: () => undefined,
   post: () => Promise.resolve(),
-  settle: () => Promise.resolve(),
+  bringUpToDate: () => Promise.resolve(),
   recall: () => Promise.resolve(),
 } as const satisfies Omit<OpenedBilling, 'billing'>
 
@@ -211,7 +211,7 @@ async function openBilling(options: OpenStore): Promise<OpenedBilling> {
     reachedVendors: leased.reachedVendors,
     trouble: () => (leased.ready ? undefined : 'nothing new can be recorded'),
     post: () => leased.post(),
-    settle: (accountIds) => leased.settle(accountIds),
+    bringUpToDate: (accountIds) => leased.bringUpToDate(accountIds),
     recall: async (accountId) => bank.recall?.(accountId),
   }
 }

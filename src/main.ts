@@ -1,4 +1,4 @@
-import { withoutSecrets } from './commands/output.ts'
+import { withoutSecretsOf } from './commands/output.ts'
 
 /** What `npm start` runs has nothing to parse, and starts 20 ms earlier without a parser. */
 async function run(args: readonly string[]): Promise<void> {
@@ -11,6 +11,6 @@ try {
   await run(process.argv.slice(2))
 } catch (thrown) {
   const message = thrown instanceof Error ? thrown.message : String(thrown)
-  process.stderr.write(`turnpike: ${withoutSecrets(message, process.env)}\n`)
+  process.stderr.write(`turnpike: ${withoutSecretsOf(message, process.env)}\n`)
   process.exit(1)
 }

@@ -160,12 +160,12 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
  * A channel that nobody has is a slip of the pen. One of a known vendor is merely not configured now, and takes its
  * models out of sale until it is.
  */
-function checkChannelNames(written: readonly OperatorModel[], { settings, complain }: ConfigFile): void {
-  const known = new Set([...settings.channels.map(({ id }) => id), ...vendors.keys()])
+function checkChannelNames(written: readonly OperatorModel[], file: ConfigFile): void {
+  const known = new Set([...file.settings.channels.map(({ id }) => id), ...vendors.keys()])
   written.forEach(({ channels = [] }, model) => {
     channels.forEach(({ channel }, place) => {
       if (known.has(channel)) return
-      throw complain(['models', model, 'channels', place, 'channel'], `there is no channel ${channel}`)
+      throw file.complain(['models', model, 'channels', place, 'channel'], `there is no channel ${channel}`)
     })
   })
 }

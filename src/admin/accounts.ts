@@ -29,7 +29,7 @@ const changed = z.strictObject({
 })
 const listed = z.strictObject({ ...pageFields, mode: z.enum(['sandbox', 'real']).exactOptional() })
 
-export function accountCalls({ store, mode, settle }: AdminParts) {
+export function accountCalls({ store, mode, bringUpToDate }: AdminParts) {
   return {
     /** `POST /admin/accounts`: in the mode that the gateway runs in. */
     create: async (call: Call) => {
@@ -51,7 +51,7 @@ export function accountCalls({ store, mode, settle }: AdminParts) {
     list: async ({ visit }: Call) => {
       const { limit, after, mode: of = mode } = readQuery(visit.request, listed)
       const page = { limit: limit + 1, mode: of, ...(after !== undefined && { after }) }
-      await settle((await listAccounts(store.db, page)).map(({ id }) => id))
+      await bringUpToDate((await listAccounts(store.db, page)).map(({ id }) => id))
       // Read again: what was charged a moment ago is posted by now, and idle leases are given back.
       return pageOf(await listAccounts(store.db, page), limit, showAccount, ({ id }) => id)
     },
@@ -60,7 +60,7 @@ export function accountCalls({ store, mode, settle }: AdminParts) {
     read: async ({ id }: Call) => {
       // A node leases some of a balance in advance, and posts charges in batches: the rows alone would show as held what
       // nobody holds, and as balance what is spent already.
-      await settle([id])
+      await bringUpToDate([id])
       const account = await accountById(store.db, id)
       if (account === undefined) throw absent('account')
       return showAccount(account)
@@ -69,7 +69,7 @@ export function accountCalls({ store, mode, settle }: AdminParts) {
     /** `PATCH /admin/accounts/{id}`: what is not named stays as it is; a cap of null is no cap. */
     change: async (call: Call) => {
       const { body } = await readCall(call, changed)
-      if (body.unlimited === false) await settle([call.id])
+      if (body.unlimited === false) await bringUpToDate([call.id])
       return showChanged(await changeAccount(store, { ...body, id: call.id, actor: call.actor }))
     },
   }

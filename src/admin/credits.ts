@@ -15,13 +15,13 @@ const newCredit = z.strictObject({
 })
 
 export function creditCalls(parts: AdminParts) {
-  const { store, settle } = parts
+  const { store, bringUpToDate } = parts
 
   async function book(call: Call, body: { amount: Nano; note?: string }, id: string | undefined) {
     const account = await accountById(store.db, call.id)
     if (account === undefined) throw absent('account')
     // What only waits in a lease can be taken away again, and what is charged already cannot.
-    if (body.amount < 0n) await settle([call.id])
+    if (body.amount < 0n) await bringUpToDate([call.id])
     const outcome = await credit(store, {
       ...body,
       accountId: call.id,

@@ -48,7 +48,7 @@ function showChannel(channel: Channel, channels: Channels) {
   return {
     id,
     vendor: vendor.id,
-    base_url: withoutSecrets(baseUrl),
+    base_url: withoutItsSecrets(baseUrl),
     weight,
     priority,
     health: resting === 0 ? 'ok' : resting < credentials.length ? 'degraded' : 'resting',
@@ -57,7 +57,7 @@ function showChannel(channel: Channel, channels: Channels) {
 }
 
 /** Some proxies take a password, or a token in the query, as part of their address. */
-function withoutSecrets(baseUrl: string): string {
+function withoutItsSecrets(baseUrl: string): string {
   const { origin, pathname } = new URL(baseUrl)
   return `${origin}${pathname === '/' ? '' : pathname}`
 }

@@ -26,7 +26,7 @@ const auditQuery = z.strictObject(pageFields)
 
 type Filtered = { account?: string; key?: string; model?: string; from?: number; to?: number }
 
-export function recordCalls({ store, mode, settle }: AdminParts) {
+export function recordCalls({ store, mode, bringUpToDate }: AdminParts) {
   /** An account may be called by its name; one that is nobody's has nothing to show. */
   async function filterOf({ account, key, model, from, to }: Filtered): Promise<Filter> {
     const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
@@ -44,20 +44,20 @@ export function recordCalls({ store, mode, settle }: AdminParts) {
     /** `GET /admin/usage` */
     usage: async ({ visit }: Call) => {
       const query = readQuery(visit.request, usageQuery)
-      await settle([])
+      await bringUpToDate([])
       return reportUsage(store, await filterOf(query), query, 'operator')
     },
 
     /** `GET /admin/requests` */
     requests: async ({ visit }: Call) => {
       const query = readQuery(visit.request, requestsQuery)
-      await settle([])
+      await bringUpToDate([])
       return reportRequests(store.db, await filterOf(query), query)
     },
 
     /** `GET /admin/requests/{id}`: with every attempt at a vendor. */
     request: async ({ id }: Call) => {
-      await settle([])
+      await bringUpToDate([])
       const found = await requestById(store.db, { scope: 'every-account', id })
       if (found === undefined) throw absent('request')
       return { ...showRequest(found.request), attempts: found.attempts.map(showAttempt) }

@@ -21,8 +21,8 @@ export type AdminParts = MetricParts & {
   readonly operators: Operators
   readonly secretKeys: SecretKeys
   readonly idempotency: Idempotency
-  /** Makes the rows of these accounts say what is true now; see `Books.settle`. */
-  readonly settle: (accountIds: readonly string[]) => Promise<void>
+  /** Makes the rows of these accounts say what is true now; see `Books.bringUpToDate`. */
+  readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
   readonly unsold: () => readonly Unsold[]
   readonly webhooks: Pick<Webhooks, 'secrets' | 'wake'>
 }

@@ -80,7 +80,7 @@ test('where nobody can tell, nobody says that nothing was charged', async () => 
     message: expect.stringContaining('will show in the usage'),
     details: { shouldRetry: false },
   })
-  expect(pauses).toEqual([100, 500, 2_000])
+  expect(pauses).toEqual([100, 300, 800])
   flaky.isAway = false
   await hold.release({ ...sale, status: 503 }) // whoever cleans up behind it
   expect(await charged()).toBe(40n)

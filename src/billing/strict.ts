@@ -12,7 +12,7 @@ import type { Billing, Hold, Order } from './funds.ts'
 import { recordOf } from './record.ts'
 
 // How long a client waits for a database that has just gone away, before it is told that nobody knows.
-const pausesMs = [100, 500, 2_000]
+const pausesMs = [100, 300, 800]
 
 function inDoubt(cause: unknown): GatewayError {
   const message =

@@ -6,7 +6,7 @@ import type { Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
 import { hasRealAccount, isInstalled } from './installation.ts'
 import { unsoldColumns } from './models.ts'
-import { say, sayJson, sheet, table, withoutSecrets, type Column } from './output.ts'
+import { say, sayJson, sheet, table, withoutSecretsOf, type Column } from './output.ts'
 import { checkRuntime } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
@@ -55,7 +55,7 @@ async function isUsedForReal(findings: Findings, environment: Environment): Prom
 }
 
 function clean(text: string): string {
-  return withoutSecrets(text, process.env)
+  return withoutSecretsOf(text, process.env)
 }
 
 function note({ texts, complaints }: Findings, thrown: unknown): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { quoted, sheet, table, withoutSecrets } from './output.ts'
+import { quoted, sheet, table, withoutSecretsOf } from './output.ts'
 
 test('a table is aligned, and obeys no control character in it', () => {
   const rows = [
@@ -20,7 +20,7 @@ test.each([
   ['key sk-abcdefghijkl', 'key [redacted]'],
   ['the word short stays', 'the word short stays'],
 ])('%s', (text, clean) => {
-  expect(withoutSecrets(text, { GROQ_API_KEY: 'gsk_abcdef12', OTHER_TOKEN: 'short', LANG: 'unknown vendor' })).toBe(
+  expect(withoutSecretsOf(text, { GROQ_API_KEY: 'gsk_abcdef12', OTHER_TOKEN: 'short', LANG: 'unknown vendor' })).toBe(
     clean,
   )
 })

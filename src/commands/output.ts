@@ -56,7 +56,7 @@ const secretName = /KEY|SECRET|TOKEN|PASSWORD|DATABASE_URL/i
 const secretCharactersMin = 8
 
 /** Vendors' keys come in every form, so beside what looks like a secret goes whatever the environment calls one. */
-export function withoutSecrets(text: string, variables: Readonly<Record<string, string | undefined>>): string {
+export function withoutSecretsOf(text: string, variables: Readonly<Record<string, string | undefined>>): string {
   let clean = text
   for (const [name, value] of Object.entries(variables)) {
     if (value === undefined || value.length < secretCharactersMin || !secretName.test(name)) continue

@@ -5,7 +5,7 @@ import { formatDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
-import { quoted, say, withoutSecrets } from './output.ts'
+import { quoted, say, withoutSecretsOf } from './output.ts'
 import { checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
@@ -79,7 +79,7 @@ function reloadOnChange(gateway: Gateway, path: string | undefined, log: Log): v
       log.info({}, 'the configuration was reloaded')
     } catch (thrown) {
       // It may quote a value that came out of a variable, and that variable may hold a key.
-      const cause = withoutSecrets(String(thrown), process.env)
+      const cause = withoutSecretsOf(String(thrown), process.env)
       log.error({ cause }, 'the changed configuration is not valid; the old one stays in use')
     }
   }

@@ -44,7 +44,7 @@ export type Route = EdgeRoute & { readonly docs?: OperationId }
 export type RouteParts = {
   readonly line: Parts
   readonly store: Store
-  readonly settle: UsageParts['settle']
+  readonly bringUpToDate: UsageParts['bringUpToDate']
   readonly models: () => ReadonlyMap<string, Model>
   readonly artifacts: Artifacts
   readonly isOwnLink: IsOwnLink

@@ -19,8 +19,8 @@ export type UsageParts = {
   readonly line: Parts
   readonly store: Store
   readonly clock: Clock
-  /** Makes the rows of these accounts say what is true now; see `Books.settle`. */
-  readonly settle: (accountIds: readonly string[]) => Promise<void>
+  /** Makes the rows of these accounts say what is true now; see `Books.bringUpToDate`. */
+  readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
 }
 
 // Which vendor answered is the operator's business; all else that sums are kept by is the customer's own.
@@ -39,16 +39,16 @@ const sums = z.strictObject({
 const records = z.strictObject({ ...periodFields, ...pageFields, key, records: z.literal('true') })
 
 /** `GET /v1/usage`: sums of the calling key's account, or with `?records=true` its single requests. */
-export function serveUsage({ line, store, settle }: UsageParts) {
+export function serveUsage({ line, store, bringUpToDate }: UsageParts) {
   return serveKeyed(line, bearerOf, async ({ request }, principal) => {
     if (new URL(request.url).searchParams.get('records') === 'true') {
       const query = readQuery(request, records)
-      await settle([])
+      await bringUpToDate([])
       const page = await reportRequests(store.db, filterOf(principal, query), query)
       return { ...page, data: page.data.map(withoutAccount) }
     }
     const query = readQuery(request, sums)
-    await settle([])
+    await bringUpToDate([])
     return reportUsage(store, filterOf(principal, query), query, 'customer')
   })
 }
@@ -72,9 +72,9 @@ function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Ask
 }
 
 /** `GET /v1/balance`: what the account has, and what its caps and the calling key's leave of it. */
-export function serveBalance({ line, store, clock, settle }: UsageParts) {
+export function serveBalance({ line, store, clock, bringUpToDate }: UsageParts) {
   return serveKeyed(line, bearerOf, async (_visit, { accountId, caps }) => {
-    await settle([accountId])
+    await bringUpToDate([accountId])
     const account = await accountById(store.db, accountId)
     if (account === undefined) throw new Error(`account ${accountId} of a good key is gone`)
     return {

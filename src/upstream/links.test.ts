@@ -29,7 +29,8 @@ test("a vendor's link into a private network is followed for simulators, whateve
     const named = { baseUrl: 'http://simulators.example:9090' }
     const { body } = await fetchLink(link, { ...named, tireless: true }, signal)
     expect(new TextDecoder().decode(body)).toBe('film')
-    await expect(fetchLink(link, named, signal)).rejects.toThrow('could not be fetched')
+    const refused = await fetchLink(link, named, signal).catch(String)
+    expect(refused).toContain('could not be fetched')
   } finally {
     await server.stop(true)
   }

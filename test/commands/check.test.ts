@@ -12,6 +12,9 @@ beforeEach(() => {
 })
 afterEach(() => cli.close())
 
+const modelAt = (channel: string) =>
+  `{ id: my-llama, capability: chat, channels: [{ channel: ${channel}, upstreamModel: x }], prices: { inputPerMillion: "0", outputPerMillion: "0" } }`
+
 describe('turnpike check', () => {
   test('without any settings: sandbox mode, and nothing is made', async () => {
     const { code, out, err } = await cli.run(['check'])
@@ -34,16 +37,14 @@ describe('turnpike check', () => {
   })
 
   test('a channel that nobody has is told from one that is merely not configured', async () => {
-    const model = (channel: string) =>
-      `{ id: my-llama, capability: chat, channels: [{ channel: ${channel}, upstreamModel: x }], prices: { inputPerMillion: "0", outputPerMillion: "0" } }`
     const channels = 'channels: [{ id: local, vendor: compatible, baseUrl: "http://127.0.0.1:1/v1" }]\n'
-    cli.write('turnpike.yaml', `${channels}models:\n  - ${model('lcoal')}\n`)
+    cli.write('turnpike.yaml', `${channels}models:\n  - ${modelAt('lcoal')}\n`)
     const mistaken = await cli.run(['check'])
     expect([mistaken.code, mistaken.err]).toEqual([
       1,
       'turnpike.yaml:3:61 models[0].channels[0].channel: there is no channel lcoal\n',
     ])
-    cli.write('turnpike.yaml', `${channels}models:\n  - ${model('groq')}\n`)
+    cli.write('turnpike.yaml', `${channels}models:\n  - ${modelAt('groq')}\n`)
     const { code, out } = await cli.run(['check'])
     expect(code).toBe(0)
     expect(out).toMatch(/^my-llama +no channel: channel groq is not configured$/m)

@@ -190,10 +190,12 @@ describe.each(['sqlite', 'postgres'] as const)('a start on %s', (engine) => {
     expect(before.files).toEqual([])
 
     timers = watchTimers()
-    const failure = await site.start(asked).then(
-      () => 'it started',
-      (thrown: unknown) => String(thrown),
-    )
+    const failure = await timers
+      .watch(() => site.start(asked))
+      .then(
+        () => 'it started',
+        (thrown: unknown) => String(thrown),
+      )
     expect(failure).toContain(says)
     await nothingBut(before)
     await until(() => timers?.pending() === 0)

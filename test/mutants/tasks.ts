@@ -103,7 +103,7 @@ export const taskMutants: readonly Mutant[] = [
     name: 'the end of a task is told outside of its commit',
     file: 'src/tasks/end.ts',
     from: 'await addEventIn(',
-    to: 'if (Math.random() < 2) return changed\n      await addEventIn(',
+    to: 'if (Math.random() < 2) return { changed, records, booked }\n      await addEventIn(',
     tests: tasks,
   },
   {

@@ -92,9 +92,14 @@ function chatOf({ prompt, instructions }: Planted, words: string, more: Record<s
 const messageOf = ({ prompt, instructions }: Planted, words: string, more: Record<string, unknown>) =>
   says(`Repeat: ${prompt} ${words}`, { max_tokens: 50, system: instructions, ...more })
 
-function editOf(secrets: Planted): FormData {
+function pictureWith(secret: string): Buffer<ArrayBuffer> {
   const picture = paddedPng(200_000)
-  picture.write(secrets.fileBytes, 150_000)
+  picture.write(secret, 150_000)
+  return picture
+}
+
+function editOf(secrets: Planted): FormData {
+  const picture = pictureWith(secrets.fileBytes)
   const form = new FormData()
   form.append('model', 'gpt-image-2')
   form.append('prompt', secrets.edit)
@@ -154,12 +159,13 @@ export async function useAll(send: Send, secrets: Planted): Promise<Heard[]> {
 /** Orders videos of every vendor, well and badly made, whose ends somebody wants to be told of. Gives their ids. */
 export async function orderFilms(send: Send, secrets: Planted, receiverUrl: string): Promise<string[]> {
   const ids: string[] = []
-  const order = async (model: string, words: string) => {
+  const order = async (model: string, words: string, more: object = {}) => {
     const isTaken = !/lost|error200/.test(words)
-    const input = { prompt: `A fox. ${isTaken ? secrets.film : secrets.doubtfulFilm} ${words}` }
+    const input = { prompt: `A fox. ${isTaken ? secrets.film : secrets.doubtfulFilm} ${words}`, ...more }
     const webhookUrl = `${receiverUrl}?token=${secrets.receiverToken}`
     const { status, text } = await send(films, { body: { model, input, webhook_url: webhookUrl } })
-    if (status === 202) ids.push((JSON.parse(text) as { id: string }).id)
+    if (status !== 202) throw new Error(`${model} ${words} was answered with ${status}: ${text}`)
+    ids.push((JSON.parse(text) as { id: string }).id)
   }
   for (const model of ['wan2.6-t2v', 'kling-v2-6', 'doubao-seedance-1-5-pro-251215', 'veo-3.1-generate-preview']) {
     for (const word of [
@@ -174,6 +180,8 @@ export async function orderFilms(send: Send, secrets: Planted, receiverUrl: stri
       await order(model, `sandbox:${word}`)
     }
   }
+  const image = `data:image/png;base64,${pictureWith(secrets.firstFrame).toString('base64')}`
+  await order('kling-v2-6', '', { image })
   await order('wan2.6-t2v', 'sandbox:queued=60000')
   await send(`${films}/${ids.at(-1)}`, { method: 'DELETE' })
   return ids

@@ -26,7 +26,7 @@ function plant() {
     databasePassword: canary(),
     bucketSecret: canary(),
     ...(Object.fromEntries(sold.map((id) => [`${id}Key`, canary()])) as Record<VendorKey, Canary>),
-    klingSecret: canary(),
+    klingKey: canary(),
     addressPassword: canary(),
     writtenKey: canary(),
     misplacedKey: canary(),
@@ -42,6 +42,7 @@ function plant() {
     embedding: canary('vector-'),
     film: canary('film-'),
     doubtfulFilm: canary('doubt-'),
+    firstFrame: canary('frame-'),
     tool: canary('tool-'),
     brokenBody: canary('broken_'),
     userLabel: canary('label-'),
@@ -106,7 +107,7 @@ export type CanaryWorld = {
   command(args: readonly string[], variables?: Record<string, string>): Promise<void>
   /** The file of settings, as it should be or with a mistake in it. */
   writeSettings(mistake?: Mistake): void
-  /** Everything that vendors were sent. */
+  /** Everything that simulators were sent lately. */
   vendorCalls(): Promise<string>
   /** Those of the secrets that vendors are sent. */
   readonly vendorKeys: readonly string[]
@@ -148,7 +149,12 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
   cli.write('turnpike.yaml', settings)
 
   const lives: Served[] = []
-  const vendorCalls = async () => (await fetch(`${simulators.url}/__calls`)).text()
+  // They keep the last thousand alone, and polls are calls too.
+  const vendorCalls = async () => {
+    const calls = await (await fetch(`${simulators.url}/__calls`)).text()
+    places.add('a vendor', calls)
+    return calls
+  }
   return {
     secrets,
     receiver,
@@ -165,7 +171,7 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
       cli.write('turnpike.yaml', mistake === undefined ? settings : spoilt[mistake](settings, secrets))
     },
     vendorCalls,
-    vendorKeys: sold.map((id) => `${id}Key`),
+    vendorKeys: [...sold, 'kling'].map((id) => `${id}Key`),
     breakBucket: () => s3.failWith(503),
     cutDatabase: async () => tap?.close(),
     async gather() {
@@ -184,7 +190,7 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
     async gatherElsewhere() {
       for (const life of lives) places.add('the output', life.output())
       for (const { head, body } of raw.requests) places.add('a vendor', head + JSON.stringify(body))
-      places.add('a vendor', await vendorCalls())
+      await vendorCalls()
       for (const { path, headers, body } of receiver.received) {
         places.add('a receiver', path + JSON.stringify(headers) + body)
       }
@@ -235,7 +241,8 @@ function variablesOf(given: { secrets: Planted; port: number; tap: TappedPostgre
     OTEL_TRACES_EXPORTER: 'otlp',
     ...(tap !== undefined && { DATABASE_URL: database.href }),
     BUCKET_SECRET: secrets.bucketSecret,
-    CANARY_KEY_KLING: `access:${secrets.klingSecret}`,
+    // Its simulator knows the secret that belongs to a key, and believes what is signed with it.
+    CANARY_KEY_KLING: `${secrets.klingKey}:${secrets.klingKey}-secret`,
     ...Object.fromEntries(sold.map((id) => [`CANARY_KEY_${id.toUpperCase()}`, secrets[`${id}Key`]])),
   }
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** What this process has open, as the kernel knows it. */
@@ -52,17 +53,20 @@ function threadNames(): string[] {
 }
 
 export type WatchedTimers = {
-  /** Set since, and neither over nor called off. */
+  /** Does the work, whose timers are followed from now on: its own, and those of all that it begins. */
+  watch<T>(work: () => Promise<T>): Promise<T>
+  /** How many are set, and neither over nor called off. */
   readonly pending: () => number
   stop(): void
 }
 
-/** Follows every timer that anybody sets from now on. */
+/** Tells the timers of one piece of work from everybody else's. */
 export function watchTimers(): WatchedTimers {
   const { setTimeout, setInterval, clearTimeout, clearInterval } = globalThis
   const pending = new Set<unknown>()
+  const isWatched = new AsyncLocalStorage<true>()
   const follow = <T>(timer: T): T => {
-    pending.add(timer)
+    if (isWatched.getStore()) pending.add(timer)
     return timer
   }
   const forget = (clear: (timer: never) => void) => (timer: never) => {
@@ -82,6 +86,7 @@ export function watchTimers(): WatchedTimers {
     clearInterval: forget(clearInterval),
   })
   return {
+    watch: (work) => isWatched.run(true, work),
     pending: () => pending.size,
     stop: () => void Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval }),
   }

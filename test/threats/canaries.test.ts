@@ -26,8 +26,6 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     installationSecret: [],
     databasePassword: [],
     bucketSecret: [],
-    // It signs what is sent.
-    klingSecret: [],
     ...Object.fromEntries(vendorKeys.map((name) => [name, ['a vendor']])),
     writtenKey: ['a vendor', 'turnpike.yaml'],
     addressPassword: ['turnpike.yaml'],
@@ -52,6 +50,7 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     metadata: ['a vendor'],
     // docs/video-tasks.md: what was asked is kept until the vendor has taken it, and then dropped.
     film: ['a vendor', ...lookedUp],
+    firstFrame: ['a vendor', ...lookedUp],
     doubtfulFilm: ['a vendor', 'task.ask', stored],
 
     idempotencyKey: [],
@@ -136,12 +135,14 @@ async function liveLong(world: CanaryWorld, places: Places): Promise<Record<stri
   const used = await useAll(send, secrets)
   expect(used.filter(({ status }) => status !== 200)).toEqual([])
   await useTools(send, secrets)
+  await world.vendorCalls()
   const films = await orderFilms(send, secrets, receiver.url())
   const links = await linksOf(world, send, used.map(({ text }) => text).join(''), films[0] ?? '')
   await useBadly(send, secrets, 'passing')
   await beRefused(send, secrets)
   world.breakBucket()
   await useBadly(send, secrets, 'tiring')
+  await world.vendorCalls()
   // All of it as operators see it, once they can see how the receiver refused.
   await until(async () => (await operate('/admin/webhooks?limit=100')).text.includes(no))
   for (const list of ['accounts', 'keys', 'requests', 'tasks', 'audit', 'models', 'channels', 'usage']) {

@@ -16,7 +16,7 @@ import { sharedPostgres } from '../support/postgres.ts'
 const slowMs = 120_000
 /** Requests that a node answers before something changes. */
 const requestsEach = 40
-const clientsEach = 4
+const clientsEach = 8
 
 let newer: NewerRelease
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe.each(['leased', 'strict'] as const)('two versions on one database, %s',
         const seen: Seen[] = []
         const onOld = keepAsking(old, customer.key, seen)
         await onOld.answers(requestsEach)
-        expect(await migrationsOf(databaseUrl)).not.toContainAnyValues([...newer.migrations])
+        expect((await migrationsOf(databaseUrl)).filter((name) => newer.migrations.includes(name))).toEqual([])
 
         await next.start()
         expect(await migrationsOf(databaseUrl)).toEqual(expect.arrayContaining([...newer.migrations]))

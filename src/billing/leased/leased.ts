@@ -38,7 +38,7 @@ export type LeasedBilling = Billing & {
   /** Brings the database up to date with everything that has ended, and gives back what no hold is using. */
   post(): Promise<void>
   /** Posts what has ended by now, and gives back what these accounts' leases do not use. */
-  settle(accountIds: readonly string[]): Promise<void>
+  bringUpToDate(accountIds: readonly string[]): Promise<void>
   /** Posts everything and gives every lease back. Call it when no hold is open any more, and before the bank closes. */
   close(): Promise<void>
 }
@@ -193,7 +193,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       return { kind: 'hold', hold: holdOf(newId('hold'), order) }
     },
     post: () => teller.settleUp(),
-    settle: (accountIds) => teller.settleAccounts(accountIds),
+    bringUpToDate: (accountIds) => teller.bringUpToDate(accountIds),
     async close() {
       try {
         await teller.close()

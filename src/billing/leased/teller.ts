@@ -146,7 +146,7 @@ export class Teller {
    * For whoever is about to read a balance: everything charged by now is posted, and what these accounts' leases do not
    * use is given back. Unlike `settleUp` it comes to its end while others keep spending, and leaves their leases alone.
    */
-  async settleAccounts(accountIds: readonly string[]): Promise<void> {
+  async bringUpToDate(accountIds: readonly string[]): Promise<void> {
     for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
     // Postings leave in the order they came, so many to a turn. One that is under way began without us.
     const underWay = this.#busy === undefined ? 0 : 1

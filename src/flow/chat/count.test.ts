@@ -36,7 +36,7 @@ async function countWith(status: number, answer: string) {
     log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
     authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
     limiter: makeLimiter(),
-    models: () => new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {} } } as unknown as Model]]),
+    models: () => new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {}, perVideo: {} } } as unknown as Model]]),
   }
   const asking = {
     requestId: newRequestId(),

@@ -82,7 +82,7 @@ const table: readonly {
       ['Hi', 'invalid_type'],
       [[], 'invalid_value'],
       [[{ role: 'tool', content: 'Hi' }], 'invalid_value', 'messages[0].role'],
-      [[{ role: 'user' }], 'invalid_type', 'messages[0].content'],
+      [[{ role: 'user' }], 'missing_required_parameter', 'messages[0].content'],
       [[{ role: 'user', content: 5 }], 'invalid_type', 'messages[0].content'],
       [user({ text: 'x' }), 'invalid_value', 'messages[0].content[0].type'],
       [user({ type: 'text', text: 'a' }, { type: 'text', text: 5 }), 'invalid_type', 'messages[0].content[1].text'],

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Kysely } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { Client } from 'pg'
+import { until } from '../../test/support/gateway.ts'
+import { sharedPostgres } from '../../test/support/postgres.ts'
+import { ledger } from './migrations/0001-ledger.ts'
+import { leases } from './migrations/0002-leases.ts'
+import { chains } from './migrations/0003-chains.ts'
+import { openStore } from './open.ts'
+import { openPostgres } from './postgres.ts'
+
+const startTimeoutMs = 60_000
+let databaseUrl: string
+let writer: Client
+let bystander: Client
+
+beforeAll(async () => {
+  databaseUrl = await (await sharedPostgres()).emptyDatabase()
+  const db = new Kysely<unknown>({ dialect: openPostgres(databaseUrl, 'migration') })
+  const older = { '0001-ledger': ledger('postgres'), '0002-leases': leases(), '0003-chains': chains() }
+  await new Migrator({ db, provider: { getMigrations: () => Promise.resolve(older) } }).migrateToLatest()
+  await db.destroy()
+  writer = new Client({ connectionString: databaseUrl })
+  bystander = new Client({ connectionString: databaseUrl })
+  await Promise.all([writer.connect(), bystander.connect()])
+}, startTimeoutMs)
+afterAll(async () => {
+  await Promise.all([writer.end(), bystander.end()])
+  await (await sharedPostgres()).dropDatabase(databaseUrl)
+})
+
+/** Whether a migration is in the queue for a table at this moment. */
+async function isInQueue(): Promise<boolean> {
+  const { rowCount } = await bystander.query(
+    "select 1 from pg_stat_activity where application_name = 'turnpike-migration' and wait_event_type = 'Lock'",
+  )
+  return rowCount !== 0
+}
+
+/** As a request does, and with its patience. */
+async function write(): Promise<void> {
+  await bystander.query('begin')
+  await bystander.query("set local statement_timeout = '1s'")
+  await bystander.query('lock table request in row exclusive mode')
+  await bystander.query('commit')
+}
+
+// F-10
+test(
+  'a table that is being written to is waited for, and nobody waits behind that',
+  async () => {
+    await writer.query('begin')
+    await writer.query('lock table request in row exclusive mode')
+    const opening = openStore({ url: databaseUrl })
+    try {
+      let [queued, wasInQueue] = [0, false]
+      await until(async () => {
+        await write()
+        const isQueued = await isInQueue()
+        if (isQueued && !wasInQueue) queued++
+        wasInQueue = isQueued
+        // It has come back after it had to let go.
+        return queued === 3
+      })
+    } finally {
+      await writer.query('commit')
+      const store = await opening
+      await store.close()
+    }
+    const { rows } = await bystander.query<{ name: string }>('select name from kysely_migration order by name')
+    expect(rows.map(({ name }) => name)).toContain('0005-tasks')
+  },
+  startTimeoutMs,
+)
