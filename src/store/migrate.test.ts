@@ -54,13 +54,11 @@ test(
     await writer.query('lock table request in row exclusive mode')
     const opening = openStore({ url: databaseUrl })
     try {
-      let [queued, wasInQueue] = [0, false]
+      let queued = 0
       await until(async () => {
+        if (await isInQueue()) queued++
         await write()
-        const isQueued = await isInQueue()
-        if (isQueued && !wasInQueue) queued++
-        wasInQueue = isQueued
-        // It has come back after it had to let go.
+        // It came back after it had let go, for a write that stood behind it.
         return queued === 3
       })
     } finally {

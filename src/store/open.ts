@@ -28,8 +28,11 @@ export type Store = {
   now(): number
   /** All of it or nothing. On SQLite transactions run one after another, and plain queries wait for the open one. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** Reads one state of everything; may take longer than a request's queries may. On SQLite all others wait for it. */
-  snapshot<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * Reads one state of everything; may take longer than a request's queries may, unless PostgreSQL is told how long a
+   * statement of it may take. On SQLite all others wait for it.
+   */
+  snapshot<T>(work: (tx: Tx) => Promise<T>, statementMsMax?: number): Promise<T>
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -79,8 +82,16 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>): Promise<S
     db,
     now: () => clock.now(),
     transaction: (work) => db.transaction().execute(work),
-    snapshot: (work) =>
-      reports.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
+    snapshot: (work, statementMsMax) =>
+      reports
+        .transaction()
+        .setAccessMode('read only')
+        .setIsolationLevel('repeatable read')
+        .execute(async (tx) => {
+          if (statementMsMax !== undefined)
+            await sql`set local statement_timeout = ${sql.lit(statementMsMax)}`.execute(tx)
+          return work(tx)
+        }),
     ping: () => ping(db),
     close: async () => {
       await Promise.all([db.destroy(), reports.destroy()])

@@ -176,6 +176,7 @@ export async function sumUsage(
   filter: Filter,
   by: GroupBy | 'nothing',
   page: { readonly limit: number; readonly after?: string | number } = { limit: 1_000 },
+  statementMsMax?: number,
 ): Promise<UsageSum[]> {
   return store.snapshot(async (tx) => {
     const within = after(filter, by, page.after)
@@ -198,7 +199,7 @@ export async function sumUsage(
     let named = sums.select(`${column} as label`).groupBy(column).orderBy(column).limit(page.limit)
     if (page.after !== undefined) named = named.where(column, '>', String(page.after))
     return (await named.execute()).map((row) => toSum(row, row.label))
-  })
+  }, statementMsMax)
 }
 
 /** Pages of hours and days begin where the last group ended. */

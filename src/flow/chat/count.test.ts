@@ -36,12 +36,15 @@ async function countWith(status: number, answer: string) {
     log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
     authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
     limiter: makeLimiter(),
-    models: () => new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {}, perVideo: {} } } as unknown as Model]]),
+    models: () =>
+      new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {}, perVideo: {} } } as unknown as Model]]),
   }
   const asking = {
     requestId: newRequestId(),
     codec: anthropicCount,
     signal: new AbortController().signal,
+    receivedAt: 0,
+    elapsedMs: () => 0,
     say() {},
     header: () => null,
     readBody: async () => ({ body, files: [], raw: new Uint8Array(), bytes: 100 }),
