@@ -18,6 +18,8 @@ function codeOf(text: string, of = limits): string | undefined {
 
 const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')}}`
 
+const zeros = (count: number, last = '0') => `[${'0,'.repeat(count - 1)}${last}]`
+
 describe('limits', () => {
   test('depth, at the limit and beyond', () => {
     expect(codeOf('['.repeat(10) + ']'.repeat(10))).toBeUndefined()
@@ -30,6 +32,30 @@ describe('limits', () => {
     expect(codeOf(keys(20))).toBeUndefined()
     expect(codeOf(keys(21))).toBe('too_many_keys')
     expect(codeOf(`{"a":${keys(10)},"b":${keys(10)}}`)).toBe('too_many_keys')
+  })
+
+  test('list items, at the limit and beyond; those of objects are counted by their keys', () => {
+    expect(codeOf(zeros(21))).toBeUndefined()
+    expect(codeOf(zeros(22))).toBe('too_many_items')
+    expect(codeOf(`[${zeros(10)},${zeros(12)}]`)).toBe('too_many_items')
+    expect(codeOf(`{"a":${zeros(11)},"b":[{"c":${zeros(11)}}]}`)).toBeUndefined()
+    expect(codeOf(keys(20))).toBeUndefined()
+    expect(codeOf('[,,,,,,,,,,,,,,,,,,,,,,,')).toBe('too_many_items')
+  })
+
+  test('more items are taken where it is said, but not beside a number that keeps its text', () => {
+    const more = { ...limits, itemsMax: 100 }
+    expect(codeOf(zeros(50), more)).toBeUndefined()
+    expect(codeOf(zeros(50, '"12345678901234567890"'), more)).toBeUndefined()
+    expect(codeOf(zeros(50, '12345678901234567890'), more)).toBe('too_many_items')
+    expect(codeOf(`[1e400,${'0,'.repeat(50)}0]`, more)).toBe('too_many_items')
+    expect(codeOf(zeros(102), more)).toBe('too_many_items')
+  })
+
+  test('a number that nobody reads as one', () => {
+    expect(codeOf('1'.repeat(10_000))).toBeUndefined()
+    expect(codeOf('1'.repeat(10_001))).toBe('number_too_long')
+    expect(codeOf(`{"a":"${'1'.repeat(20_000)}"}`)).toBeUndefined()
   })
 
   test('what stands in strings does not count', () => {
@@ -52,6 +78,8 @@ describe('a key that would become a prototype', () => {
     '[[{"__proto__":null}]]',
     String.raw`{"\u005f\u005fproto\u005f\u005f":1}`,
     String.raw`{"__pro\u0074o__":1}`,
+    '{"a":1,  "__proto__"  : 2}',
+    String.raw`{"a\"b":{"\u005F\u005F\u0070\u0072\u006F\u0074\u006F\u005F\u005F" :1}}`,
   ])('%s', (text) => {
     expect(codeOf(text)).toBe('invalid_value')
     expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined()
@@ -59,6 +87,8 @@ describe('a key that would become a prototype', () => {
 
   test('as a value, or as part of a longer name, it is plain text', () => {
     expect(parseBody('{"a":"__proto__","__proto__x":1}', limits)).toEqual({ a: '__proto__', __proto__x: 1 })
+    expect(parseBody(String.raw`{"\\u005f_proto__":1}`, limits)).toEqual({ [String.raw`\u005f_proto__`]: 1 })
+    expect(parseBody(String.raw`["__proto__","\"__proto__"]`, limits)).toEqual(['__proto__', '"__proto__'])
   })
 })
 

@@ -131,7 +131,7 @@ test('a port that is taken is one clear line that names the setting', async () =
     const { code, out, err } = await cli.run(['serve'], { ADMIN_PORT: taken, TURNPIKE_DATA: `${cli.folder}/other` })
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toBe(
-      `turnpike: the operator's port 127.0.0.1:${taken} cannot be opened: give another as ADMIN_PORT, or 0 for a free one\n`,
+      `turnpike: port ${taken} of 127.0.0.1 is in use: give another as ADMIN_PORT, or 0 for a free one\n`,
     )
   } finally {
     await cli.close()

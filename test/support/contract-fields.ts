@@ -87,7 +87,8 @@ function leastOf(contract: Contract, schema: Schema): unknown {
   if (schema.enum !== undefined) return schema.enum[0]
   const [branch] = branchesOf(schema)
   if (branch !== undefined) return leastOf(contract, branch)
-  switch ([schema.type].flat()[0]) {
+  const [type = 'string'] = [schema.type].flat()
+  switch (type) {
     case 'object':
       return leastFields(contract, schema)
     case 'array':

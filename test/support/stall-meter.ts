@@ -11,7 +11,8 @@ function usedMs(): number {
   return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
 }
 
-if (socket !== undefined) {
+// Threads that the gateway starts preload it too.
+if (socket !== undefined && Bun.isMainThread) {
   let longestMs = 0
   let last = usedMs()
   const tick = () => {

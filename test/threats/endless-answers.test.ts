@@ -175,10 +175,11 @@ describe.skipIf(!isTold)('without an end', () => {
   )
 })
 
+const whole = (ask: { path: string; body: object }) => ({ ...ask, body: { ...ask.body, stream: false } })
+
 describe.skipIf(!isTold)('an answer without an end', () => {
   const embedding = { path: '/v1/embeddings', body: { model: 'text-embedding-3-small', input: 'Hi' } }
   const picture = { path: '/v1/images/generations', body: { model: 'gpt-image-2', prompt: 'a hat' } }
-  const whole = (ask: { path: string; body: object }) => ({ ...ask, body: { ...ask.body, stream: false } })
   const json = head('application/json')
 
   test.each([

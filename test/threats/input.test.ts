@@ -34,32 +34,6 @@ async function refused(send: () => Promise<Response>) {
   return error
 }
 
-/**
- * How long the event loop stood still at the longest while something was done, in milliseconds: the best of a few tries,
- * since a busy machine makes every loop stand still.
- */
-async function longestStall<T>(work: () => Promise<T>): Promise<{ result: T; stallMs: number }> {
-  const tries = [await stallOf(work), await stallOf(work), await stallOf(work)]
-  return tries.reduce((best, next) => (next.stallMs < best.stallMs ? next : best))
-}
-
-async function stallOf<T>(work: () => Promise<T>): Promise<{ result: T; stallMs: number }> {
-  let stallMs = 0
-  let last = performance.now()
-  const timer = setInterval(() => {
-    const now = performance.now()
-    stallMs = Math.max(stallMs, now - last)
-    last = now
-  }, 1)
-  try {
-    const result = await work()
-    stallMs = Math.max(stallMs, performance.now() - last)
-    return { result, stallMs }
-  } finally {
-    clearInterval(timer)
-  }
-}
-
 // B-01, B-06
 describe('a body that is no JSON object', () => {
   test.each([
@@ -105,13 +79,11 @@ const nested = (depth: number) => `{"a":`.repeat(depth) + '1' + '}'.repeat(depth
 const nestedBody = (depth: number) =>
   `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"odd":${nested(depth)}}`
 
-// B-03, B-04, B-13, B-21
+// B-03, B-04, B-13; how long it takes, and B-21: `stalls.test.ts`, `long-texts.test.ts`.
 describe('more than a body should hold', () => {
-  test('a million brackets are refused without stopping everybody else', async () => {
+  test('a million brackets are refused', async () => {
     for (const body of ['['.repeat(1_000_000), `{"a":${'['.repeat(1_000_000)}`, '{"a":'.repeat(200_000)]) {
-      const { result, stallMs } = await longestStall(() => refused(() => chat(body)))
-      expect(result).toMatchObject({ status: 400, code: 'body_too_deep' })
-      expect(stallMs).toBeLessThan(100)
+      expect(await refused(() => chat(body))).toMatchObject({ status: 400, code: 'body_too_deep' })
     }
   })
 
@@ -125,11 +97,11 @@ describe('more than a body should hold', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('a million keys', async () => {
+  test('a million keys, or list items', async () => {
     const keys = Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":0`).join(',')
-    const { result, stallMs } = await longestStall(() => refused(() => chat(`{${keys}}`)))
-    expect(result).toMatchObject({ status: 400, code: 'too_many_keys' })
-    expect(stallMs).toBeLessThan(200)
+    expect(await refused(() => chat(`{${keys}}`))).toMatchObject({ status: 400, code: 'too_many_keys' })
+    const items = `{"odd":[${'0,'.repeat(1_000_000)}0]}`
+    expect(await refused(() => chat(items))).toMatchObject({ status: 400, code: 'too_many_items' })
   })
 
   test('a compressed body is refused, whatever is in it', async () => {
@@ -139,29 +111,6 @@ describe('more than a body should hold', () => {
       expect(error).toMatchObject({ status: 415, code: 'unsupported_content_type' })
     }
     expect((await chat(says('Hello!'), { 'content-encoding': 'identity' })).status).toBe(200)
-  })
-
-  test('long texts in every field do not stop the loop', async () => {
-    const long = `${'a'.repeat(1024 * 1024)}!`
-    const bodies = [
-      says(long),
-      says('Hi', { model: long }),
-      says('Hi', { user: long, prompt_cache_key: long }),
-      says('Hi', { stop: [long], metadata: { a: long } }),
-      says('Hi', { reasoning_effort: long, service_tier: long }),
-      says('Hi', { tools: [{ type: 'function', function: { name: long } }] }),
-      says('Hi', { response_format: { type: 'json_schema', json_schema: { name: long } } }),
-      says('Hi', { unknown: long }),
-      says(`${'1'.repeat(1024 * 1024)}.`),
-      says('://a:'.repeat(200_000)),
-      says('e'.repeat(1024 * 1024)),
-    ]
-    for (const body of bodies) {
-      const { result, stallMs } = await longestStall(() => chat(body))
-      expect([200, 400, 404]).toContain(result.status)
-      // The simulator counts and hashes a megabyte in this same process.
-      expect(stallMs).toBeLessThan(400)
-    }
   })
 })
 

@@ -62,6 +62,10 @@ const least = (send: () => Promise<Response>) => refusal(send, 0)
 
 const keys = (count: number) => Array.from({ length: count }, (_, at) => `"k${at}":0`).join(',')
 
+const times = (text: string, count: number) => Array.from({ length: count }, () => text).join(',')
+const content = (items: string) => `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[${items}]}]}`
+const result = '{"type":"tool_result","tool_use_id":"a","content":[{}]}'
+
 describe.skipIf(!isTold)('a body', () => {
   test.each([
     ['a million keys', () => `{${keys(1_000_000)}}`, 'too_many_keys'],
@@ -92,7 +96,7 @@ describe.skipIf(!isTold)('a body', () => {
   test(
     'of a million numbers may be read, but not where one of them has too many digits for a double',
     async () => {
-      const input = `${'1,'.repeat(1_200_000)}`
+      const input = '1,'.repeat(1_200_000)
       const ask = (last: string) =>
         gateway.post('/v1/embeddings', `{"model":"no-such-model","input":[${input}${last}]}`)
       expect(await refusal(() => ask('1'))).toMatchObject({ status: 404 })
@@ -102,10 +106,6 @@ describe.skipIf(!isTold)('a body', () => {
     },
     slowMs,
   )
-
-  const times = (text: string, count: number) => Array.from({ length: count }, () => text).join(',')
-  const content = (items: string) => `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[${items}]}]}`
-  const result = '{"type":"tool_result","tool_use_id":"a","content":[{}]}'
 
   // What is wrong is found in the first of them; about each of the others a schema would have as much to say.
   test.each([
@@ -249,6 +249,12 @@ describe.skipIf(!isTold)('a form', () => {
   )
 })
 
+async function statusOf(asked: Promise<Response>): Promise<number> {
+  const response = await asked
+  await response.text()
+  return response.status
+}
+
 // O-09
 test.skipIf(!isTold)(
   'while all of these come at once, the loop is never stopped for long, and everybody else is served',
@@ -266,11 +272,6 @@ test.skipIf(!isTold)(
     const { result, stallMs } = await gateway.stallOf(async () => {
       const refused = hostile.map((send) => send())
       const served = Array.from({ length: 20 }, () => gateway.post(path, says('Hello!')))
-      const statusOf = async (asked: Promise<Response>) => {
-        const response = await asked
-        await response.text()
-        return response.status
-      }
       return { refused: await Promise.all(refused.map(statusOf)), served: await Promise.all(served.map(statusOf)) }
     }, stallMsMax)
     expect(new Set(result.refused)).toEqual(new Set([400]))
