@@ -26,6 +26,7 @@ describe('limits', () => {
     expect(codeOf('['.repeat(11) + ']'.repeat(11))).toBe('body_too_deep')
     expect(codeOf('{"a":'.repeat(11) + '1' + '}'.repeat(11))).toBe('body_too_deep')
     expect(codeOf('['.repeat(1_000_000))).toBe('body_too_deep')
+    expect(codeOf(']'.repeat(1_000_000) + '['.repeat(1_000_000))).toBe('invalid_json')
   })
 
   test('keys, at the limit and beyond', () => {

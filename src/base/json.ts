@@ -101,7 +101,7 @@ function scan(text: string, { depthMax, keysMax, itemsMax = keysMax }: JsonLimit
         break
       case closeBracket:
       case closeBrace:
-        depth--
+        if (--depth < 0) throw notJson()
         break
       case comma:
         if (isList[depth] && ++items > itemsMax) throw tooManyItems(itemsMax)

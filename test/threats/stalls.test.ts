@@ -79,6 +79,7 @@ describe.skipIf(!isTold)('a body', () => {
     ['lists upon lists', () => `{"odd":[${'[],'.repeat(4_000_000)}0]}`, 'too_many_items'],
     ['two million texts', () => `{"odd":[${'"a",'.repeat(2_000_000)}0]}`, 'too_many_items'],
     ['a number of a million digits', () => `{"odd":${'1'.repeat(1_000_000)}}`, 'number_too_long'],
+    ['brackets that close before they open', () => ']'.repeat(4_000_000) + '['.repeat(4_000_000), 'invalid_json'],
     ['a text of backslashes that does not end', () => `{"a":"${'\\'.repeat(1_000_001)}`, 'invalid_json'],
     ['a megabyte of quotes', () => `{"a":${'"'.repeat(1_000_001)}`, 'invalid_json'],
   ])(

@@ -52,6 +52,9 @@ function inPieces(text: string, bytes: number): ReadableStream<Uint8Array> {
   })
 }
 
+const withMark = (mark: string) =>
+  send((good + end).replaceAll(boundary, mark), { 'content-type': `multipart/form-data; boundary=${mark}` })
+
 describe('a good form', () => {
   test.each([1, 3, 7, 64, 1000])('in pieces of %d bytes', async (bytes) => {
     expect((await send(inPieces(good + end, bytes))).status).toBe(200)
@@ -61,6 +64,27 @@ describe('a good form', () => {
     const quoted = { 'content-type': `multipart/form-data; boundary="${boundary}"; charset=utf-8` }
     expect((await send(`${good}${end}epilogue`, quoted)).status).toBe(200)
     expect((await send(inPieces(`${good}${end}epilogue`, 5))).status).toBe(200)
+  })
+
+  test('with the boundaries that clients make up', async () => {
+    for (const mark of [
+      '----WebKitFormBoundary7MA4YWxkTrZu0gW',
+      '------------------------d74496d66958873e',
+      '-------------------------000000000000000000000001',
+      '0123456789abcdef0123456789abcdef',
+      `made-up-${'0'.repeat(10)}`,
+      'b',
+    ]) {
+      expect({ mark, status: (await withMark(mark)).status }).toEqual({ mark, status: 200 })
+    }
+  })
+
+  // Searching for it would take as many steps a byte as it repeats itself: `stalls.test.ts`.
+  test('but not with one that only repeats itself', async () => {
+    for (const mark of ['-'.repeat(26), 'a'.repeat(70), `made-up-${'0'.repeat(11)}`, 'ab'.repeat(20)]) {
+      const error = await errorOf(await withMark(mark))
+      expect(error).toMatchObject({ status: 400, code: 'invalid_multipart' })
+    }
   })
 })
 
