@@ -11,6 +11,8 @@ export type Connection = {
   readonly headerCount: () => number
   /** Call once the body is complete: from then on our own timers guard the exchange, and a quiet stream is not cut. */
   holdOpen(): void
+  /** Call before the last of an answer is handed over: nobody of ours watches what its reader does with it from then on. */
+  letGo(): void
 }
 
 export type Listener = {
@@ -33,6 +35,9 @@ export type ListenOptions = {
 
 // With 0, half-sent bodies and idle sockets would stay open for ever; Bun's own default of 10 s cuts quiet streams.
 const idleSeconds = 65
+
+// The longest that Bun takes. What lies in the system's buffers has to be read before anything moves.
+const unreadSecondsMax = 255
 
 /** The one place that opens a port: Bun's server behind an interface another runtime could fill. */
 export function listen(options: ListenOptions): Listener {
@@ -79,6 +84,7 @@ function begin(options: ListenOptions): Server<undefined> {
         // Bun counts them anyway; its types do not say so.
         headerCount: () => (request.headers as Headers & { readonly count: number }).count,
         holdOpen: () => server.timeout(request, 0),
+        letGo: () => server.timeout(request, unreadSecondsMax),
       }),
     error: () => new Response(null, { status: 500 }),
   })

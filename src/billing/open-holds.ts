@@ -68,15 +68,13 @@ class TrackedHold implements Hold {
     this.#hold.mark(progress)
   }
 
+  /** Where it fails it is open until it is released: somebody is still at work on it. */
   async settle(sale: Sale): Promise<Nano> {
-    try {
-      const charged = await this.#hold.settle(sale)
-      this.#isTold = true
-      this.#watch.tally.ended(this.#order, sale, { charged, usage: sale.usage })
-      return charged
-    } finally {
-      this.#close()
-    }
+    const charged = await this.#hold.settle(sale)
+    this.#isTold = true
+    this.#close()
+    this.#watch.tally.ended(this.#order, sale, { charged, usage: sale.usage })
+    return charged
   }
 
   async release(ending: Ending): Promise<void> {

@@ -1,4 +1,4 @@
-import { systemTimers, type Timers } from '../base/clock.ts'
+import { systemClock, systemTimers, type Clock, type Timers } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
@@ -11,8 +11,9 @@ import { chargeWithin } from '../store/postings.ts'
 import type { Billing, Hold, Order } from './funds.ts'
 import { recordOf } from './record.ts'
 
-// How long a client waits for a database that has just gone away, before it is told that nobody knows.
+// A connection that broke is soon replaced; a database that hangs is not waited for a second time.
 const pausesMs = [100, 300, 800]
+const triedMsMax = 1_000
 
 function inDoubt(cause: unknown): GatewayError {
   const message =
@@ -21,8 +22,14 @@ function inDoubt(cause: unknown): GatewayError {
 }
 
 /** Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. */
-export function makeStrictBilling(parts: { store: Store; node: string; log: Log; timers?: Timers }): Billing {
-  const { store, log, timers = systemTimers } = parts
+export function makeStrictBilling(parts: {
+  store: Store
+  node: string
+  log: Log
+  clock?: Clock
+  timers?: Timers
+}): Billing {
+  const { store, log, clock = systemClock, timers = systemTimers } = parts
 
   function holdOf(id: string, order: Order): Hold {
     const hold = { id, accountId: order.accountId }
@@ -51,6 +58,7 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log;
   /** An answer of the database that is lost leaves open whether it was done. To do it again tells: a hold ends once. */
   async function settleSurely(settlement: Settlement, { amount }: Order): Promise<{ charge: Nano; excess: Nano }> {
     for (let tries = 0; ; tries++) {
+      const triedAt = clock.monotonic()
       try {
         const settled = await settleHold(store, settlement)
         if (settled.outcome === 'settled') return settled
@@ -59,7 +67,7 @@ export function makeStrictBilling(parts: { store: Store; node: string; log: Log;
       } catch (thrown) {
         if (!isUnavailable(thrown)) throw thrown
         const pauseMs = pausesMs[tries]
-        if (pauseMs === undefined) throw inDoubt(thrown)
+        if (pauseMs === undefined || clock.monotonic() - triedAt > triedMsMax) throw inDoubt(thrown)
         await new Promise<void>((resume) => timers.after(pauseMs, resume))
       }
     }

@@ -51,7 +51,7 @@ const timeouts = z.strictObject({
   /** Between two bytes; a vendor's ping counts as life. */
   idleSeconds: seconds.default(60),
   /** Until a client that has stopped reading its stream is taken for gone. */
-  readerSeconds: seconds.default(60),
+  readerSeconds: seconds.default(300),
   totalSeconds: seconds.default(3_600),
   /** After SIGTERM, for streams to come to their end. */
   drainSeconds: seconds.default(600),

@@ -39,6 +39,7 @@ export async function attempt<T>(
   const limits = routed.ask.stream ? parts.timeouts.stream : parts.timeouts.whole
   // The total is the request's, however many calls it makes: its hold waits for no longer.
   const timeouts = { ...limits, totalMs: limits.totalMs - routed.elapsedMs() }
+  if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
   routed.funds.sending(sentAttempt(routed))
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
@@ -63,6 +64,10 @@ export async function attempt<T>(
     // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
     exchange.outliveClient()
   }
+}
+
+function outOfTime(): GatewayError {
+  return new GatewayError('upstream-timeout', 'The time that a request may take is over.')
 }
 
 type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>

@@ -27,12 +27,12 @@ type MeterParts = {
   readonly timeouts: { readonly readerMs: number; readonly totalMs: number }
 }
 
-/** What is metered: the attempts that came to nothing on the way here belong to its record. */
-type Metered = { readonly routed: Routed; readonly failed: readonly AttemptRecord[]; readonly log: Log }
+/** `failed`: the attempts that came to nothing on the way here, which belong to the record. */
+type Metered = { readonly routed: Routed; readonly failed: AttemptRecord[]; readonly log: Log }
 
 /** Follows an answer to its end and settles there: before the client is told that it was the end. */
 export function makeMeter(parts: MeterParts) {
-  return (routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> | Answer => {
+  return (routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer => {
     const metered = { routed, failed, log: parts.log }
     if (delivered.kind === 'answered') return meterWhole(metered, delivered)
     const { relay, contentType } = delivered
@@ -41,12 +41,17 @@ export function makeMeter(parts: MeterParts) {
 }
 
 async function meterWhole(
-  { routed, failed, log }: Metered,
+  { routed, failed }: Metered,
   { body, contentType, legs, failed: triedAgain = [] }: Extract<Delivered, { kind: 'answered' }>,
 ): Promise<Answer> {
-  const cost = await charge({ routed, failed: [...failed, ...triedAgain], log }, legs, 200)
-  if (cost === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
-  return { kind: 'whole', body, contentType, cost }
+  try {
+    const cost = await charge(routed, legs, [...failed, ...triedAgain], 200)
+    if (cost === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
+    return { kind: 'whole', body, contentType, cost }
+  } catch (thrown) {
+    failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // what it cost is our loss, for whoever releases the hold
+    throw thrown
+  }
 }
 
 /** How a stream came to its end. */
@@ -150,28 +155,30 @@ function meterStream(
 
 async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Promise<'charged' | 'free'> {
   const { routed, log } = metered
+  const { legs } = relay
   const failed = [...metered.failed, ...(relay.failed ?? [])]
-  if ((await charge({ routed, failed, log }, relay.legs, endStatus[end])) !== undefined) return 'charged'
+  try {
+    if ((await charge(routed, legs, failed, endStatus[end])) !== undefined) return 'charged'
+  } catch (thrown) {
+    // What it cost is our loss; where it was recorded after all, this changes nothing.
+    await releaseOrLog(log, routed, [...failed, ...wastedAttempts(routed, legs)], thrown)
+    throw thrown
+  }
   // Nothing reached the client, so nothing is owed; the attempts stay on record for the vendor's bill.
   const error = new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end)
-  await release(routed, [...failed, ...wastedAttempts(routed, relay.legs)], error)
+  await release(routed, [...failed, ...wastedAttempts(routed, legs)], error)
   return 'free'
 }
 
 /** What the customer was charged for what was delivered; undefined where that was nothing, and the hold is still open. */
 async function charge(
-  { routed, failed, log }: Metered,
+  routed: Routed,
   legs: readonly Leg[],
+  failed: readonly AttemptRecord[],
   status: number,
 ): Promise<Nano | undefined> {
-  try {
-    const sale = saleOf(routed, legs, failed, status)
-    return sale === undefined ? undefined : await settle(routed, sale)
-  } catch (thrown) {
-    // Its price cannot be told, or not be recorded: we bear what it cost. Where it was recorded after all, this changes nothing.
-    await releaseOrLog(log, routed, [...failed, ...wastedAttempts(routed, legs)], thrown)
-    throw thrown
-  }
+  const sale = saleOf(routed, legs, failed, status)
+  return sale === undefined ? undefined : settle(routed, sale)
 }
 
 /** What was delivered, with its price; undefined where it was nothing. */

@@ -189,7 +189,7 @@ async function walk(
     address: () => '127.0.0.1',
     signal: client.signal,
     receivedAt: 0,
-    elapsedMs: () => attempts * 20_000,
+    elapsedMs: () => attempts * 10_000,
     path: '/v1/chat/completions',
     idempotencyKey: undefined,
     say() {},
@@ -314,7 +314,7 @@ test('the attempts that failed stand beside the one that was delivered, and only
 
 test('the time that a request may take is shared by all its attempts', async () => {
   const { totalsMs } = await walk([fails, breaks('unsent'), answers])
-  expect(totalsMs).toEqual([60_000, 40_000, 20_000])
+  expect(totalsMs).toEqual([60_000, 50_000, 40_000])
 })
 
 test('an answer that cannot be billed is not delivered, and what it cost is our loss', async () => {

@@ -16,7 +16,8 @@ export type Parts = {
   /** Gives the next way each time it is asked, and is told how the last one failed. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
   call(routed: Routed): Promise<Outcome>
-  meter(routed: Routed, delivered: Delivered, failed: readonly AttemptRecord[]): Promise<Answer> | Answer
+  /** What it has to throw away it adds to what failed. */
+  meter(routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer
   /** Never throws: an error is on its way to the client already. */
   release(admitted: Admitted, failed: readonly AttemptRecord[], error: unknown): Promise<void>
 }

@@ -27,6 +27,8 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
     const answer = await run(parts.line, received)
     if (answer.kind === 'stream') {
+      // Heard before the stream's own end goes out.
+      void answer.ended.then(() => visit.connection.letGo())
       return new Response(answer.body, {
         headers: {
           'content-type': answer.contentType,

@@ -5,6 +5,7 @@ import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
 import { reports } from './migrations/0004-reports.ts'
 import { tasks } from './migrations/0005-tasks.ts'
+import { delivered } from './migrations/0006-delivered.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
@@ -19,6 +20,7 @@ function migrations(engine: Engine): Record<string, Migration> {
     '0003-chains': chains(),
     '0004-reports': reports(),
     '0005-tasks': tasks(),
+    '0006-delivered': delivered(),
   }
 }
 

@@ -11,6 +11,17 @@ import { noOutput } from './state.ts'
 const linkMs = 24 * 60 * 60_000
 // About five minutes, as the waits between two looks grow.
 export const keepTriesMax = 12
+
+/** Whether the vendor has said that the film is made. What it counted is on record from then on, be it nothing. */
+export function isMade({ usage }: Pick<Task, 'usage'>): boolean {
+  return usage !== null
+}
+
+/** How often a film that is made could not be had. Polls that failed before it was made are none of these. */
+export function failedTries(task: Pick<Task, 'usage' | 'failures'>): number {
+  return isMade(task) ? task.failures : 0
+}
+
 const redirectsMax = 3
 const linkedBytesMax = 512 * 1024 * 1024
 
@@ -48,7 +59,7 @@ export async function keepLinks(
     }
   } catch (thrown) {
     parts.log.warn({ task: task.id, channel: task.channel, cause: String(thrown) }, 'a video could not be kept')
-    if (task.failures + 1 < keepTriesMax) return 'later'
+    if (failedTries(task) + 1 < keepTriesMax) return 'later'
     return result.needsKey ? noOutput : asGiven
   }
 }

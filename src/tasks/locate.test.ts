@@ -1,12 +1,25 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
-import { linkOf } from '../../test/support/film-vendor.ts'
+import { type FilmVendor, linkOf } from '../../test/support/film-vendor.ts'
 import { balances } from '../../test/support/ledger.ts'
-import { attemptsOf, dollars, moneyOf, price, requestsOf, taskSuite } from '../../test/support/tasks.ts'
+import {
+  attemptsOf,
+  deadlineSeconds,
+  dollars,
+  moneyOf,
+  price,
+  requestsOf,
+  taskSuite,
+} from '../../test/support/tasks.ts'
 import { keepTriesMax } from './keep.ts'
 import type { TaskParts } from './parts.ts'
 
 const minute = 60_000
+
+const times = (count: number, status: number) => Array.from({ length: count }, () => status)
+
+/** How often the vendor was asked where a film is. */
+const questions = ({ calls }: FilmVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
 
 taskSuite('a film whose record names a file', ({ begin, within }) => {
   test('is asked for once it is made, and then given out', () =>
@@ -15,7 +28,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       const task = await world.order()
       vendor.become('running')
       await world.pass(minute)
-      expect(vendor.calls.filter(({ path }) => path.startsWith('/files/'))).toEqual([])
+      expect(questions(vendor)).toBe(0)
       vendor.become('done')
       await world.pass(minute)
       const done = await world.task(task.id)
@@ -60,13 +73,112 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
   test('of which the vendor never says where it is has failed after a dozen questions', () =>
     within(async ({ vendor, world }) => {
       vendor.locates = true
-      vendor.files.push(...Array.from({ length: 2 * keepTriesMax }, () => 404))
+      vendor.files.push(...times(2 * keepTriesMax, 404))
       const task = await world.order()
       vendor.become('done')
       for (let round = 0; round < 2 * keepTriesMax; round++) await world.pass(2 * minute)
       expect(await world.task(task.id)).toMatchObject({ state: 'failed', failure: { code: 'upstream_no_output' } })
-      expect(vendor.calls.filter(({ path }) => path.startsWith('/files/'))).toHaveLength(keepTriesMax)
+      expect(questions(vendor)).toBe(keepTriesMax)
     }))
+
+  test('is asked for a dozen times, however many polls failed before it was made', () =>
+    within(async ({ vendor, world }) => {
+      vendor.locates = true
+      const task = await world.order()
+      vendor.polls.push(...times(keepTriesMax - 1, 503))
+      for (let round = 1; round < keepTriesMax; round++) await world.pass(minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: keepTriesMax - 1 })
+      vendor.become('done')
+      vendor.files.push(...times(keepTriesMax - 1, 503))
+      for (let round = 1; round < keepTriesMax; round++) await world.pass(minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: keepTriesMax - 1 })
+      await world.pass(minute)
+      expect((await world.task(task.id)).state).toBe('succeeded')
+      expect(questions(vendor)).toBe(keepTriesMax)
+    }))
+
+  test('is asked for as often where polls fail, or tell something else, between the questions', () =>
+    within(async ({ store, vendor, world }) => {
+      vendor.locates = true
+      const task = await world.order()
+      vendor.become('done')
+      vendor.files.push(...times(keepTriesMax - 1, 503))
+      await world.pass(minute)
+      vendor.polls.push(...times(keepTriesMax, 503))
+      for (let round = 0; round < keepTriesMax; round++) await world.pass(minute)
+      vendor.become('running')
+      await world.pass(minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'running', failures: 1 })
+      vendor.become('done')
+      for (let round = 1; round < keepTriesMax; round++) await world.pass(minute)
+      expect((await world.task(task.id)).state).toBe('succeeded')
+      expect(questions(vendor)).toBe(keepTriesMax)
+      expect(await requestsOf(store)).toMatchObject([{ cost: nano(5n * price.sold), basis: 'vendor' }])
+    }))
+
+  describe('at its deadline', () => {
+    test('is asked for again, whether the vendor counts or not', async () => {
+      for (const counts of [true, false]) {
+        await within(async ({ store, vendor, world }) => {
+          Object.assign(vendor, { locates: true, counts })
+          const task = await world.order()
+          vendor.become('done')
+          vendor.files.push(503)
+          await world.pass(deadlineSeconds * 1000)
+          expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: 1 })
+          // That it is made is known: a poll that fails now is not the last.
+          vendor.polls.push(503, 0)
+          for (let round = 0; round < 2; round++) await world.pass(minute)
+          expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: 3 })
+          await world.pass(minute)
+          expect((await world.task(task.id)).state).toBe('succeeded')
+          const charged = counts ? { cost: nano(5n * price.sold), basis: 'vendor' } : { basis: 'estimated' }
+          expect(await requestsOf(store)).toMatchObject([charged])
+        })
+      }
+    })
+
+    test('is not asked for without end: what the vendor counted is our loss, booked once', () =>
+      within(async ({ store, vendor, world }) => {
+        vendor.locates = true
+        const task = await world.order()
+        vendor.become('done')
+        vendor.files.push(503)
+        await world.pass(deadlineSeconds * 1000)
+        vendor.polls.push(...times(keepTriesMax, 503))
+        for (let round = 2; round < keepTriesMax; round++) await world.pass(minute)
+        expect((await world.task(task.id)).state).toBe('submitted')
+        await world.pass(minute)
+        expect(await world.task(task.id)).toMatchObject({
+          state: 'failed',
+          failure: { code: 'upstream_no_output' },
+          nextPollAt: null,
+        })
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+        expect(await balances(store)).toMatchObject({ 'payable:films': nano(5n * price.bought) })
+      }))
+  })
+
+  test('is fetched a dozen times, however many polls failed before it was made', async () => {
+    let fetches = 0
+    const keepResult: TaskParts['keepResult'] = () =>
+      ++fetches < keepTriesMax
+        ? Promise.reject(new Error('no room'))
+        : Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
+    const { vendor, world } = await begin({ keepResult })
+    vendor.onlyWithKey = true
+    const task = await world.order()
+    vendor.polls.push(...times(keepTriesMax - 1, 503))
+    for (let round = 1; round < keepTriesMax; round++) await world.pass(minute)
+    vendor.become('done')
+    for (let round = 0; round < keepTriesMax; round++) await world.pass(minute)
+    expect(await world.task(task.id)).toMatchObject({
+      state: 'succeeded',
+      result: { videoUrl: 'https://gateway.example/artifacts/1' },
+    })
+    expect(fetches).toBe(keepTriesMax)
+    await world.close()
+  })
 
   test('is kept like any other', async () => {
     const keepResult: TaskParts['keepResult'] = () =>

@@ -1,7 +1,7 @@
 import type { VideoNews, VideoResult } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
 import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
-import { keepTriesMax } from './keep.ts'
+import { failedTries, keepTriesMax } from './keep.ts'
 import type { TaskParts } from './parts.ts'
 
 /**
@@ -23,7 +23,7 @@ export async function located(
   } catch (thrown) {
     const cause = String(thrown)
     parts.log.warn({ task: task.id, channel: task.channel, cause }, 'a vendor did not say where its video is')
-    return task.failures + 1 < keepTriesMax ? undefined : news
+    return failedTries(task) + 1 < keepTriesMax ? undefined : news
   }
 }
 

@@ -9,13 +9,13 @@ import { paceAt } from './adopt.ts'
 import { type Home, homeOf } from './calls.ts'
 import { resolveDoubt } from './doubt.ts'
 import { endTask } from './end.ts'
-import { hasToBeKept, keepLinks } from './keep.ts'
+import { failedTries, hasToBeKept, isMade, keepLinks, keepTriesMax } from './keep.ts'
 import { lookLate } from './late.ts'
 import { located } from './locate.ts'
 import { askVendor } from './news.ts'
 import { jittered, pollWait, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
-import { decide, isOver, type Looked, lostByVendor, openStates, timedOut } from './state.ts'
+import { decide, isOver, type Looked, lostByVendor, noOutput, openStates, timedOut } from './state.ts'
 
 /** A film that is there, and has to be fetched: that takes longer than a look may. */
 export type Unkept = {
@@ -33,7 +33,8 @@ export async function lookAt(parts: TaskParts, task: Task): Promise<Looked | Unk
   const said = home === undefined ? undefined : await askVendor(parts, home, task, task.upstreamId)
   const news = home === undefined || said === undefined ? undefined : await located(parts, home, task, said)
   crashPoint('task-polled')
-  if (home === undefined || news === undefined) return goOn(parts, task, { failures: task.failures + 1 })
+  if (home === undefined || said === undefined) return goOn(parts, task, { failures: task.failures + 1 })
+  if (news === undefined) return again(parts, task, made(said, failedTries(task) + 1))
   return heed(parts, home, task, news)
 }
 
@@ -51,7 +52,7 @@ async function heed(parts: TaskParts, home: Home, task: Task, news: VideoNews): 
         if (!hasToBeKept(parts, news)) return succeed(parts, home, task, news)
         return {
           keep: () => succeed(parts, home, task, news),
-          putOff: () => again(parts, task, { record: json(record) }),
+          putOff: () => again(parts, task, made(news, failedTries(task))),
         }
       }
       if (decision.state === 'failed') return end(parts, task, { record, used, failure: decision.failure })
@@ -75,17 +76,35 @@ async function end(
 async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked> {
   const { record, used } = news
   const kept = await keepLinks(parts, home, task, news)
-  if (kept === 'later') return again(parts, task, { record: json(record), failures: task.failures + 1 })
+  if (kept === 'later') return again(parts, task, made(news, failedTries(task) + 1))
   if ('code' in kept) return end(parts, task, { record, used, failure: kept })
   await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
   return 'over'
 }
 
+/** The film is made, and is not had yet: from now on `failures` are tries to have it. */
+function made({ record, used }: VideoNews, failures: number): TaskChange {
+  return { record: json(record), usage: json(used ?? {}), failures, lost: 0 }
+}
+
 /** It is not over for the vendor. At its deadline, with this as the last question, it is for us. */
 async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
+  if (isMade(task)) return insistOnFilm(parts, task, change)
   const now = parts.clock.now()
   if (now < task.deadline) return again(parts, task, change)
   await endTask(parts, task, { state: 'failed', failure: timedOut, lookAgainAt: now })
+  return 'over'
+}
+
+/**
+ * The vendor has said that the film is made, and does not say so now. That is no try to have it, and takes none away; only
+ * after the deadline it counts as one, so that it ends. The vendor has made it, and charges it.
+ */
+async function insistOnFilm(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
+  const isLate = parts.clock.now() >= task.deadline
+  const failures = task.failures + (isLate ? 1 : 0)
+  if (!isLate || failures < keepTriesMax) return again(parts, task, { ...change, failures })
+  await endTask(parts, task, { state: 'failed', failure: noOutput, used: task.usage ?? undefined })
   return 'over'
 }
 

@@ -54,7 +54,7 @@ export type Transport = {
 }
 
 export type StoppableTransport = Transport & {
-  /** Ends every call that is under way. Whoever waits for one, or reads it, gets the reason. */
+  /** Ends every call that is under way, and sends no other. Whoever waits for one, or reads it, gets the reason. */
   stop(reason: GatewayError): void
 }
 
@@ -65,9 +65,14 @@ export function makeTransport(clock: Clock, timers = systemTimers): StoppableTra
   const pool = new Pool(clock, timers)
   const underway = new Crowd<VendorCall>()
   const shared = { pool, deadlines: new Deadlines(clock, timers), underway }
+  let stopped: GatewayError | undefined
   return {
-    send: (call, timeouts, signal, connection) => new VendorCall(shared, timeouts, signal).send(call, connection),
+    send(call, timeouts, signal, connection) {
+      if (stopped !== undefined) return Promise.resolve({ kind: 'failed', error: stopped, delivery: 'unsent' })
+      return new VendorCall(shared, timeouts, signal).send(call, connection)
+    },
     stop(reason) {
+      stopped = reason
       for (const call of underway) call.stop(reason)
     },
   }

@@ -54,6 +54,20 @@ function sentBy({ attempt }: { readonly attempt?: SentAttempt }): SentAttempt[] 
   return attempt === undefined ? [] : [attempt]
 }
 
+/** A mark that was written before marks knew their attempts has one sum for all of them, and was of the last. */
+function deliveredBy(
+  progress:
+    | (Omit<Progress, 'delivered'> & { readonly delivered?: Progress['delivered']; readonly vendorCost?: Nano })
+    | undefined,
+  sent: readonly SentAttempt[],
+): Progress['delivered'] {
+  const last = sent.at(-1)
+  if (progress?.delivered !== undefined) return progress.delivered
+  return progress?.vendorCost === undefined || last === undefined
+    ? []
+    : [{ id: last.id, vendorCost: progress.vendorCost }]
+}
+
 /**
  * A hold without an outcome: our crash. Never sent, nothing happened. Sent, the customer pays what the last mark says was
  * delivered by then, by which attempts; what the vendor charges beyond it is ours, and `reconcile` will find it by the
@@ -63,7 +77,7 @@ function postingFor(id: string, { order, sent, progress }: Underway): Posting | 
   if (sent.length === 0) return undefined
   const charge = progress === undefined ? zeroNano : smaller(progress.price, order.amount)
   const attempts: AttemptRecord[] = sent.map((attempt) => {
-    const delivered = progress?.delivered.find((one) => one.id === attempt.id)
+    const delivered = deliveredBy(progress, sent).find((one) => one.id === attempt.id)
     return {
       ...attempt,
       status: 0,

@@ -143,7 +143,6 @@ async function createRecords(db: Kysely<unknown>): Promise<void> {
     .addColumn('upstream_model', 'text', (c) => c.notNull())
     .addColumn('status', 'integer', (c) => c.notNull())
     .addColumn('vendor_cost', 'bigint', (c) => c.notNull())
-    .addColumn('delivered', 'boolean', (c) => c.notNull())
     .addColumn('created_at', 'bigint', (c) => c.notNull())
     .execute()
   await db.schema.createIndex('attempt_request').on('attempt').column('request_id').execute()
