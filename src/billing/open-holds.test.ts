@@ -75,7 +75,7 @@ test('one that could not be settled is open, and not counted, until it is releas
 test('what is refused is no hold', async () => {
   const { billing, counted, close } = await open()
   expect(await billing.take(orderOf(10_000n))).toMatchObject({ kind: 'no-funds' })
-  expect({ open: billing.open, ...counted() }).toEqual({ open: 1, ended: 0, chargedNano: undefined })
+  expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 0, chargedNano: undefined })
   await billing.idle()
   await close()
 })
