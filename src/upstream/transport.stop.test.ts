@@ -41,5 +41,5 @@ test('one that is still to be connected was never sent', async () => {
   const waiting = send(blackhole.baseUrl)
   transport.stop(reason)
   expect(await waiting).toEqual({ kind: 'failed', error: reason, delivery: 'unsent' })
-  await blackhole.close()
+  blackhole.close()
 })
