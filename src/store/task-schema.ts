@@ -61,6 +61,7 @@ export type TaskTable = {
   /** The vendor's own, as it said last. */
   record: Json<JsonObject | null>
   result: Json<TaskResult | null>
+  /** What the vendor counted, from when it said that the film is made. */
   usage: Json<Usage | null>
   failure: Json<TaskError | null>
   /** What it is sold and bought for, whatever happens to prices while it runs. */
@@ -74,7 +75,7 @@ export type TaskTable = {
   /** Absent: nobody has to look at it again. */
   next_poll_at: number | null
   polls: number
-  /** Polls that told nothing, in a row. */
+  /** Polls that told nothing, in a row; once the film is made, tries to have it. */
   failures: number
   /** Times in a row that the vendor did not know it. */
   lost: number
