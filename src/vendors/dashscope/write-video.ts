@@ -3,6 +3,7 @@ import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
 import { wanSize } from '../../wire/native/wan-sizes.ts'
+import { seldomKnown } from '../video-foreign.ts'
 
 /** Versions whose `input` the client writes as the vendor reads it. */
 const nativeForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6', 'wan2.7'])
@@ -17,22 +18,7 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
 }
 
 /** Words of other families, ours, and what stands in `input` here. */
-const foreign: ReadonlySet<string> = new Set([
-  'negative_prompt',
-  'generate_audio',
-  'sound',
-  'camera_fixed',
-  'draft',
-  'return_last_frame',
-  'safety_identifier',
-  'priority',
-  'execution_expires_after',
-  'service_tier',
-  'tools',
-  'n',
-  'sampleCount',
-  'mode',
-])
+const foreign: ReadonlySet<string> = new Set([...seldomKnown, 'negative_prompt'])
 
 /** 2.7 always makes sound, and cuts its shots itself. */
 const gone27: ReadonlySet<string> = new Set(['audio', 'shot_type'])

@@ -89,7 +89,7 @@ describe('an order', () => {
 describe('what was made', () => {
   const facts = hailuo({ input: prompt, duration: 10 })
   const { locate } = video
-  const url = 'https://files.example/x.mp4'
+  const url = 'https://films.example/x.mp4'
 
   test.each([['176844028768320'], [176_844_028_768_320]])('is a file, whose address is asked for: %p', (file) => {
     expect(locate?.call({ file_id: file }, context)).toEqual({

@@ -16,6 +16,7 @@ import {
   urlOf,
 } from '../video-news.ts'
 import { baseIn, numbers, statusOf } from './errors.ts'
+import { seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   Preparing: 'submitted',
@@ -107,6 +108,7 @@ function isUnknown(response: Answered): boolean {
 
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
+  ...seldomKnown,
   'model',
   'prompt',
   'first_frame_image',
@@ -118,19 +120,6 @@ const foreign: ReadonlySet<string> = new Set([
   'shot_type',
   'watermark',
   'audio',
-  'generate_audio',
-  'sound',
-  'camera_fixed',
-  'draft',
-  'return_last_frame',
-  'safety_identifier',
-  'priority',
-  'execution_expires_after',
-  'service_tier',
-  'tools',
-  'n',
-  'sampleCount',
-  'mode',
 ])
 
 function writeBody(ask: VideoAsk, context: CallContext): JsonObject {

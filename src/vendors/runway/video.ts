@@ -15,6 +15,7 @@ import {
   unexpected,
   urlOf,
 } from '../video-news.ts'
+import { seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   PENDING: 'submitted',
@@ -85,24 +86,12 @@ function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): C
 
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
+  ...seldomKnown,
   'prompt_extend',
   'prompt_optimizer',
   'shot_type',
   'watermark',
   'audio',
-  'generate_audio',
-  'sound',
-  'camera_fixed',
-  'draft',
-  'return_last_frame',
-  'safety_identifier',
-  'priority',
-  'execution_expires_after',
-  'service_tier',
-  'tools',
-  'n',
-  'sampleCount',
-  'mode',
   'seed',
   'promptImage',
   'videoUri',

@@ -15,6 +15,7 @@ import {
   urlOf,
 } from '../video-news.ts'
 import { reasonIn, statusOf } from './explain.ts'
+import { seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   created: 'submitted',
@@ -72,22 +73,10 @@ function keyed({ credential }: CallContext): { authorization: string } {
 
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
+  ...seldomKnown,
   'prompt_extend',
   'prompt_optimizer',
   'shot_type',
-  'generate_audio',
-  'sound',
-  'camera_fixed',
-  'draft',
-  'return_last_frame',
-  'safety_identifier',
-  'priority',
-  'execution_expires_after',
-  'service_tier',
-  'tools',
-  'n',
-  'sampleCount',
-  'mode',
   'seed',
   'images',
   'subjects',

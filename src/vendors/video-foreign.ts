@@ -1,0 +1,19 @@
+/**
+ * Parameters of one or two families, and of ours: no other vendor is sent them. Each adapter adds what it writes elsewhere,
+ * or knows under another name.
+ */
+export const seldomKnown = [
+  'generate_audio',
+  'sound',
+  'camera_fixed',
+  'draft',
+  'return_last_frame',
+  'safety_identifier',
+  'priority',
+  'execution_expires_after',
+  'service_tier',
+  'tools',
+  'n',
+  'sampleCount',
+  'mode',
+] as const
