@@ -4,7 +4,6 @@
  */
 export const seldomKnown = [
   'generate_audio',
-  'sound',
   'camera_fixed',
   'draft',
   'return_last_frame',
@@ -15,5 +14,4 @@ export const seldomKnown = [
   'tools',
   'n',
   'sampleCount',
-  'mode',
 ] as const

@@ -82,7 +82,6 @@ export class SimulatedDisk {
       list: () => [...this.#files.keys()],
       read: (name) => this.#file(name).written.slice(),
       open: (name) => this.#open(life, name),
-      remove: (name) => void this.#files.delete(name),
       reserve: () => {
         if (!this.#hasReserve) this.#hasReserve = this.#free() >= this.#options.reserveBytes
         return this.#hasReserve

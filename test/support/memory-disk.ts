@@ -21,7 +21,6 @@ export function memoryDisk(files: Iterable<readonly [string, Uint8Array]> = []):
     roomBytes: Infinity,
     list: () => [...stored.keys()],
     read: (name) => new Uint8Array(stored.get(name) ?? []),
-    remove: (name) => void stored.delete(name),
     open(name) {
       if (!stored.has(name)) stored.set(name, new Uint8Array())
       return {

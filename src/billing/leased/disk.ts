@@ -9,7 +9,6 @@ export type Disk = {
   read(name: string): Uint8Array
   /** Opens for writing at any position; an existing file keeps its bytes until they are written over. */
   open(name: string): SegmentFile
-  remove(name: string): void
   /** Room set aside for when the disk is full. False where it could not be had. */
   reserve(): boolean
   /** Gives the reserve up, so that settlements still fit. */
@@ -41,7 +40,6 @@ export function openDisk(folder: string): Disk {
     list: () => readdirSync(folder).filter((name) => segmentPattern.test(name)),
     read: (name) => readFileSync(join(folder, name)),
     open: (name) => openSegment(join(folder, name)),
-    remove: (name) => unlinkSync(join(folder, name)),
     reserve: () => setAside(join(folder, reserveName)),
     useReserve() {
       if (existsSync(join(folder, reserveName))) unlinkSync(join(folder, reserveName))

@@ -18,7 +18,7 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
 }
 
 /** Words of other families, ours, and what stands in `input` here. */
-const foreign: ReadonlySet<string> = new Set([...seldomKnown, 'negative_prompt'])
+const foreign: ReadonlySet<string> = new Set([...seldomKnown, 'sound', 'mode', 'negative_prompt'])
 
 /** 2.7 always makes sound, and cuts its shots itself. */
 const gone27: ReadonlySet<string> = new Set(['audio', 'shot_type'])

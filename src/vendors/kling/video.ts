@@ -17,6 +17,7 @@ import {
   urlOf,
 } from '../video-news.ts'
 import { authorizationFor } from './token.ts'
+import { seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   submitted: 'submitted',
@@ -90,21 +91,11 @@ function isUnknown(response: Answered): boolean {
 
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
+  ...seldomKnown,
   'prompt_extend',
   'shot_type',
   'watermark',
   'audio',
-  'generate_audio',
-  'camera_fixed',
-  'draft',
-  'return_last_frame',
-  'safety_identifier',
-  'priority',
-  'execution_expires_after',
-  'service_tier',
-  'tools',
-  'n',
-  'sampleCount',
   'seed',
 ])
 

@@ -109,6 +109,8 @@ function isUnknown(response: Answered): boolean {
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
+  'sound',
+  'mode',
   'model',
   'prompt',
   'first_frame_image',

@@ -87,6 +87,8 @@ function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): C
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
+  'sound',
+  'mode',
   'prompt_extend',
   'prompt_optimizer',
   'shot_type',

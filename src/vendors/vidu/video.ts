@@ -74,6 +74,8 @@ function keyed({ credential }: CallContext): { authorization: string } {
 /** Words of other families, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
+  'sound',
+  'mode',
   'prompt_extend',
   'prompt_optimizer',
   'shot_type',
