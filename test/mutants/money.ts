@@ -172,8 +172,8 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'replay takes every attempt for the one that delivered',
     file: 'src/billing/leased/replay.ts',
-    from: 'progress?.delivered.find((one) => one.id === attempt.id)',
-    to: 'progress?.delivered.at(-1)',
+    from: 'deliveredBy(progress, sent).find((one) => one.id === attempt.id)',
+    to: 'deliveredBy(progress, sent).at(-1)',
     tests: ['src/billing/leased/replay.test.ts'],
   },
   {

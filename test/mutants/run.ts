@@ -2,9 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { moneyMutants } from './money.ts'
+import { mutants, placesOf } from './all.ts'
 import type { Mutant } from './mutant.ts'
-import { taskMutants } from './tasks.ts'
 
 /**
  * Tests of the tests: each known-bad change is made to a copy of the project, and its tests must turn red.
@@ -12,7 +11,6 @@ import { taskMutants } from './tasks.ts'
  *   npm run mutants -- --only WORD those whose name has the word in it
  */
 const root = join(import.meta.dir, '../..')
-const mutants: readonly Mutant[] = [...moneyMutants, ...taskMutants]
 
 function main(words: readonly string[]): number {
   const only = words[words.indexOf('--only') + 1]
@@ -42,12 +40,12 @@ function copyProject(folder: string): void {
 function judge(folder: string, mutant: Mutant): 'red' | 'green' | 'moved' {
   const path = join(folder, mutant.file)
   const original = readFileSync(path, 'utf8')
-  const [before, after, ...more] = original.split(mutant.from)
-  if (before === undefined || after === undefined || more.length > 0) {
-    row('MOVED', mutant, 0, `its text stands ${original.split(mutant.from).length - 1} times in ${mutant.file}`)
+  const places = placesOf(mutant, original)
+  if (places !== 1) {
+    row('MOVED', mutant, 0, `its text stands ${places} times in ${mutant.file}`)
     return 'moved'
   }
-  writeFileSync(path, before + mutant.to + after)
+  writeFileSync(path, original.split(mutant.from).join(mutant.to))
   const started = performance.now()
   const { status } = runTests(folder, mutant.tests)
   writeFileSync(path, original)

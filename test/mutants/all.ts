@@ -1,0 +1,10 @@
+import { moneyMutants } from './money.ts'
+import type { Mutant } from './mutant.ts'
+import { taskMutants } from './tasks.ts'
+
+export const mutants: readonly Mutant[] = [...moneyMutants, ...taskMutants]
+
+/** How often the text that a mutant changes stands in its file. Only where it stands once does it mean what it meant. */
+export function placesOf({ from }: Mutant, text: string): number {
+  return text.split(from).length - 1
+}
