@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { systemTimers, type Clock } from './base/clock.ts'
 import { Closing, type Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
+import { within } from './base/within.ts'
 import { capSpending, type CappedBilling } from './billing/caps.ts'
 import type { Billing } from './billing/funds.ts'
 import type { Bank } from './billing/leased/bank.ts'
@@ -89,7 +90,9 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   )
   const billing = new Closing<BillingStep>(['journal', 'bank'])
   // A database that is away must not keep a process from ending: what is owed is in the journal.
-  closing.opened('billing', () => within(closeMsMax, billing.close()))
+  closing.opened('billing', async () => {
+    await within(closeMsMax, billing.close())
+  })
   const bank = isLeased(options) ? startBank(environment, billing) : undefined
   const store = await opening
   closing.opened('store', () => store.close())
@@ -134,20 +137,14 @@ async function openWhole(options: OpenStore): Promise<Books> {
     reserve: (order) => billing.reserve(order),
     trouble: opened.trouble,
     post: opened.post,
-    bringUpToDate: (accountIds) => within(upToDateMsMax, opened.bringUpToDate(accountIds)),
+    async bringUpToDate(accountIds) {
+      await within(upToDateMsMax, opened.bringUpToDate(accountIds))
+    },
     async recall(accountId) {
       await opened.recall(accountId).catch(() => {}) // nobody hears it: their leases end by themselves
       await within(upToDateMsMax, opened.bringUpToDate([accountId]))
     },
   }
-}
-
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 type OpenedBilling = {

@@ -201,6 +201,8 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   const publicUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
   const tasks = openTasks({
     ...calling,
+    // A stop ends calls whose clients it answers. What a vendor has begun to make is carried through, or nobody knew its id.
+    transport: makeTransport(clock),
     store,
     node,
     mode,

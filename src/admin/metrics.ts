@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { within } from '../base/within.ts'
 import type { Model } from '../catalogue/model.ts'
 import { countWaitingEvents } from '../store/outbox.ts'
 import type { Store } from '../store/open.ts'
@@ -31,7 +32,8 @@ export function metricCalls(parts: MetricParts) {
   return {
     /** `GET /metrics`: what happened on this node, and how things stand, as Prometheus reads it. */
     show: async ({ visit }: Call) => {
-      const stored = await withinTime(lookUp())
+      // A database that is away, or hangs, keeps nobody from the rest.
+      const stored = await within(storedMsMax, lookUp()).catch(() => undefined)
       const { text, contentType } = await parts.telemetry.scrape({
         mode,
         stored,
@@ -66,13 +68,4 @@ export function metricCalls(parts: MetricParts) {
     const webhookLagMs = events.dueAt === null ? 0 : now - events.dueAt
     return { tasks: open, tasksInDoubt, pollLagMs, webhooks: events.count, webhookLagMs }
   }
-}
-
-/** What is known in time; a database that is away, or hangs, keeps nobody from the rest. */
-async function withinTime<T>(work: Promise<T>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, storedMsMax, undefined)
-  })
-  return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import type { Listener } from '../base/listen.ts'
+import { within } from '../base/within.ts'
 import type { TrackedBilling } from '../billing/open-holds.ts'
 import type { StoppableTransport } from '../upstream/transport.ts'
 
@@ -21,11 +22,11 @@ export async function stopListening(
   drainMs: number,
 ): Promise<void> {
   const stopped = listener.stop(false)
-  await Promise.race([Promise.all([stopped, billing.idle()]), sleep(drainMs)])
+  await within(drainMs, Promise.all([stopped, billing.idle()]))
   transport.stop(new GatewayError('overloaded', 'The gateway is being stopped.', { retryAfterSeconds: 5 }))
   for (let waitedMs = 0; listener.underway > 0 && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
   await listener.stop(true)
-  await Promise.race([billing.idle(), sleep(lastSettlementsMs)])
+  await within(lastSettlementsMs, billing.idle())
 }
 
 function sleep(ms: number): Promise<void> {

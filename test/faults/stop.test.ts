@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { nano } from '../../src/base/money.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
-import { startTestGateway, until } from '../support/gateway.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
 const slowly = (model: string, more: object) => ({
@@ -63,5 +63,49 @@ describe.each(['strict', 'leased'] as const)('%s: a stop whose patience is at it
     expect(await answer.text()).toContain('The gateway is being stopped.')
     await closing
     expect(await lastRecord()).toEqual({ status: 503, cost: nano(0n), held: [] })
+  })
+})
+
+// The vendors that cannot be asked by a name of ours: without its answer nobody would know what it makes for us.
+describe('a stop while a vendor is asked to make a film', () => {
+  let databaseUrl: string
+  let gateway: TestGateway
+  beforeEach(async () => {
+    databaseUrl = await (await sharedPostgres()).freshDatabase()
+    gateway = await startTestGateway({ databaseUrl })
+  })
+  afterEach(async () => (await sharedPostgres()).dropDatabase(databaseUrl))
+
+  const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=3000' } }
+
+  async function ordered(signal?: AbortSignal): Promise<void> {
+    const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
+    const asked = { method: 'POST', headers, body: JSON.stringify(film), ...(signal && { signal }) }
+    fetch(`${gateway.url}/v1/videos/generations`, asked).catch(() => {}) // the stop, or its client, may cut it off
+    await until(async () => (await gateway.calls()).length === 1)
+  }
+
+  async function isKnown(): Promise<void> {
+    const store = await openStore({ url: databaseUrl })
+    const task = await store.db
+      .selectFrom('task')
+      .select(['state', 'in_doubt', 'upstream_id'])
+      .executeTakeFirstOrThrow()
+    await store.close()
+    expect(task).toEqual({ state: 'submitted', in_doubt: false, upstream_id: expect.any(String) })
+  }
+
+  test('waits for its answer, however little patience it has', async () => {
+    await ordered()
+    await gateway.close({ drainMs: 100 })
+    await isKnown()
+  })
+
+  test('waits for it too where nobody else does', async () => {
+    const leaving = new AbortController()
+    await ordered(leaving.signal)
+    leaving.abort()
+    await gateway.close({ drainMs: 30_000 })
+    await isKnown()
   })
 })

@@ -1,0 +1,21 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { within } from './within.ts'
+
+const never = new Promise<string>(() => {})
+
+test('what comes in time is what came, good or bad', async () => {
+  expect(await within(10_000, Promise.resolve('here'))).toBe('here')
+  await expect(within(10_000, Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+})
+
+test('nobody waits for what is late', async () => {
+  expect(await within(1, never)).toBeUndefined()
+})
+
+test('what came in time keeps no process waiting for the rest of it', () => {
+  const script = `import { within } from ${JSON.stringify(join(import.meta.dir, 'within.ts'))}
+    await within(60_000, Promise.resolve())`
+  const ended = Bun.spawnSync([process.execPath, '-e', script], { timeout: 30_000 })
+  expect([ended.exitCode, ended.stderr.toString()]).toEqual([0, ''])
+}, 40_000)
