@@ -87,8 +87,8 @@ export type Gateway = {
   readonly openHolds: () => number
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
   settleBooks(): Promise<void>
-  /** Takes a new file into use; throws, and changes nothing, where it is not valid. */
-  reload(file: ConfigFile): void
+  /** Takes a new file into use; throws, and changes nothing, where it cannot be read or is not valid. */
+  reload(read: () => ConfigFile): void
   /** Stops gently: no new requests, those in flight to their end or to the deadline, then every hold ended. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
@@ -159,7 +159,17 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   const timeouts = callTimeouts(settings.timeouts)
   const channels = () => market.current.channels
   const models = () => market.current.models
-  const idempotency = makeIdempotency({ store, secret, node })
+  const artifacts = openArtifacts({
+    settings: settings.artifacts,
+    dataFolder: environment.dataFolder,
+    publicUrl: settings.publicUrl ?? listener.url,
+    mac: macFor(secret, 'artifact-link'),
+    clock,
+    timers: systemTimers,
+    log,
+  })
+  closing.opened('artifacts', () => artifacts.close())
+  const idempotency = makeIdempotency({ store, secret, node, longAnswers: artifacts })
   const calling = {
     transport: makeTransport(clock),
     channels,
@@ -184,17 +194,6 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     }),
     release: makeRelease(log, tally),
   }
-
-  const artifacts = openArtifacts({
-    settings: settings.artifacts,
-    dataFolder: environment.dataFolder,
-    publicUrl: settings.publicUrl ?? listener.url,
-    mac: macFor(secret, 'artifact-link'),
-    clock,
-    timers: systemTimers,
-    log,
-  })
-  closing.opened('artifacts', () => artifacts.close())
 
   const mp3 = makeMp3Encoders()
   closing.opened('mp3', () => mp3.stop())
@@ -325,7 +324,15 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     tasks,
     openHolds: () => books.billing.open,
     settleBooks: () => books.post(),
-    reload: (changed) => market.reload(changed),
+    reload(read) {
+      try {
+        market.reload(read())
+        tally.reloaded('accepted')
+      } catch (thrown) {
+        tally.reloaded('rejected')
+        throw thrown
+      }
+    },
     async close({ drainMs = 0 } = {}) {
       draining = true
       tasks.hurry()

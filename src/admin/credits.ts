@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { asGatewayError, badRequest, GatewayError, unreachable } from '../base/errors.ts'
 import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
+import { decodeUtf8 } from '../base/utf8.ts'
 import type { Begun } from '../idempotency/idempotency.ts'
 import { accountById, credit, creditSourceIn } from '../store/accounts.ts'
 import { absent, readCall, type Call } from './call.ts'
@@ -57,11 +58,11 @@ export function creditCalls(parts: AdminParts) {
     if (begun.kind === 'answer-lost') return book(call, body, id)
     if (begun.kind === 'replay') {
       call.visit.said['idempotent-replayed'] = 'true'
-      return JSON.parse(begun.body) as unknown
+      return JSON.parse(decodeUtf8(begun.body)) as unknown
     }
     try {
       const shown = await book(call, body, id)
-      await begun.attempt.keep(200, JSON.stringify(shown))
+      await begun.attempt.keep(200, Buffer.from(JSON.stringify(shown)))
       return shown
     } catch (thrown) {
       await begun.attempt.free()

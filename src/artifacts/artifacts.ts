@@ -19,6 +19,10 @@ export type Artifacts = {
   keep(result: Result, about: About): Promise<Kept>
   /** What a link leads to. Throws `bad-request` with a code for a link that is not good, `not-found` for a lost result. */
   find(link: Link): Promise<Artifact>
+  /** Keeps bytes of our own that no link leads to. Gives the name under which they can be had again. */
+  layAside(bytes: Uint8Array, expiresAt: number): Promise<string>
+  /** Undefined where they are no longer kept, or lie on another node's disk. */
+  pickUp(name: string): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
@@ -62,13 +66,8 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
     async keep(result, { mediaType, accountId }) {
       const id = newArtifactId(mediaType)
       const expiresAt = Math.floor((clock.now() + settings.hours * hourMs) / 1000) * 1000
-      try {
-        const bytes = await store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '')
-        log.info({ artifact: id, account: accountId, bytes }, 'a result was kept')
-      } catch (thrown) {
-        complain(log, thrown)
-        throw thrown
-      }
+      const bytes = await put(id, expiresAt, result)
+      log.info({ artifact: id, account: accountId, bytes }, 'a result was kept')
       return { url: links.write(id, expiresAt), expiresAt }
     },
 
@@ -82,7 +81,28 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
       return { ...stored, mediaType, expiresAt }
     },
 
+    async layAside(bytes, expiresAt) {
+      const id = newArtifactId('application/octet-stream')
+      await put(id, expiresAt, bytes)
+      return nameOf(id, expiresAt)
+    },
+
+    async pickUp(name) {
+      const stored = await look(name)
+      if (stored === undefined) return undefined
+      return new Response(await stored.read(0, stored.bytes)).bytes()
+    },
+
     close: stopSweeper,
+  }
+
+  async function put(id: string, expiresAt: number, result: Result): Promise<number> {
+    try {
+      return await store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '')
+    } catch (thrown) {
+      complain(log, thrown)
+      throw thrown
+    }
   }
 
   async function look(name: string): Promise<Stored | undefined> {

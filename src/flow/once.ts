@@ -22,8 +22,8 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
     if (begun.kind === 'replay') {
       limited.pass.leave(0)
       limited.say('idempotent-replayed', 'true')
-      const { status } = begun
-      return { kind: 'whole', status, body: Buffer.from(begun.body), contentType: json, cost: zeroNano }
+      const { status, body } = begun
+      return { kind: 'whole', status, body, contentType: json, cost: zeroNano }
     }
     const notKept = (thrown: unknown) => {
       parts.log.error({ request: requestId, cause: String(thrown) }, 'what became of an Idempotency-Key was not kept')
@@ -43,7 +43,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 type Whole = Extract<Answer, { kind: 'whole' }>
 
 async function keep(attempt: RememberedAttempt, { status = 200, body, contentType }: Whole): Promise<void> {
-  if (contentType === json) await attempt.keep(status, Buffer.from(body).toString('utf8'))
+  if (contentType === json) await attempt.keep(status, body)
   else await attempt.keepFact(status)
 }
 

@@ -5,11 +5,14 @@ import { accountId, fundedAccount } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { makeIdempotency } from './idempotency.ts'
 
+// What is kept here is short. Long answers: test/faults/idempotency.test.ts
+const none = { layAside: () => Promise.reject(new Error('no room')), pickUp: () => Promise.resolve(undefined) }
+
 eachEngine('what is remembered under an Idempotency-Key', (open) => {
   const begin = async () => {
     const store = await open()
     await fundedAccount(store)
-    const idempotency = makeIdempotency({ store, secret: Buffer.alloc(32, 1), node: 'node_a' })
+    const idempotency = makeIdempotency({ store, secret: Buffer.alloc(32, 1), node: 'node_a', longAnswers: none })
     const body = Buffer.from('{}')
     const ask = () =>
       idempotency.begin({ accountId, path: '/v1/videos/generations', key: 'once', body, requestId: newRequestId() })
@@ -23,7 +26,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     const { store, ask, attempt } = await begin()
     await store.transaction((tx) => attempt.keepIn(tx, 202, '{"id":"vid_1"}'))
     await attempt.keepFact(500)
-    expect(await ask()).toMatchObject({ kind: 'replay', status: 202, body: '{"id":"vid_1"}' })
+    expect(await ask()).toMatchObject({ kind: 'replay', status: 202, body: Buffer.from('{"id":"vid_1"}') })
   })
 
   test('a fact is kept where there is no more than that', async () => {
@@ -37,5 +40,11 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     await store.transaction((tx) => attempt.keepIn(tx, 202, '{}'))
     await attempt.free()
     expect(await ask()).toMatchObject({ kind: 'begun' })
+  })
+
+  test('of an answer that there is no room for, it is kept that it was given', async () => {
+    const { ask, attempt } = await begin()
+    await attempt.keep(200, Buffer.alloc(2 * 1024 * 1024, '0'))
+    expect(await thrownBy(ask())).toMatchObject(completed)
   })
 })

@@ -1,10 +1,11 @@
 import { badRequest, GatewayError } from '../base/errors.ts'
 import type { RequestId } from '../base/ids.ts'
 import { macFor } from '../base/secret.ts'
+import { decodeUtf8 } from '../base/utf8.ts'
 import { beginAnswer, freeAnswer, keepAnswer, keepFact, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
 import type { Store } from '../store/open.ts'
 import type { Tx } from '../store/schema.ts'
-import { seal, unseal } from './seal.ts'
+import { sealUnder } from './seal.ts'
 
 /** What is remembered under an Idempotency-Key. */
 export type Asked = {
@@ -19,13 +20,13 @@ export type Asked = {
 
 export type Begun =
   | { readonly kind: 'begun'; readonly attempt: RememberedAttempt }
-  | { readonly kind: 'replay'; readonly status: number; readonly body: string; readonly requestId: string }
+  | { readonly kind: 'replay'; readonly status: number; readonly body: Uint8Array; readonly requestId: string }
 
 /** How the request that began ends. One of these is called at its end, perhaps after `keepIn`. */
 export type RememberedAttempt = {
   /** Its answer will be given again. */
-  keep(status: number, body: string): Promise<void>
-  /** The same, in a commit of the caller's: the answer is kept if and only if what it tells of is there. */
+  keep(status: number, body: Uint8Array): Promise<void>
+  /** The same for a short one, in a commit of the caller's: it is kept if and only if what it tells of is there. */
   keepIn(tx: Tx, status: number, body: string): Promise<void>
   /**
    * It happened, and what it gave cannot be given again: a stream, a sound, a failure after the vendor charged. What was
@@ -40,22 +41,39 @@ export type Idempotency = { begin(asked: Asked): Promise<Begun> }
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 export const keepAnswersMs = 24 * 60 * 60 * 1000
-const keptBodyBytesMax = 1024 * 1024
 const runningRetrySeconds = 1
 
-export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node: string }): Idempotency {
-  const { store, secret, node } = parts
+// What a row holds. Pictures and vectors are longer, and would keep a database, and on SQLite everybody, waiting.
+const rowBytesMax = 1024 * 1024
+// Before the name of what lies elsewhere. A sealed text has no such sign in it.
+const elsewhere = 'artifact:'
+
+/** Where there is room for what does not belong into a row. */
+export type LongAnswers = {
+  layAside(bytes: Uint8Array, expiresAt: number): Promise<string>
+  pickUp(name: string): Promise<Uint8Array | undefined>
+}
+
+type IdempotencyParts = {
+  readonly store: Store
+  readonly secret: Uint8Array
+  readonly node: string
+  readonly longAnswers: LongAnswers
+}
+
+export function makeIdempotency({ store, secret, node, longAnswers }: IdempotencyParts): Idempotency {
   const mac = macFor(secret, 'idempotency')
 
   function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
     const { requestId } = asked
-    const answerOf = (status: number, body: string) => {
-      const sealedBody = Buffer.byteLength(body) > keptBodyBytesMax ? null : seal(body, asked.key, secret)
-      return { requestId, status, sealedBody }
-    }
+    const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     return {
-      keep: (status, body) => keepAnswer(store.db, id, answerOf(status, body)),
-      keepIn: (tx, status, body) => keepAnswer(tx, id, answerOf(status, body)),
+      async keep(status, body) {
+        const isShort = body.length <= rowBytesMax
+        const sealedBody = isShort ? sealed(decodeUtf8(body)) : await layAside(body, asked)
+        await keepAnswer(store.db, id, { requestId, status, sealedBody })
+      },
+      keepIn: (tx, status, body) => keepAnswer(tx, id, { requestId, status, sealedBody: sealed(body) }),
       keepFact: (status) => keepFact(store.db, id, { requestId, status }),
       free: () => freeAnswer(store.db, id, requestId),
     }
@@ -82,7 +100,22 @@ export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node:
     },
   }
 
-  function recall(found: KeptAnswer, fingerprint: string, asked: Asked): Begun {
+  /** Null where there is no room for it, which has been complained of: then it is known that it happened, and no more. */
+  async function layAside(body: Uint8Array, asked: Asked): Promise<string | null> {
+    const sealed = await sealUnder(asked.key, secret).sealBytes(body)
+    const name = await longAnswers.layAside(sealed, store.now() + keepAnswersMs).catch(() => undefined)
+    return name === undefined ? null : elsewhere + name
+  }
+
+  /** Undefined where it lies nowhere that this node can reach. */
+  async function bodyOf(sealedBody: string, asked: Asked): Promise<Uint8Array | undefined> {
+    const seal = sealUnder(asked.key, secret)
+    if (!sealedBody.startsWith(elsewhere)) return Buffer.from(seal.unseal(sealedBody))
+    const sealed = await longAnswers.pickUp(sealedBody.slice(elsewhere.length))
+    return sealed && seal.unsealBytes(sealed)
+  }
+
+  async function recall(found: KeptAnswer, fingerprint: string, asked: Asked): Promise<Begun> {
     if (found.fingerprint !== fingerprint) {
       throw new GatewayError('idempotency-mismatch', 'This Idempotency-Key was used with another body.')
     }
@@ -92,17 +125,14 @@ export function makeIdempotency(parts: { store: Store; secret: Uint8Array; node:
         retryAfterSeconds: runningRetrySeconds,
       })
     }
-    if (found.sealedBody === null || found.status === null) {
-      throw new GatewayError(
-        'conflict',
-        `The request ${found.requestId} with this Idempotency-Key has been completed.`,
-        {
-          code: 'already_completed',
-          shouldRetry: false,
-        },
-      )
+    const { requestId, status, sealedBody } = found
+    const body = sealedBody === null ? undefined : await bodyOf(sealedBody, asked)
+    if (body === undefined || status === null) {
+      throw new GatewayError('conflict', `The request ${requestId} with this Idempotency-Key has been completed.`, {
+        code: 'already_completed',
+        shouldRetry: false,
+      })
     }
-    const body = unseal(found.sealedBody, asked.key, secret)
-    return { kind: 'replay', status: found.status, body, requestId: found.requestId }
+    return { kind: 'replay', status, body, requestId }
   }
 }

@@ -1,18 +1,23 @@
 import { hkdfSync } from 'node:crypto'
-import { sealText, unsealText } from '../base/seal.ts'
+import { sealBytes, sealText, unsealBytes, unsealText } from '../base/seal.ts'
 
 /**
  * Kept answers are readable only to whoever brings the Idempotency-Key again: the key that seals them derives from it,
  * and it is not stored. The installation's secret salts it, so that a guessable key does not help against a stolen table.
  */
-export function seal(text: string, idempotencyKey: string, secret: Uint8Array): string {
-  return sealText(text, sealKey(idempotencyKey, secret))
+export type Seal = {
+  seal(text: string): string
+  unseal(sealed: string): string
+  sealBytes(bytes: Uint8Array): Promise<Uint8Array>
+  unsealBytes(sealed: Uint8Array): Promise<Uint8Array>
 }
 
-export function unseal(sealed: string, idempotencyKey: string, secret: Uint8Array): string {
-  return unsealText(sealed, sealKey(idempotencyKey, secret))
-}
-
-function sealKey(idempotencyKey: string, secret: Uint8Array): Buffer {
-  return Buffer.from(hkdfSync('sha256', idempotencyKey, secret, 'turnpike/idempotent-answer', 32))
+export function sealUnder(idempotencyKey: string, secret: Uint8Array): Seal {
+  const key = Buffer.from(hkdfSync('sha256', idempotencyKey, secret, 'turnpike/idempotent-answer', 32))
+  return {
+    seal: (text) => sealText(text, key),
+    unseal: (sealed) => unsealText(sealed, key),
+    sealBytes: (bytes) => sealBytes(bytes as Uint8Array<ArrayBuffer>, key),
+    unsealBytes: (sealed) => unsealBytes(sealed as Uint8Array<ArrayBuffer>, key),
+  }
 }

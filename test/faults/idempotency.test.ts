@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setLimits } from '../support/limits.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { dumpAll } from '../support/dump.ts'
@@ -40,6 +42,29 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect(await callsWith('the first of two')).toBe(1)
     const spent = before.posted - (await gateway.balance()).posted
     expect(spent).toBe(BigInt(Math.round(Number(cost) * 1e9)))
+  })
+
+  test('gives an answer again that is too long for a row, and keeps it unreadable', async () => {
+    const key = newKey()
+    const input = Array.from({ length: 20 }, (_, at) => `vectors by the megabyte, ${at}`)
+    const ask = () =>
+      gateway.post('/v1/embeddings', { model: 'text-embedding-3-large', input }, { 'idempotency-key': key })
+    const first = await (await ask()).text()
+    expect(first.length).toBeGreaterThan(1024 * 1024)
+    const again = await ask()
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+    expect((await again.text()) === first).toBe(true)
+    expect(await callsWith('vectors by the megabyte')).toBe(1)
+    const kept = readdirSync(join(gateway.folder, 'artifacts'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.bin'))
+      .map((name) => join(gateway.folder, 'artifacts', name))
+    expect(kept).toHaveLength(1)
+    for (const file of kept) expect(readFileSync(file).includes('embedding')).toBe(false)
+
+    // As on a node that has another disk: it happened, and that is known.
+    for (const file of kept) rmSync(file)
+    const lost = (await (await ask()).json()) as { error: { code: string } }
+    expect(lost.error.code).toBe('already_completed')
   })
 
   test('gives it again with the status that it was kept with', async () => {
