@@ -18,6 +18,7 @@ test.each([
   const response = new Response()
   makeCors(['https://a.example'])?.allow(request(origin), response)
   expect(response.headers.get('access-control-allow-origin')).toBe(allowed)
+  expect(response.headers.get('vary')).toBe('Origin')
 })
 
 test('only a real preflight is answered as one', () => {
@@ -35,4 +36,5 @@ test('a page may read what an answer cost, and what is left of its limits', () =
   expect(exposed).toContain('x-turnpike-cost')
   expect(exposed).toContain('x-ratelimit-remaining-tokens')
   expect(exposed).toContain('retry-after')
+  expect(exposed).toContain('x-should-retry')
 })

@@ -15,6 +15,7 @@ const exposed = [
   'request-id',
   'x-turnpike-cost',
   'retry-after',
+  'x-should-retry',
   'idempotent-replayed',
   ...limited,
 ].join(', ')
@@ -38,11 +39,12 @@ export function makeCors(origins: readonly string[]): Cors | undefined {
       })
     },
     allow(request, response) {
+      // Also where nothing is allowed: what a cache keeps of it must not be given to an origin that is.
+      response.headers.append('vary', 'Origin')
       const origin = allowed(request)
       if (origin === undefined) return
       response.headers.set('access-control-allow-origin', origin)
       response.headers.set('access-control-expose-headers', exposed)
-      response.headers.append('vary', 'Origin')
     },
   }
 }
