@@ -88,12 +88,12 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
     databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl },
     log,
   )
-  const billing = new Closing<BillingStep>(['journal', 'bank'])
+  const billing = new Closing<BillingStep>(['endings', 'bank'])
   // A database that is away must not keep a process from ending: what is owed is in the journal.
   closing.opened('billing', async () => {
     await within(closeMsMax, billing.close())
   })
-  const bank = isLeased(options) ? startBank(environment, billing) : undefined
+  const bank = isLeased(options) ? startBank(environment, opening, billing) : undefined
   const store = await opening
   closing.opened('store', () => store.close())
   // On SQLite there is one node: every hold that is open at its start is an orphan of the last process.
@@ -101,7 +101,7 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
 
-type BillingStep = 'journal' | 'bank'
+type BillingStep = 'endings' | 'bank'
 
 type OpenStore = BooksOptions & {
   readonly store: Store
@@ -157,24 +157,22 @@ type OpenedBilling = {
   readonly recall: (accountId: string) => Promise<void>
 }
 
-/** Where every charge is booked as it is made. */
+/** Where every charge is booked as it is made, or as soon as the database is there for it. */
 const atOnce = {
   reachedVendors: 'all',
   trouble: () => undefined,
-  post: () => Promise.resolve(),
-  bringUpToDate: () => Promise.resolve(),
   recall: () => Promise.resolve(),
-} as const satisfies Omit<OpenedBilling, 'billing'>
+} as const satisfies Partial<OpenedBilling>
 
 function isLeased({ settings, billing }: BooksOptions): boolean {
   return billing === undefined && settings.billing.mode === 'leased'
 }
 
 /** On SQLite it has a thread and a connection of its own, so that it can start beside everything else. */
-function startBank(environment: Environment, closing: Opening<BillingStep>): StartingBank {
+function startBank(environment: Environment, store: Promise<Store>, closing: Opening<BillingStep>): StartingBank {
   const { databaseUrl } = environment
   if (databaseUrl === undefined) {
-    const thread = startWorkerBank(databaseFile(environment))
+    const thread = startWorkerBank(databaseFile(environment), store)
     thread.catch(() => {}) // heard of where it is waited for
     // One that could not start has ended by itself.
     closing.opened('bank', async () => (await thread.catch(() => undefined))?.close())
@@ -196,13 +194,16 @@ async function openSharedBank(store: Store, url: string): Promise<Bank> {
 async function openBilling(options: OpenStore): Promise<OpenedBilling> {
   const { environment, settings, store, node, log, clock, fatal } = options
   if (options.bank === undefined) {
-    return { ...atOnce, billing: options.billing?.({ store, node, log }) ?? makeStrictBilling(options) }
+    const billing = options.billing?.({ store, node, log }) ?? makeStrictBilling(options)
+    options.closingBilling.opened('endings', () => billing.close?.())
+    const post = async () => billing.post?.()
+    return { ...atOnce, billing, post, bringUpToDate: post }
   }
   const bank = await options.bank(store)
   const disk = openDisk(join(environment.dataFolder, 'journal'))
   const { sync } = settings.billing
   const leased = await openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
-  options.closingBilling.opened('journal', () => leased.close())
+  options.closingBilling.opened('endings', () => leased.close())
   return {
     billing: leased,
     reachedVendors: leased.reachedVendors,

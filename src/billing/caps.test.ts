@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { noFatal } from '../../test/support/fatal.ts'
+import { flakyBooks } from '../../test/support/flaky-books.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
 import { memoryDisk } from '../../test/support/memory-disk.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
@@ -70,7 +71,7 @@ test('a hold that is open at midnight counts for the new day until it ends, and 
   expect(await billing.take(order(80n))).toMatchObject({ kind: 'hold' })
 })
 
-test('a settlement that fails gives its place in the cap back', async () => {
+test('a settlement that fails has its place in the cap until it is released, whatever becomes of that', async () => {
   const broken = {
     take: (asked: Order) =>
       Promise.resolve({
@@ -90,6 +91,8 @@ test('a settlement that fails gives its place in the cap back', async () => {
   const taken = await billing.take(order(90n))
   if (taken.kind !== 'hold') throw new Error('refused')
   expect(await taken.hold.settle(sale(1n)).catch(() => 'failed')).toBe('failed')
+  expect(await billing.take(order(90n))).toMatchObject({ kind: 'no-funds', available: nano(10n) })
+  expect(await taken.hold.release(ending).catch(() => 'failed')).toBe('failed')
   expect(await billing.take(order(90n))).toMatchObject({ kind: 'hold' })
 })
 
@@ -322,6 +325,31 @@ test('leased: a charge counts until the books have it, however often they are re
   await leased.close()
   await store.close()
 })
+
+test.each(['answersToLose', 'commitsToLose'] as const)(
+  'strict: a charge in doubt counts, however often the books are read, and once when they have it: %s',
+  async (doubt) => {
+    const { store, flaky, billing: strict, comeBack } = await flakyBooks({ id: of.accountId })
+    const clock = movableClock()
+    const billing = capSpending(strict, { clock, spentSince: (by) => spentSince(store.db, by), heldByTasks: nothing })
+    const total: SpendingCap = { of, amount: nano(100n), period: 'total' }
+    const available = async () => {
+      const taken = await billing.take({ ...order(101n), caps: [total] })
+      return taken.kind === 'no-funds' ? taken.available : undefined
+    }
+    const first = held(await billing.take({ ...order(60n), caps: [total], deadline: clock.now() + 60_000 }))
+    Object.assign(flaky, { [doubt]: 1, staysAway: true })
+    await first.settle(sale(40n))
+    expect(await available()).toBe(nano(60n))
+    clock.advance(5_000)
+    // Twice, where it was booked after all, and never not at all.
+    expect(await available()).toBe(nano(doubt === 'answersToLose' ? 20n : 60n))
+    await comeBack()
+    clock.advance(5_000)
+    expect(await available()).toBe(nano(60n))
+    await store.close()
+  },
+)
 
 const under = (accountId: string) => ({ ...order(101n), caps: [{ ...daily, of: { accountId } }] })
 

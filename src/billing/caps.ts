@@ -3,7 +3,8 @@ import { GatewayError } from '../base/errors.ts'
 import { nano, type Nano } from '../base/money.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { CapPeriod } from '../store/schema.ts'
-import type { Billing, Hold, Order, Taken } from './funds.ts'
+import type { Billing, Ending, Hold, Order, Sale, Taken } from './funds.ts'
+import { WrappedHold } from './wrapped-hold.ts'
 
 /** What the books say that an account, or one of its keys, has spent since a moment. */
 export type SpentSince = (by: { accountId: string; keyId?: string; since: number }) => Promise<Nano>
@@ -146,23 +147,11 @@ export function capSpending(
   }
 
   function counting(hold: Hold, among: readonly Spending[], giveBack: () => void): Hold {
-    return {
-      kind: 'hold',
-      amount: hold.amount,
-      sending: (attempt) => hold.sending(attempt),
-      mark: (progress) => hold.mark(progress),
-      async settle(sale) {
-        try {
-          const charge = await hold.settle(sale)
-          const charged = { amount: charge, endings: billing.endings?.made ?? 0 }
-          for (const spending of among) count(spending, charged)
-          return charge
-        } finally {
-          giveBack()
-        }
-      },
-      release: (ending) => hold.release(ending).finally(giveBack),
+    const charged = (amount: Nano) => {
+      const unread = { amount, endings: billing.endings?.made ?? 0 }
+      for (const spending of among) count(spending, unread)
     }
+    return new CappedHold(hold, charged, giveBack)
   }
 
   return {
@@ -183,6 +172,29 @@ export function capSpending(
         throw error
       }
     },
+  }
+}
+
+class CappedHold extends WrappedHold {
+  readonly #charged: (amount: Nano) => void
+  readonly #giveBack: () => void
+
+  constructor(hold: Hold, charged: (amount: Nano) => void, giveBack: () => void) {
+    super(hold)
+    this.#charged = charged
+    this.#giveBack = giveBack
+  }
+
+  /** One that fails counts as held until it is released. */
+  override async settle(sale: Sale): Promise<Nano> {
+    const charge = await super.settle(sale)
+    this.#charged(charge)
+    this.#giveBack()
+    return charge
+  }
+
+  override release(ending: Ending): Promise<void> {
+    return super.release(ending).finally(this.#giveBack)
   }
 }
 

@@ -66,7 +66,10 @@ export type Hold = {
   sending(attempt: SentAttempt): void
   /** What would be charged if the answer ended now; kept in case we do not live to see its end. */
   mark(progress: Progress): void
-  /** Resolves once the settlement is recorded, with what the customer was charged. */
+  /**
+   * Resolves once the settlement is recorded, with what the customer was charged; or once it may be, where the database does
+   * not say: then it is insisted on. Where it throws, nothing was charged.
+   */
   settle(sale: Sale): Promise<Nano>
   release(ending: Ending): Promise<void>
 }
@@ -92,4 +95,7 @@ export type Billing = {
   take(order: Order): Promise<Taken>
   /** Where they reach the books after they were settled, in their order. Absent: they are there by then. */
   readonly endings?: Endings
+  /** Resolves when the books have those, or nobody tries any more. */
+  post?(): Promise<void>
+  close?(): Promise<void>
 }

@@ -1,6 +1,7 @@
 import type { Nano } from '../base/money.ts'
 import type { Tally } from '../telemetry/tally.ts'
-import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt } from './funds.ts'
+import type { Billing, Ending, Hold, Order, Sale } from './funds.ts'
+import { WrappedHold } from './wrapped-hold.ts'
 
 /**
  * Billing that knows how many of its holds are still open, so that a node can wait for the last one before it stops, and
@@ -44,42 +45,30 @@ export function trackOpenHolds(billing: Billing, tally: Pick<Tally, 'ended'>): T
 type Watch = { closed(): void; readonly tally: Pick<Tally, 'ended'> }
 
 /** There is one for every request: a class takes less than as many functions. */
-class TrackedHold implements Hold {
-  readonly kind = 'hold'
-  readonly amount: Nano
-  readonly #hold: Hold
+class TrackedHold extends WrappedHold {
   readonly #order: Order
   readonly #watch: Watch
   #isOpen = true
   #isTold = false
 
   constructor(hold: Hold, order: Order, watch: Watch) {
-    this.amount = hold.amount
-    this.#hold = hold
+    super(hold)
     this.#order = order
     this.#watch = watch
   }
 
-  sending(attempt: SentAttempt): void {
-    this.#hold.sending(attempt)
-  }
-
-  mark(progress: Progress): void {
-    this.#hold.mark(progress)
-  }
-
   /** Where it fails it is open until it is released: somebody is still at work on it. */
-  async settle(sale: Sale): Promise<Nano> {
-    const charged = await this.#hold.settle(sale)
+  override async settle(sale: Sale): Promise<Nano> {
+    const charged = await super.settle(sale)
     this.#isTold = true
     this.#close()
     this.#watch.tally.ended(this.#order, sale, { charged, usage: sale.usage })
     return charged
   }
 
-  async release(ending: Ending): Promise<void> {
+  override async release(ending: Ending): Promise<void> {
     try {
-      await this.#hold.release(ending)
+      await super.release(ending)
       // Whoever cleans up need not know that it was settled.
       if (!this.#isTold) this.#watch.tally.ended(this.#order, ending)
       this.#isTold = true

@@ -1,14 +1,10 @@
 import { expect, test } from 'bun:test'
-import { fundedAccount, accountId } from '../../test/support/ledger.ts'
-import { flakyStore } from '../../test/support/flaky-store.ts'
+import { flakyBooks } from '../../test/support/flaky-books.ts'
+import { accountId, attemptOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import type { Timers } from '../base/clock.ts'
-import { silentLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
 import { checkLedger } from '../store/check.ts'
-import { openStore } from '../store/open.ts'
 import type { Order, Sale } from './funds.ts'
-import { makeStrictBilling } from './strict.ts'
 
 const order: Order = {
   requestId: 'req_1' as Order['requestId'],
@@ -20,7 +16,7 @@ const order: Order = {
   caps: [],
   priceVersion: 'v',
   startedAt: 0,
-  deadline: 1,
+  deadline: Date.now() + 3_600_000,
 }
 const sale: Sale = {
   status: 200,
@@ -32,26 +28,19 @@ const sale: Sale = {
   price: nano(40n),
 }
 
-/** A hold of 100 at a database that goes away when it is told to; a pause is over at once, and notes itself. */
+const attempt = attemptOf('one', 30n, { delivered: false })
+
 async function held() {
-  const real = await openStore({ file: ':memory:' })
-  await fundedAccount(real)
-  const flaky = flakyStore(real)
-  const pauses: number[] = []
-  const timers: Timers = {
-    after(ms, run) {
-      pauses.push(ms)
-      queueMicrotask(run)
-      return () => {}
-    },
-  }
-  const taken = await makeStrictBilling({ store: flaky.store, node: 'n', log: silentLog, timers }).take(order)
+  const books = await flakyBooks()
+  const { billing, store } = books
+  const taken = await billing.take(order)
   if (taken.kind !== 'hold') throw new Error('nothing was held')
   const balance = () =>
-    real.db.selectFrom('account').select(['posted', 'held']).where('id', '=', accountId).executeTakeFirst()
+    store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', accountId).executeTakeFirst()
   const before = (await balance())?.posted ?? nano(0n)
   const charged = async () => before - ((await balance())?.posted ?? nano(0n))
-  return { flaky, hold: taken.hold, pauses, charged, balance, store: real }
+  const unbooked = () => (billing.endings?.made ?? 0) - (billing.endings?.booked ?? 0)
+  return { ...books, hold: taken.hold, charged, balance, unbooked }
 }
 
 test('a settlement whose answer is lost is known by asking again, and is charged once', async () => {
@@ -71,20 +60,51 @@ test('one that never reached the database is made when that is back', async () =
   expect([pauses.length > 0, await charged()]).toEqual([true, 40n])
 })
 
-test('where nobody can tell, nobody says that nothing was charged', async () => {
-  const { flaky, hold, pauses, charged } = await held()
-  flaky.answersToLose = 1
-  flaky.staysAway = true
-  expect(await thrownBy(hold.settle(sale))).toMatchObject({
-    kind: 'overloaded',
-    message: expect.stringContaining('will show in the usage'),
-    details: { shouldRetry: false },
-  })
-  expect(pauses).toEqual([100, 300, 800])
-  flaky.isAway = false
-  await hold.release({ ...sale, status: 503 }) // whoever cleans up behind it
-  expect(await charged()).toBe(40n)
+// Whoever were told that it failed might have paid for it, and what is not delivered costs nothing.
+test.each(['answersToLose', 'commitsToLose'] as const)(
+  'where nobody can tell, it is sold, and charged once however it was: %s',
+  async (doubt) => {
+    const { flaky, hold, pauses, charged, balance, comeBack, unbooked, store } = await held()
+    Object.assign(flaky, { [doubt]: 1, staysAway: true })
+    expect(await hold.settle(sale)).toBe(nano(40n))
+    await hold.release({ ...sale, status: 503 }) // whoever cleans up behind it
+    expect([pauses, unbooked()]).toEqual([[100, 300, 800], 1])
+    await comeBack()
+    expect([await charged(), (await balance())?.held, unbooked()]).toEqual([40n, nano(0n), 0])
+    expect(await checkLedger(store)).toEqual([])
+  },
+)
+
+test('one that the database was plainly away for was not made: nobody waits for its release, which comes to pass', async () => {
+  const { flaky, hold, charged, balance, comeBack, unbooked, store } = await held()
+  flaky.isAway = true
+  expect(await thrownBy(hold.settle(sale))).toMatchObject({ code: 'ECONNRESET' })
+  await hold.release({ ...sale, status: 503, attempts: [attempt] })
+  await hold.release({ ...sale, status: 503, attempts: [attempt] }) // twice is once
+  expect([(await balance())?.held, unbooked()]).toEqual([nano(100n), 2])
+  await comeBack()
+  expect([await charged(), (await balance())?.held, unbooked()]).toEqual([0n, nano(0n), 0])
+  const records = store.db.selectFrom('request').innerJoin('attempt', 'attempt.request_id', 'request.id')
+  expect(await records.select(['request.status', 'request.cost', 'vendor_cost']).execute()).toEqual([
+    { status: 503, cost: nano(0n), vendor_cost: nano(30n) },
+  ])
+  expect(await checkLedger(store)).toEqual([])
 })
+
+test.each(['answersToLose', 'commitsToLose'] as const)(
+  'a hold of which nobody knows whether it was taken is given back: %s',
+  async (doubt) => {
+    const { billing, flaky, balance, comeBack, hold } = await held()
+    await hold.release(sale)
+    Object.assign(flaky, { [doubt]: 1, staysAway: true })
+    expect(await thrownBy(billing.take(order))).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
+    expect(await thrownBy(billing.take(order))).toMatchObject({ kind: 'overloaded' })
+    // Of the second everybody knows.
+    expect(billing.endings?.made).toBe(1)
+    await comeBack()
+    expect([(await balance())?.held, billing.endings?.booked]).toEqual([nano(0n), 1])
+  },
+)
 
 test('to settle a hold that has ended is a bug, to release it changes nothing', async () => {
   const { hold, charged } = await held()

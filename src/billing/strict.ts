@@ -2,26 +2,28 @@ import { systemClock, systemTimers, type Clock, type Timers } from '../base/cloc
 import { GatewayError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
-import type { Nano } from '../base/money.ts'
+import { zeroNano, type Nano } from '../base/money.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { takeHold } from '../store/holds.ts'
-import { settleHold, voidHold, type Settlement } from '../store/ledger.ts'
+import { Insisting } from '../store/insisting.ts'
+import { forsakeHold, settleHold, voidHold, type Settlement } from '../store/ledger.ts'
 import type { Store } from '../store/open.ts'
 import { chargeWithin } from '../store/postings.ts'
-import type { Billing, Hold, Order } from './funds.ts'
+import type { Billing, Endings, Hold, Order } from './funds.ts'
 import { recordOf } from './record.ts'
 
 // A connection that broke is soon replaced; a database that hangs is not waited for a second time.
 const pausesMs = [100, 300, 800]
 const triedMsMax = 1_000
+// Nobody waits for what is tried behind the client. A hold has to be gone within seconds of the database's return.
+const behindPauseMs = 500
 
-function inDoubt(cause: unknown): GatewayError {
-  const message =
-    'The ledger cannot be reached: whether the answer was charged for will show in the usage of this account.'
-  return new GatewayError('overloaded', message, { shouldRetry: false, cause })
-}
+type Charged = { readonly charge: Nano; readonly excess: Nano }
 
-/** Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. */
+/**
+ * Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. An
+ * end that the database is away for is insisted on behind the client, until the deadline after which anybody may end it.
+ */
 export function makeStrictBilling(parts: {
   store: Store
   node: string
@@ -30,9 +32,20 @@ export function makeStrictBilling(parts: {
   timers?: Timers
 }): Billing {
   const { store, log, clock = systemClock, timers = systemTimers } = parts
+  const behind = new Insisting({ log, clock, timers, pauseMs: behindPauseMs })
+  const endings = new LateEndings()
+
+  function endLater(id: string, order: Order, charge: Nano, write: () => Promise<unknown>): void {
+    const about = { request: order.requestId, hold: id, account: order.accountId, charge: String(charge) }
+    log.error(about, 'the database does not answer: the end of a request is not written down')
+    const ended = endings.begin()
+    void behind.add({ write, about, deadline: order.deadline }).then(ended)
+  }
 
   function holdOf(id: string, order: Order): Hold {
     const hold = { id, accountId: order.accountId }
+    let isInDoubt = false
+
     return {
       kind: 'hold',
       amount: order.amount,
@@ -40,53 +53,59 @@ export function makeStrictBilling(parts: {
       sending() {},
       mark() {},
       async settle(sale) {
-        const settled = await settleSurely({ ...sale, hold, request: recordOf(order, sale) }, order)
-        if (settled.excess > 0n) {
+        const settling = new Settling(store, { ...sale, hold, request: recordOf(order, sale) }, order.amount)
+        const charged = await patiently(() => settling.settle()).catch((thrown: unknown) => {
+          if (!settling.mayBeDone || !isUnavailable(thrown)) throw thrown
+          // Who may have paid is to have what was bought; it is charged for all the same, if only now.
+          isInDoubt = true
+          endLater(id, order, settling.due.charge, () => settling.settle())
+          return settling.due
+        })
+        if (charged.excess > 0n) {
           log.error(
-            { request: order.requestId, model: order.model, excess: String(settled.excess) },
+            { request: order.requestId, model: order.model, excess: String(charged.excess) },
             'usage beyond its hold',
           )
         }
-        return settled.charge
+        return charged.charge
       },
       async release(ending) {
-        await voidHold(store, { hold, request: recordOf(order, ending), attempts: ending.attempts })
+        if (isInDoubt) return // it is being settled
+        const end = () => voidHold(store, { hold, request: recordOf(order, ending), attempts: ending.attempts })
+        await end().catch((thrown: unknown) => {
+          if (!isUnavailable(thrown)) throw thrown
+          endLater(id, order, zeroNano, end)
+        })
       },
     }
   }
 
   /** An answer of the database that is lost leaves open whether it was done. To do it again tells: a hold ends once. */
-  async function settleSurely(settlement: Settlement, { amount }: Order): Promise<{ charge: Nano; excess: Nano }> {
+  async function patiently<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       const triedAt = clock.monotonic()
       try {
-        const settled = await settleHold(store, settlement)
-        if (settled.outcome === 'settled') return settled
-        if (tries > 0 && settled.state === 'settled') return chargeWithin(amount, settlement.price, settlement.basis)
-        throw new GatewayError('bug', `hold ${settlement.hold.id} had ended already`)
+        return await work()
       } catch (thrown) {
-        if (!isUnavailable(thrown)) throw thrown
         const pauseMs = pausesMs[tries]
-        if (pauseMs === undefined || clock.monotonic() - triedAt > triedMsMax) throw inDoubt(thrown)
+        const isHopeless = pauseMs === undefined || clock.monotonic() - triedAt > triedMsMax
+        if (isHopeless || !isUnavailable(thrown)) throw thrown
         await new Promise<void>((resume) => timers.after(pauseMs, resume))
       }
     }
   }
 
   return {
+    endings,
+    post: () => behind.idle(),
+    close: () => behind.close(),
     async take(order) {
       const id = newId('hold')
       const { accountId, keyId, amount, priceVersion, deadline } = order
-      const taken = await takeHold(store, {
-        id,
-        accountId,
-        keyId,
-        kind: 'request',
-        amount,
-        priceVersion,
-        deadline,
-        node: parts.node,
-      }).catch((thrown: unknown) => {
+      const hold = { id, accountId, keyId, kind: 'request', amount, priceVersion, deadline, node: parts.node } as const
+      let mayBeTaken = false
+      const taken = await takeHold(store, hold, () => (mayBeTaken = true)).catch((thrown: unknown) => {
+        if (mayBeTaken && isUnavailable(thrown)) endLater(id, order, zeroNano, () => forsakeHold(store, hold))
         throw new GatewayError('overloaded', 'The ledger cannot be reached at the moment.', {
           retryAfterSeconds: 1,
           cause: thrown,
@@ -97,5 +116,46 @@ export function makeStrictBilling(parts: {
       // Disabled since the key was looked up: the key is as dead as if it had been revoked.
       throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
     },
+  }
+}
+
+/** One settlement, however often it is tried. */
+class Settling {
+  readonly #store: Store
+  readonly #settlement: Settlement
+  /** What the customer pays, whenever that is. */
+  readonly due: Charged
+  /** Whether a commit was asked for: until one is heard of, nobody knows. */
+  mayBeDone = false
+
+  constructor(store: Store, settlement: Settlement, held: Nano) {
+    this.#store = store
+    this.#settlement = settlement
+    this.due = chargeWithin(held, settlement.price, settlement.basis)
+  }
+
+  async settle(): Promise<Charged> {
+    const settled = await settleHold(this.#store, this.#settlement, () => (this.mayBeDone = true))
+    if (settled.outcome === 'settled') return settled
+    if (this.mayBeDone && settled.state === 'settled') return this.due
+    throw new GatewayError('bug', `hold ${this.#settlement.hold.id} had ended already`)
+  }
+}
+
+/** Of all endings those that the database was away for. The others are in the books by the time that anybody hears of them. */
+class LateEndings implements Endings {
+  made = 0
+  readonly #unbooked = new Set<number>()
+
+  get booked(): number {
+    const [oldest] = this.#unbooked
+    return oldest === undefined ? this.made : oldest - 1
+  }
+
+  /** To be called when it is booked, or nobody tries any more. */
+  begin(): () => void {
+    const number = ++this.made
+    this.#unbooked.add(number)
+    return () => this.#unbooked.delete(number)
   }
 }

@@ -44,7 +44,7 @@ export async function reconcile(options: Options): Promise<void> {
       bill,
       since,
       vendor,
-      priceList: await priceLists(installation),
+      priceLists: await priceLists(installation),
       requestMsMax: totalSeconds * 1000 + holdMarginMs,
     }
     const found = await compareBooks(parts)
@@ -61,9 +61,20 @@ async function readAnyBill({ bill, vendorExport }: Options): Promise<BillLine[] 
   if (bill !== undefined && vendorExport !== undefined) throw new Error('give --bill or --vendor-export, not both')
   if (vendorExport !== undefined) return readExport(readFileSync(vendorExport, 'utf8'))
   if (bill === undefined) return undefined
-  const response = await fetch(bill)
+  if (!isHttpUrl(bill)) {
+    throw new Error(
+      `--bill takes an address such as https://vendor.example/bill, not "${bill}"; a file: --vendor-export`,
+    )
+  }
+  const response = await fetch(bill).catch((cause: unknown) => {
+    throw new Error(`nobody answers at ${bill}, where the bill should be`, { cause })
+  })
   if (!response.ok) throw new Error(`the bill at ${bill} cannot be read: it answers ${response.status}`)
   return readBill(await response.text())
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
 
 function readSince(text: string): number {
@@ -74,11 +85,11 @@ function readSince(text: string): number {
 }
 
 /** The lists in use now. A charge by an older one is not judged anew. */
-async function priceLists({ plan }: Installation): Promise<Parameters<typeof compareBooks>[0]['priceList']> {
+async function priceLists({ plan }: Installation): Promise<Parameters<typeof compareBooks>[0]['priceLists']> {
   const { catalogue } = await plan()
   return (model, version) => {
-    const prices = catalogue.models.get(model)?.prices
-    return prices?.version === version ? prices : undefined
+    const lists = catalogue.models.get(model)
+    return lists?.prices.version === version ? lists : undefined
   }
 }
 

@@ -7,7 +7,7 @@ import type { Store } from './open.ts'
 import { Entries, type LedgerPosting, postingOf } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
 import { correctUsage, hourMs } from './rollups.ts'
-import type { Tx } from './schema.ts'
+import type { Queries, Tx } from './schema.ts'
 import { together } from './together.ts'
 
 export type Correction = {
@@ -178,6 +178,11 @@ export type Reclaimed =
   /** It spoke to the database since `silentSince`. */
   | { readonly outcome: 'alive'; readonly seenAt: number }
 
+/** When a node last spoke to the database; undefined where there is no such node. */
+export async function nodeSeenAt(db: Queries, node: string): Promise<number | undefined> {
+  return (await db.selectFrom('node').select('seen_at').where('id', '=', node).executeTakeFirst())?.seen_at
+}
+
 /**
  * For a node whose disk is gone: what it had leased goes back to its accounts, and the node is fenced off. What its
  * requests had charged by then is in no record; customers are not charged for it, and vendors' bills will tell.
@@ -195,8 +200,8 @@ export async function reclaimNode(
       .returning('id')
       .executeTakeFirst()
     if (fenced === undefined) {
-      const row = await tx.selectFrom('node').select('seen_at').where('id', '=', node).executeTakeFirst()
-      return row === undefined ? { outcome: 'absent' } : { outcome: 'alive', seenAt: row.seen_at }
+      const seenAt = await nodeSeenAt(tx, node)
+      return seenAt === undefined ? { outcome: 'absent' } : { outcome: 'alive', seenAt }
     }
     const rows = await tx
       .deleteFrom('lease')

@@ -1,34 +1,68 @@
 import { expect, test } from 'bun:test'
 import { sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
-import { attemptOf, fundedAccount, holdOf, requestOf, accountId } from '../../test/support/ledger.ts'
-import { nano } from '../base/money.ts'
+import { attemptOf, fundedAccount, holdOf, settlementOf } from '../../test/support/ledger.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
+import type { Store } from './open.ts'
+import { attemptsByIds } from './reconcile.ts'
 
-eachEngine('attempts from before they knew whether they were delivered', (open, place) => {
-  test('are taken for delivered where they cost something', async () => {
+async function settled(store: Store): Promise<Store> {
+  await fundedAccount(store)
+  await takeHold(store, holdOf('a', 100n))
+  const attempts = [attemptOf('failed', 0n, { delivered: false }), attemptOf('paid', 10n)]
+  await settleHold(store, settlementOf('a', 20n, { attempts }))
+  return store
+}
+
+/** As that version had left it. */
+async function makeOlder(store: Store): Promise<void> {
+  await sql`alter table attempt drop column delivered`.execute(store.db)
+  await sql`delete from kysely_migration where name = '0006-delivered'`.execute(store.db)
+}
+
+async function writeAsOlder(store: Store, id: string): Promise<void> {
+  await sql`insert into attempt (id, request_id, channel, vendor, upstream_model, status, vendor_cost, created_at)
+    values (${id}, 'req_b', 'openai-main', 'openai', 'gpt-x', 200, 0, 1)`.execute(store.db)
+}
+
+eachEngine('attempts of a version that did not say whether they were delivered', (open, place, engine) => {
+  /** Which row stands where, and who wrote it last: both change with whatever writes a row anew. */
+  async function rowVersions(store: Store): Promise<unknown> {
+    if (engine === 'sqlite') return undefined
+    return (await sql`select id, ctid::text, xmin::text from attempt order by id`.execute(store.db)).rows
+  }
+
+  // F-10
+  test('are not written anew for it, and go on being written by that version', async () => {
     const at = await place()
-    const before = await open({ at })
-    await fundedAccount(before)
-    await takeHold(before, holdOf('hold_a', 100n))
-    const attempts = [attemptOf('failed', 0n, { delivered: false }), attemptOf('paid', 10n, { delivered: true })]
-    const settlement = {
-      hold: { id: 'hold_a', accountId },
-      basis: 'vendor',
-      usage: {},
-      request: requestOf('a'),
-    } as const
-    await settleHold(before, { ...settlement, price: nano(20n), attempts })
-    // As that release had left it.
-    await sql`alter table attempt drop column delivered`.execute(before.db)
-    await sql`delete from kysely_migration where name = '0006-delivered'`.execute(before.db)
+    const before = await settled(await open({ at }))
+    await makeOlder(before)
+    const written = await rowVersions(before)
 
     const now = await open({ at })
+    expect(await rowVersions(now)).toEqual(written)
+    await writeAsOlder(before, 'att_later')
     const rows = await now.db.selectFrom('attempt').select(['id', 'delivered']).orderBy('id').execute()
     expect(rows.map(({ id, delivered }) => [id, delivered])).toEqual([
-      ['att_failed', false],
-      ['att_paid', true],
+      ['att_failed', null],
+      ['att_later', null],
+      ['att_paid', null],
+    ])
+    const read = await attemptsByIds(now.db, ['att_failed', 'att_later', 'att_paid'])
+    expect(read.filter(({ delivered }) => delivered).map(({ id }) => id)).toEqual(['att_paid'])
+  })
+
+  test('a database in which each had to say something is as good', async () => {
+    const at = await place()
+    const before = await open({ at })
+    await sql`alter table attempt drop column delivered`.execute(before.db)
+    await sql`alter table attempt add column delivered boolean not null default false`.execute(before.db)
+    const now = await settled(await open({ at }))
+    const read = await attemptsByIds(now.db, ['att_failed', 'att_paid'])
+    expect(read.map(({ id, delivered }) => `${id} ${delivered}`).toSorted()).toEqual([
+      'att_failed false',
+      'att_paid true',
     ])
   })
 })

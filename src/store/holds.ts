@@ -25,17 +25,38 @@ export type Taken =
   /** Not there, or not enabled. */
   | { outcome: 'no-account' }
 
-export async function takeHold(store: Store, hold: NewHold): Promise<Taken> {
-  if (!foldsWrites(store.db)) return store.transaction((tx) => takeHoldIn(tx, hold, store.now()))
+/** `committing` is called when nothing but the commit is left: from then on it may be taken, whatever is heard of it. */
+export async function takeHold(store: Store, hold: NewHold, committing?: () => void): Promise<Taken> {
+  if (!foldsWrites(store.db)) {
+    return store.transaction(async (tx) => {
+      const taken = await takeHoldIn(tx, hold, store.now())
+      if (taken.outcome === 'held') committing?.()
+      return taken
+    })
+  }
   // One statement is its own transaction: one round trip instead of four.
   const row = holdRow(hold, store.now())
-  const inserted = await store.db
-    .with('taken', (db) => takeFunds(db, hold).returning('id'))
-    .insertInto('hold')
-    .columns(holdColumns)
-    .expression((db) => db.selectFrom('taken').select((eb) => holdColumns.map((name) => eb.val(row[name]).as(name))))
-    .executeTakeFirst()
+  const inserted = await store.db.connection().execute((connection) => {
+    committing?.()
+    return connection
+      .with('taken', (db) => takeFunds(db, hold).returning('id'))
+      .insertInto('hold')
+      .columns(holdColumns)
+      .expression((db) => db.selectFrom('taken').select((eb) => holdColumns.map((name) => eb.val(row[name]).as(name))))
+      .executeTakeFirst()
+  })
   return inserted.numInsertedOrUpdatedRows === 1n ? { outcome: 'held' } : refusal(store.db, hold.accountId)
+}
+
+/** Leaves behind that it has ended before it began. False where it has begun. */
+export async function forestallHold(tx: Tx, hold: NewHold, now: number): Promise<boolean> {
+  const inserted = await tx
+    .insertInto('hold')
+    .values({ ...holdRow(hold, now), state: 'void', ended_at: now })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
 }
 
 /** For callers that begin something else in the same commit, such as a video task. */

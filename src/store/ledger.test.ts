@@ -10,13 +10,14 @@ import {
   requestOf,
   settlementOf,
 } from '../../test/support/ledger.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { nano } from '../base/money.ts'
 import { accountById, changeAccount } from './accounts.ts'
 import { checkLedger } from './check.ts'
 import { takeHold, takeHoldIn } from './holds.ts'
 import { lockChain } from './chain.ts'
 import { Entries, postingOf } from './postings.ts'
-import { recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
+import { forsakeHold, recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
 import type { Store } from './open.ts'
 import { together } from './together.ts'
 import { requestById } from './usage.ts'
@@ -27,7 +28,7 @@ async function funds(store: Store) {
 }
 const amounts = (posted: bigint, held: bigint) => ({ posted: nano(posted), held: nano(held) })
 
-async function deliveries(store: Store): Promise<Record<string, boolean>> {
+async function deliveries(store: Store): Promise<Record<string, boolean | null>> {
   const rows = await store.db.selectFrom('attempt').select(['id', 'delivered']).execute()
   return Object.fromEntries(rows.map(({ id, delivered }) => [id, delivered]))
 }
@@ -57,6 +58,17 @@ eachEngine('a hold', (open) => {
     expect(takeHold(store, holdOf('a', 10n))).rejects.toThrow()
     expect(await funds(store)).toEqual(amounts(1_000n, 10n))
     expect(takeHold(store, holdOf('b', -1n))).rejects.toThrow('negative')
+  })
+
+  test('that was forsaken is not taken, and cannot be any more', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('taken', 10n))
+    for (const id of ['taken', 'late', 'late']) await forsakeHold(store, holdOf(id, 10n))
+    expect(await funds(store)).toEqual(amounts(1_000n, 0n))
+    await thrownBy(takeHold(store, holdOf('late', 10n)))
+    expect(await funds(store)).toEqual(amounts(1_000n, 0n))
+    expect(await checkLedger(store)).toEqual([])
   })
 
   test('of 100 at once on a balance for 30, exactly 30 get through', async () => {

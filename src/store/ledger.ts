@@ -1,7 +1,7 @@
 import { type Nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { lockChain } from './chain.ts'
-import { endHold, holdState, type OpenHold, releaseOf } from './holds.ts'
+import { endHold, forestallHold, holdState, type NewHold, type OpenHold, releaseOf } from './holds.ts'
 import { chargeWithin, Entries, type ExcessTo, postingOf, saleEntries } from './postings.ts'
 import type { Store } from './open.ts'
 import { type AttemptRecord, attemptRecords, type RequestRecord, requestRecord } from './requests.ts'
@@ -25,8 +25,13 @@ export type Settlement = {
 export type AlreadyEnded = { outcome: 'already-ended'; state: HoldState | 'absent' }
 export type Settled = { outcome: 'settled'; charge: Nano; excess: Nano } | AlreadyEnded
 
-export async function settleHold(store: Store, settlement: Settlement): Promise<Settled> {
-  return store.transaction((tx) => settleHoldIn(tx, settlement, store.now()))
+/** `committing` is called when nothing but the commit is left: from then on it may be settled, whatever is heard of it. */
+export async function settleHold(store: Store, settlement: Settlement, committing?: () => void): Promise<Settled> {
+  return store.transaction(async (tx) => {
+    const settled = await settleHoldIn(tx, settlement, store.now())
+    if (settled.outcome === 'settled') committing?.()
+    return settled
+  })
 }
 
 /** For callers that end something else in the same commit, such as a video task. */
@@ -89,6 +94,17 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
   }
   await together(tx, [...writes, releaseOf(tx, hold.accountId, ended.amount, zeroNano)])
   return { outcome: 'voided' }
+}
+
+/**
+ * For a hold of which nobody knows whether it was taken: afterwards it is not, and cannot be any more. A statement that was
+ * given up may still be carried out, and then finds the id in use.
+ */
+export async function forsakeHold(store: Store, hold: NewHold): Promise<void> {
+  await store.transaction(async (tx) => {
+    const now = store.now()
+    if (!(await forestallHold(tx, hold, now))) await voidHoldIn(tx, { hold, note: 'forsaken' }, now)
+  })
 }
 
 // Bounds the memory of recovery, not its work.

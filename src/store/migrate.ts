@@ -44,11 +44,15 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
     const { error } = await migrator.migrateUp()
     if (error === undefined) continue
     if (!isInUse(error) || performance.now() > giveUpAt) {
-      throw new Error('the database could not be migrated', { cause: error })
+      throw failure(error)
     }
     // Not all at the same time again.
     await new Promise((resolve) => setTimeout(resolve, pauseMs * (1 + Math.random())))
   }
+}
+
+function failure(cause: unknown): Error {
+  return new Error(`the database could not be migrated: ${String(cause)}`, { cause })
 }
 
 async function isDone(db: Queries, engine: Engine, names: readonly string[]): Promise<boolean> {
@@ -56,9 +60,11 @@ async function isDone(db: Queries, engine: Engine, names: readonly string[]): Pr
   return names.every((name) => done.has(name))
 }
 
-/** PostgreSQL: a lock that was not to be had in time, or that two were waiting for in turn. */
+/** PostgreSQL: a lock that was not to be had in time, or that two were waiting for in turn. SQLite: somebody else writes. */
+const inUse: ReadonlySet<unknown> = new Set(['55P03', '40P01', 'SQLITE_BUSY'])
+
 function isInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
+  return error instanceof Error && 'code' in error && inUse.has(error.code)
 }
 
 async function executedNames(db: Queries, engine: Engine): Promise<ReadonlySet<string>> {

@@ -55,6 +55,18 @@ async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<St
     await db.destroy()
     throw thrown
   }
+  return storeOnSqlite(db, clock)
+}
+
+/** Another connection to a SQLite file that this process has open, and so has migrated. */
+export async function openBeside(file: string): Promise<Store> {
+  const store = storeOnSqlite(connect(openSqlite(file)), systemClock)
+  // One that was never used would not be closed.
+  await store.ping()
+  return store
+}
+
+function storeOnSqlite(db: Queries, clock: Pick<Clock, 'now'>): Store {
   return {
     engine: 'sqlite',
     db,

@@ -41,6 +41,7 @@ function attemptRows(db: Queries) {
       'attempt.upstream_model',
       'attempt.status',
       'attempt.vendor_cost',
+      'attempt.recorded_cost',
       'attempt.delivered',
       'attempt.created_at',
       'request.id as request_id',
@@ -70,21 +71,48 @@ export async function attemptsByIds(db: Queries, ids: readonly string[]): Promis
   return found
 }
 
-/** The attempts that each of these requests was charged for, by their ids and in their order. */
+/**
+ * The attempts that each of these requests was charged for, by their ids and in their order. None of a request where one
+ * more may have been among them.
+ */
 export async function deliveredAttempts(db: Queries, requestIds: readonly string[]): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
+  const doubtful = new Set<string>()
   for (let i = 0; i < requestIds.length; i += idsPerQuery) {
     const rows = await db
       .selectFrom('attempt')
-      .select(['id', 'request_id'])
+      .select(['id', 'request_id', 'status', 'vendor_cost', 'recorded_cost', 'delivered'])
       .where('request_id', 'in', requestIds.slice(i, i + idsPerQuery))
-      .where('delivered', '=', true)
       .orderBy('id')
       .execute()
-    for (const { id, request_id: requestId } of rows) found.set(requestId, [...(found.get(requestId) ?? []), id])
+    for (const row of rows) {
+      const has = hasDelivered(row)
+      if (has === undefined) doubtful.add(row.request_id)
+      if (has === true) found.set(row.request_id, [...(found.get(row.request_id) ?? []), row.id])
+    }
   }
+  for (const requestId of doubtful) found.delete(requestId)
   return found
 }
+
+type Delivery = {
+  readonly delivered: boolean | null
+  readonly status: number
+  readonly vendor_cost: Nano
+  readonly recorded_cost: Nano | null
+}
+
+/**
+ * Where nobody said, what was recorded at a cost had delivered, and what the vendor refused had not. Of the rest nobody
+ * knows: after a crash the cost of all choices was put on the last of them.
+ */
+function hasDelivered(row: Delivery): boolean | undefined {
+  if (row.delivered !== null) return row.delivered
+  if ((row.recorded_cost ?? row.vendor_cost) > 0n) return true
+  return row.status < refused ? undefined : false
+}
+
+const refused = 400
 
 /** Attempts of these vendors that cost something, by id, page by page: `after` is the last id of the page before. */
 export async function costlyAttempts(
@@ -110,7 +138,7 @@ function toAttempt(row: Row): RecordedAttempt {
     upstreamModel: row.upstream_model,
     status: row.status,
     cost: row.vendor_cost,
-    delivered: row.delivered,
+    delivered: hasDelivered(row) ?? false,
     createdAt: row.created_at,
     request: toRequest(row),
   }

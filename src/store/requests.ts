@@ -1,11 +1,9 @@
-import { type Nano, zeroNano } from '../base/money.ts'
+import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import type { Store } from './open.ts'
-import { addUsage, usedBy } from './rollups.ts'
 import { json } from './rows.ts'
 import type { Basis, Queries } from './schema.ts'
-import { together, type Write } from './together.ts'
+import type { Write } from './together.ts'
 
 /** What is kept of a request: never what was said. */
 export type RequestRecord = {
@@ -101,24 +99,4 @@ export function attemptRows(requestId: string, attempts: readonly AttemptRecord[
     created_at: attempt.createdAt,
     recorded_cost: null,
   }))
-}
-
-/** For what needs no hold, or got none: counting tokens, a refused request. */
-export async function recordFree(
-  store: Store,
-  record: {
-    readonly accountId: string
-    readonly request: RequestRecord
-    readonly attempts?: readonly AttemptRecord[]
-    readonly usage?: Usage | null
-  },
-): Promise<void> {
-  const { accountId, request, attempts = [], usage = null } = record
-  await store.transaction(async (tx) => {
-    await together(tx, [
-      requestRecord(tx, accountId, request, { cost: zeroNano, basis: 'policy_zero', usage }),
-      ...attemptRecords(tx, request.id, attempts),
-    ])
-    await addUsage(tx, [usedBy(accountId, request, attempts, zeroNano, usage)])
-  })
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { sharedPostgres } from '../../test/support/postgres.ts'
+import { writeSetting } from '../../test/support/settings.ts'
 import { nano } from '../base/money.ts'
 import { addAdminKey } from './admin-keys.ts'
 import { takeHold } from './holds.ts'
@@ -11,8 +12,7 @@ import { settleHold, voidHold } from './ledger.ts'
 import { openStore, type Store } from './open.ts'
 import { kindsByName } from './rows.ts'
 import { columnKinds, type Schema } from './schema.ts'
-import { writeSetting } from './settings.ts'
-import { sumUsage, sumVendors } from './usage.ts'
+import { sumUsage } from './usage.ts'
 
 const now = 1_800_000_000_123
 const beyondDouble = 9_007_199_254_740_993n // 2^53 + 1
@@ -56,7 +56,6 @@ async function readAll(store: Store): Promise<Record<string, unknown>> {
   }
   all['join'] = await keyByDigest(store.db, 'aa'.repeat(32))
   all['sums'] = await sumUsage(store, { scope: 'every-account' }, 'day')
-  all['vendors'] = await sumVendors(store, { from: 0, to: now * 2 })
   return all
 }
 

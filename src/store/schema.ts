@@ -115,8 +115,8 @@ export type AttemptTable = {
   status: number
   /** What the vendor charges, as far as is known: its bill, once reconciled. */
   vendor_cost: Nano
-  /** Whether the customer got what it made, and so pays for it. */
-  delivered: boolean
+  /** Whether the customer got what it made, and so pays for it. Null: nobody said. */
+  delivered: boolean | null
   created_at: number
   /** What was recorded before the bill said otherwise. */
   recorded_cost: Nano | null

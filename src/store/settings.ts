@@ -6,14 +6,6 @@ export async function readSetting(db: Queries, name: string): Promise<string | u
   return row?.value
 }
 
-export async function writeSetting(db: Queries, name: string, value: string): Promise<void> {
-  await db
-    .insertInto('setting')
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
-}
-
 /** Keeps what is there: of several nodes that start at once, one decides. Gives the value that holds. */
 export async function claimSetting(db: Queries, name: string, value: string): Promise<string> {
   await db

@@ -5,8 +5,7 @@ import { nano } from '../base/money.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
-import { recordFree } from './requests.ts'
-import { groupings, listRequests, requestById, spentSince, sumUsage, sumVendors } from './usage.ts'
+import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
 
 const day = 86_400_000
 const monday = 20_000 * day
@@ -97,23 +96,12 @@ eachEngine('usage', (open) => {
     expect(await listRequests(store.db, { scope: 'every-account', mode: 'real' }, { limit: 9 })).toEqual([])
   })
 
-  test('tells what was spent, and what vendors were asked', async () => {
+  test('tells what was spent', async () => {
     const store = await open()
     await history(store)
     expect(await spentSince(store.db, { accountId, since: monday })).toBe(nano(60n))
     expect(await spentSince(store.db, { accountId, since: monday + day })).toBe(nano(30n))
     expect(await spentSince(store.db, { accountId, keyId: 'key_b', since: 0 })).toBe(nano(20n))
     expect(await spentSince(store.db, { accountId: 'acc_x', since: 0 })).toBe(nano(0n))
-    expect(await sumVendors(store, { from: monday, to: monday + day })).toEqual([
-      { vendor: 'anthropic', attempts: 1, cost: nano(10n) },
-      { vendor: 'openai', attempts: 2, cost: nano(54n) },
-    ])
-  })
-
-  test('keeps a record of what needed no hold', async () => {
-    const store = await open()
-    await recordFree(store, { accountId, request: requestOf('free', { status: 429 }), attempts: [attemptOf('f', 0n)] })
-    const found = await requestById(store.db, { scope, id: 'req_free' })
-    expect(found?.request).toMatchObject({ status: 429, cost: nano(0n), usage: null })
   })
 })

@@ -260,26 +260,6 @@ function toSum(row: SummedRow, group: string | number | null): UsageSum {
   }
 }
 
-export type VendorSum = { readonly vendor: string; readonly attempts: number; readonly cost: Nano }
-
-/** What vendors were asked and what that cost us: to be compared with their bills, never with the charges. */
-export async function sumVendors(
-  store: Store,
-  period: { readonly from: number; readonly to: number },
-): Promise<VendorSum[]> {
-  const rows = await store.snapshot((tx) =>
-    tx
-      .selectFrom('attempt')
-      .select((eb) => ['vendor', sum(eb.ref('vendor_cost')).as('total'), sql<number>`count(*)`.as('rows')])
-      .where('created_at', '>=', period.from)
-      .where('created_at', '<', period.to)
-      .groupBy('vendor')
-      .orderBy('vendor')
-      .execute(),
-  )
-  return rows.map((row) => ({ vendor: row.vendor, attempts: row.rows, cost: row.total }))
-}
-
 function toRequest(row: Selectable<RequestTable>): RequestRow {
   return {
     id: row.id,

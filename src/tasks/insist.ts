@@ -1,6 +1,8 @@
+import { type Clock, systemTimers } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { isUnavailable } from '../store/faults.ts'
+import { type About, Insisting } from '../store/insisting.ts'
 
 /** How long whoever asked is kept waiting for the database: so many tries, with a pause between them. */
 export type Patience = { readonly tries: number; readonly pauseMs: number }
@@ -18,39 +20,23 @@ export const usualPatience: Patience = { tries: 20, pauseMs: 500 }
  */
 export type Insist = <T>(work: () => Promise<T>, then: 'goes on' | 'ends', about: About) => Promise<T>
 
-type About = Readonly<Record<string, string>>
-
 export type Insistence = {
   readonly insist: Insist
   /** Resolves when nothing is tried any more. */
-  idle(): Promise<void>
+  close(): Promise<void>
 }
 
 export function makeInsistence({
   log,
-  stopping,
+  clock,
   patience,
 }: {
   readonly log: Log
-  readonly stopping: AbortSignal
+  readonly clock: Clock
   readonly patience: Patience
 }): Insistence {
   const { tries, pauseMs } = patience
-  const behind = new Set<Promise<void>>()
-
-  async function goOn(work: () => Promise<unknown>, about: About): Promise<void> {
-    while (!stopping.aborted) {
-      await pause(pauseMs)
-      try {
-        await work()
-        log.warn(about, 'what became of a task is written down after all')
-        return
-      } catch (thrown) {
-        if (!isUnavailable(thrown)) return log.error({ ...about, cause: String(thrown) }, 'it cannot be written down')
-      }
-    }
-    log.error(about, 'the node stops before what became of a task could be written down')
-  }
+  const behind = new Insisting({ log, clock, timers: systemTimers, pauseMs })
 
   return {
     async insist(work, then, about) {
@@ -64,18 +50,13 @@ export function makeInsistence({
             continue
           }
           log.error(about, 'the database does not answer: what became of a task is not written down')
-          if (then === 'goes on') {
-            const trying = goOn(work, about).finally(() => behind.delete(trying))
-            behind.add(trying)
-          }
+          if (then === 'goes on') void behind.add({ write: work, about })
           throw stillAway(thrown)
         }
       }
     },
 
-    async idle() {
-      await Promise.all(behind)
-    },
+    close: () => behind.close(),
   }
 }
 

@@ -43,7 +43,7 @@ type Given = Omit<TaskParts, 'keeping' | 'stopping' | 'allowances' | 'insist' | 
 
 export function openTasks({ patience = usualPatience, tally = new Tally(), ...given }: Given): Tasks {
   const stopping = new AbortController()
-  const insistence = makeInsistence({ log: given.log, stopping: stopping.signal, patience })
+  const insistence = makeInsistence({ log: given.log, clock: given.clock, patience })
   const parts: TaskParts = {
     ...given,
     keeping: turnsByChannel(keepingMax),
@@ -142,7 +142,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       hurry()
       await Promise.allSettled(creating)
       await poller.close()
-      await insistence.idle()
+      await insistence.close()
     },
   }
 }

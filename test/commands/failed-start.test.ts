@@ -87,7 +87,9 @@ const beforeTheDatabase: Faults = {
 const withTheDatabase: Faults = {
   async 'a migration fails'(site) {
     await site.tell('create table account (id text)')
-    return { says: 'the database could not be migrated', mend: () => site.tell('drop table account') }
+    const why = site.engine === 'sqlite' ? 'SQLiteError: table "account"' : 'error: relation "account"'
+    const says = `the database could not be migrated: ${why} already exists`
+    return { says, mend: () => site.tell('drop table account') }
   },
 
   // On PostgreSQL holds are left alone at a start, since others may have them.

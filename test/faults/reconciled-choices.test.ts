@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { pico } from '../../src/base/money.ts'
 import { readBill } from '../../src/billing/reconcile/bill.ts'
+import type { PriceLists } from '../../src/billing/reconcile/credit.ts'
 import { reconcile, repair, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
-import type { PriceList } from '../../src/capabilities/usage.ts'
+import { listOf } from '../support/bills.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, lastRequestOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
@@ -19,14 +20,9 @@ models:
     outputTokensMax: 1000
     prices: { inputPerMillion: "1", outputPerMillion: "10", markup: "3" }
 `
-const prices: PriceList = {
-  version: '',
-  rates: { input: pico(3_000_000n), output: pico(30_000_000n) },
-  tiers: [],
-  perImage: {},
-  perSecond: {},
-  perVideo: {},
-  perVideoToken: {},
+const lists: PriceLists = {
+  prices: listOf('', { input: pico(3_000_000n), output: pico(30_000_000n) }),
+  costs: listOf('', { input: pico(1_000_000n), output: pico(10_000_000n) }),
 }
 
 // A cold start of PostgreSQL on a busy machine.
@@ -46,7 +42,7 @@ describe.each([
 
   async function reconciled() {
     const bill = readBill(await (await fetch(`${gateway.sandboxUrl}/__bill`)).text())
-    return reconcile({ store: gateway.store, bill, priceList: () => prices, requestMsMax: 3_600_000 })
+    return reconcile({ store: gateway.store, bill, priceLists: () => lists, requestMsMax: 3_600_000 })
   }
 
   test('the customer keeps paying for all that it got', async () => {

@@ -4,7 +4,9 @@ const simulation = ['src/billing/leased/simulation.test.ts']
 const journal = ['src/billing/leased/journal.test.ts']
 const leased = ['src/billing/leased/leased.test.ts']
 const turns = ['src/store/turns.test.ts']
+const strict = ['src/billing/strict.test.ts']
 const reconciling = ['src/billing/reconcile/reconcile.test.ts']
+const crediting = ['src/billing/reconcile/credit.test.ts']
 
 /** Ways to lose, double or invent money. */
 export const moneyMutants: readonly Mutant[] = [
@@ -149,6 +151,27 @@ export const moneyMutants: readonly Mutant[] = [
     tests: ['src/store/ledger.test.ts'],
   },
   {
+    name: 'strict: an answer that may have been paid for is not delivered',
+    file: 'src/billing/strict.ts',
+    from: 'if (!settling.mayBeDone || !isUnavailable(thrown)) throw thrown',
+    to: 'throw thrown',
+    tests: strict,
+  },
+  {
+    name: 'strict: a hold is released once, whether or not anybody hears it',
+    file: 'src/billing/strict.ts',
+    from: 'endLater(id, order, zeroNano, end)',
+    to: 'throw thrown',
+    tests: strict,
+  },
+  {
+    name: 'strict: a hold that may have been taken for nobody stays',
+    file: 'src/billing/strict.ts',
+    from: 'endLater(id, order, zeroNano, () => forsakeHold(store, hold))',
+    to: 'void forsakeHold',
+    tests: strict,
+  },
+  {
     name: 'the journal says posted before the bank does',
     file: 'src/billing/leased/teller.ts',
     from: '      const grants = await bank.turn(this.#identity, turn)\n',
@@ -172,8 +195,8 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'replay takes every attempt for the one that delivered',
     file: 'src/billing/leased/replay.ts',
-    from: 'deliveredBy(progress, sent).find((one) => one.id === attempt.id)',
-    to: 'deliveredBy(progress, sent).at(-1)',
+    from: 'delivered: delivered.has(attempt.id),',
+    to: 'delivered: delivered.size > 0,',
     tests: ['src/billing/leased/replay.test.ts'],
   },
   {
@@ -193,9 +216,23 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'what failed is held against the charge for what was delivered',
     file: 'src/store/reconcile.ts',
-    from: "      .where('delivered', '=', true)\n",
-    to: '',
+    from: 'if (has === true) found.set',
+    to: 'if (has !== undefined) found.set',
     tests: reconciling,
+  },
+  {
+    name: 'a bill that counts a part of what it charges is a measure',
+    file: 'src/billing/reconcile/credit.ts',
+    from: 'return off < lines && off > -lines',
+    to: 'return true',
+    tests: crediting,
+  },
+  {
+    name: 'of several lines for one call the last one counts',
+    file: 'src/billing/reconcile/bill.ts',
+    from: 'units: sumOf(counted)',
+    to: 'units: counted.at(-1) ?? {}',
+    tests: crediting,
   },
   {
     name: 'a credit is booked although what it was judged by has changed',

@@ -6,7 +6,9 @@ export type FlakyStore = {
   isAway: boolean
   /** The next so many transactions are committed, and their answers lost. */
   answersToLose: number
-  /** Whether the database stays away once an answer was lost. */
+  /** The next so many are carried out up to their commit, which never arrives. */
+  commitsToLose: number
+  /** Whether the database stays away once an answer or a commit was lost. */
   staysAway: boolean
 }
 
@@ -16,10 +18,16 @@ function gone(): Error {
 
 /** A store whose database goes away when a test says so. */
 export function flakyStore(store: Store): FlakyStore {
-  const flaky = { isAway: false, answersToLose: 0, staysAway: false }
+  const flaky = { isAway: false, answersToLose: 0, commitsToLose: 0, staysAway: false }
   const transaction: Store['transaction'] = async (work) => {
     if (flaky.isAway) throw gone()
-    const done = await store.transaction(work)
+    const done = await store.transaction(async (tx) => {
+      const worked = await work(tx)
+      if (flaky.commitsToLose === 0) return worked
+      flaky.commitsToLose--
+      flaky.isAway = flaky.staysAway
+      throw gone()
+    })
     if (flaky.answersToLose === 0) return done
     flaky.answersToLose--
     flaky.isAway = flaky.staysAway

@@ -1,4 +1,4 @@
-import { openStore } from '../../store/open.ts'
+import { openBeside } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
 import { decodeEndings } from './records.ts'
 import type { BankCall, BankReply } from './worker-bank.ts'
@@ -13,7 +13,7 @@ let bank: Promise<Bank> | undefined
 let close: (() => Promise<void>) | undefined
 
 async function start(file: string): Promise<Bank> {
-  const store = await openStore({ file })
+  const store = await openBeside(file)
   close = () => store.close()
   return makeStoreBank(store)
 }

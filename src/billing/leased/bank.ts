@@ -31,7 +31,7 @@ export type Bank = {
 
 export class BankUnavailable extends Error {
   constructor(cause: unknown) {
-    super('the database cannot be reached', { cause })
+    super(`the database cannot be reached: ${String(cause)}`, { cause })
     this.name = 'BankUnavailable'
   }
 }

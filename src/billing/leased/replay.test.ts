@@ -122,6 +122,17 @@ test('calls side by side cost and delivered each what the last mark says of it',
   ])
 })
 
+test('a mark from before marks knew their calls has one sum for all, and each may have delivered', () => {
+  const older = `{"type":"MARK","id":"hold_a","progress":{"usage":{"output":6},"price":"60","vendorCost":"30"}}`
+  const records = [sentHold, send('att_2')].map(encodeRecord)
+  const [posted] = replay([...records, older].map(decodeRecord))
+  expect(posted).toMatchObject({ charge: nano(60n), basis: 'estimated' })
+  expect(posted?.attempts.map(({ id, vendorCost, delivered }) => [id, BigInt(vendorCost), delivered])).toEqual([
+    ['att_1', 0n, true],
+    ['att_2', 30n, true],
+  ])
+})
+
 test('holds do not mix', () => {
   const found = owed(hold, other(hold), send('att_1'), other(send('att_9')), other(mark(9n)), settle, flushed)
   expect(found.map(({ holdId, charge }) => [holdId, charge as bigint])).toEqual([['hold_b', 9n]])

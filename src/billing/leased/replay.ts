@@ -54,18 +54,21 @@ function sentBy({ attempt }: { readonly attempt?: SentAttempt }): SentAttempt[] 
   return attempt === undefined ? [] : [attempt]
 }
 
-/** A mark that was written before marks knew their attempts has one sum for all of them, and was of the last. */
-function deliveredBy(
-  progress:
-    | (Omit<Progress, 'delivered'> & { readonly delivered?: Progress['delivered']; readonly vendorCost?: Nano })
-    | undefined,
-  sent: readonly SentAttempt[],
-): Progress['delivered'] {
+/** A mark as it may stand in a journal: before marks knew their attempts they had one sum for all. */
+type WrittenProgress = Omit<Progress, 'delivered'> & {
+  readonly delivered?: Progress['delivered']
+  readonly vendorCost?: Nano
+}
+
+/**
+ * One sum for all stands with the last of them. Nobody knows which had a part in it: so each had, and the charge is
+ * made good only by a bill that names them all.
+ */
+function deliveredBy({ sent, progress }: Underway): Progress['delivered'] {
+  if (progress === undefined) return []
+  const { delivered, vendorCost = zeroNano }: WrittenProgress = progress
   const last = sent.at(-1)
-  if (progress?.delivered !== undefined) return progress.delivered
-  return progress?.vendorCost === undefined || last === undefined
-    ? []
-    : [{ id: last.id, vendorCost: progress.vendorCost }]
+  return delivered ?? sent.map(({ id }) => ({ id, vendorCost: id === last?.id ? vendorCost : zeroNano }))
 }
 
 /**
@@ -73,18 +76,17 @@ function deliveredBy(
  * delivered by then, by which attempts; what the vendor charges beyond it is ours, and `reconcile` will find it by the
  * attempt's id.
  */
-function postingFor(id: string, { order, sent, progress }: Underway): Posting | undefined {
+function postingFor(id: string, hold: Underway): Posting | undefined {
+  const { order, sent, progress } = hold
   if (sent.length === 0) return undefined
   const charge = progress === undefined ? zeroNano : smaller(progress.price, order.amount)
-  const attempts: AttemptRecord[] = sent.map((attempt) => {
-    const delivered = deliveredBy(progress, sent).find((one) => one.id === attempt.id)
-    return {
-      ...attempt,
-      status: 0,
-      vendorCost: delivered?.vendorCost ?? zeroNano,
-      delivered: delivered !== undefined,
-    }
-  })
+  const delivered = new Map(deliveredBy(hold).map((one) => [one.id, one.vendorCost]))
+  const attempts: AttemptRecord[] = sent.map((attempt) => ({
+    ...attempt,
+    status: 0,
+    vendorCost: delivered.get(attempt.id) ?? zeroNano,
+    delivered: delivered.has(attempt.id),
+  }))
   return {
     holdId: id,
     accountId: order.accountId,

@@ -1,5 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { accountId, fundedAccount } from '../../../test/support/ledger.ts'
@@ -11,7 +12,7 @@ import { nano } from '../../base/money.ts'
 import { checkLedger } from '../../store/check.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import { Fenced } from '../../store/turns.ts'
-import type { Bank } from './bank.ts'
+import { BankUnavailable, type Bank } from './bank.ts'
 import { openDisk } from './disk.ts'
 import { openLeasedBilling } from './leased.ts'
 import { startWorkerBank } from './worker-bank.ts'
@@ -38,7 +39,7 @@ async function openBoth() {
 }
 
 async function startBank(file: string): Promise<Bank> {
-  const bank = await startWorkerBank(file)
+  const bank = await startWorkerBank(file, Promise.resolve())
   banks.push(bank)
   return bank
 }
@@ -90,8 +91,34 @@ test('a file that is no database is said at once', async () => {
   folder = mkdtempSync(join(tmpdir(), 'turnpike-bank-'))
   const file = join(folder, 'turnpike.db')
   writeFileSync(file, 'not a database, whatever its name says'.repeat(100))
-  expect(await thrownBy(startWorkerBank(file))).toBeInstanceOf(Error)
+  expect(await thrownBy(startWorkerBank(file, Promise.resolve()))).toBeInstanceOf(Error)
 })
+
+test('it leaves the migrations to the one that opens the file first, and does not open it before', async () => {
+  const { file } = await openBoth()
+  const undo = new Database(file)
+  undo.run('alter table attempt drop column delivered')
+  undo.run("delete from kysely_migration where name = '0006-delivered'")
+  await (await startBank(file)).open('node_a', [])
+  expect(undo.query("select 1 from kysely_migration where name = '0006-delivered'").all()).toEqual([])
+  undo.close()
+
+  const absent = join(folder, 'absent.db')
+  const failure = new Error('it cannot be migrated')
+  expect(await thrownBy(startWorkerBank(absent, Promise.reject(failure)))).toBe(failure)
+  expect(existsSync(absent)).toBe(false)
+})
+
+test('a file that somebody else writes to for too long is named as the cause', async () => {
+  const { bank, file } = await openBoth()
+  const other = new Database(file)
+  other.run('begin immediate')
+  const thrown = await thrownBy(bank.open('node_a', []))
+  other.run('rollback')
+  other.close()
+  expect(thrown).toBeInstanceOf(BankUnavailable)
+  expect(thrown).toHaveProperty('message', expect.stringContaining('database is locked'))
+}, 20_000)
 
 test('a thread that failed fails whoever waits for it and whoever comes later, and can be closed', async () => {
   const { bank } = await openBoth()

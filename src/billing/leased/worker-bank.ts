@@ -22,8 +22,11 @@ export type BankReply =
 // but those who wait for a lease. It is a tenth cheaper by the posting.
 const postingsPerTurn = 1_000
 
-/** The bank in a thread of its own, for SQLite. One call at a time is the teller's rule, so this only passes words on. */
-export async function startWorkerBank(file: string): Promise<Bank> {
+/**
+ * The bank in a thread of its own, for SQLite. One call at a time is the teller's rule, so this only passes words on. The
+ * thread starts at once, and opens the file when it is `migrated`: a migration may take longer than anybody waits for a lock.
+ */
+export async function startWorkerBank(file: string, migrated: Promise<unknown>): Promise<Bank> {
   const worker = new Worker(new URL('./bank-worker.ts', import.meta.url).href)
   const pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
@@ -52,6 +55,7 @@ export async function startWorkerBank(file: string): Promise<Bank> {
   }
 
   try {
+    await migrated
     await ask({ method: 'start', file })
   } catch (error) {
     worker.terminate()
@@ -78,8 +82,12 @@ export async function startWorkerBank(file: string): Promise<Bank> {
 
 /** An error loses its class on the way between threads; the two that mean something get it back. */
 function revive(name: string, message: string): Error {
-  if (name === 'BankUnavailable') return new BankUnavailable(new Error(message))
-  const error = name === 'Fenced' ? new Fenced('') : new Error(message)
+  const error = blankOf(name)
   error.message = message
   return error
+}
+
+function blankOf(name: string): Error {
+  if (name === 'BankUnavailable') return new BankUnavailable(undefined)
+  return name === 'Fenced' ? new Fenced('') : new Error()
 }

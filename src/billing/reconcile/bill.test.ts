@@ -70,3 +70,15 @@ test('a call that is billed twice is owed twice, and told', () => {
   expect(nameless).toEqual([line(null, 4n)])
   expect([...repeated]).toEqual([['a', 2]])
 })
+
+test('lines for one call count together, and each tells what the others do not', () => {
+  const { lines, repeated } = byRef([
+    { ...line('a', 1n), units: { input: 3, cachedInput: 2 }, model: 'm', at: 7 },
+    { ...line('a', 2n), units: { output: 4, input: 1 } },
+    line('a', 3n),
+  ])
+  const units = { input: 4, cachedInput: 2, output: 4 }
+  expect(lines.get('a')).toEqual({ ref: 'a', cost: nano(6n), units, model: 'm', at: 7 })
+  expect([...repeated]).toEqual([['a', 3]])
+  expect(byRef([line('a', 1n), line('a', 2n)]).lines.get('a')).toEqual(line('a', 3n))
+})

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json.ts'
 import { parseMoment } from '../../base/moment.ts'
 import { nano, parseDecimal, picoPerUnit, toNano, type Nano } from '../../base/money.ts'
-import { units, type Counts } from '../../capabilities/usage.ts'
+import { sumOf, units, type Counts } from '../../capabilities/usage.ts'
 
 /** What a vendor says it charges for one call. */
 export type BillLine = {
@@ -42,8 +42,8 @@ export function readBill(text: string): BillLine[] {
 
 /**
  * A vendor's export as CSV with a line of names: `ref,cost[,model][,input][,cachedInput][,output][,time]`, in any order,
- * other columns ignored. `cost` is decimal dollars; units are counted as we count them (cached input is not inside
- * `input`); `time` is ISO 8601, and lets a line be judged while gateways are busy.
+ * with a column for any other unit too, and the rest ignored. `cost` is decimal dollars; units are counted as we count them
+ * (cached input is not inside `input`); `time` is ISO 8601, and lets a line be judged while gateways are busy.
  */
 export function readExport(text: string): BillLine[] {
   const [names, ...rows] = readCsv(text)
@@ -116,7 +116,10 @@ function readCsv(text: string): string[][] {
   return rows
 }
 
-/** One line for each attempt. A vendor that bills one twice is owed both, and the second is a breach. */
+/**
+ * One line for each attempt, with the costs and units of all that name it: one may be for input and another for output. A
+ * vendor that bills a call twice is owed both, and the second is a breach.
+ */
 export function byRef(lines: readonly BillLine[]): {
   lines: Map<string, BillLine>
   nameless: BillLine[]
@@ -132,7 +135,17 @@ export function byRef(lines: readonly BillLine[]): {
     }
     const before = found.get(line.ref)
     if (before !== undefined) repeated.set(line.ref, (repeated.get(line.ref) ?? 1) + 1)
-    found.set(line.ref, before === undefined ? line : { ...line, cost: nano(before.cost + line.cost) })
+    found.set(line.ref, before === undefined ? line : join(before, line))
   }
   return { lines: found, nameless, repeated }
+}
+
+function join(before: BillLine, line: BillLine): BillLine {
+  const counted = [before.units, line.units].filter((some) => some !== undefined)
+  return {
+    ...before,
+    ...line,
+    cost: nano(before.cost + line.cost),
+    ...(counted.length > 0 && { units: sumOf(counted) }),
+  }
 }

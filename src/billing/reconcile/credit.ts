@@ -5,13 +5,17 @@ import type { Queries } from '../../store/schema.ts'
 import { priceOfParts } from '../price.ts'
 import type { BillLine } from './bill.ts'
 
-/** Finds the price list that a charge was made by; undefined where it is not in use any more. */
-export type PriceListOf = (model: string, version: string) => PriceList | undefined
+/** Finds the prices that a charge was made by, and our costs; undefined where those prices are not in use any more. */
+export type PriceListsOf = (model: string, version: string) => PriceLists | undefined
+
+export type PriceLists = { readonly prices: PriceList; readonly costs: PriceList }
 
 export type JudgeBy = {
   readonly lines: ReadonlyMap<string, BillLine>
+  /** How many lines of the bill are one here, where there are several. */
+  readonly repeated: ReadonlyMap<string, number>
   readonly now: number
-  readonly priceList: PriceListOf
+  readonly priceLists: PriceListsOf
 }
 
 // An estimate stands once the vendor had this long to say otherwise.
@@ -42,21 +46,33 @@ export async function creditsFor(
 
 /**
  * Only an estimate is ever made good, only downwards, and only where the price list that the request was sold by is known,
- * and what the vendor counted for every call that delivered: one that is not on this bill may be on the next.
+ * and all that the vendor counted for every call that delivered: one that is not on this bill may be on the next.
  */
-function creditFor(request: RecordedRequest, delivered: readonly string[], { lines, now, priceList }: JudgeBy): Nano {
-  if (delivered.length === 0 || now - request.createdAt > creditWithinMs) return zeroNano
-  const prices = request.priceVersion === null ? undefined : priceList(request.model, request.priceVersion)
-  if (prices === undefined) return zeroNano
+function creditFor(request: RecordedRequest, delivered: readonly string[], by: JudgeBy): Nano {
+  if (delivered.length === 0 || by.now - request.createdAt > creditWithinMs) return zeroNano
+  const lists = request.priceVersion === null ? undefined : by.priceLists(request.model, request.priceVersion)
+  if (lists === undefined) return zeroNano
   const parts: Counts[] = []
   for (const id of delivered) {
-    const line = lines.get(id)
+    const line = by.lines.get(id)
     if (line?.units === undefined) return zeroNano
-    const isCounted = Object.keys(line.units).length > 0
-    // Seconds of video and pictures are no counts of ours on a bill: what was charged for them is not judged anew.
-    if (line.cost > 0n && !isCounted) return zeroNano
-    if (isCounted) parts.push(line.units)
+    const { units, cost } = line
+    const isCounted = Object.keys(units).length > 0
+    if (isCounted ? !isWhole(units, { cost, lines: by.repeated.get(id) ?? 1 }, lists.costs) : cost > 0n) return zeroNano
+    if (isCounted) parts.push(units)
   }
-  const fair = priceOfParts(parts, prices)
+  const fair = priceOfParts(parts, lists.prices)
   return fair < request.cost ? nano(request.cost - fair) : zeroNano
+}
+
+/**
+ * Whether these units are all that was billed: at our cost prices they come to the cost, but for a nano that each further
+ * line may be off by its own rounding. A bill may have no column for what was written to a cache, and pictures and seconds
+ * of video are no counts of ours: what was charged for them is not judged anew.
+ */
+function isWhole(units: Counts, { cost, lines }: { cost: Nano; lines: number }, costs: PriceList): boolean {
+  // A bill does not say of which kind a film was: only one price for all can be asked for its tokens.
+  if (units.videoToken !== undefined && costs.perVideoToken['default'] === undefined) return false
+  const off = priceOfParts([units], costs) - cost
+  return off < lines && off > -lines
 }

@@ -6,7 +6,7 @@ import { attemptsByIds, costlyAttempts, openClaims, vendorOfModel, type Claims }
 import { openTaskRefs } from '../../store/task-claims.ts'
 import { byRef, type BillLine } from './bill.ts'
 import { compare, ledgerOnly, ofRunningTask, vendorOnly, type Finding, type OpenSince } from './compare.ts'
-import { creditsFor, type PriceListOf } from './credit.ts'
+import { creditsFor, type PriceListsOf } from './credit.ts'
 
 export type ReconcileOptions = {
   readonly store: Store
@@ -16,7 +16,7 @@ export type ReconcileOptions = {
   readonly since?: number | undefined
   /** Whose bill it is, where its lines do not tell. */
   readonly vendor?: string | undefined
-  readonly priceList: PriceListOf
+  readonly priceLists: PriceListsOf
   /** The longest that a request can last. */
   readonly requestMsMax: number
 }
@@ -58,7 +58,7 @@ export async function reconcile(options: ReconcileOptions): Promise<Report> {
   // Claims before attempts: what is posted in between is then found as an attempt.
   const claims = await openClaims(store.db)
   const silent = claims.leases.filter(({ seenAt }) => seenAt < now - silentAfterMs)
-  const compared = bill === undefined ? nothing : await compareAll(options, { lines, nameless, claims, now })
+  const compared = bill === undefined ? nothing : await compareAll(options, { lines, nameless, repeated, claims, now })
   return { breaches, claims, silentNodes: [...new Set(silent.map(({ node }) => node))], ...compared }
 }
 
@@ -67,14 +67,14 @@ type Compared = Pick<Report, 'matched' | 'matchedEstimated' | 'findings'>
 const nothing: Compared = { matched: { calls: 0, amount: zeroNano }, matchedEstimated: 0, findings: [] }
 
 async function compareAll(
-  { store, since = 0, vendor, priceList, requestMsMax }: ReconcileOptions,
-  seen: { lines: ReadonlyMap<string, BillLine>; nameless: readonly BillLine[]; claims: Claims; now: number },
+  { store, since = 0, vendor, priceLists, requestMsMax }: ReconcileOptions,
+  seen: ReturnType<typeof byRef> & { claims: Claims; now: number },
 ): Promise<Compared> {
-  const { lines, nameless, claims, now } = seen
+  const { lines, nameless, repeated, claims, now } = seen
   const open = openSince(claims, requestMsMax)
   const findings: Finding[] = nameless.map((line) => vendorOnly(line, open))
   const attempts = await attemptsByIds(store.db, [...lines.keys()])
-  const credits = await creditsFor(store.db, attempts, { lines, now, priceList })
+  const credits = await creditsFor(store.db, attempts, { lines, repeated, now, priceLists })
   const unknown = new Set(lines.keys())
   let calls = 0
   let amount = 0n

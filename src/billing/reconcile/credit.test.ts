@@ -1,0 +1,128 @@
+import { expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { billedAt, line, listOf, lists, look, sold } from '../../../test/support/bills.ts'
+import { eachEngine } from '../../../test/support/engines.ts'
+import { accountId, attemptOf, fundedAccount, requestOf } from '../../../test/support/ledger.ts'
+import { nano, pico } from '../../base/money.ts'
+import { accountById } from '../../store/accounts.ts'
+import type { Settlement } from '../../store/ledger.ts'
+import type { Store } from '../../store/open.ts'
+import { readExport, type BillLine } from './bill.ts'
+import type { PriceLists } from './credit.ts'
+import { repair } from './reconcile.ts'
+
+// The vendor charges half: of 40 nanos that were charged, 20 are what 10 of input and 5 of output cost us.
+const abandoned = {
+  basis: 'estimated',
+  request: requestOf('a', { status: 499 }),
+  attempts: [attemptOf('a', 20n)],
+} as const
+
+const cacheWrite = (rate: bigint) => ({ cacheWrite: pico(rate) })
+const withCache: PriceLists = {
+  prices: listOf('v1', { ...lists.prices.rates, ...cacheWrite(2_500n) }),
+  costs: listOf('v0', { ...lists.costs.rates, ...cacheWrite(1_250n) }),
+}
+
+/** Lists with a price for the token of a film. */
+function tokens(of: string, price: bigint): PriceLists {
+  return {
+    prices: { ...lists.prices, perVideoToken: { [of]: pico(price) } },
+    costs: { ...lists.costs, perVideoToken: { [of]: pico(price / 2n) } },
+  }
+}
+
+async function posted(store: Store): Promise<bigint> {
+  return (await accountById(store.db, accountId))?.posted ?? 0n
+}
+
+/** As a version left it that did not record which attempts delivered. */
+async function ofOlder(store: Store): Promise<Store> {
+  await sql`update attempt set delivered = null`.execute(store.db)
+  return store
+}
+
+eachEngine('what customers get back', (open) => {
+  /** Of 40 nanos, by this bill. */
+  async function givenBack(bill: readonly BillLine[], by = lists): Promise<bigint> {
+    const store = await charged()
+    const { findings } = await look(store, bill, { priceLists: () => by })
+    expect((await repair(store, findings)).failed).toEqual([])
+    return (await posted(store)) - 960n
+  }
+
+  async function charged(more: Partial<Settlement> = {}): Promise<Store> {
+    const store = await open({ clock: { now: () => billedAt } })
+    await fundedAccount(store)
+    await sold(store, 'a', 40n, { ...abandoned, ...more })
+    return store
+  }
+
+  test('several lines for one call are judged by the sum of what they count', async () => {
+    const exact = readExport('ref,cost,input,output\natt_a,0.00000001,10,\natt_a,0.00000001,,5\n')
+    expect(await givenBack(exact)).toBe(0n)
+    const less = readExport('ref,cost,input,output\natt_a,0.000000006,6,\natt_a,0.000000008,,4\n')
+    expect(await givenBack(less)).toBe(12n)
+    // One of them counts nothing: what it is for is not known.
+    const halfCounted = readExport('ref,cost,input,output\natt_a,0.000000006,6,\natt_a,0.000000008,,\n')
+    expect(await givenBack(halfCounted)).toBe(0n)
+  })
+
+  test('a bill that has no column for all that it charges is no measure', async () => {
+    // 8 that were written to the cache come to 10, and so do 5 of output.
+    const common = 'ref,cost,model,input,cachedInput,output,time\natt_a,0.00000002,m,,,5,2027-01-15T08:00:00Z\n'
+    expect(await givenBack(readExport(common), withCache)).toBe(0n)
+    const whole = 'ref,cost,input,cacheWrite,output\natt_a,0.000000015,,4,5\n'
+    expect(await givenBack(readExport(whole), withCache)).toBe(10n)
+    // Pictures beside tokens.
+    expect(await givenBack([line('a', 17n, { units: { input: 7 } })])).toBe(0n)
+  })
+
+  test('what a line was rounded by is not missing, what it is wrong by is', async () => {
+    const half: PriceLists = {
+      prices: listOf('v1', { input: pico(1_000n) }),
+      costs: listOf('v0', { input: pico(500n) }),
+    }
+    // Half a nano each: 1.5 in all, which are 2, and 3 where each line is rounded.
+    const pieces = [1, 2, 3].map(() => line('a', 1n, { units: { input: 1 } }))
+    expect(await givenBack(pieces, half)).toBe(37n)
+    expect(await givenBack([line('a', 3n, { units: { input: 3 } })], half)).toBe(0n)
+    expect(await givenBack([line('a', 2n, { units: { input: 3 } })], half)).toBe(37n)
+  })
+
+  test('tokens of a film are judged where all films have one price, and break nothing where not', async () => {
+    const film = [line('a', 10n, { units: { videoToken: 5 } })]
+    expect(await givenBack(film, tokens('default', 4_000n))).toBe(20n)
+    expect(await givenBack(film, tokens('720p', 4_000n))).toBe(0n)
+    expect(await givenBack(film)).toBe(0n)
+  })
+
+  test('an attempt of which nobody says whether it delivered did where it cost something', async () => {
+    const refused = attemptOf('first', 0n, { status: 503, delivered: false })
+    const store = await ofOlder(await charged({ attempts: [refused, attemptOf('a', 20n)] }))
+    const { findings } = await look(store, [line('first', 3n), line('a', 14n, { units: { input: 6, output: 4 } })])
+    expect(findings.map(({ ref, credit }) => `${ref} ${credit}`).toSorted()).toEqual(['att_a 12', 'att_first 0'])
+    await repair(store, findings)
+    expect(await posted(store)).toBe(972n)
+    // And where its cost was by the vendor's own usage, another sum on the bill is a wrong price.
+    await sold(store, 'b', 40n)
+    const bill = [line('b', 21n)]
+    await ofOlder(store)
+    expect((await look(store, bill)).findings).toMatchObject([
+      { kind: 'amount-differs', ref: 'att_b' },
+      { kind: 'ledger-only' },
+      { kind: 'ledger-only' },
+    ])
+  })
+
+  test('nothing where one more may have delivered, and nobody says so', async () => {
+    // Two choices, whose cost stands with the last: so a crash was recorded.
+    const crashed = [attemptOf('a', 0n, { status: 0 }), attemptOf('b', 20n, { status: 0 })]
+    const store = await ofOlder(await charged({ request: requestOf('a', { status: 500 }), attempts: crashed }))
+    const bill = ['a', 'b'].map((id) => line(id, 10n, { units: { output: 5 } }))
+    await repair(store, (await look(store, bill)).findings)
+    expect(await posted(store)).toBe(960n)
+    const costs = await store.db.selectFrom('attempt').select('vendor_cost').execute()
+    expect(costs).toEqual([{ vendor_cost: nano(10n) }, { vendor_cost: nano(10n) }])
+  })
+})

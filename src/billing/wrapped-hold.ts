@@ -1,0 +1,30 @@
+import type { Nano } from '../base/money.ts'
+import type { Ending, Hold, Progress, Sale, SentAttempt } from './funds.ts'
+
+/** A hold around another, which does as that does: whoever wraps one says only what is different. */
+export class WrappedHold implements Hold {
+  readonly kind = 'hold'
+  readonly amount: Nano
+  readonly #inner: Hold
+
+  constructor(inner: Hold) {
+    this.amount = inner.amount
+    this.#inner = inner
+  }
+
+  sending(attempt: SentAttempt): void {
+    this.#inner.sending(attempt)
+  }
+
+  mark(progress: Progress): void {
+    this.#inner.mark(progress)
+  }
+
+  settle(sale: Sale): Promise<Nano> {
+    return this.#inner.settle(sale)
+  }
+
+  release(ending: Ending): Promise<void> {
+    return this.#inner.release(ending)
+  }
+}

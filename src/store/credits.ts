@@ -1,0 +1,49 @@
+import type { Nano } from '../base/money.ts'
+import type { Queries } from './schema.ts'
+
+/** Money that was paid in, or taken back: one posting of the ledger. */
+export type BookedCredit = {
+  readonly id: string
+  readonly amount: Nano
+  /** The account of the ledger that it came from. */
+  readonly source: string
+  readonly note: string | null
+  readonly at: number
+  readonly seq: number
+}
+
+/** Where a credit stands in its account's chain. */
+export async function placeOfCredit(
+  db: Queries,
+  { accountId, id }: { readonly accountId: string; readonly id: string },
+): Promise<number | undefined> {
+  const row = await credits(db, accountId).select('txn.seq').where('txn.id', '=', id).executeTakeFirst()
+  return row?.seq ?? undefined
+}
+
+/**
+ * Newest first; `before` is the place of the last of the page before. They stand in the chain of their account, and charges
+ * mostly in those of nodes, so that few others are passed over; where all is booked at once, every charge is.
+ */
+export async function listCredits(
+  db: Queries,
+  page: { readonly accountId: string; readonly limit: number; readonly before?: number },
+): Promise<BookedCredit[]> {
+  const { accountId, limit, before } = page
+  const customer = `cust:${accountId}`
+  let query = credits(db, accountId)
+    .innerJoin('entry as paid', (join) => join.onRef('paid.txn_id', '=', 'txn.id').on('paid.account', '=', customer))
+    .innerJoin('entry as from', (join) => join.onRef('from.txn_id', '=', 'txn.id').on('from.account', '!=', customer))
+    .select(['txn.id', 'txn.seq', 'txn.note', 'txn.created_at', 'paid.amount', 'from.account'])
+    .orderBy('txn.seq', 'desc')
+    .limit(limit)
+  if (before !== undefined) query = query.where('txn.seq', '<', before)
+  const rows = await query.execute()
+  return rows.map(({ id, amount, account, note, created_at: at, seq }) => {
+    return { id, amount, source: account, note, at, seq: seq ?? 0 }
+  })
+}
+
+function credits(db: Queries, accountId: string) {
+  return db.selectFrom('txn').where('txn.chain', '=', accountId).where('txn.kind', '=', 'credit')
+}

@@ -1,0 +1,109 @@
+import type { Clock, Timers } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { isUnavailable } from './faults.ts'
+
+/** Something that has happened, and that the database does not know of. */
+export type Unwritten = {
+  /** A commit whose answer was lost may have taken place, so it has to be one that does no harm twice. */
+  readonly write: () => Promise<unknown>
+  readonly about: About
+  /** Unix milliseconds from which on others see to it. Absent: nobody does. */
+  readonly deadline?: number
+}
+
+/** All that would be needed to write it down by hand. */
+export type About = Readonly<Record<string, string>>
+
+// Each is the record of a request, some kilobytes at most. Nothing new begins without the database, so that there are about
+// as many as were under way when it went.
+const unwrittenMax = 10_000
+
+type Options = {
+  readonly log: Log
+  readonly clock: Pick<Clock, 'now'>
+  readonly timers: Timers
+  /** Between two tries while the database is away. */
+  readonly pauseMs: number
+}
+
+/**
+ * Writes down, behind whoever asked, what the database was away for: until it is written, its deadline is past or the node
+ * stops. One at a time: neither a database that hangs nor one that is just back is met by all of them at once.
+ */
+export class Insisting {
+  readonly #options: Options
+  readonly #unwritten = new Set<Unwritten & { over(): void }>()
+  #working: Promise<void> | undefined
+  #isClosing = false
+  #wake = () => {}
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** Resolves when it is written, or nobody tries any more. */
+  add(unwritten: Unwritten): Promise<void> {
+    if (this.#isClosing || this.#unwritten.size >= unwrittenMax) {
+      this.#options.log.error(unwritten.about, 'it will not be written down')
+      return Promise.resolve()
+    }
+    return new Promise((over) => {
+      this.#unwritten.add({ ...unwritten, over })
+      this.#working ??= this.#work()
+    })
+  }
+
+  /** Resolves when nothing is tried any more. */
+  async idle(): Promise<void> {
+    await this.#working
+  }
+
+  /** Tries each once more, as long as the database answers. */
+  close(): Promise<void> {
+    this.#isClosing = true
+    this.#wake()
+    return this.idle()
+  }
+
+  async #work(): Promise<void> {
+    let isAway = true // or nobody would have come
+    // One that is put back comes again, after all others.
+    for (const one of this.#unwritten) {
+      if (isAway) await this.#pause()
+      isAway = !(await this.#isOver(one))
+      if (isAway && this.#isClosing) break
+      this.#unwritten.delete(one)
+      if (isAway) this.#unwritten.add(one)
+      else one.over()
+    }
+    for (const left of this.#unwritten) {
+      this.#options.log.error(left.about, 'the node stops before it could be written down')
+      left.over()
+    }
+    this.#unwritten.clear()
+    this.#working = undefined
+  }
+
+  async #isOver({ write, about, deadline = Infinity }: Unwritten): Promise<boolean> {
+    const { log, clock } = this.#options
+    try {
+      await write()
+      log.warn(about, 'written down after all')
+    } catch (thrown) {
+      if (isUnavailable(thrown) && clock.now() < deadline) return false
+      log.error({ ...about, cause: String(thrown) }, 'it cannot be written down')
+    }
+    return true
+  }
+
+  #pause(): Promise<void> {
+    if (this.#isClosing) return Promise.resolve()
+    return new Promise((resume) => {
+      const callOff = this.#options.timers.after(this.#options.pauseMs, resume)
+      this.#wake = () => {
+        callOff()
+        resume()
+      }
+    })
+  }
+}

@@ -1,0 +1,41 @@
+import type { Timers } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { makeStrictBilling } from '../../src/billing/strict.ts'
+import { openStore } from '../../src/store/open.ts'
+import { flakyStore } from './flaky-store.ts'
+import { handTimers } from './hand-timers.ts'
+import { fundedAccount } from './ledger.ts'
+
+const behindPauseMs = 500
+
+/**
+ * Strict billing for one account, at a database that goes away when it is told to. A pause that a client waits for is over at
+ * once, and notes itself; what is tried behind the client waits until the database comes back.
+ */
+export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = {}) {
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, account)
+  const flaky = flakyStore(store)
+  const pauses: number[] = []
+  const behind = handTimers()
+  const timers: Timers = {
+    after(ms, run) {
+      if (ms === behindPauseMs) return behind.after(ms, run)
+      pauses.push(ms)
+      queueMicrotask(run)
+      return () => {}
+    },
+  }
+  const billing = makeStrictBilling({ store: flaky.store, node: 'node_a', log: silentLog, timers })
+  return {
+    store,
+    flaky,
+    billing,
+    pauses,
+    comeBack: async () => {
+      flaky.isAway = false
+      behind.fire()
+      await billing.post?.()
+    },
+  }
+}
