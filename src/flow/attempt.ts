@@ -44,8 +44,8 @@ export async function attempt<T>(
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
   if (sent.kind === 'failed') {
-    const retry = sent.delivery === 'unsent' ? 'elsewhere' : sent.delivery === 'closed' ? 'anew' : 'no'
-    return failed(parts, routed, 0, sent.delivery === 'unknown' ? final(sent.error) : sent.error, retry)
+    if (sent.delivery === 'unknown') return brokenOff(parts, routed, 0, sent.error)
+    return failed(parts, routed, 0, sent.error, sent.delivery === 'unsent' ? 'elsewhere' : 'anew')
   }
   const { exchange } = sent
   crashPoint('after-send')
@@ -59,7 +59,7 @@ export async function attempt<T>(
       const { status, body } = thrown
       return explained(parts, routed, { status, body, retryAfterSeconds: undefined })
     }
-    return failed(parts, routed, exchange.status, final(discreet(asGatewayError(thrown), routed)), 'no')
+    return brokenOff(parts, routed, exchange.status, discreet(asGatewayError(thrown), routed))
   } finally {
     // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
     exchange.outliveClient()
@@ -183,6 +183,16 @@ export function failed(parts: CallParts, routed: Routed, status: number, error: 
     retry,
     attempts: [attemptRecord(routed, { status, vendorCost: zeroNano, delivered: false })],
   }
+}
+
+/** The vendor had begun, and nothing came of it. */
+function brokenOff(parts: CallParts, routed: Routed, status: number, error: GatewayError): Failed {
+  return { ...failed(parts, routed, status, final(error), 'no'), mayBeCharged: true }
+}
+
+/** One of several calls failed, and others are paid for: to try elsewhere would be to pay for those again. */
+export function failedBesidePaid(failure: Failed, attempts: readonly AttemptRecord[]): Failed {
+  return { ...failure, error: final(failure.error), retry: 'no', mayBeCharged: true, attempts }
 }
 
 export function attemptRecord(

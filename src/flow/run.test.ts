@@ -172,7 +172,7 @@ async function walk(
       log: silentLog,
       drains: new Drains(),
       deadlines: new Deadlines(systemClock),
-      timeouts: { readerMs: 60_000, totalMs: 60_000 },
+      timeouts: { readerMs: 60_000, totalMs: 60_000, quietMs: 15_000 },
     }),
     release: makeRelease(silentLog),
   }
@@ -187,6 +187,7 @@ async function walk(
     job: chatJob(openaiChat),
     credential: 'sk-x',
     address: () => '127.0.0.1',
+    client: { letGo() {}, untaken: () => Promise.resolve(undefined) },
     signal: client.signal,
     receivedAt: 0,
     elapsedMs: () => attempts * 10_000,

@@ -1,8 +1,9 @@
-import { GatewayError } from '../base/errors.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
+import { final } from './attempt.ts'
 import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
 /** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */
@@ -38,6 +39,7 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
   const admitted = await parts.admit(limited) // the model's rules, and a hold on the money
 
   const failed: AttemptRecord[] = []
+  let mayBeCharged = false
   try {
     let error: GatewayError | undefined
     const routes = parts.route(admitted)
@@ -49,11 +51,13 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
 
       failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
       error = outcome.error
+      if (outcome.mayBeCharged) mayBeCharged = true
       if (outcome.retry === 'no') break
       next = routes.next(outcome.retry)
     }
     throw error ?? noRoute(admitted)
-  } catch (error) {
+  } catch (thrown) {
+    const error = mayBeCharged ? final(asGatewayError(thrown)) : thrown
     await parts.release(admitted, failed, error)
     throw error
   }

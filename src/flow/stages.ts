@@ -1,4 +1,4 @@
-import type { Address } from '../base/listen.ts'
+import type { Address, Connection } from '../base/listen.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { AttemptId, RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -21,6 +21,8 @@ export type Received = {
   readonly credential: string | undefined
   /** Where the request came from, as far as the configured proxies may be believed. */
   readonly address: Address
+  /** The socket that the answer goes to. */
+  readonly client: Pick<Connection, 'untaken' | 'letGo'>
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal
   /** Unix milliseconds. */
@@ -81,6 +83,8 @@ export type Outcome =
       readonly error: GatewayError
       readonly attempts: readonly AttemptRecord[]
       readonly retry: Retry
+      /** A vendor had begun on it. Others may be tried; where none of them serves the request, its failure is final. */
+      readonly mayBeCharged?: boolean
     }
 
 /** `elsewhere`: another channel may do better. `anew`: the same one may, over a new connection. */

@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { nano } from '../../src/base/money.ts'
+import type { Billing } from '../../src/billing/funds.ts'
+import { DiskFull } from '../../src/billing/leased/disk.ts'
+import { makeStrictBilling } from '../../src/billing/strict.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { errorOf } from '../support/streams.ts'
 import { answer, chunk, lastChunk, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
@@ -15,17 +18,19 @@ afterEach(async () => {
   await vendor.stop()
 })
 
-async function start(reply: Reply): Promise<void> {
+async function start(reply: Reply, options: Parameters<typeof startTestGateway>[0] = {}): Promise<void> {
   vendor = await startVendor(reply)
   gateway = await startTestGateway({
+    ...options,
     yaml: `
 sandbox: false
 channels:
   - { id: own, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: ["vendor-key"] }
+  - { id: next, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: ["other-key"], priority: 1 }
 models:
   - id: vectors
     capability: embeddings
-    channels: [{ channel: own }]
+    channels: [{ channel: own }, { channel: next }]
     embeddings: { dimensions: [2], dimensionsDefault: 2, batchMax: 1 }
     prices: { inputPerMillion: "1" }
   - id: voice
@@ -40,6 +45,21 @@ models:
     prices: { inputPerMillion: "1", audioOutputPerMillion: "10" }
 `,
   })
+}
+
+/** On a full disk a mark has no place; what is settled still has. */
+const mark = () => {
+  throw new DiskFull()
+}
+
+function markingNothing(parts: Parameters<typeof makeStrictBilling>[0]): Billing {
+  const strict = makeStrictBilling(parts)
+  return {
+    async take(order) {
+      const taken = await strict.take(order)
+      return taken.kind === 'hold' ? { ...taken, hold: { ...taken.hold, mark } } : taken
+    },
+  }
 }
 
 const embed = (input: readonly string[]) => gateway.post('/v1/embeddings', { model: 'vectors', input })
@@ -95,6 +115,62 @@ describe('batches', () => {
     expect(await errorOf(response)).toMatchObject({ status: 422, message: 'no' })
     expect(vendor.requests.length).toBeLessThan(200)
     expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+  })
+
+  test.each(['strict', 'leased'] as const)(
+    'one that stays failed beside others that are paid for is final: nobody buys those again (%s)',
+    async (mode) => {
+      const broken = answer(503, '{"error":{"message":"broken"}}')
+      await start((socket, { body }) => void socket.write(inputOf(body) === '2' ? broken : vectorFor(inputOf(body))), {
+        mode,
+      })
+      const before = await gateway.balance()
+      const send = () =>
+        gateway.post('/v1/embeddings', { model: 'vectors', input: ['1', '2', '3'] }, { 'idempotency-key': 'once' })
+      const response = await send()
+      expect((await errorOf(response)).status).toBe(502)
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(await errorOf(await send())).toMatchObject({ status: 409, code: 'already_completed' })
+
+      // Two once and one three times, and the next channel never.
+      expect(vendor.requests).toHaveLength(5)
+      const attempts = await attemptsOf(gateway, response)
+      expect(
+        attempts.map((each) => `${each.channel} ${each.status} ${each.vendor_cost} ${each.delivered}`).toSorted(),
+      ).toEqual(['own 200 3000 false', 'own 200 3000 false', ...Array.from({ length: 3 }, () => 'own 503 0 false')])
+      expect(await recordOf(gateway, response)).toMatchObject({ status: 502, cost: 0n, basis: 'policy_zero' })
+      expect(await booked(gateway, 'platform:loss')).toBe(nano(-6_000n))
+      expect(await booked(gateway, 'payable:compatible')).toBe(nano(6_000n))
+      expect(await gateway.balance()).toEqual(before)
+    },
+  )
+
+  test('two that fail are both on record', async () => {
+    const both = Promise.withResolvers<void>()
+    await start(async (socket, { call }) => {
+      if (call === 2) both.resolve()
+      await both.promise
+      socket.write(answer(422, '{"error":{"message":"no"}}'))
+    })
+    const response = await embed(['1', '2'])
+    expect(await errorOf(response)).toMatchObject({ status: 422, message: 'no' })
+    const refs = vendor.requests.map(({ head }) => /x-client-request-id: (\S+)/i.exec(head)?.[1] ?? '')
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.map(({ id }) => id).toSorted()).toEqual(refs.toSorted())
+    expect(attempts.map(({ status }) => status)).toEqual([422, 422])
+  })
+
+  test('one that is refused beside one that broke off is final: the vendor may charge for that', async () => {
+    const both = Promise.withResolvers<void>()
+    await start(async (socket, { body, call }) => {
+      if (call === 2) both.resolve()
+      await both.promise
+      if (inputOf(body) === '1') return void socket.write(answer(400, '{"error":{"message":"no"}}'))
+      setTimeout(() => socket.destroy(), 100) // behind the refusal, which would not be final alone
+    })
+    const response = await embed(['1', '2'])
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect((await attemptsOf(gateway, response)).map(({ status }) => String(status)).toSorted()).toEqual(['0', '400'])
   })
 
   test('a client that leaves ends them all', async () => {
@@ -197,6 +273,46 @@ describe('pieces of a text', () => {
     await until(() => gateway.openHolds() === 0 && vendor.hangups === 1)
     expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499, basis: 'estimated', cost: 20_000n })
   })
+
+  test('a client that leaves while a later one is asked for pays for what it has, and both calls are on record', async () => {
+    await start((socket, { call }) => {
+      if (call > 1) return new Promise(() => {})
+      socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0)), Buffer.from(lastChunk)]))
+    })
+    const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: text, response_format: 'pcm' })
+    const reader = response.body?.getReader()
+    await reader?.read()
+    await until(() => vendor.requests.length === 2)
+    await reader?.cancel()
+    await until(() => vendor.hangups === 1 && gateway.openHolds() === 0)
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.map(({ status, delivered }) => `${status} ${delivered}`).toSorted()).toEqual([
+      '0 false',
+      '200 true',
+    ])
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 499, cost: 200_000n, basis: 'estimated' })
+  })
+
+  test('a mark that cannot be written ends the piece that is being asked for, and that stays on record', async () => {
+    await start(
+      (socket, { call }) => {
+        if (call > 1) return new Promise(() => {}) // the vendor is at it, and says nothing
+        socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0)), Buffer.from(lastChunk)]))
+      },
+      { billing: markingNothing },
+    )
+    const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: text, response_format: 'pcm' })
+    expect(await response.arrayBuffer().catch(() => 'cut off')).toBe('cut off')
+    await until(() => vendor.hangups === 1 && gateway.openHolds() === 0)
+    expect(vendor.requests).toHaveLength(2)
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.map(({ status, delivered }) => `${status} ${delivered}`).toSorted()).toEqual([
+      '0 false',
+      '200 true',
+    ])
+    // The first piece alone: 20 characters at 10 dollars a million.
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, cost: 200_000n, basis: 'estimated' })
+  }, 20_000)
 
   test('half a sample is no sound', async () => {
     await start((socket) => {

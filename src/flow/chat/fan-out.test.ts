@@ -1,7 +1,14 @@
 import { expect, test } from 'bun:test'
+import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
+import { GatewayError } from '../../base/errors.ts'
+import { silentLog } from '../../base/log.ts'
 import type { Outlet } from '../../base/pour.ts'
+import { chatAsk } from '../../capabilities/chat.ts'
+import type { Sent, Transport } from '../../upstream/transport.ts'
+import { compatible } from '../../vendors/compatible/compatible.ts'
+import { openaiChat } from '../../wire/openai/chat.ts'
 import type { StreamRelay } from '../relay.ts'
-import { MergedRelay } from './fan-out.ts'
+import { callSideBySide, MergedRelay } from './fan-out.ts'
 
 /** A relay whose vendor always has something more: each time that it is poured, it gives one piece at once. */
 function eager(name: string) {
@@ -32,4 +39,82 @@ test('a slow reader is given all choices in turn, not the first two of them', ()
     })
   }
   expect(given).toContain('c')
+})
+
+const traits = {
+  id: 'm',
+  contextTokens: 1_000,
+  outputTokensMax: 100,
+  choicesMax: 2,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+const ask = chatAsk(
+  {
+    protocol: 'openai',
+    model: 'm',
+    stream: false,
+    usageShown: true,
+    choices: 2,
+    outputTokensMax: 100,
+    inputTokensMax: 1_000,
+    searchesMax: 0,
+    native: { messages: [{ role: 'user', content: 'Hi' }] },
+    headers: {},
+  },
+  traits,
+)
+
+/** Two choices, of which the first is refused: what the line is told, and how the second one failed beside it. */
+async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSignal) => Promise<Sent>) {
+  let calls = 0
+  const send: Transport['send'] = async (_call, _timeouts, signal) => {
+    if (++calls === 2) return other(signal)
+    return { kind: 'response', exchange: scriptedExchange(503, ['{"error":{"message":"busy"}}']) }
+  }
+  const parts = {
+    transport: { send },
+    timeouts: { stream: {}, whole: { totalMs: 1_000 } },
+    tenantLabel: String,
+    channels: () => ({ rest() {} }),
+    log: silentLog,
+  }
+  const vendor = compatible({ id: 'v', baseUrl: 'https://v', choicesMax: 1, hangup })
+  const routed = {
+    ask,
+    codec: openaiChat,
+    requestId: 'req_1',
+    attemptId: 'att_1',
+    principal: { accountId: 'acc_1' },
+    model: traits,
+    signal: new AbortController().signal,
+    funds: { sending() {} },
+    elapsedMs: () => 0,
+    route: { channel: { id: 'c', vendor, baseUrl: 'https://v' }, credential: 'k', upstreamModel: 'm' },
+  }
+  const outcome = await callSideBySide(parts as never, routed as never)
+  if (outcome.kind !== 'failed') throw new Error('it did not fail')
+  const { retry, mayBeCharged, attempts, error } = outcome
+  return { retry, mayBeCharged, attempts: attempts.length, shouldRetry: error.details.shouldRetry }
+}
+
+const gone = new GatewayError('client-gone', 'The client hung up.')
+const broken = new GatewayError('upstream-failed', "The connection to the model's vendor failed.")
+/** Behind the refusal, or in the same moment. */
+const fails = (delivery: 'unsent' | 'unknown', error: GatewayError) => (stopped: AbortSignal) =>
+  new Promise<Sent>((resolve) => {
+    stopped.addEventListener('abort', () => resolve({ kind: 'failed', error, delivery }))
+  })
+const elsewhere = { retry: 'elsewhere', shouldRetry: undefined } as const
+const final = { retry: 'no', mayBeCharged: true, shouldRetry: false } as const
+
+// Nobody is served twice for one request, and nobody goes without an answer that costs no more than it has to.
+test.each([
+  { name: 'never sent', hangup: 'stop', other: fails('unsent', gone), told: { ...elsewhere, mayBeCharged: false } },
+  { name: 'cut off by us', hangup: 'stop', other: fails('unknown', gone), told: { ...elsewhere, mayBeCharged: true } },
+  { name: 'cut off by us, and charged to its end', hangup: 'drain', other: fails('unknown', gone), told: final },
+  { name: 'broken off by the vendor', hangup: 'stop', other: fails('unknown', broken), told: final },
+] as const)('beside one that was refused: $name', async ({ hangup, other, told }) => {
+  expect(await besideRefused(hangup, other)).toEqual({ ...told, attempts: 2 })
 })

@@ -8,7 +8,7 @@ import {
   attempt,
   contextOf,
   failed,
-  final,
+  failedBesidePaid,
   refuseWhole,
   streams,
   type CallParts,
@@ -21,7 +21,8 @@ import { openRelay } from './open-relay.ts'
 import type { Relay, StreamRelay } from '../relay.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import type { Outcome } from '../stages.ts'
-import { eventStream, json, type ChatRouted } from './chat.ts'
+import { eventStream, json } from '../content-types.ts'
+import type { ChatRouted } from './chat.ts'
 import { readersFor, type ReplyReaders } from './one-call.ts'
 import { wastedAttempts } from '../wasted.ts'
 import { ReplyFacts } from './translate.ts'
@@ -118,13 +119,21 @@ type Tried = Failed | { readonly kind: 'accepted'; readonly accepted: Opened }
 
 /** What the others gave is of no use, and cost us what it cost. Whoever tries again would have us pay a second time. */
 function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): Failed {
-  let isPaid = false
   const attempts = opened.flatMap((one) => {
     if (one.kind === 'failed') return one.attempts
-    isPaid = true
     return wastedAttempts(routed, one.accepted.kind === 'relay' ? one.accepted.relay.legs : [one.accepted.leg])
   })
-  return isPaid ? { ...failure, error: final(failure.error), retry: 'no', attempts } : { ...failure, attempts }
+  const begun = opened.filter((one) => one.kind === 'accepted' || one.mayBeCharged === true)
+  if (begun.some((one) => !isCutShort(one, routed))) return failedBesidePaid(failure, attempts)
+  return { ...failure, mayBeCharged: begun.length > 0, attempts }
+}
+
+/**
+ * By ourselves, before it gave anything, and the vendor stops charging then. That little is our loss, and keeps no client
+ * from being served by another channel; but where none serves it, the failure is final.
+ */
+function isCutShort(one: Tried, { route }: ChatRouted): boolean {
+  return one.kind === 'failed' && one.error.kind === 'client-gone' && route.channel.vendor.hangup === 'stop'
 }
 
 function answeredTogether(routed: ChatRouted, accepted: readonly Opened[]): Outcome {

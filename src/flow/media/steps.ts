@@ -8,6 +8,7 @@ import {
   attempt,
   contextOf,
   discreet,
+  failedBesidePaid,
   final,
   logFailure,
   type CallParts,
@@ -65,10 +66,12 @@ class Walk {
   readonly #parts: CallParts
   readonly #routed: Routed
   readonly #bytesMax: number
+  /** Every call that came to nothing, whether or not it was made again. */
   readonly failed: AttemptRecord[] = []
   /** Calls that were answered, in the order of the adapter's asking, and what each used where that can be told. */
   readonly #answered: { readonly leg: Routed; count(): Counted | undefined }[] = []
   #attempts = 0
+  #mayBeCharged = false
 
   constructor(parts: CallParts, routed: Routed, bytesMax: number) {
     this.#parts = parts
@@ -88,6 +91,7 @@ class Walk {
         if (call === undefined) return
         const outcome = await this.#makeOne(call, stop.signal)
         if (outcome.kind === 'failed') {
+          this.#noteFailed(outcome)
           failure ??= outcome
           stop.abort()
           return
@@ -105,7 +109,7 @@ class Walk {
       this.#answered.push({ leg, count: () => counted ?? count?.(response, index) })
     })
     if (thrown !== undefined) throw thrown.error
-    if (failure !== undefined) return { ...failure, attempts: [...this.#lost([]), ...failure.attempts] }
+    if (failure !== undefined) return this.#giveUp(failure)
     return made.filter((one) => one !== undefined).map(({ response }) => response)
   }
 
@@ -116,10 +120,19 @@ class Walk {
   }
 
   fail(error: GatewayError, used: readonly Counted[]): Failed {
-    const isPaid = this.#answered.length > 0
-    const last = isPaid ? final(discreet(error, this.#routed)) : discreet(error, this.#routed)
-    logFailure(this.#parts, this.#routed, isPaid ? 200 : 0, last)
+    const last = this.#isPaid() ? final(discreet(error, this.#routed)) : discreet(error, this.#routed)
+    logFailure(this.#parts, this.#routed, this.#answered.length > 0 ? 200 : 0, last)
     return { kind: 'failed', error: last, retry: 'no', attempts: this.#lost(used) }
+  }
+
+  /** A call failed for good, and its neighbours were answered, broke off, or came to nothing as well. */
+  #giveUp(failure: Failed): Failed {
+    const attempts = this.#lost([])
+    return this.#isPaid() ? failedBesidePaid(failure, attempts) : { ...failure, attempts }
+  }
+
+  #isPaid(): boolean {
+    return this.#answered.length > 0 || this.#mayBeCharged
   }
 
   async #makeOne(call: StepCall, stop: AbortSignal): Promise<Made | Failed> {
@@ -134,10 +147,15 @@ class Walk {
       if (outcome.kind === 'accepted') return { kind: 'made', response: outcome.accepted, leg }
       // Alone it is tried again only where its neighbours succeeded: a whole that failed is the line's to send elsewhere.
       if (outcome.retry === 'no' || tries === triesMax || this.#isAlone()) return outcome
-      this.failed.push(...outcome.attempts)
+      this.#noteFailed(outcome)
       if (outcome.retry === 'anew') connection = 'new'
       else if (!(await pauseBefore(tries, outcome.error, this.#routed.signal))) return { ...outcome, attempts: [] }
     }
+  }
+
+  #noteFailed({ attempts, mayBeCharged = false }: Failed): void {
+    this.failed.push(...attempts)
+    this.#mayBeCharged ||= mayBeCharged
   }
 
   #isAlone(): boolean {

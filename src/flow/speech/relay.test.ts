@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
+import { until } from '../../../test/support/gateway.ts'
 import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
+import { GatewayError } from '../../base/errors.ts'
+import type { Exchange, Sent, Transport } from '../../upstream/transport.ts'
 import { SpeechRelay } from './relay.ts'
 
 const reader = () => ({
@@ -10,46 +13,119 @@ const reader = () => ({
   read: (bytes: Uint8Array) => bytes,
 })
 
-test('a reader without room is given no more, and the next piece is not asked for', async () => {
-  let calls = 0
+const sound = (): Sent => ({ kind: 'response', exchange: scriptedExchange(200, ['aa', 'bb']) })
+
+/** Three pieces, of which the first is heard. `answers` says what the vendor does at each call; two sounds if it does not. */
+async function speaking(
+  answers: readonly ((signal: AbortSignal) => Sent | Promise<Sent>)[] = [],
+  push = async (bytes: Uint8Array) => bytes,
+) {
+  const signals: AbortSignal[] = []
+  const heard: string[] = []
+  const sent: string[] = []
   const routed = {
     signal: new AbortController().signal,
     attemptId: 'att_1',
     principal: { accountId: 'acc_1' },
     model: {},
     ask: { stream: true, model: 'm' },
-    funds: { sending() {} },
+    funds: { sending: ({ id }: { id: string }) => void sent.push(id) },
     elapsedMs: () => 0,
     route: { channel: { id: 'c', vendor: { id: 'v' }, baseUrl: '' }, credential: '', upstreamModel: 'm' },
   }
-  const transport = {
-    send: async () => {
-      calls++
-      return { kind: 'response', exchange: scriptedExchange(200, ['aa', 'bb']) }
-    },
+  const send: Transport['send'] = async (_call, _timeouts, signal) => {
+    signals.push(signal)
+    return (answers[signals.length - 1] ?? sound)(signal)
   }
-  const parts = { transport, timeouts: { stream: {}, whole: {} }, tenantLabel: String }
-  const speaking = {
-    ask: { pieces: ['one', 'two', 'three'], asEvents: false, soldBy: 'character' },
-    codec: {},
-    adapter: { say: () => ({ call: {}, openReader: reader }) },
-    shaper: { push: async (bytes: Uint8Array) => bytes, end: async () => new Uint8Array(), endPiece() {}, close() {} },
-  }
-  const relay = new SpeechRelay(parts as never, routed as never, speaking as never)
+  const parts = { transport: { send }, timeouts: { stream: {}, whole: {} }, tenantLabel: String }
+  const relay = new SpeechRelay(
+    parts as never,
+    routed as never,
+    {
+      ask: { pieces: ['one', 'two', 'three'], asEvents: false, soldBy: 'character' },
+      codec: {},
+      adapter: { say: () => ({ call: {}, openReader: reader }) },
+      shaper: { push, end: async () => new Uint8Array(), endPiece() {}, close() {} },
+    } as never,
+  )
   expect(await relay.start()).toBeUndefined()
-  const heard: string[] = []
-  const ended = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<GatewayError | undefined>()
   const outlet = (room: number) => ({
     take(bytes: Uint8Array) {
       heard.push(Buffer.from(bytes).toString())
       if (--room === 0) relay.hold()
     },
-    end: () => ended.resolve(),
+    end: (failure?: GatewayError) => ended.resolve(failure),
   })
+  return { relay, signals, heard, sent, outlet, ended: ended.promise }
+}
+
+test('a reader without room is given no more, and the next piece is not asked for', async () => {
+  const { relay, heard, signals, outlet, ended } = await speaking()
   relay.pour(outlet(2))
   await Bun.sleep(5)
-  expect([heard, calls]).toEqual([['aa', 'bb'], 1])
+  expect([heard, signals.length]).toEqual([['aa', 'bb'], 1])
   relay.pour(outlet(99))
-  await ended.promise
-  expect([heard.length, calls]).toEqual([6, 3])
+  expect(await ended).toBeUndefined()
+  expect([heard.length, signals.length]).toEqual([6, 3])
+  expect(relay.failed).toEqual([])
+})
+
+// Whoever ends a relay settles what it says of itself in the same moment.
+test.each(['unknown', 'unsent'] as const)(
+  'a piece that is being asked for ends with the relay, and is on record at once (%s)',
+  async (delivery) => {
+    const endedWith = (signal: AbortSignal) =>
+      new Promise<Sent>((resolve) => {
+        const error = new GatewayError('client-gone', 'The client hung up.')
+        signal.addEventListener('abort', () => resolve({ kind: 'failed', error, delivery }))
+      })
+    const { relay, signals, sent, outlet, ended } = await speaking([sound, endedWith])
+    relay.pour(outlet(99))
+    await until(() => signals.length === 2)
+    relay.abort()
+    const open = { id: sent[1], status: 0, vendorCost: 0n, delivered: false }
+    expect(relay.failed).toMatchObject([open])
+    expect(relay.legs.map(({ attemptId }) => attemptId as string)).toEqual(['att_1'])
+    expect((await ended)?.kind).toBe('client-gone')
+    expect(relay.failed).toMatchObject([open])
+    expect(signals).toHaveLength(2)
+  },
+)
+
+test('a piece that comes in the moment in which the relay ends is ended too', async () => {
+  let aborted = 0
+  let relay: SpeechRelay | undefined
+  const exchange: Exchange = {
+    ...scriptedExchange(200, ['cc', 'dd']),
+    abort: () => void aborted++,
+    outliveClient: () => relay?.abort(), // heard, and given to nobody yet
+  }
+  const made = await speaking([sound, () => ({ kind: 'response', exchange })])
+  relay = made.relay
+  relay.pour(made.outlet(99))
+  expect((await made.ended)?.kind).toBe('client-gone')
+  expect([aborted, made.heard, made.signals.length]).toEqual([1, ['aa', 'bb'], 2])
+  expect(relay.legs.map((leg) => leg.count() !== undefined)).toEqual([true, false])
+})
+
+test('after its end no further piece is asked for, and nothing is shaped', async () => {
+  const shaped: string[] = []
+  const isShaping = Promise.withResolvers<void>()
+  const shape = Promise.withResolvers<void>()
+  const { relay, signals, outlet, ended } = await speaking([], async (bytes) => {
+    shaped.push(Buffer.from(bytes).toString())
+    if (shaped.length === 2) {
+      isShaping.resolve()
+      await shape.promise
+      return new Uint8Array() // it has not filled a frame: the next is asked for at once
+    }
+    return bytes
+  })
+  relay.pour(outlet(99))
+  await isShaping.promise
+  relay.abort()
+  shape.resolve()
+  expect((await ended)?.kind).toBe('client-gone')
+  expect([shaped, signals.length]).toEqual([['aa', 'bb'], 1])
 })

@@ -1,10 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
+import { zeroNano } from '../../base/money.ts'
 import { Pump, type Outlet } from '../../base/pour.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { SpeechAdapter } from '../../vendors/vendor.ts'
-import { attempt, contextOf, discreet, type CallParts, type Failed } from '../attempt.ts'
+import { attempt, attemptRecord, contextOf, discreet, type CallParts, type Failed } from '../attempt.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import { pauseBefore } from '../pause.ts'
 import type { Relay } from '../relay.ts'
@@ -31,26 +32,37 @@ export class SpeechRelay implements Relay {
   readonly legs: Leg[] = []
   /** The same calls, whether or not any of it went out: the vendor charges for what it has made. */
   readonly made: Leg[] = []
-  readonly failed: AttemptRecord[] = []
+  readonly #failed: AttemptRecord[] = []
   readonly #parts: CallParts
   readonly #routed: Routed
   readonly #speaking: Speaking
   readonly #pump = new Pump(() => this.#next())
   #current: PieceSound | undefined
+  /** The call that is under way and has not been heard yet. */
+  #opening: Routed | undefined
+  /** Ends such a call. Made for a second piece: nobody could end the first while it is opened but its client. */
+  #stop: Stop | undefined
   #said = 0
   #isOver = false
+  #isLeft = false
   /** Made, and not given out yet. */
   #held: Uint8Array[] = []
   #bytes = 0
   /** So many of the legs have been given out, at least in part. */
   #legsGiven = 0
-  /** What broke it off. */
+  /** What broke it off, or that it was ended. */
   #failure: { readonly thrown: unknown } | undefined
 
   constructor(parts: CallParts, routed: Routed, speaking: Speaking) {
     this.#parts = parts
     this.#routed = routed
     this.#speaking = speaking
+  }
+
+  /** With the call that is under way: of one that is on no record when this is settled, nobody would hear again. */
+  get failed(): readonly AttemptRecord[] {
+    if (this.#opening === undefined) return this.#failed
+    return [...this.#failed, attemptRecord(this.#opening, { status: 0, vendorCost: zeroNano, delivered: false })]
   }
 
   /** Asks for the first piece and waits until it is heard. Where that fails, another channel may do better. */
@@ -95,21 +107,28 @@ export class SpeechRelay implements Relay {
     return bytes
   }
 
+  left(): void {
+    this.#isLeft = true
+  }
+
   closing(): Uint8Array {
     const { ask, codec } = this.#speaking
     return ask.asEvents ? codec.writeDone(countLegs(this.legs)?.usage) : new Uint8Array()
   }
 
   abort(): void {
+    this.#failure ??= { thrown: new GatewayError('client-gone', 'The call was ended.') }
+    this.#stop?.end()
     this.#current?.abort()
     this.#speaking.shaper.close()
   }
 
   async #make(): Promise<Uint8Array | undefined> {
-    if (this.#failure !== undefined) throw this.#failure.thrown
+    this.#checkUnbroken()
     try {
       while (!this.#isOver) {
         const sound = await this.#nextSound()
+        this.#checkUnbroken() // what is shaped after the end is nobody's to close
         if (sound === undefined) this.#isOver = true
         const { shaper } = this.#speaking
         const shaped = sound === undefined ? await shaper.end() : await shaper.push(sound.bytes, sound.form)
@@ -118,12 +137,16 @@ export class SpeechRelay implements Relay {
       return undefined
     } catch (thrown) {
       this.#failure = { thrown }
-      if (this.#legsGiven === 0 || this.#routed.signal.aborted) throw thrown
+      if (this.#legsGiven === 0 || this.#hasNoClient()) throw thrown
       // Whoever has heard a part is given all that there is of it.
       const rest = await this.#speaking.shaper.end().catch(() => new Uint8Array())
       if (rest.length > 0) return this.#written(rest)
       throw thrown
     }
+  }
+
+  #checkUnbroken(): void {
+    if (this.#failure !== undefined) throw this.#failure.thrown
   }
 
   #written(sound: Uint8Array): Uint8Array {
@@ -135,9 +158,13 @@ export class SpeechRelay implements Relay {
     return ask.asEvents ? codec.writeDelta(sound) : sound
   }
 
-  /** What a vendor breaks off is owed for as far as it went out; what a client leaves, as far as it was heard here. */
+  /** What is broken off is owed for as far as it went out; what a client leaves, as far as it was heard here. */
   #isOwed(leg: number): boolean {
-    return leg < this.#legsGiven || this.#failure === undefined || this.#routed.signal.aborted
+    return leg < this.#legsGiven || this.#failure === undefined || this.#hasNoClient()
+  }
+
+  #hasNoClient(): boolean {
+    return this.#isLeft || this.#routed.signal.aborted
   }
 
   async #nextSound() {
@@ -156,16 +183,18 @@ export class SpeechRelay implements Relay {
 
   async #openNext(): Promise<PieceSound> {
     let { connection } = this.#routed
+    this.#stop ??= stopBeside(this.#routed.signal)
+    const { signal } = this.#stop
     for (let tries = 1; ; tries++) {
+      this.#checkUnbroken()
       // Whoever has left is not waited for with a call that costs something.
-      if (this.#routed.signal.aborted) throw new GatewayError('client-gone', 'The client hung up.')
-      const failure = await this.#open({ ...this.#routed, attemptId: newAttemptId(), connection })
+      if (this.#hasNoClient()) throw new GatewayError('client-gone', 'The client hung up.')
+      const failure = await this.#open({ ...this.#routed, signal, attemptId: newAttemptId(), connection })
       if (failure === undefined && this.#current !== undefined) return this.#current
       if (failure === undefined) throw new GatewayError('bug', 'a piece that was opened is not there')
-      this.failed.push(...failure.attempts)
       if (failure.retry === 'no' || tries === triesMax) throw failure.error
       if (failure.retry === 'anew') connection = 'new'
-      else if (!(await pauseBefore(tries, failure.error, this.#routed.signal))) throw failure.error
+      else if (!(await pauseBefore(tries, failure.error, signal))) throw failure.error
     }
   }
 
@@ -173,18 +202,35 @@ export class SpeechRelay implements Relay {
     const { ask, codec, adapter } = this.#speaking
     const piece = ask.pieces[this.#said] ?? ''
     const saying = adapter.say(ask, piece, contextOf(routed, this.#parts.tenantLabel))
-    const opened = await attempt(this.#parts, routed, saying.call, async (exchange) => {
-      const sound = new PieceSound(exchange, saying.openReader(), piece)
-      await sound.begin()
-      return sound
-    })
-    if (opened.kind === 'failed') return opened
-    const sound = opened.accepted
-    this.#current = sound
-    const { attemptId } = routed
-    const count = () => sound.count(ask, codec)
-    const leg = this.made.push({ attemptId, count }) - 1
-    this.legs.push({ attemptId, count: () => (this.#isOwed(leg) ? count() : undefined) })
-    return undefined
+    this.#opening = routed
+    try {
+      const opened = await attempt(this.#parts, routed, saying.call, async (exchange) => {
+        const sound = new PieceSound(exchange, saying.openReader(), piece)
+        await sound.begin()
+        return sound
+      })
+      if (opened.kind === 'failed') {
+        this.#failed.push(...opened.attempts)
+        return opened
+      }
+      const sound = opened.accepted
+      if (this.#failure !== undefined) sound.abort() // ended while it was not ours to end yet
+      this.#current = sound
+      const { attemptId } = routed
+      const count = () => sound.count(ask, codec)
+      const leg = this.made.push({ attemptId, count }) - 1
+      this.legs.push({ attemptId, count: () => (this.#isOwed(leg) ? count() : undefined) })
+      return undefined
+    } finally {
+      this.#opening = undefined
+    }
   }
+}
+
+type Stop = { readonly signal: AbortSignal; end(): void }
+
+/** A signal that ends with another one, or by itself. */
+function stopBeside(other: AbortSignal): Stop {
+  const own = new AbortController()
+  return { signal: AbortSignal.any([other, own.signal]), end: () => own.abort() }
 }
