@@ -1,4 +1,6 @@
 import type { Server } from 'bun'
+import { systemClock } from './clock.ts'
+import { makeSocketTable, type SocketTable } from './socket-table.ts'
 
 /** Asked for only where it is needed: finding it out takes 15 µs, a tenth of a request. */
 export type Address = () => string
@@ -6,13 +8,22 @@ export type Address = () => string
 /** What the listener knows of one request beyond the request itself. */
 export type Connection = {
   /** The peer's address as the socket has it; forwarding headers are read elsewhere, and only behind a trusted proxy. */
-  readonly address: Address
+  address(): string
   /** How many headers the request has, by name. */
-  readonly headerCount: () => number
+  headerCount(): number
   /** Call once the body is complete: from then on our own timers guard the exchange, and a quiet stream is not cut. */
   holdOpen(): void
-  /** Call before the last of an answer is handed over: nobody of ours watches what its reader does with it from then on. */
-  letGo(): void
+  /** Call where we watch the reader of the answer too: it stays held open when it is handed over, until it is let go. */
+  follow(): void
+  /**
+   * Call before the last of an answer is handed over: nobody of ours watches what its reader does with it from then on,
+   * nor the connection when it is kept. `bytes`: how much there is to read.
+   */
+  letGo(bytes?: number): void
+  /** The answer is ready, and goes to the runtime. */
+  handOver(): void
+  /** What was sent and not taken by the reader's side, as of `ageMsMax` ago at most; undefined where that cannot be known. */
+  untaken(ageMsMax: number): Promise<number | undefined>
 }
 
 export type Listener = {
@@ -30,14 +41,20 @@ export type ListenOptions = {
   /** Where the operator chose the port, and chooses another when this one is taken. */
   setting: string
   bodyBytesMax: number
+  /** After how long without a byte a connection is closed that is not held open. */
+  idleSeconds?: number
   fetch(request: Request, connection: Connection): Response | Promise<Response>
 }
 
 // With 0, half-sent bodies and idle sockets would stay open for ever; Bun's own default of 10 s cuts quiet streams.
-const idleSeconds = 65
+const idleSecondsDefault = 65
 
-// The longest that Bun takes. What lies in the system's buffers has to be read before anything moves.
+// The longest that Bun takes. It is told of a reader only when a third of the system's buffer is free again: a million
+// bytes and more, so that who reads slowly needs minutes.
 const unreadSecondsMax = 255
+
+// What every system takes at once, so that no reader has to be waited for.
+const takenAtOnceBytes = 16 * 1024
 
 /** The one place that opens a port: Bun's server behind an interface another runtime could fill. */
 export function listen(options: ListenOptions): Listener {
@@ -63,13 +80,29 @@ function serve(options: ListenOptions): Server<undefined> {
 }
 
 function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
-  const isInUse = thrown instanceof Error && 'code' in thrown && thrown.code === 'EADDRINUSE'
-  if (isInUse) return `port ${port} of ${hostname} is in use: give another as ${setting}, or 0 for a free one`
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  // An address that it can make nothing of is in use too, to this runtime; a free port tells the two apart.
+  if (code === 'EINVAL' || (code === 'EADDRINUSE' && (port === 0 || !canListenAt(hostname)))) {
+    return `"${hostname}" is no address that this machine can listen at, and ${setting} was to be opened there`
+  }
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${hostname} is in use: give another as ${setting}, or 0 for a free one`
   const why = thrown instanceof Error ? thrown.message : String(thrown)
   return `port ${port} of ${hostname} (${setting}) cannot be opened: ${why}`
 }
 
+function canListenAt(hostname: string): boolean {
+  try {
+    void Bun.serve({ hostname, port: 0, fetch: () => new Response(null) }).stop(true)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function begin(options: ListenOptions): Server<undefined> {
+  const { idleSeconds = idleSecondsDefault } = options
+  const shared = { sockets: makeSocketTable(systemClock), idleSeconds }
   return Bun.serve({
     hostname: options.hostname,
     port: options.port,
@@ -78,14 +111,57 @@ function begin(options: ListenOptions): Server<undefined> {
     development: false,
     // Without this, Bun shares the port with whoever has it already, and requests go to either at random.
     reusePort: false,
-    fetch: (request, server) =>
-      options.fetch(request, {
-        address: () => server.requestIP(request)?.address ?? '',
-        // Bun counts them anyway; its types do not say so.
-        headerCount: () => (request.headers as Headers & { readonly count: number }).count,
-        holdOpen: () => server.timeout(request, 0),
-        letGo: () => server.timeout(request, unreadSecondsMax),
-      }),
+    fetch: (request, server) => options.fetch(request, new OpenConnection(request, server, shared)),
     error: () => new Response(null, { status: 500 }),
   })
+}
+
+type Shared = { readonly sockets: SocketTable; readonly idleSeconds: number }
+
+class OpenConnection implements Connection {
+  readonly #request: Request
+  readonly #server: Server<undefined>
+  readonly #shared: Shared
+  #guard: 'runtime' | 'ours' | 'followed' = 'runtime'
+
+  constructor(request: Request, server: Server<undefined>, shared: Shared) {
+    this.#request = request
+    this.#server = server
+    this.#shared = shared
+  }
+
+  address(): string {
+    return this.#server.requestIP(this.#request)?.address ?? ''
+  }
+
+  headerCount(): number {
+    // Bun counts them anyway; its types do not say so.
+    return (this.#request.headers as Headers & { readonly count: number }).count
+  }
+
+  holdOpen(): void {
+    this.#guard = 'ours'
+    this.#server.timeout(this.#request, 0)
+  }
+
+  follow(): void {
+    this.#guard = 'followed'
+  }
+
+  handOver(): void {
+    // Held open for ever, a kept connection would take whatever is half sent next, and wait for the rest.
+    if (this.#guard === 'ours') this.letGo()
+  }
+
+  letGo(bytes = 0): void {
+    this.#guard = 'runtime'
+    this.#server.timeout(this.#request, bytes > takenAtOnceBytes ? unreadSecondsMax : this.#shared.idleSeconds)
+  }
+
+  async untaken(ageMsMax: number): Promise<number | undefined> {
+    const peer = this.#server.requestIP(this.#request)
+    const localPort = this.#server.port
+    if (peer === null || localPort === undefined) return undefined
+    return this.#shared.sockets.untaken({ localPort, address: peer.address, port: peer.port }, ageMsMax)
+  }
 }

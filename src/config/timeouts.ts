@@ -13,9 +13,10 @@ export function callTimeouts(written: FileSettings['timeouts']) {
   }
 }
 
-/** How long a stream waits for its client, in all and at a time. */
+/** How long a stream waits for its client, in all and at a time, and how long its client hears nothing. */
 export function clientTimeouts(written: FileSettings['timeouts']) {
-  return { readerMs: written.readerSeconds * 1000, totalMs: written.totalSeconds * 1000 }
+  const { readerSeconds, totalSeconds, quietSeconds } = written
+  return { readerMs: readerSeconds * 1000, totalMs: totalSeconds * 1000, quietMs: quietSeconds * 1000 }
 }
 
 // A creation is answered within seconds, and a poll at once; a film is large.

@@ -14,19 +14,22 @@ const routes: readonly Route[] = [
   { ...route, path: '/v1/messages', writeError: speaking('messages'), speaksBelow: true },
   { ...route, path: '/v1/other', writeError: speaking('other') },
   { ...route, path: '/open', writeError: speaking('open'), auth: 'open' },
+  { ...route, path: '/v1/broken', writeError: speaking('broken'), serve: () => Promise.reject(new Error('broken')) },
 ]
 const edge = makeEdge({
   routes,
   writeError: speaking('usual'),
-  trustedProxies: new Set(),
+  isProxy: () => false,
   cors: makeCors(['*']),
   log: silentLog,
   tally: new Tally(),
 })
+let handedOver = 0
 const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
   edge(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }), {
     address: () => '127.0.0.1',
     headerCount: () => 0,
+    handOver: () => void handedOver++,
   } as unknown as Parameters<typeof edge>[1])
 
 test.each([
@@ -50,4 +53,12 @@ test('an open path need not know that its answer has an id, nor does a preflight
   ]
   expect(answers.map(({ status }) => status)).toEqual([200, 204, 204])
   for (const { headers } of answers) expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/)
+})
+
+test('whatever the answer is, its connection hears that it is handed over', async () => {
+  for (const path of ['/v1/messages', '/open', '/nowhere', '/v1/broken']) {
+    handedOver = 0
+    await ask(path)
+    expect(handedOver).toBe(1)
+  }
 })

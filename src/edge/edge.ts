@@ -5,7 +5,7 @@ import type { Connection } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Tally } from '../telemetry/tally.ts'
-import { clientAddress } from './client-address.ts'
+import { clientAddress, type IsProxy } from './client-address.ts'
 import type { Cors } from './cors.ts'
 import type { Route, Visit } from './route.ts'
 import { pathOf } from './target.ts'
@@ -14,7 +14,7 @@ export type EdgeOptions = {
   readonly routes: readonly Route[]
   /** How errors look where no route matched. */
   readonly writeError: WriteError
-  readonly trustedProxies: ReadonlySet<string>
+  readonly isProxy: IsProxy
   readonly cors: Cors | undefined
   readonly log: Log
   readonly tally: Pick<Tally, 'answered' | 'refused'>
@@ -44,13 +44,13 @@ export function makeEdge(options: EdgeOptions): Serve {
       const answer = preflight ?? dispatch({ request, requestId, connection, said, speak }, found)
       const isSaid = preflight === undefined && found.route?.auth !== 'open'
       response = await (isSaid ? answer : identified(answer, requestId))
-      if (request.method === 'HEAD') response = new Response(null, response)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
       options.tally.refused(route, response.status, thrown)
     }
     options.tally.answered(route, response.status)
     options.cors?.allow(request, response)
+    connection.handOver()
     return response
   }
 
@@ -63,7 +63,7 @@ export function makeEdge(options: EdgeOptions): Serve {
       const message = `This path takes ${found.allow}, not ${request.method}.`
       throw new GatewayError('wrong-method', message, { allow: found.allow })
     }
-    const address = () => clientAddress(request, connection.address, options.trustedProxies)
+    const address = () => clientAddress(request, connection, options.isProxy)
     return found.route.serve({ ...arrival, address, path: found.route.path, id: found.id })
   }
 

@@ -12,11 +12,19 @@ export class Marks {
   readonly #routed: Routed
   readonly #relay: Relay
   readonly #due: Deadline
+  readonly #passed: () => void
   /** Delivered since the last mark. */
   #bytes = 0
 
-  /** `broken` is told of a mark that was due and could not be made. */
-  constructor(routed: Routed, relay: Relay, deadlines: Deadlines, broken: (thrown: unknown) => void) {
+  /** `broken` is told of a mark that was due and could not be made; `passed`, that some seconds of delivering have passed. */
+  constructor(
+    routed: Routed,
+    relay: Relay,
+    deadlines: Deadlines,
+    broken: (thrown: unknown) => void,
+    passed: () => void = () => {},
+  ) {
+    this.#passed = passed
     this.#routed = routed
     this.#relay = relay
     this.#due = deadlines.open(() => {
@@ -34,6 +42,11 @@ export class Marks {
     if (this.#bytes >= markEveryBytes) this.#mark()
   }
 
+  /** Something was delivered since the last one. */
+  get isDue(): boolean {
+    return this.#bytes > 0
+  }
+
   /** What comes now is settled, and a mark behind a settlement would be one of nothing. */
   end(): void {
     this.#due.clear()
@@ -42,6 +55,7 @@ export class Marks {
   #mark(): void {
     this.#due.clear()
     this.#bytes = 0
+    this.#passed()
     const { model, funds } = this.#routed
     const counted = countLegs(this.#relay.legs)
     if (counted === undefined) return

@@ -1,4 +1,6 @@
-import { expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { until } from '../../test/support/gateway.ts'
 import { World } from '../../test/simulation/world.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { Deadlines } from '../base/deadlines.ts'
@@ -18,6 +20,7 @@ const leg = {
 function metered(relay: Relay, { marksBroken = false } = {}) {
   const world = new World(1)
   const seen = { marked: 0, settled: 0 }
+  let letGo = 0
   const routed = {
     requestId: 'req_1',
     attemptId: 'att_1',
@@ -25,7 +28,8 @@ function metered(relay: Relay, { marksBroken = false } = {}) {
     route: { channel: { id: 'c', vendor: { id: 'v', hangup: 'stop' } }, upstreamModel: 'm' },
     model: { prices: { rates: {}, tiers: [] }, costs: { rates: {}, tiers: [] } },
     ask: { stream: true },
-    errand: { writeStreamError: () => Buffer.from('error') },
+    errand: { writeStreamError: () => Buffer.from('error'), keepAlive: Buffer.from(': alive\n\n') },
+    client: { letGo: () => void letGo++, untaken: () => Promise.resolve(4_000_000) },
     elapsedMs: () => 0,
     funds: {
       mark() {
@@ -41,7 +45,7 @@ function metered(relay: Relay, { marksBroken = false } = {}) {
       },
     },
   }
-  const timeouts = { readerMs: 1_000, totalMs: 60_000 }
+  const timeouts = { readerMs: 1_000, totalMs: 60_000, quietMs: 15_000 }
   const meter = makeMeter({
     log: silentLog,
     drains: new Drains(),
@@ -52,7 +56,7 @@ function metered(relay: Relay, { marksBroken = false } = {}) {
     body: ReadableStream
     ended: Promise<string>
   }
-  return { ...answer, seen, pass: (ms: number) => world.run(world.now + ms) }
+  return { ...answer, seen, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
 }
 
 async function streamed(pieces: string[], marksBroken: boolean) {
@@ -111,6 +115,43 @@ test('what a quiet stream has delivered is marked after two seconds, once, and n
   expect(seen).toEqual({ marked: 1, settled: 1 })
 })
 
+test('a quiet stream says now and then that it lives, and nothing is marked for that', async () => {
+  const { relay, give, end } = byHand()
+  const { body, seen, pass } = metered(relay)
+  let text = ''
+  const whole = body.pipeTo(new WritableStream({ write: (bytes: Uint8Array) => void (text += Buffer.from(bytes)) }))
+  const said = async (words: string) => {
+    await until(() => text.includes(words))
+    const heard = text
+    text = ''
+    return heard
+  }
+  await until(() => {
+    give('a')
+    return text !== ''
+  })
+  pass(2_100)
+  expect([await said('a'), seen.marked]).toEqual([expect.stringMatching(/^a+$/), 1])
+  pass(14_700)
+  expect(text).toBe('')
+  pass(300)
+  expect(await said('alive')).toBe(': alive\n\n')
+  pass(15_100)
+  expect(await said('alive')).toBe(': alive\n\n')
+  // Whatever comes puts it off again.
+  pass(14_000)
+  give('b')
+  pass(2_100)
+  expect(await said('b')).toBe('b')
+  pass(14_700)
+  expect(text).toBe('')
+  expect(seen.marked).toBe(2)
+  end()
+  pass(60_000)
+  await whole
+  expect([text, seen.settled]).toEqual(['done', 1])
+})
+
 test('a mark that is due and cannot be made ends the stream and its hold', async () => {
   const { relay, give } = byHand()
   const { body, seen, pass, ended } = metered(relay, { marksBroken: true })
@@ -150,4 +191,62 @@ test('what cannot be priced is released, not left open', async () => {
   end()
   expect(await text).toEndWith('error')
   expect([await ended, seen.settled]).toEqual(['charged', 1])
+})
+
+describe('an end that its reader has no room for', () => {
+  const last = Buffer.alloc(64 * 1024 * 1024, 'x')
+  const bodies: ReadableStream[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    fetch: () => new Response(bodies.shift()),
+  })
+  afterAll(() => server.stop(true))
+
+  /** A stream that is all end, on its way to a client that does not read it. */
+  async function unread() {
+    const { relay, end } = byHand()
+    const { body, ...made } = metered({ ...relay, closing: () => last })
+    bodies.push(body)
+    const socket = connect(server.port ?? 0, '127.0.0.1')
+    const read = { bytes: 0, tail: '', isClosed: false }
+    socket.pause()
+    socket.on('error', () => {})
+    socket.on('close', () => (read.isClosed = true))
+    socket.on('data', (bytes) => {
+      read.bytes += bytes.length
+      read.tail = (read.tail + bytes.toString('latin1')).slice(-7)
+    })
+    socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n')
+    await until(() => {
+      end()
+      return made.seen.settled === 1
+    })
+    expect(await made.ended).toBe('charged')
+    return { ...made, socket, read }
+  }
+
+  test('waits until there is some, and nobody else guards the connection before that', async () => {
+    const { socket, read, letGo, seen, pass } = await unread()
+    pass(500)
+    expect(letGo()).toBe(0)
+    socket.resume()
+    await until(() => read.tail.endsWith('0\r\n\r\n'))
+    expect(read.bytes).toBeGreaterThan(last.length)
+    expect([letGo(), seen.settled]).toEqual([1, 1])
+    socket.destroy()
+  })
+
+  test('is cut off where that takes too long, and stays paid for', async () => {
+    const { socket, read, letGo, seen, pass } = await unread()
+    pass(900)
+    await Bun.sleep(300)
+    expect(read.isClosed).toBe(false)
+    pass(1_000)
+    socket.resume()
+    await until(() => read.isClosed)
+    expect(read.tail).not.toEndWith('0\r\n\r\n')
+    expect([letGo(), seen.settled]).toEqual([0, 1])
+  })
 })

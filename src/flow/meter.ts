@@ -12,10 +12,12 @@ import type { Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import { attemptRecord } from './attempt.ts'
 import type { Drains } from './drains.ts'
+import { KeepAlive } from './keep-alive.ts'
 import { costOf, countLegs, type Leg } from './legs.ts'
 import { Marks } from './marks.ts'
 import type { Relay } from './relay.ts'
 import { release, releaseOrLog } from './release.ts'
+import { SlowReader, type ReaderTimeouts } from './slow-reader.ts'
 import type { Answer, Delivered, Routed } from './stages.ts'
 import { wastedAttempts } from './wasted.ts'
 
@@ -23,8 +25,8 @@ type MeterParts = {
   readonly log: Log
   readonly drains: Drains
   readonly deadlines: Deadlines
-  /** How long a client may leave its stream unread, and how long any may take. */
-  readonly timeouts: { readonly readerMs: number; readonly totalMs: number }
+  /** `quietMs`: how long a stream is silent before its client is told that it lives. */
+  readonly timeouts: ReaderTimeouts & { readonly quietMs: number }
 }
 
 /** `failed`: the attempts that came to nothing on the way here, which belong to the record. */
@@ -66,24 +68,21 @@ function meterStream(
 ): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
   const { routed } = metered
   const ended = Promise.withResolvers<'charged' | 'free'>()
-  const marks = new Marks(routed, relay, deadlines, (thrown) => outlet.end(asGatewayError(thrown)))
-  // A hold does not wait for ever, nor does the vendor, on whom its client has turned its back.
-  const unread = deadlines.open(() => {
-    tap.fail()
-    leave()
-  }, timeouts.totalMs - routed.elapsedMs())
+  const broken = (thrown: unknown) => outlet.end(asGatewayError(thrown))
+  const marks = new Marks(routed, relay, deadlines, broken, passed)
+  let alive: KeepAlive | undefined
+  let reader: SlowReader | undefined
   let isPouring = false
   let isOver = false
+  let isGone = false
+  let isLastPut = false
 
   const outlet: Outlet = {
     take(bytes) {
       if (isOver) return // what was on its way when the client left, or the end was told
       marks.delivered(bytes.length)
       crashPoint('mid-stream')
-      if (tap.put(bytes)) return
-      isPouring = false
-      relay.hold() // a slow reader slows the vendor, and memory stays flat
-      unread.set(timeouts.readerMs)
+      put(bytes)
     },
     end(cut) {
       if (!over()) return // the client left while we waited; whoever noticed settles
@@ -92,17 +91,46 @@ function meterStream(
     },
   }
 
+  /** Seconds of delivering. Streams that have none need nobody who says that they live. */
+  function passed(): void {
+    const { keepAlive } = routed.errand
+    if (keepAlive === undefined) return
+    alive ??= new KeepAlive(deadlines, timeouts.quietMs, () => {
+      if (isPouring && !marks.isDue) put(keepAlive)
+    })
+    alive.delivered()
+  }
+
+  function put(bytes: Uint8Array): void {
+    if (tap.put(bytes)) return
+    isPouring = false
+    relay.hold() // a slow reader slows the vendor, and memory stays flat
+    waitForReader()
+  }
+
   /** False where it was over already. */
   function over(): boolean {
     if (isOver) return false
     isOver = true
     marks.end()
-    unread.clear()
+    alive?.end()
+    reader?.caughtUp()
     return true
   }
 
   function leave(): void {
+    isGone = true
+    reader?.caughtUp()
     if (over()) void settleWithoutClient()
+  }
+
+  /** A hold does not wait for ever, nor does the vendor, on whom its client has turned its back. */
+  function waitForReader(): void {
+    reader ??= new SlowReader(routed, deadlines, timeouts, () => {
+      tap.fail()
+      leave()
+    })
+    reader.behind()
   }
 
   /** The last bytes a client gets: the protocol's end once the money is recorded, or an error in its place. */
@@ -111,7 +139,14 @@ function meterStream(
     const last = failure === undefined ? relay.closing() : routed.errand.writeStreamError(failure)
     // Where a protocol has no words for it, the stream is cut off: a client must not take what it has for the whole.
     if (last === undefined) return tap.fail()
-    tap.put(last)
+    if (tap.put(last)) return finish()
+    if (isGone) return
+    isLastPut = true
+    waitForReader() // what it has not taken by its end is lost with the connection
+  }
+
+  function finish(): void {
+    routed.client.letGo()
     tap.end()
   }
 
@@ -129,6 +164,7 @@ function meterStream(
 
   async function settleWithoutClient(): Promise<void> {
     try {
+      relay.left?.()
       if (routed.route.channel.vendor.hangup === 'drain') await drains.run(relay)
       else relay.abort()
       ended.resolve(await settleStream(metered, relay, 'client-gone'))
@@ -141,9 +177,10 @@ function meterStream(
   const tap = new Tap(
     {
       wanted() {
+        reader?.caughtUp()
+        if (isLastPut) return finish()
         if (isPouring || isOver) return
         isPouring = true
-        unread.clear()
         relay.pour(outlet)
       },
       gone: leave,
@@ -232,7 +269,6 @@ async function settle(routed: Routed, sale: Sale): Promise<Nano> {
     crashPoint('after-settle')
     return charged
   } catch (thrown) {
-    if (thrown instanceof GatewayError && thrown.kind === 'overloaded') throw thrown // it says itself what became of it
     const what = sale.streamed
       ? 'The answer could not be billed'
       : 'The answer could not be billed, so it is not delivered'

@@ -17,6 +17,8 @@ export type Relay = Source & {
   readonly legs: readonly Leg[]
   /** Calls of its own that came to nothing and were made again. */
   readonly failed?: readonly AttemptRecord[]
+  /** Its client has left, by itself or because it stopped reading: what is under way is the last that is asked for. */
+  left?(): void
   /** What was held back for the end. */
   closing(): Uint8Array
   /** Ends the call. Where it is being poured, that is its end. */

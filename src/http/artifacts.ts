@@ -20,7 +20,7 @@ const harmless = {
 
 /** `GET /artifacts/{id}`: a kept result, or a part of it, for whoever has its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
-  return async ({ request, id, said }: Visit): Promise<Response> => {
+  return async ({ request, id, said, connection }: Visit): Promise<Response> => {
     const query = new URL(request.url).searchParams
     const link = { id, expires: query.get('expires'), signature: query.get('signature') }
     const artifact = await parts.artifacts.find(link)
@@ -39,6 +39,7 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const part = range === 'whole' ? {} : { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }
     // The body of a HEAD is never read: nothing is opened for it.
     const body = request.method === 'HEAD' ? null : await artifact.read(from, to)
+    connection.letGo(to - from)
     return new Response(body, {
       status: range === 'whole' ? 200 : 206,
       headers: { ...headers, ...part, 'content-length': String(to - from) },

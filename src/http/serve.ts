@@ -27,8 +27,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
     const answer = await run(parts.line, received)
     if (answer.kind === 'stream') {
-      // Heard before the stream's own end goes out.
-      void answer.ended.then(() => visit.connection.letGo())
+      visit.connection.follow()
       return new Response(answer.body, {
         headers: {
           'content-type': answer.contentType,
@@ -38,6 +37,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
         },
       })
     }
+    visit.connection.letGo(answer.body.length)
     return new Response(answer.body as Uint8Array<ArrayBuffer>, {
       status: answer.status ?? 200,
       headers: {
@@ -63,6 +63,7 @@ export function receive(
     requestId,
     credential,
     address: visit.address,
+    client: visit.connection,
     signal: request.signal,
     receivedAt: parts.clock.now(),
     elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),

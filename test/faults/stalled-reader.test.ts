@@ -1,34 +1,68 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { zeroNano } from '../../src/base/money.ts'
+import { compatible } from '../../src/vendors/compatible/compatible.ts'
+import { vendors } from '../../src/vendors/index.ts'
+import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lastRequestOf } from '../support/records.ts'
+import {
+  chunk,
+  delta,
+  done,
+  finish,
+  flood,
+  lastChunk,
+  opening,
+  startVendor,
+  streamHead,
+  usageEvent,
+  type RawVendor,
+} from '../support/vendor.ts'
 
 let gateway: TestGateway | undefined
-let socket: Socket | undefined
+let vendor: RawVendor | undefined
+const sockets: Socket[] = []
 afterEach(async () => {
-  socket?.destroy()
+  for (const socket of sockets.splice(0)) socket.destroy()
   await gateway?.close()
+  await vendor?.stop()
+  gateway = undefined
+  vendor = undefined
 })
 
 // More than all that lies between a vendor and a client that does not read.
 const request = { model: 'gpt-5', stream: true, messages: [{ role: 'user', content: 'sandbox:tokens=60000' }] }
 
-/** A client that reads until it has so much, and then no more. Gives what became of its socket. */
-function visit(at: TestGateway, bytesMax: number) {
+/** A client that does with what it reads as it is told. Gives what became of its socket. */
+function visit(
+  at: TestGateway,
+  onRead: (socket: Socket, bytes: number, all: number) => void,
+  path = '/v1/chat/completions',
+  asked: object = request,
+) {
   const { port, hostname } = new URL(at.url)
-  const body = JSON.stringify(request)
-  const visitor = connect(Number(port), hostname)
+  const body = JSON.stringify(asked)
+  const socket = connect(Number(port), hostname)
+  sockets.push(socket)
   let read = 0
+  let tail = ''
   let isClosed = false
-  visitor.on('error', () => {})
-  visitor.on('close', () => (isClosed = true))
-  visitor.on('data', (bytes) => {
+  socket.on('error', () => {})
+  socket.on('close', () => (isClosed = true))
+  socket.on('data', (bytes) => {
     read += bytes.length
-    if (read > bytesMax) visitor.pause()
+    tail = (tail + bytes.toString('latin1')).slice(-200)
+    onRead(socket, bytes.length, read)
   })
-  const head = [`POST /v1/chat/completions HTTP/1.1`, `host: ${hostname}:${port}`, `authorization: Bearer ${at.key}`]
-  visitor.write([...head, 'content-type: application/json', `content-length: ${body.length}`, '', body].join('\r\n'))
-  return { socket: visitor, read: () => read, isClosed: () => isClosed }
+  const head = [`POST ${path} HTTP/1.1`, `host: ${hostname}:${port}`, `authorization: Bearer ${at.key}`]
+  socket.write([...head, 'content-type: application/json', `content-length: ${body.length}`, '', body].join('\r\n'))
+  return { socket, read: () => read, tail: () => tail, isClosed: () => isClosed }
+}
+
+/** Reads until it has so much, and then no more. */
+const stopAt = (bytesMax: number) => (socket: Socket, _bytes: number, all: number) => {
+  if (all > bytesMax) socket.pause()
 }
 
 describe.each(['strict', 'leased'] as const)('%s: a client that stops reading its stream', (mode) => {
@@ -40,13 +74,12 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
     async (_why, timeouts) => {
       gateway = await startTestGateway({ mode, yaml: `timeouts: { ${timeouts} }` })
       const before = await gateway.balance()
-      const visitor = visit(gateway, 200_000)
-      socket = visitor.socket
+      const visitor = visit(gateway, stopAt(200_000))
       await until(() => visitor.read() > 200_000)
       expect(gateway.openHolds()).toBe(1)
       const { openHolds } = gateway
       await until(() => openHolds() === 0)
-      socket.resume() // to see that there is no end
+      visitor.socket.resume() // to see that there is no end
       await until(() => visitor.isClosed())
       await gateway.assertBooks()
       const after = await gateway.balance()
@@ -58,3 +91,88 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
     30_000,
   )
 })
+
+test('one that reads slowly is not gone: what it takes is seen while it is still on the way', async () => {
+  vendor = await startVendor(async (to) => {
+    to.write(streamHead)
+    to.write(chunk(opening))
+    await flood(to, chunk(delta('x'.repeat(1_000)).repeat(64)), 64 * 1024 * 1024)
+    to.write(chunk(finish + usageEvent(7, 52) + done))
+    to.write(lastChunk)
+  })
+  gateway = await startTestGateway({
+    yaml: `
+sandbox: false
+timeouts: { readerSeconds: 2 }
+channels: [{ id: v, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }]
+models:
+  - id: m
+    capability: chat
+    channels: [{ channel: v }]
+    outputTokensMax: 100000
+    prices: { inputPerMillion: "1", outputPerMillion: "10" }
+`,
+  })
+  const bytesPerMs = 250
+  let isInHurry = false
+  const slowly = (socket: Socket, bytes: number) => {
+    if (isInHurry) return
+    socket.pause()
+    setTimeout(() => socket.resume(), bytes / bytesPerMs)
+  }
+  const visitor = visit(gateway, slowly, '/v1/chat/completions', { ...request, model: 'm' })
+  await until(() => visitor.read() > 0)
+  const { openHolds } = gateway
+  // By what the runtime says alone it would have stopped by then: that has nothing to say for four seconds and more.
+  const readUntil = performance.now() + 9_000
+  await until(() => performance.now() > readUntil || openHolds() === 0, 15_000)
+  expect(openHolds()).toBe(1)
+  isInHurry = true
+  await until(() => visitor.tail().endsWith(lastChunk) || visitor.isClosed(), 20_000)
+  expect(visitor.tail()).toContain('data: [DONE]')
+  await gateway.assertBooks()
+  expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({
+    status: 200,
+    basis: 'vendor',
+    cost: 527_000n,
+  })
+}, 60_000)
+
+test('one that is cut off while its text is said in pieces: the piece under way is the last that is bought', async () => {
+  const known = vendors as Map<string, Vendor>
+  known.set('drainer', compatible({ id: 'drainer', baseUrl: '', hangup: 'drain', speech: 'common' }))
+  try {
+    // The first piece is more than all that lies between a vendor and a client that does not read.
+    vendor = await startVendor(async (to, { call }) => {
+      to.write(streamHead.replace('text/event-stream', 'audio/pcm'))
+      await flood(to, chunk(Buffer.alloc(64 * 1024)), call === 1 ? 9 * 1024 * 1024 : 1)
+      to.write(lastChunk)
+    })
+    gateway = await startTestGateway({
+      yaml: `
+sandbox: false
+timeouts: { readerSeconds: 1 }
+channels: [{ id: v, vendor: drainer, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }]
+models:
+  - id: voice
+    capability: speech
+    channels: [{ channel: v }]
+    speech: { formats: [pcm], charactersMax: 100 }
+    prices: { perMillionCharacters: "10" }
+`,
+    })
+    const input = 'A sentence of some fifty characters, more or less. '.repeat(12)
+    const asked = { model: 'voice', input, response_format: 'pcm' }
+    const visitor = visit(gateway, stopAt(0), '/v1/audio/speech', asked)
+    await until(() => visitor.read() > 0)
+    const { openHolds } = gateway
+    await until(() => openHolds() === 0)
+    expect(vendor.requests).toHaveLength(1)
+    await gateway.assertBooks()
+    const record = await lastRequestOf(gateway, gateway.accountId)
+    const said = vendor.requests.map(({ body }) => String(body['input'])).join('')
+    expect(record).toMatchObject({ status: 499, usage: { character: said.length } })
+  } finally {
+    known.delete('drainer')
+  }
+}, 30_000)

@@ -1,0 +1,90 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { connect, type Socket } from 'node:net'
+import { listen, type Connection, type Listener } from './listen.ts'
+
+const listeners: Listener[] = []
+const sockets: Socket[] = []
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy()
+  await Promise.all(listeners.map((listener) => listener.stop(true)))
+})
+
+/** A port whose connections may be idle for a second, and one that was made to it. */
+function visit(answer: (connection: Connection) => Response) {
+  const listener = listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    setting: 'PORT',
+    bodyBytesMax: 1_000,
+    idleSeconds: 1,
+    async fetch(request, connection) {
+      await request.text()
+      connection.holdOpen()
+      const response = answer(connection)
+      connection.handOver()
+      return response
+    },
+  })
+  listeners.push(listener)
+  const socket = connect(listener.port, '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  let isClosed = false
+  socket.on('error', () => {})
+  socket.on('data', (bytes) => (text += bytes.toString('latin1')))
+  socket.on('close', () => (isClosed = true))
+  socket.write('POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\nab')
+  return { socket, text: () => text, isClosed: () => isClosed }
+}
+
+// The runtime looks at its timers every four seconds.
+const closesWithinMs = 12_000
+
+async function until(isTrue: () => boolean, ms = closesWithinMs): Promise<void> {
+  const giveUpAt = performance.now() + ms
+  while (!isTrue() && performance.now() < giveUpAt) await Bun.sleep(10)
+}
+
+describe('a connection that was held open for its answer', () => {
+  test.concurrent('is closed when nothing comes after that', async () => {
+    const { text, isClosed } = visit(() => new Response('whole'))
+    await until(() => text().endsWith('whole'))
+    expect(text()).toEndWith('whole')
+    await until(isClosed)
+    expect(isClosed()).toBe(true)
+  }, 20_000)
+
+  test.concurrent('and does not wait for the rest of a head that is half sent after that', async () => {
+    const { socket, text, isClosed } = visit(() => new Response('whole'))
+    await until(() => text().endsWith('whole'))
+    socket.write('POST / HTTP/1.1\r\nhos')
+    await until(isClosed)
+    expect(isClosed()).toBe(true)
+  }, 20_000)
+
+  test.concurrent('stays open while its answer is followed, however quiet that is, until it is let go', async () => {
+    let end: (() => void) | undefined
+    let held: Connection | undefined
+    const { text, isClosed } = visit((connection) => {
+      held = connection
+      connection.follow()
+      return new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode('first'))
+            end = () => controller.close()
+          },
+        }),
+      )
+    })
+    await until(() => text().includes('first'))
+    await Bun.sleep(9_000)
+    expect(isClosed()).toBe(false)
+    held?.letGo()
+    end?.()
+    await until(() => text().endsWith('0\r\n\r\n'))
+    expect(text()).toEndWith('0\r\n\r\n')
+    await until(isClosed)
+    expect(isClosed()).toBe(true)
+  }, 40_000)
+})

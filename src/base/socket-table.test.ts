@@ -1,0 +1,73 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
+import { systemClock } from './clock.ts'
+import { makeSocketTable } from './socket-table.ts'
+
+let server: Server | undefined
+const sockets: Socket[] = []
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  server?.close()
+})
+
+/** Two ends of a connection: one that writes, and one that reads while it is let. */
+async function connected(listening: string, dialled: string) {
+  const made = createServer()
+  server = made
+  const writer = new Promise<Socket>((resolve) => made.on('connection', resolve))
+  await new Promise<void>((resolve) => made.listen(0, listening, resolve))
+  const { port: localPort } = made.address() as AddressInfo
+  const reader = connect(localPort, dialled)
+  reader.pause()
+  const end = await writer
+  sockets.push(reader, end)
+  const line = { localPort, address: end.remoteAddress ?? '', port: end.remotePort ?? 0 }
+  return { writer: end, reader, line }
+}
+
+/** Writes until the system takes no more. */
+async function fill(writer: Socket): Promise<void> {
+  const piece = new Uint8Array(256 * 1024)
+  while (writer.write(piece));
+  for (let before = -1; before !== writer.writableLength; await Bun.sleep(50)) before = writer.writableLength
+}
+
+describe.skipIf(process.platform !== 'linux')('what a reader has not taken', () => {
+  test.each([
+    ['IPv4', '127.0.0.1', '127.0.0.1'],
+    ['IPv6', '::1', '::1'],
+    ['IPv4 on a port of both', '::', '127.0.0.1'],
+  ])('%s: is what the system holds, and becomes less as it reads', async (_name, listening, dialled) => {
+    const { writer, reader, line } = await connected(listening, dialled)
+    const table = makeSocketTable(systemClock)
+    expect(await table.untaken(line, 0)).toBe(0)
+    await fill(writer)
+    const full = (await table.untaken(line, 0)) ?? 0
+    expect(full).toBeGreaterThan(100_000)
+    await Bun.sleep(100)
+    expect(await table.untaken(line, 0)).toBe(full)
+    reader.resume()
+    for (let tries = 0; tries < 500 && (await table.untaken(line, 0)) !== 0; tries++) await Bun.sleep(10)
+    expect(await table.untaken(line, 0)).toBe(0)
+  })
+
+  test('a connection that is not there, and an address that is none, are not known', async () => {
+    const { line } = await connected('127.0.0.1', '127.0.0.1')
+    const table = makeSocketTable(systemClock)
+    expect(await table.untaken({ ...line, port: 1 }, 0)).toBeUndefined()
+    expect(await table.untaken({ ...line, address: '127.0.0.2' }, 0)).toBeUndefined()
+    expect(await table.untaken({ ...line, address: '' }, 0)).toBeUndefined()
+  })
+
+  test('whoever can do with what was read a moment ago gets that', async () => {
+    const { writer, line } = await connected('127.0.0.1', '127.0.0.1')
+    let now = 0
+    const table = makeSocketTable({ monotonic: () => now })
+    expect(await table.untaken(line, 10)).toBe(0)
+    await fill(writer)
+    now = 10
+    expect(await table.untaken(line, 10)).toBe(0)
+    now = 11
+    expect(await table.untaken(line, 10)).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test'
+import { World } from '../../test/simulation/world.ts'
+import { Deadlines } from '../base/deadlines.ts'
+import { SlowReader } from './slow-reader.ts'
+
+/** A reader that is behind, and what the system says of it at each look. */
+function behind(untaken: (nowMs: number) => number | undefined, { totalMs = 3_600_000 } = {}) {
+  const world = new World(1)
+  let stoppedAt: number | undefined
+  const routed = {
+    elapsedMs: () => world.now,
+    client: { letGo() {}, untaken: () => Promise.resolve(untaken(world.now)) },
+  }
+  const reader = new SlowReader(
+    routed,
+    new Deadlines(world.clock, world),
+    { readerMs: 60_000, totalMs },
+    () => (stoppedAt = world.now),
+  )
+  reader.behind()
+  return { reader, pass: (ms: number) => world.run(world.now + ms), stoppedAt: () => stoppedAt }
+}
+
+const second = 1_000
+const minute = 60 * second
+
+test('one that takes nothing has stopped when its time is over, and not before', () => {
+  const { pass, stoppedAt } = behind(() => 4_000_000)
+  pass(minute)
+  expect(stoppedAt()).toBeUndefined()
+  pass(16 * second)
+  expect(stoppedAt()).toBeGreaterThan(minute)
+})
+
+test('one that takes something now and then has not, however long it takes', () => {
+  const { pass, stoppedAt } = behind((now) => 4_000_000 - Math.floor(now / (50 * second)))
+  pass(59 * minute)
+  expect(stoppedAt()).toBeUndefined()
+})
+
+test('from the last that it took, its time is counted anew', () => {
+  const { pass, stoppedAt } = behind((now) => (now < 5 * minute ? now : 0))
+  pass(10 * minute)
+  expect(stoppedAt()).toBeGreaterThanOrEqual(6 * minute)
+  expect(stoppedAt()).toBeLessThan(6.6 * minute)
+})
+
+test('where the system does not say, only the runtime does, and it is given longer', () => {
+  const { pass, stoppedAt } = behind(() => undefined)
+  pass(5 * minute)
+  expect(stoppedAt()).toBeUndefined()
+  pass(minute)
+  expect(stoppedAt()).toBeGreaterThan(5 * minute)
+})
+
+test('one that has caught up is not looked at, and begins anew when it is behind again', () => {
+  const { reader, pass, stoppedAt } = behind(() => 4_000_000)
+  pass(50 * second)
+  reader.caughtUp()
+  pass(10 * minute)
+  reader.behind()
+  pass(minute)
+  expect(stoppedAt()).toBeUndefined()
+  pass(16 * second)
+  expect(stoppedAt()).toBeGreaterThan(11 * minute)
+})
+
+test('the time for the whole is up although it reads', () => {
+  const { pass, stoppedAt } = behind((now) => now, { totalMs: 100 * second })
+  pass(99 * second)
+  expect(stoppedAt()).toBeUndefined()
+  pass(2 * second)
+  expect(stoppedAt()).toBeGreaterThan(99 * second)
+})

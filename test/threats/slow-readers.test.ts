@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Socket } from 'node:net'
+import { until } from '../support/gateway.ts'
+import { isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
+import { lines, openSocket } from '../support/raw-socket.ts'
+import { says } from '../support/streams.ts'
+import { chunk, delta, flood, opening, startVendor, streamHead, type RawVendor } from '../support/vendor.ts'
+
+// O-03: a hundred clients that are sent a hundred megabytes each and do not read them. The gateway has a process of its own:
+// its memory is seen from outside. What a single one of them pays is in test/faults/stalled-reader.test.ts.
+
+const crowd = 100
+const mebibyte = 1024 * 1024
+const answerBytes = 100 * mebibyte
+/**
+ * Of each stays what the runtime reads of a vendor's socket in one or two goes, 0.8 MiB as measured; what went through before
+ * waits for the collector, another two or three.
+ */
+const growthBytesMax = crowd * 6 * mebibyte
+const slowMs = 120_000
+
+let vendor: RawVendor
+let gateway: OwnGateway
+const sockets: Socket[] = []
+
+beforeAll(async () => {
+  if (!isTold) return
+  vendor = await startVendor(async (socket) => {
+    socket.write(streamHead)
+    socket.write(chunk(opening))
+    await flood(socket, chunk(delta('x'.repeat(1_000)).repeat(64)), answerBytes)
+  })
+  gateway = await startOwnGateway(`
+sandbox: false
+timeouts: { readerSeconds: 3 }
+channels: [{ id: v, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }]
+models:
+  - id: m
+    capability: chat
+    channels: [{ channel: v }]
+    outputTokensMax: 100000
+    prices: { inputPerMillion: "1", outputPerMillion: "10" }
+`)
+}, slowMs)
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy()
+  await gateway?.close()
+  await vendor?.stop()
+})
+
+/** Asks for a stream, and reads no more of it than that it has begun. */
+async function visit(): Promise<{ readonly hasBegun: () => boolean; readonly isCut: () => Promise<boolean> }> {
+  const socket = await openSocket(gateway.url)
+  sockets.push(socket)
+  let hasBegun = false
+  let tail = ''
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  socket.on('error', () => {})
+  socket.on('data', (bytes: Buffer) => {
+    tail = (tail + bytes.toString('latin1')).slice(-7)
+    if (!hasBegun) socket.pause()
+    hasBegun = true
+  })
+  const body = JSON.stringify(says('Hello!', { model: 'm', stream: true }))
+  const head = ['POST /v1/chat/completions HTTP/1.1', `Host: ${new URL(gateway.url).host}`]
+  const rest = [`Authorization: Bearer ${gateway.key}`, 'Content-Type: application/json']
+  socket.write(lines(...head, ...rest, `Content-Length: ${body.length}`) + body)
+  return {
+    hasBegun: () => hasBegun,
+    async isCut() {
+      socket.resume()
+      await closed
+      return !tail.endsWith('0\r\n\r\n')
+    },
+  }
+}
+
+async function ask<T>(path: string): Promise<T> {
+  const response = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.key}` } })
+  return (await response.json()) as T
+}
+
+type Records = { readonly data: readonly { readonly status: number; readonly cost: string }[] }
+
+const settled = async () => (await ask<Records>('/v1/usage?records=true&limit=100')).data
+
+test.skipIf(!isTold)(
+  'a crowd that does not read holds up its vendor and not our memory; each is cut off, and pays for what it was sent',
+  async () => {
+    const first = await visit()
+    await until(async () => (await settled()).length === 1, slowMs)
+    expect(await first.isCut()).toBe(true)
+    const before = gateway.residentBytes()
+
+    const visitors = await Promise.all(Array.from({ length: crowd - 1 }, visit))
+    await until(() => visitors.every(({ hasBegun }) => hasBegun()), slowMs)
+    const most = await gateway.peakBytesOf(() => until(async () => (await settled()).length === crowd, slowMs))
+    expect(most - before).toBeLessThan(growthBytesMax)
+    expect(await Promise.all(visitors.map(({ isCut }) => isCut()))).toEqual(visitors.map(() => true))
+    await until(async () => Number((await ask<{ held: string }>('/v1/balance')).held) === 0)
+    for (const { status, cost } of await settled()) {
+      expect(status).toBe(499)
+      expect(Number(cost)).toBeGreaterThan(0)
+    }
+  },
+  slowMs,
+)
