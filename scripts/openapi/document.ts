@@ -4,6 +4,7 @@ import { newRequestId } from '../../src/base/ids.ts'
 import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
 import { errorNotes } from '../../src/http/openapi/error-notes.ts'
 import { operations, type OperationDocs } from '../../src/http/openapi/operations.ts'
+import { responseFields } from '../../src/http/openapi/response-fields.ts'
 import { balance, usageReport } from '../../src/http/openapi/usage-schema.ts'
 import type { Route } from '../../src/http/routes.ts'
 import {
@@ -16,6 +17,8 @@ import {
 } from '../../src/wire/openai/answer-schema.ts'
 import { writeError } from '../../src/wire/openai/errors.ts'
 import { chatMessage, chatRequest } from '../../src/wire/openai/schema.ts'
+import { response } from '../../src/wire/responses/answer-schema.ts'
+import { responsesRequest } from '../../src/wire/responses/schema.ts'
 import type { Document, Responses, Schema } from './types.ts'
 
 const json = 'application/json'
@@ -38,6 +41,8 @@ export function makeDocument(routes: readonly Route[]): Document {
         ChatMessage: chatMessage,
         ChatCompletion: chatCompletion,
         ChatCompletionChunk: chatCompletionChunk,
+        ResponsesRequest: responsesRequest,
+        Response: response,
         Usage: usage,
         Model: model,
         ModelList: modelList,
@@ -58,8 +63,9 @@ export function makeDocument(routes: readonly Route[]): Document {
     },
   }) as unknown as Document // The same object, in the few words that the reference is made with.
   tidy(document)
-  const { ChatCompletionRequest, ChatMessage } = document.components.schemas
+  const { ChatCompletionRequest, ChatMessage, ResponsesRequest } = document.components.schemas
   annotate(ChatCompletionRequest, chatFields)
+  annotate(ResponsesRequest, responseFields)
   for (const variant of ChatMessage?.oneOf ?? []) annotate(variant, messageFields)
   return { ...document, components: { ...document.components, responses: errorResponses() } }
 }

@@ -6,12 +6,12 @@ import type { ModelTraits } from './limits.ts'
 import type { Usage } from './usage.ts'
 
 /** A way of speaking. Where client and vendor share one, the answer's bytes go through as they came. */
-export type Protocol = 'openai' | 'anthropic' | 'gemini'
+export type Protocol = 'openai' | 'anthropic' | 'gemini' | 'responses'
 
 /** What the rules of a chat request need to know of its model. */
 export type ChatTraits = Pick<
   ModelTraits,
-  'id' | 'contextTokens' | 'outputTokensMax' | 'choicesMax' | 'reasoning' | 'efforts' | 'sells'
+  'id' | 'contextTokens' | 'outputTokensMax' | 'choicesMax' | 'reasoning' | 'efforts' | 'refusesEffort' | 'sells'
 >
 
 /** A chat request, checked. The facts are what admission, billing and routing need; the rest stays in its protocol. */
@@ -97,6 +97,8 @@ export type ReplyWriter = {
   write(events: readonly ReplyEvent[]): Uint8Array | undefined
   /** The end of the stream, with the usage where the protocol or the client wants it: sent once it is settled. */
   closing(usage: Usage | undefined): Uint8Array
+  /** An error in place of the end, where the protocol's events are counted and it has to go on with the count. */
+  failing?(error: GatewayError): Uint8Array
 }
 
 /** Reads a vendor's stream, one whole event at a time. It may keep what belongs together until it is complete. */
@@ -107,21 +109,26 @@ export type ReplyReader = {
 /** What a translated reply is called: ours, since the vendor's own id may be missing or of another form. */
 export type ReplyName = { readonly requestId: string; readonly createdAt: number }
 
-/** One protocol as chat is spoken in it. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
-export type ChatCodec = {
+/** A protocol that only clients speak: every request of it is translated. */
+export type TranslatedCodec = {
   readonly protocol: Protocol
   /** Throws bad-request with the field at fault. `lookUp` throws for a model the caller may not use. */
   readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk
   /** A count of the input for when the vendor gave none: an estimate, and marked as one where it is used. */
   estimateInput(ask: ChatAsk): number
   writeStreamError(error: GatewayError): Uint8Array
-
-  /** The vendor speaks this protocol too. Throws where the body is an error or no answer, whatever its status said. */
-  passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
-  passStream(ask: ChatAsk): ChatStream
+  /** Says between two events of a stream that it lives. A comment of server-sent events, where the protocol has none. */
+  readonly keepAlive?: Uint8Array
 
   /** The vendor speaks another. Throws bad-request for what no other protocol could take, naming the field. */
   readConversation(ask: ChatAsk): Conversation
   writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array
   openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter
+}
+
+/** One protocol as chat is spoken in it. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
+export type ChatCodec = TranslatedCodec & {
+  /** The vendor speaks this protocol too. Throws where the body is an error or no answer, whatever its status said. */
+  passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
+  passStream(ask: ChatAsk): ChatStream
 }

@@ -167,8 +167,12 @@ export type Conversation = {
   readonly logprobs?: number
   readonly format?: ReplyFormat
   readonly thinking?: Thinking
+  /** How long the answer should be. */
+  readonly verbosity?: 'low' | 'medium' | 'high'
   /** Who the client's own user is, in the client's words. */
   readonly user?: string
+  /** Requests with the same one are likely to meet the same cache at the vendor. */
+  readonly cacheKey?: string
 }
 
 export type Finish = 'stop' | 'stop-sequence' | 'length' | 'tool-calls' | 'refusal' | 'pause'

@@ -2,7 +2,7 @@ import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { Clock } from '../base/clock.ts'
 import type { JsonLimits } from '../base/json.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
-import type { Model } from '../catalogue/model.ts'
+import type { ModelsOnOffer } from '../catalogue/model.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Store } from '../store/open.ts'
 import { chatJob } from '../flow/chat/chat.ts'
@@ -19,13 +19,16 @@ import { openaiEmbeddings } from '../wire/openai/embeddings.ts'
 import { writeError, writeErrorWithPlain402 } from '../wire/openai/errors.ts'
 import { openaiSpeech } from '../wire/openai/speech.ts'
 import { writeSpeechError } from '../wire/openai/speech-errors.ts'
+import { responsesChat } from '../wire/responses/chat.ts'
+import { writeError as writeResponsesError } from '../wire/responses/errors.ts'
 import { serveArtifact, writeArtifactError } from './artifacts.ts'
 import { serveJob } from './serve.ts'
 import { serveCountTokens } from './count-tokens.ts'
 import { editsManner, imagesManner } from './images.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
-import { serveModel, serveModelList } from './models.ts'
+import { serveModel, serveModelList, type ModelParts } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
+import { serveNoResponse } from './responses.ts'
 import type { Route as EdgeRoute } from '../edge/route.ts'
 import type { OperationId } from './openapi/operations.ts'
 import { serveBalance, serveUsage, type UsageParts } from './usage.ts'
@@ -45,7 +48,8 @@ export type RouteParts = {
   readonly line: Parts
   readonly store: Store
   readonly bringUpToDate: UsageParts['bringUpToDate']
-  readonly models: () => ReadonlyMap<string, Model>
+  readonly models: () => ModelsOnOffer
+  readonly showPrices: ModelParts['showPrices']
   readonly artifacts: Artifacts
   readonly isOwnLink: IsOwnLink
   readonly clock: Clock
@@ -68,6 +72,7 @@ export type RouteParts = {
 const keyed = { auth: 'key', writeError } as const
 const open = { auth: 'open', writeError } as const
 const native = { auth: 'key', writeError: writeMessagesError } as const
+const responding = { auth: 'key', writeError: writeResponsesError } as const
 // Until the form of a request is known, errors have the shapes of both.
 const picturing = { auth: 'key', writeError: writeEitherError } as const
 const editing = { auth: 'key', writeError: writeErrorWithPlain402 } as const
@@ -87,6 +92,7 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     credentialOf: bearerOrApiKeyOf,
     requestIdHeader: 'request-id',
   })
+  const responses = serveJob(chatting, { job: chatJob(responsesChat), credentialOf: bearerOf })
   const countTokens = serveCountTokens(chatting, anthropicCount)
   const images = serveJob({ ...parts, bodyBytesMax: parts.imagesBodyBytesMax }, imagesManner(parts))
   const edits = serveJob({ ...parts, bodyBytesMax: parts.editsBodyBytesMax }, editsManner(parts))
@@ -102,6 +108,9 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
   const speech = serveJob(parts, { job: speechJob(openaiSpeech, parts.mp3), credentialOf: bearerOf })
   return [
     { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
+    { ...responding, method: 'POST', path: '/v1/responses', docs: 'createResponse', serve: responses },
+    { ...open, method: 'GET', path: '/v1/responses/{id}', serve: serveNoResponse },
+    { ...open, method: 'DELETE', path: '/v1/responses/{id}', serve: serveNoResponse },
     { ...native, speaksBelow: true, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
     { ...native, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
     { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },

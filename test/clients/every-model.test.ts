@@ -61,6 +61,22 @@ test(
 )
 
 test(
+  "in the protocol of OpenAI's newer clients, plain and streamed",
+  async () => {
+    const failed = await failing(async (model) => {
+      const whole = await openai.responses.create({ model, input: 'Hello!' })
+      expect(whole).toMatchObject({ model, status: 'completed' })
+      expect(whole.output_text).toContain('Hello!')
+      const streamed = await openai.responses.stream({ model, input: 'Hello!' }).finalResponse()
+      expect(streamed.output_text).toBe(whole.output_text)
+      expect(streamed.usage?.total_tokens).toBe(whole.usage?.total_tokens)
+    })
+    expect(failed).toEqual([])
+  },
+  msMax,
+)
+
+test(
   "in Anthropic's protocol, plain and streamed",
   async () => {
     const failed = await failing(async (model) => {

@@ -1,4 +1,4 @@
-import type { Speech } from './corpus.ts'
+import type { Language } from './corpus.ts'
 import {
   canonical,
   fieldsIn,
@@ -10,6 +10,7 @@ import {
   type Fields,
   type Value,
 } from './exact-json.ts'
+import { readResponses } from './responses-facts.ts'
 
 /**
  * What a request says, read out of each protocol by the words of the wire documents and by none of the gateway's code:
@@ -71,8 +72,9 @@ function noFacts(): AskFacts {
   }
 }
 
-export function readFacts(speech: Speech, body: Fields): AskFacts {
-  return { common: readChat, anthropic: readMessages, google: readGemini }[speech](body)
+export function readFacts(language: Language, body: Fields): AskFacts {
+  if (language === 'responses') return readResponses(noFacts(), body)
+  return { common: readChat, anthropic: readMessages, google: readGemini }[language](body)
 }
 
 function textsOf(content: Value | undefined): string[] {

@@ -12,11 +12,16 @@ import {
   type Fields,
   type Value,
 } from './exact-json.ts'
+import { joinResponse } from './responses-client.ts'
 
 /** What a client got: the answer as it would keep it, and the events where it came in pieces. */
 export type Answer = { readonly status: number; readonly body: Fields; readonly events: readonly Fields[] }
 
-const paths = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const satisfies Record<Protocol, string>
+const paths = {
+  chat: '/v1/chat/completions',
+  messages: '/v1/messages',
+  responses: '/v1/responses',
+} as const satisfies Record<Protocol, string>
 
 type Post = (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>
 
@@ -33,6 +38,7 @@ export async function ask(
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     return { status, body: fieldsIn(parse(text)), events: [] }
   }
+  if (protocol === 'responses') return joinResponse(readEvents(text), status)
   return protocol === 'chat' ? joinChunks(text, status) : joinEvents(text, status)
 }
 
@@ -139,9 +145,9 @@ function joinEvents(text: string, status: number): Answer {
 function readEvents(text: string): Fields[] {
   return text
     .split('\n\n')
-    .filter((event) => event.trim() !== '')
+    .filter((event) => event.trim() !== '' && !event.startsWith(':'))
     .map((event) => {
-      const [, name, data] = /^event: (\w+)\ndata: (.*)$/s.exec(event.trim()) ?? []
+      const [, name, data] = /^event: ([\w.]+)\ndata: (.*)$/s.exec(event.trim()) ?? []
       const fields = fieldsIn(parse(data ?? 'null'))
       if (name === undefined || fields['type'] !== name) throw new Error(`an event without its name: ${event}`)
       return fields
@@ -171,17 +177,29 @@ function joinDelta(block: Record<string, Value | undefined>, delta: Fields): str
 
 /** The client's next request: its history, the answer as it came, and what it says now. */
 export function goOn(protocol: Protocol, history: readonly Value[], answer: Answer, next: readonly Fields[]): Value[] {
-  const message =
-    protocol === 'chat'
-      ? fieldsIn(objectsIn(answer.body['choices'])[0]?.['message'])
-      : { role: 'assistant', content: answer.body['content'] ?? [] }
-  const ids =
-    protocol === 'chat'
-      ? objectsIn(message['tool_calls']).map(({ id }) => textIn(id))
-      : objectsIn(message['content']).flatMap(({ type, id }) => (type === 'tool_use' ? [textIn(id)] : []))
+  const { messages, ids } = keptOf(protocol, answer.body)
   const said = replace(next, (value) => {
     const at = typeof value === 'string' ? /^\$call:(\d+)$/.exec(value)?.[1] : undefined
     return at === undefined ? value : (ids[Number(at)] ?? `no call ${at}`)
   })
-  return [...history, message, ...itemsIn(said)]
+  return [...history, ...messages, ...itemsIn(said)]
+}
+
+/** What a client keeps of an answer, and the ids of the calls in it. */
+function keptOf(protocol: Protocol, body: Fields): { readonly messages: readonly Fields[]; readonly ids: string[] } {
+  switch (protocol) {
+    case 'chat': {
+      const message = fieldsIn(objectsIn(body['choices'])[0]?.['message'])
+      return { messages: [message], ids: objectsIn(message['tool_calls']).map(({ id }) => textIn(id)) }
+    }
+    case 'messages': {
+      const content = objectsIn(body['content'])
+      const ids = content.flatMap(({ type, id }) => (type === 'tool_use' ? [textIn(id)] : []))
+      return { messages: [{ role: 'assistant', content: body['content'] ?? [] }], ids }
+    }
+    case 'responses': {
+      const output = objectsIn(body['output'])
+      return { messages: output, ids: output.flatMap(({ call_id: id }) => (id === undefined ? [] : [textIn(id)])) }
+    }
+  }
 }

@@ -12,8 +12,12 @@ import {
   type Value,
 } from './exact-json.ts'
 
-export type Protocol = 'chat' | 'messages'
+const protocols = ['chat', 'messages', 'responses'] as const
+export type Protocol = (typeof protocols)[number]
+/** What vendors speak. */
 export type Speech = 'common' | 'anthropic' | 'google'
+/** What anybody speaks. */
+export type Language = Speech | 'responses'
 
 /** One conversation of the corpus; see README.md for how its file is written. */
 export type Example = {
@@ -43,7 +47,7 @@ function readExample(name: string, text: string): Example {
   const { shows, models, moves, headers, body, later } = fieldsIn(replace(parse(text), repeat))
   return {
     name,
-    protocol: name.startsWith('chat-') ? 'chat' : 'messages',
+    protocol: protocolOf(name),
     shows: textIn(shows),
     models: models === undefined ? usual : itemsIn(models).map(textIn),
     moves: moves === true,
@@ -51,6 +55,12 @@ function readExample(name: string, text: string): Example {
     body: fieldsIn(body),
     later: itemsIn(later).map(objectsIn),
   }
+}
+
+function protocolOf(name: string): Protocol {
+  const protocol = protocols.find((known) => name.startsWith(`${known}-`))
+  if (protocol === undefined) throw new Error(`${name} is of no protocol`)
+  return protocol
 }
 
 /** `{"$repeat": "la", "times": 2}` stands for a long text. */

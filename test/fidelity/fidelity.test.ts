@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type BillLine, type SeenCall, type TestGateway } from '../support/gateway.ts'
 import { readFacts } from './ask-facts.ts'
 import { ask, goOn, type Answer } from './client.ts'
-import { readCorpus, speechOf, type Example, type Protocol, type Speech } from './corpus.ts'
+import { readCorpus, speechOf, type Example, type Language, type Protocol } from './corpus.ts'
 import { canonical, fieldsIn, itemsIn, parse, type Fields, type Value } from './exact-json.ts'
 import { checkGolden, checkNoneLeft, showEvents, showGot, showSent } from './golden.ts'
 import { readReply, readUsage } from './reply-facts.ts'
@@ -17,7 +17,11 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const corpus = readCorpus()
-const speeches = { chat: 'common', messages: 'anthropic' } as const satisfies Record<Protocol, Speech>
+const speeches = {
+  chat: 'common',
+  messages: 'anthropic',
+  responses: 'responses',
+} as const satisfies Record<Protocol, Language>
 
 type Call = { readonly seen: SeenCall; readonly body: Fields }
 type Exchange = {
@@ -35,11 +39,12 @@ async function control(path: string, method = 'GET'): Promise<Response> {
 async function converse(example: Example, model: string, streaming: Fields): Promise<Exchange[]> {
   const { protocol, headers, body, models, moves, later } = example
   const exchanges: Omit<Exchange, 'call'>[] = []
-  let history = itemsIn(body['messages'])
+  const field = protocol === 'responses' ? 'input' : 'messages'
+  let history = itemsIn(body[field])
   await control('/__calls', 'DELETE')
   for (let turn = 0; turn <= later.length; turn++) {
     const here = moves ? (models[(models.indexOf(model) + turn) % models.length] ?? model) : model
-    const asked: Fields = { model: here, ...body, messages: history, ...streaming }
+    const asked: Fields = { model: here, ...body, [field]: history, ...streaming }
     const answer = await ask((path, body, more) => gateway.post(path, body, more), protocol, asked, headers)
     exchanges.push({ model: here, asked, answer })
     const next = later[turn]
@@ -137,9 +142,10 @@ function show(plain: readonly Exchange[], streamed: readonly Exchange[]): Value 
 const streamed = {
   chat: { stream: true, stream_options: { include_usage: true } },
   messages: { stream: true },
+  responses: { stream: true },
 } as const satisfies Record<Protocol, Fields>
 
-const pairs = (['chat', 'messages'] as const).flatMap((protocol) =>
+const pairs = (['chat', 'messages', 'responses'] as const).flatMap((protocol) =>
   (['common', 'anthropic', 'google'] as const).map((speech) => ({ protocol, speech })),
 )
 

@@ -87,14 +87,21 @@ function asChanges(shown: Fields, before: Fields): Fields {
   return { ...(same.length > 0 && { 'as before': same.join(', ') }), ...(Object.fromEntries(changed) as Fields) }
 }
 
-const ours: ReadonlySet<string> = new Set(['id', 'created', 'request_id', 'system_fingerprint'])
+const ours: ReadonlySet<string> = new Set(['id', 'created', 'created_at', 'request_id', 'system_fingerprint'])
+// The items of a response are called after its request.
+const itemId = /^([a-z]+_)[0-9a-f]{32}(\d\d)$/
 
 export function showGot(body: Fields): Fields {
   const named = Object.entries(body).map(([name, value]) => [name, ours.has(name) ? `<${name}>` : value])
-  return fieldsIn(replace(Object.fromEntries(named) as Fields, shortenWords))
+  return fieldsIn(replace(withoutItemIds(Object.fromEntries(named) as Fields), shortenWords))
+}
+
+function withoutItemIds(value: Value): Value {
+  return replace(value, (part) => (typeof part === 'string' ? part.replace(itemId, '$1$2') : part))
 }
 
 const pieces: ReadonlySet<string> = new Set([
+  'delta',
   'content',
   'reasoning_content',
   'refusal',
@@ -120,13 +127,20 @@ export function showEvents(events: readonly Fields[]): Value[] {
 }
 
 function showEvent(event: Fields): Fields {
-  const { choices, usage, message } = event
+  const { choices, usage, message, sequence_number: number } = event
+  if (number !== undefined) return showNumbered(event)
   if (isFields(message)) return { ...event, message: showGot(message) }
   if (choices === undefined) return event
   const [choice] = objectsIn(choices)
   if (choice === undefined) return usage === undefined ? {} : { usage }
   const { delta, finish_reason: finish } = choice
   return finish === null ? { delta } : { delta, finish_reason: finish }
+}
+
+/** Of a response that begins or ends, which repeats the request, only where it stands; it is shown whole elsewhere. */
+function showNumbered({ response, ...event }: Fields): Fields {
+  const { sequence_number: _, ...shown } = fieldsIn(withoutItemIds(event))
+  return isFields(response) ? { ...shown, response: { status: response['status'] } } : shown
 }
 
 function shortenPiece(value: Value): Value {

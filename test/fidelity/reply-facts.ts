@@ -1,6 +1,7 @@
 import { chatCall, geminiCall, messagesCall, type Call } from './ask-facts.ts'
-import type { Speech } from './corpus.ts'
+import type { Language } from './corpus.ts'
 import { fieldsIn, objectsIn, textIn, type Fields, type Value } from './exact-json.ts'
+import { readResponse, readResponseUsage } from './responses-facts.ts'
 
 /** What an answer says, read out of each protocol by none of the gateway's code. */
 export type ReplyFacts = {
@@ -15,8 +16,9 @@ export type ReplyFacts = {
   readonly stopSequence: string
 }
 
-export function readReply(speech: Speech, body: Fields): ReplyFacts {
-  return { common: readChoice, anthropic: readMessage, google: readCandidate }[speech](body)
+export function readReply(language: Language, body: Fields): ReplyFacts {
+  const read = { common: readChoice, anthropic: readMessage, google: readCandidate, responses: readResponse }
+  return read[language](body)
 }
 
 const chatFinishes: Readonly<Record<string, string>> = {
@@ -110,9 +112,10 @@ export type UsageFacts = {
   readonly reasoning: number
 }
 
-export function readUsage(speech: Exclude<Speech, 'google'>, body: Fields): UsageFacts {
+export function readUsage(language: Exclude<Language, 'google'>, body: Fields): UsageFacts {
   const usage = fieldsIn(body['usage'])
-  if (speech === 'anthropic') {
+  if (language === 'responses') return readResponseUsage(body)
+  if (language === 'anthropic') {
     return {
       input: count(usage['input_tokens']),
       cached: count(usage['cache_read_input_tokens']),

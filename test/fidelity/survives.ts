@@ -3,6 +3,7 @@ import type { AskFacts } from './ask-facts.ts'
 import type { Protocol, Speech } from './corpus.ts'
 import { fieldsIn, type Fields } from './exact-json.ts'
 import type { ReplyFacts, UsageFacts } from './reply-facts.ts'
+import { wishesOf } from './responses-facts.ts'
 
 /** What has to arrive, whatever the goldens say. Where a vendor cannot take a thing, the reason stands beside it. */
 
@@ -218,8 +219,10 @@ export const replies: readonly Row<Replied>[] = [
     what: 'thoughts, as far as the client wants to see them, and their signatures in any case',
     check({ said, got, protocol, request }) {
       const { type, display } = fieldsIn(request['thinking'])
-      const isOff = protocol === 'messages' && (type === undefined || type === 'disabled')
-      const isShown = protocol === 'chat' || (!isOff && display !== 'omitted')
+      const wishes = wishesOf(request)
+      const isSilent = protocol === 'messages' && (type === undefined || type === 'disabled')
+      const isOff = isSilent || (protocol === 'responses' && !wishes.isSealed)
+      const isShown = protocol === 'responses' ? wishes.isShown : !isSilent && display !== 'omitted'
       expect(got.thinking).toBe(isShown ? said.thinking : '')
       expect(got.signed).toEqual(isOff ? [] : said.signed)
       expect(got.hidden).toEqual(isOff ? [] : said.hidden)

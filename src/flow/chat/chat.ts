@@ -1,10 +1,11 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { Asked } from '../../capabilities/ask.ts'
-import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
+import type { ChatAsk, ChatCodec, ReplyWriter, TranslatedCodec } from '../../capabilities/chat.ts'
 import type { Model } from '../../catalogue/model.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { Vendor } from '../../vendors/vendor.ts'
 import { answerBytesMax, attempt, contextOf, refuseWhole, streams, type CallParts } from '../attempt.ts'
+import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
@@ -14,22 +15,31 @@ import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
 /** A chat on its way, with what only chats have. */
-export type ChatRouted = Routed & { readonly ask: ChatAsk; readonly codec: ChatCodec }
+export type ChatRouted = Routed & {
+  readonly ask: ChatAsk
+  readonly codec: ChatCodec | TranslatedCodec
+  /** Told who writes the answer, which in some protocols writes its errors too. */
+  readonly onWriter?: (writer: ReplyWriter) => void
+}
 
 /** Chat, as one client protocol speaks it. */
-export function chatJob(codec: ChatCodec): Job {
+export function chatJob(codec: ChatCodec | TranslatedCodec): Job {
   return {
     capability: 'chat',
     read: (asked, lookUp) => new ChatErrand(codec, asked, lookUp),
   }
 }
 
+const comment = new TextEncoder().encode(': keep-alive\n\n')
+
 /** A class, since one is made for every request, and four functions with each would be as many objects more. */
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
-  readonly #codec: ChatCodec
+  readonly #codec: ChatCodec | TranslatedCodec
+  /** Of the attempt that came last, which is the one whose stream the client reads. */
+  #writer: ReplyWriter | undefined
 
-  constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
+  constructor(codec: ChatCodec | TranslatedCodec, asked: Asked, lookUp: (id: string) => Model) {
     this.#codec = codec
     this.ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
   }
@@ -42,13 +52,22 @@ class ChatErrand implements Errand {
     return chat !== undefined
   }
 
+  get keepAlive(): Uint8Array {
+    return this.#codec.keepAlive ?? comment
+  }
+
   call(parts: CallParts, routed: Routed): Promise<Outcome> {
-    const chat = { ...routed, ask: this.ask, codec: this.#codec }
+    const chat: ChatRouted = {
+      ...routed,
+      ask: this.ask,
+      codec: this.#codec,
+      onWriter: (writer) => (this.#writer = writer),
+    }
     return this.ask.choices > chatOf(chat).choicesMax ? callSideBySide(parts, chat) : callOnce(parts, chat)
   }
 
   writeStreamError(error: GatewayError): Uint8Array {
-    return this.#codec.writeStreamError(error)
+    return this.#writer?.failing?.(error) ?? this.#codec.writeStreamError(error)
   }
 }
 
@@ -70,6 +89,3 @@ async function accept(routed: ChatRouted, lane: Lane, exchange: Exchange): Promi
   refuseWhole(routed)
   return { kind: 'answered', body: answer.body, contentType: json, legs: [legOfAnswer(routed, answer)] }
 }
-
-export const eventStream = 'text/event-stream; charset=utf-8'
-export const json = 'application/json'

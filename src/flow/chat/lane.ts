@@ -29,7 +29,7 @@ export function chatOf({ route }: ChatRouted): ChatAdapter {
 export function passingLane(routed: ChatRouted, context: CallContext): Lane | undefined {
   const { ask, codec } = routed
   const { protocol, pass } = chatOf(routed)
-  if (protocol !== ask.protocol || pass === undefined) return undefined
+  if (protocol !== ask.protocol || pass === undefined || !('passAnswer' in codec)) return undefined
   return {
     call: pass(ask, context),
     readAnswer: (body) => codec.passAnswer(ask, body),
@@ -71,7 +71,9 @@ export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
 }
 
 export function writerFor(routed: ChatRouted, ask: ChatAsk): ReplyWriter {
-  return routed.codec.openWriter(ask, nameOf(routed))
+  const writer = routed.codec.openWriter(ask, nameOf(routed))
+  routed.onWriter?.(writer)
+  return writer
 }
 
 function nameOf({ requestId, receivedAt }: ChatRouted): ReplyName {

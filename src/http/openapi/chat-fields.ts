@@ -8,7 +8,8 @@ export const chatFields = {
   temperature: 'How freely to choose words. Default 1. Models of the reasoning class take no other value.',
   top_p: 'Choose among the likeliest words that make up this share. Default 1. Use this or `temperature`.',
   max_tokens: 'The most output tokens. Without it the model decides.',
-  max_completion_tokens: 'The most output tokens, reasoning included. Newer models use it instead of `max_tokens`.',
+  max_completion_tokens:
+    'The most output tokens, reasoning included. Newer models use it instead of `max_tokens`; where both are given, the smaller counts.',
   tools: 'What the model may call. It answers with `tool_calls`; send the results as messages of role `tool`.',
   tool_choice: '`auto`, `none`, `required`, or the tool that must be called: its name, or an object. Needs `tools`.',
   parallel_tool_calls: 'Whether several tools may be called at once. Needs `tools`.',
@@ -21,7 +22,8 @@ export const chatFields = {
   logit_bias: 'A bias by token id, from -100 to 100.',
   logprobs: 'Whether to return the likelihood of each token.',
   top_logprobs: 'How many likely tokens to return at each place. Needs `logprobs`.',
-  reasoning_effort: 'How long to think. The values differ by model; an unsupported one is a 400 that lists them.',
+  reasoning_effort:
+    'How long to think. The values differ by model; an unsupported one is a 400 that lists them, and one on a model that does not reason a 400 that says so.',
   verbosity: 'How long the answer should be.',
   modalities: 'What the answer consists of, for models that make more than text.',
   audio: 'Voice and format of spoken answers. Needs `audio` in `modalities`.',

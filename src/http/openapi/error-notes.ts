@@ -39,7 +39,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   ],
   'unknown-model': [
     {
-      when: 'there is no such model, or the key may not use it: the two look the same. Another spelling of one that it may use is told what may have been meant',
+      when: 'there is no such model, or the key may not use it: the two look the same. Another spelling of one that it may use is told what may have been meant, and one without a price that the operator has to set it',
       message: 'The model `gpt-0` does not exist or you do not have access to it.',
       param: 'model',
     },
@@ -96,6 +96,11 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
     {
       when: "too many requests, tokens or bad keys, here or at the model's vendor; wait for `Retry-After` seconds",
       message: 'Too many requests with a bad key.',
+    },
+    {
+      when: 'one request alone has more tokens than the key may use in a minute; there is no `Retry-After`, and `x-should-retry` is false',
+      message:
+        'This request is estimated at 90000 tokens, and this key may use 60000 a minute: it is too large for this key.',
     },
   ],
   bug: [

@@ -4,6 +4,7 @@ import { chatRequest } from '../../wire/openai/schema.ts'
 import { message, messageEvent, tokenCount } from '../../wire/anthropic/answer-schema.ts'
 import { countRequest, messagesRequest } from '../../wire/anthropic/schema.ts'
 import { imageOperations } from './image-operations.ts'
+import { responsesOperations } from './responses-operations.ts'
 import { videoOperations } from './video-operations.ts'
 import { textMediaOperations } from './text-media-operations.ts'
 import {
@@ -86,6 +87,7 @@ export const operations = {
     errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
     samples: chatSamples(ask.model),
   },
+  ...responsesOperations,
   createMessage: {
     summary: 'Create a message',
     description: [
@@ -108,6 +110,7 @@ export const operations = {
   countMessageTokens: {
     summary: 'Count the tokens of a message',
     description: "By the vendor's own count where it is Anthropic's model, else estimated. Free.",
+    once: true,
     request: { schema: countRequest, example: countAsk },
     answer: { description: 'The count.', schema: tokenCount },
     errors: [400, 401, 404, 413, 415, 429, 503],
@@ -119,7 +122,7 @@ export const operations = {
   listModels: {
     summary: 'List models',
     description:
-      'The models that the calling key may use. Availability changes: read it before choosing one. Ids are in lower case, ' +
+      'The models that the calling key may use, with their prices. Availability changes: read it before choosing one. Ids are in lower case, ' +
       'with `-` where a vendor writes `/`, `:` or `_`.',
     answer: { description: 'The models.', schema: modelList },
     errors: [401, 429, 503],

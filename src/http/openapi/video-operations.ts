@@ -43,6 +43,7 @@ export const acceptedVideo = z.object({
 
 export const videoTask = z.looseObject({
   id: text('The task.'),
+  upstream_id: text("The vendor's own id of it, once that is known: it can be asked for by this too.").optional(),
   model: text('As it was asked for.'),
   status: z
     .enum(['submitted', 'running', 'succeeded', 'failed', 'cancelled'])
@@ -63,7 +64,7 @@ export const videoTask = z.looseObject({
     .looseObject({
       duration: z.number().meta({ description: 'Seconds, as billed.' }),
       resolution: text('As billed.'),
-      aspect_ratio: z.string().optional(),
+      aspect_ratio: text("The film's, where that is known.").optional(),
       total_tokens: z.int().optional().meta({ description: 'Where the vendor counts those.' }),
       credits: z.int().optional().meta({ description: 'The vendor’s, where it counts those.' }),
     })

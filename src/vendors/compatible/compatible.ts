@@ -23,6 +23,8 @@ export type Dialect = {
   readonly storesByDefault?: boolean
   /** Thoughts of a running tool loop have to come back, or the model refuses to go on. */
   readonly takesThoughts?: boolean
+  /** Knows `verbosity` and `prompt_cache_key`. */
+  readonly takesHints?: boolean
   /** The most choices one call gives; absent: as many as the client asks for. */
   readonly choicesMax?: number
   /** How it is told to think, where not by an effort. */
@@ -45,8 +47,9 @@ export type Dialect = {
 
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
-  const { takesThoughts = false, choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
-  const manner = { outputCap, usageInStream, storesByDefault, takesThoughts, thinkingSwitch }
+  const { takesThoughts = false, takesHints = false } = dialect
+  const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
+  const manner = { outputCap, usageInStream, storesByDefault, takesThoughts, takesHints, thinkingSwitch }
 
   function targetOf(context: CallContext): TranslationTarget {
     const { upstreamModel, reasoning, efforts, outputTokensMax, namespaced } = context

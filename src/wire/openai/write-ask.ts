@@ -10,6 +10,8 @@ import { writeThinking } from './write-thinking.ts'
 export type TranslationTarget = ChatTarget & {
   /** Whether the vendor wants the thoughts of a running tool loop back. */
   readonly takesThoughts: boolean
+  /** Whether it knows `verbosity` and `prompt_cache_key`; some vendors refuse a request for a field that they do not know. */
+  readonly takesHints: boolean
   /** The model's own most. */
   readonly outputTokensMax: number
 }
@@ -34,11 +36,19 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(thinking !== undefined && writeThinking(thinking, target)),
     // Made the account's own, which also makes it short: some clients write a whole JSON text here.
     ...(user !== undefined && { user: target.namespaced(user).slice(0, userCharactersMax) }),
+    ...(target.takesHints && writeHints(conversation, target)),
     ...(target.storesByDefault && { store: false }),
     ...(ask.stream && { stream: true }),
     ...(ask.stream && target.usageInStream === 'asked' && { stream_options: { include_usage: true } }),
   }
   return JSON.stringify(body)
+}
+
+function writeHints({ verbosity, cacheKey }: Conversation, target: TranslationTarget): JsonObject {
+  return {
+    ...(verbosity !== undefined && { verbosity }),
+    ...(cacheKey !== undefined && { prompt_cache_key: target.namespaced(cacheKey) }),
+  }
 }
 
 /** Clients of the messages protocol ask for the most that any model makes; vendors refuse more than theirs can. */

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+
+/** What the reference pages say of answers, and what tests hold answers against. */
+const text = (description: string) => z.string().meta({ description })
+const count = (description: string) => z.int().min(0).meta({ description })
+
+const outputText = z.looseObject({
+  type: z.literal('output_text'),
+  text: z.string(),
+  annotations: z.array(z.looseObject({ type: z.string() })),
+  logprobs: z.array(z.looseObject({})),
+})
+
+const item = z.union([
+  z.looseObject({
+    type: z.literal('message'),
+    id: z.string(),
+    role: z.literal('assistant'),
+    status: z.string(),
+    content: z.array(z.union([outputText, z.looseObject({ type: z.literal('refusal'), refusal: z.string() })])),
+  }),
+  z.looseObject({
+    type: z.literal('function_call'),
+    id: z.string(),
+    call_id: text('Repeat it in the `function_call_output` with the result.'),
+    name: z.string(),
+    arguments: text('JSON, as text; it may not be valid.'),
+    status: z.string(),
+  }),
+  z.looseObject({
+    type: z.literal('reasoning'),
+    id: z.string(),
+    summary: z.array(z.looseObject({ type: z.literal('summary_text'), text: z.string() })),
+    encrypted_content: text('To be sent back as it came, where it was asked for in `include`.').optional(),
+  }),
+  z.looseObject({ type: z.string() }).meta({ description: 'Calls of custom tools, and pictures that a model made.' }),
+])
+
+const usage = z.looseObject({
+  input_tokens: count('Tokens of the request.'),
+  input_tokens_details: z.looseObject({
+    cached_tokens: count('Of the input: read from the cache, at its price.'),
+    cache_write_tokens: count('Of the input: written to the cache, at its price.'),
+  }),
+  output_tokens: count('Tokens of the answer, reasoning included.'),
+  output_tokens_details: z.looseObject({ reasoning_tokens: count('Of the output: thought.') }),
+  total_tokens: count('Both together.'),
+})
+
+export const response = z.looseObject({
+  id: text('The answer. Nothing is kept under it.'),
+  object: z.literal('response'),
+  created_at: count('Unix time in seconds.'),
+  status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
+  error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
+  incomplete_details: z.looseObject({ reason: text('`max_output_tokens` or `content_filter`.') }).nullable(),
+  model: text('The id that was asked for.'),
+  output: z.array(item),
+  usage: usage.nullable(),
+  store: z.literal(false),
+})
+
+export const responseEvent = z.looseObject({
+  type: text('`response.created`, `response.output_text.delta`, `response.completed` and so on.'),
+  sequence_number: count('Which event it is, from 0.'),
+})

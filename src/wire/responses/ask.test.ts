@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import { imageTokensMax } from '../openai/chat-ask.ts'
+import { responsesChat } from './chat.ts'
+import { askOf, traits } from './testing.ts'
+
+const search = { type: 'web_search' }
+const estimate = (body: JsonObject) => responsesChat.estimateInput(askOf(body, {}, 90_000))
+
+const refused = (body: JsonObject, more = {}) => {
+  try {
+    askOf(body, more)
+  } catch (thrown) {
+    const { message, details } = thrown as { message: string; details: { param?: string; code?: string } }
+    return { message, param: details.param, code: details.code }
+  }
+  throw new Error('it was taken')
+}
+
+describe('the facts of an ask', () => {
+  test('are those of any chat: one choice, its caps, and usage that is always shown', () => {
+    expect(askOf({})).toMatchObject({
+      capability: 'chat',
+      protocol: 'responses',
+      model: 'm',
+      stream: false,
+      usageShown: true,
+      choices: 1,
+      outputTokensMax: 1_000,
+      inputTokensMax: 1_000,
+      searchesMax: 0,
+      bound: { input: 1_000, output: 1_000, webSearch: 0, request: 1 },
+    })
+    expect(askOf({ stream: true, max_output_tokens: 7 })).toMatchObject({ stream: true, outputTokensMax: 7 })
+    expect(askOf({ max_output_tokens: 7_000 }).outputTokensMax).toBe(1_000)
+    expect(askOf({}, {}, 1_000_000).inputTokensMax).toBe(traits.contextTokens)
+  })
+
+  test('set aside what the body only points to, in messages and in results', () => {
+    const image = { type: 'input_image', image_url: 'https://a.example/a.png' }
+    const message = { role: 'user', content: [image] }
+    const result = { type: 'function_call_output', call_id: 'c', output: [image] }
+    expect(askOf({ input: [message] }).inputTokensMax).toBe(1_000 + imageTokensMax)
+    expect(askOf({ input: [message, result] }).inputTokensMax).toBe(traits.contextTokens)
+    expect(askOf({ input: [result] }).inputTokensMax).toBe(1_000 + imageTokensMax)
+    const file = { type: 'input_file', file_url: 'https://a.example/a.pdf' }
+    expect(askOf({ input: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(traits.contextTokens)
+  })
+
+  test('set aside what we say of a tool that takes plain text', () => {
+    const plain = { type: 'custom', name: 'f' }
+    const inside = { type: 'namespace', name: 'n', description: '', tools: [{ type: 'custom', name: 'g' }] }
+    expect(askOf({ tools: [plain, inside] }).inputTokensMax).toBe(1_400)
+  })
+
+  test('count the searches that the vendor may make, and all that they may find', () => {
+    expect(askOf({ tools: [search] })).toMatchObject({ searchesMax: 5, inputTokensMax: traits.contextTokens })
+    expect(askOf({ tools: [search], max_tool_calls: 2 }).searchesMax).toBe(2)
+    expect(askOf({ tools: [search], tool_choice: 'none' }).searchesMax).toBe(0)
+    const inIndex = { ...search, external_web_access: false }
+    expect(askOf({ tools: [inIndex] }, { sells: () => false })).toMatchObject({ searchesMax: 0, inputTokensMax: 1_000 })
+    const later = { type: 'additional_tools', role: 'developer', tools: [search] }
+    expect(askOf({ input: [later, { role: 'user', content: 'Hi' }] }).searchesMax).toBe(5)
+  })
+})
+
+describe('what is refused', () => {
+  test('what is kept nowhere, with what to send instead, whatever else is missing', () => {
+    for (const field of ['previous_response_id', 'conversation', 'prompt']) {
+      const { message, param, code } = refused({ [field]: 'kept', input: null })
+      expect({ param, code }).toEqual({ param: field, code: 'unsupported_value' })
+      expect(message).toContain('`input`')
+    }
+    expect(refused({ background: true }).message).toContain('`stream`')
+    expect(askOf({ background: false, previous_response_id: null, store: true }).model).toBe('m')
+    for (const field of ['context_management', 'moderation']) expect(refused({ [field]: {} }).param).toBe(field)
+  })
+
+  test('what has no price', () => {
+    const unsold = { sells: () => false }
+    expect(refused({ tools: [search] }, unsold)).toMatchObject({ param: 'tools[0].type', code: 'unsupported_value' })
+    const later = { type: 'additional_tools', role: 'developer', tools: [search] }
+    expect(refused({ input: [later] }, unsold).param).toBe('input[0].tools[0].type')
+    expect(refused({ service_tier: 'flex' }).message).toContain("'auto', 'default', and 'standard_only'")
+    expect(refused({ tools: [{ ...search, filters: { allowed_domains: ['a.example'] } }] }).param).toBe(
+      'tools[0].filters',
+    )
+    expect(refused({ tools: [{ ...search, user_location: { type: 'approximate' } }] }).param).toBe(
+      'tools[0].user_location',
+    )
+  })
+
+  test('an effort or a temperature that the model does not have, with those that it has', () => {
+    const reasoning = { reasoning: true, efforts: ['low', 'medium', 'high'] }
+    expect(refused({ reasoning: { effort: 'minimal' } }, reasoning)).toEqual({
+      message:
+        "Unsupported value: 'minimal' is not supported with the 'm' model. Supported values are: 'low', 'medium', and 'high'.",
+      param: 'reasoning.effort',
+      code: 'unsupported_value',
+    })
+    expect(refused({ reasoning: { effort: 'huge' } }).param).toBe('reasoning.effort')
+    expect(refused({ reasoning: { effort: 'low' } }, { refusesEffort: true })).toMatchObject({
+      param: 'reasoning.effort',
+      code: 'unsupported_parameter',
+    })
+    expect(refused({ temperature: 0.2 }, reasoning)).toMatchObject({ param: 'temperature', code: 'unsupported_value' })
+    expect(askOf({ temperature: 1, top_p: 0.2, top_logprobs: 3 }, reasoning).native).toEqual({
+      model: 'm',
+      input: 'Hi',
+      temperature: 1,
+    })
+  })
+
+  test('files that somebody else has', () => {
+    const part = { type: 'input_file', file_id: 'file_1' }
+    expect(refused({ input: [{ role: 'user', content: [part] }] }).param).toBe('input[0].content[0].file_id')
+    const result = { type: 'function_call_output', call_id: 'c', output: [part] }
+    expect(refused({ input: [result] }).param).toBe('input[0].output[0].file_id')
+  })
+
+  test('tools that a vendor would have to look for', () => {
+    expect(refused({ tools: [{ type: 'tool_search' }] }).param).toBe('tools[0].execution')
+    expect(refused({ tools: [{ type: 'code_interpreter', container: 'x' }] }).message).toContain("'web_search'")
+  })
+})
+
+test('the input is estimated by its words and pictures, not by bytes that only vendors read', () => {
+  const words = estimate({ input: 'The long road to the north.' })
+  expect(words).toBeGreaterThan(4)
+  expect(estimate({ input: [{ role: 'user', content: 'The long road to the north.' }] })).toBeGreaterThanOrEqual(words)
+  const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x'.repeat(9_000) }
+  const user = { role: 'user', content: 'Hi' }
+  expect(estimate({ input: [sealed, user] })).toBe(estimate({ input: [user] }))
+  const image = { type: 'input_image', image_url: `data:image/png;base64,${'x'.repeat(9_000)}` }
+  const seen = estimate({ input: [{ role: 'user', content: [image] }] })
+  expect(seen).toBeGreaterThanOrEqual(1_500)
+  expect(seen).toBeLessThan(1_600)
+})

@@ -1,0 +1,120 @@
+import { badRequest } from '../../base/errors.ts'
+import { asDouble, type JsonObject } from '../../base/json.ts'
+import type { Asked } from '../../capabilities/ask.ts'
+import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { efforts } from '../../capabilities/conversation.ts'
+import { checkBy } from '../check.ts'
+import { isGiven, listValues, searchesMax } from '../openai/chat-ask.ts'
+import { requireModel } from '../require-model.ts'
+import { inputTokensMax } from './bounds.ts'
+import { refuseFields } from './refused.ts'
+import { responsesRequest, type ResponsesRequest } from './schema.ts'
+import { placedTools, webSearches } from './tools.ts'
+
+const checkRequest = checkBy(responsesRequest)
+
+/** On a reasoning model these have no effect and raise no error, as in chat. */
+const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprobs'])
+
+export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+  const model = requireModel(body)
+  const traits = lookUp(model)
+  // Before the schema: whoever goes on from a kept answer may send no input at all.
+  refuseFields(body)
+  const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
+  const request = checkRequest(withDoubles(native))
+  checkFieldsTogether(request)
+  checkModelRules(request, traits)
+  checkPrices(request, traits)
+  const searches = searchesOf(request)
+  return chatAsk(
+    {
+      protocol: 'responses',
+      model,
+      stream: request.stream ?? false,
+      usageShown: true,
+      choices: 1,
+      outputTokensMax: Math.min(request.max_output_tokens ?? traits.outputTokensMax, traits.outputTokensMax),
+      // What a search finds is read as input, and nothing but the context bounds it.
+      inputTokensMax: searches > 0 ? traits.contextTokens : inputTokensMax(request, bodyBytes, traits.contextTokens),
+      searchesMax: searches,
+      native,
+      headers: {},
+    },
+    traits,
+  )
+}
+
+const fractions = ['temperature', 'top_p'] as const
+
+/** `0.70000000000000000001` is a temperature too: it is checked as a vendor will read it. */
+function withDoubles(body: JsonObject): JsonObject {
+  if (!fractions.some((field) => typeof body[field] === 'object')) return body
+  return { ...body, ...Object.fromEntries(fractions.map((field) => [field, asDouble(body[field])])) }
+}
+
+/** `tool_choice: auto` and `parallel_tool_calls` are sent by command-line tools whether there are tools or not. */
+function checkFieldsTogether(request: ResponsesRequest): void {
+  const { stream, stream_options: options, tool_choice: choice } = request
+  if (isGiven(options) && stream !== true) {
+    throw badRequest("'stream_options' is only allowed when 'stream' is true.", 'stream_options')
+  }
+  const insists = isGiven(choice) && choice !== 'auto' && choice !== 'none'
+  if (insists && placedTools(request).length === 0) {
+    throw badRequest("'tool_choice' is only allowed when 'tools' are given.", 'tool_choice')
+  }
+}
+
+/** The words of the protocol, and the one that some servers of open models have beside them. */
+const anyVendorsEfforts: readonly string[] = [...efforts, 'default']
+
+function checkModelRules({ temperature, reasoning }: ResponsesRequest, traits: ChatTraits): void {
+  if (traits.reasoning && isGiven(temperature) && temperature !== 1) {
+    throw unsupported('temperature', String(temperature), traits, 'Only the default (1) value is supported.')
+  }
+  const effort = reasoning?.effort
+  if (isGiven(effort) && traits.refusesEffort === true) {
+    const message = `Unsupported parameter: 'reasoning.effort' is not supported with the '${traits.id}' model.`
+    throw badRequest(message, 'reasoning.effort', 'unsupported_parameter')
+  }
+  const supported = traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
+  if (isGiven(effort) && !supported.includes(effort)) {
+    throw unsupported('reasoning.effort', `'${effort}'`, traits, `Supported values are: ${listValues(supported)}.`)
+  }
+}
+
+const plainTiers: readonly string[] = ['auto', 'default', 'standard_only']
+
+/** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
+function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {
+  const { service_tier: tier } = request
+  if (isGiven(tier) && !plainTiers.includes(tier)) {
+    throw unsupported('service_tier', `'${tier}'`, traits, `Supported values are: ${listValues(plainTiers)}.`)
+  }
+  for (const { tool, at } of webSearches(request)) {
+    if (!traits.sells('webSearch')) {
+      const message = `The tool '${tool.type}' is not supported: hosted search has no price on this model.`
+      throw badRequest(message, `${at}.type`, 'unsupported_value')
+    }
+    for (const field of ['filters', 'user_location'] as const) {
+      if (!isGiven(tool[field])) continue
+      const param = `${at}.${field}`
+      throw badRequest(`'${param}' is not supported: searches here go everywhere.`, param, 'unsupported_value')
+    }
+  }
+}
+
+/** The protocol's own bound on the vendor's tools, where the client gives one. */
+function searchesOf(request: ResponsesRequest): number {
+  if (request.tool_choice === 'none' || webSearches(request).length === 0) return 0
+  return Math.min(searchesMax, request.max_tool_calls ?? searchesMax)
+}
+
+function unsupported(param: string, value: string, { id }: ChatTraits, supported: string) {
+  const message = `Unsupported value: ${value} is not supported with the '${id}' model. ${supported}`
+  return badRequest(message, param, 'unsupported_value')
+}
+
+function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {
+  return Object.fromEntries(Object.entries(body).filter(([field]) => !fields.has(field)))
+}

@@ -1,0 +1,76 @@
+import { estimateTokenCount } from 'tokenx'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { objectsIn, textIn } from '../loose.ts'
+import { imageTokensMax } from '../openai/chat-ask.ts'
+import type { Item, ResponsesRequest } from './schema.ts'
+import { placedTools } from './tools.ts'
+
+// What we say of a tool that takes plain text, beside what the client says of it: some sixty tokens.
+const plainToolTokensMax = 200
+
+/**
+ * An upper bound of the input. A byte-level tokenizer never makes more tokens than there are bytes; to that comes what the
+ * body only points to, and what we add.
+ */
+export function inputTokensMax(request: ResponsesRequest, bodyBytes: number, contextTokens: number): number {
+  const items = typeof request.input === 'string' ? [] : request.input
+  const media = items.reduce((sum, item) => sum + mediaTokensMax(item, contextTokens), 0)
+  const tools = placedTools(request).flatMap(({ tool }) => (tool.type === 'namespace' ? tool.tools : [tool]))
+  const plain = tools.filter(({ type }) => type === 'custom').length
+  return Math.min(contextTokens, bodyBytes + media + plain * plainToolTokensMax)
+}
+
+function mediaTokensMax(item: Item, contextTokens: number): number {
+  if (item.type === 'image_generation_call') return imageTokensMax
+  const parts = 'content' in item ? item.content : 'output' in item ? item.output : undefined
+  if (!Array.isArray(parts)) return 0
+  let tokens = 0
+  for (const { type } of parts as readonly { readonly type?: unknown }[]) {
+    if (type === 'input_image') tokens += imageTokensMax
+    // Sound and files have no published bound but the context itself.
+    else if (type === 'input_file' || type === 'input_audio') tokens += contextTokens
+  }
+  return tokens
+}
+
+// What stands under these names is no text that a model reads: bytes, names, and what only vendors read.
+const unread: ReadonlySet<string> = new Set([
+  'type',
+  'id',
+  'call_id',
+  'encrypted_content',
+  'file_data',
+  'data',
+  'result',
+])
+// About what a picture of usual size takes; nothing here can see how large one is.
+const imageTokens = 1_500
+
+/** Tokens of what the model would read, for when the vendor counted none. */
+export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
+  const words = countText(native['instructions']) + countText(native['input']) + countText(native['tools'])
+  const pictures = objectsIn(native['input']).flatMap(({ content, output }) => [
+    ...objectsIn(content),
+    ...objectsIn(output),
+  ])
+  const images = pictures.filter(({ type }) => type === 'input_image').length
+  return Math.min(Math.max(1, words + imageTokens * images), inputTokensMax)
+}
+
+/** Tokens of all text inside a value, by a tokenizer's rule of thumb. */
+export function countText(value: Json | undefined): number {
+  if (typeof value === 'string') return value.startsWith('data:') ? 0 : estimateTokenCount(value)
+  if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
+  if (!isObject(value)) return 0
+  let tokens = 0
+  for (const [name, item] of Object.entries(value)) if (!unread.has(name)) tokens += countText(item)
+  return tokens
+}
+
+/** Tokens of an answer's own text. */
+export function countOutput(items: readonly JsonObject[]): number {
+  return items.reduce((sum, { type, arguments: text, ...item }) => {
+    return sum + (textIn(type) === 'function_call' ? countText(text) : countText(item))
+  }, 0)
+}

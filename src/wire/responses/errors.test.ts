@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'bun:test'
+import { badRequest, GatewayError } from '../../base/errors.ts'
+import type { RequestId } from '../../base/ids.ts'
+import { writeError, writeStreamError } from './errors.ts'
+
+const id = 'req_1' as RequestId
+const paramOf = (error: GatewayError) =>
+  (JSON.parse(writeError(error, id).body) as { error: { param: string | null } }).error.param
+
+describe('the field at fault has the name that it has here', () => {
+  test.each([
+    ['messages', 'input'],
+    ['messages[3].content', 'input'],
+    ['reasoning_effort', 'reasoning.effort'],
+    ['max_tokens', 'max_output_tokens'],
+    ['max_completion_tokens', 'max_output_tokens'],
+    ['response_format.json_schema.schema', 'text.format'],
+    ['verbosity', 'text.verbosity'],
+    ['tools[1].function.name', 'tools[1].name'],
+    ['tools[1].name', 'tools[1].name'],
+    ['messages_of_another_kind', 'messages_of_another_kind'],
+  ])('%s is %s', (theirs, ours) => {
+    expect(paramOf(badRequest('Bad.', theirs))).toBe(ours)
+    const body = JSON.stringify({ error: { message: 'Bad.', type: 'invalid_request_error', param: theirs, code: 'x' } })
+    const refusal = { protocol: 'openai', status: 422, body }
+    const refused = new GatewayError('upstream-rejected', 'Bad.', { refusal })
+    expect(paramOf(refused)).toBe(ours)
+    expect(writeError(refused, id).status).toBe(422)
+  })
+})
+
+test('what has no field, or is no JSON, is as the common protocol has it', () => {
+  expect(paramOf(new GatewayError('overloaded', 'Busy.', { retryAfterSeconds: 3 }))).toBeNull()
+  const refusal = { protocol: 'openai', status: 400, body: '<html>' }
+  expect(writeError(new GatewayError('upstream-rejected', 'Bad.', { refusal }), id).body).toBe('<html>')
+})
+
+test('an error in a stream of which nothing is known is an event that official clients throw', () => {
+  const written = Buffer.from(writeStreamError(new GatewayError('overloaded', 'Busy.'))).toString()
+  const [, name, data = ''] = /^event: (\w+)\ndata: (.*)\n\n$/.exec(written) ?? []
+  expect(name).toBe('error')
+  expect(JSON.parse(data)).toEqual({
+    type: 'error',
+    sequence_number: 0,
+    code: 'overloaded',
+    message: 'Busy.',
+    param: null,
+    error: { message: 'Busy.', type: 'overloaded_error', param: null, code: 'overloaded' },
+  })
+})

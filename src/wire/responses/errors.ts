@@ -1,0 +1,52 @@
+import type { GatewayError } from '../../base/errors.ts'
+import type { RequestId } from '../../base/ids.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import type { WireError } from '../../capabilities/errors.ts'
+import { objectIn, parseLoosely } from '../loose.ts'
+import { errorObject, writeError as writeCommonError } from '../openai/errors.ts'
+
+/** What vendors and translations call a field, and what a client of this protocol does. */
+const fields: readonly (readonly [RegExp, string])[] = [
+  [/^messages(?:$|[.[].*)/, 'input'],
+  [/^reasoning_effort$/, 'reasoning.effort'],
+  [/^max(?:_completion)?_tokens$/, 'max_output_tokens'],
+  [/^response_format(?:$|[.[].*)/, 'text.format'],
+  [/^verbosity$/, 'text.verbosity'],
+  [/^(?:top_)?logprobs$/, 'top_logprobs'],
+  [/^(tools\[\d+\])\.function(.*)$/, '$1$2'],
+]
+
+function fieldOf(param: string): string {
+  for (const [theirs, ours] of fields) if (theirs.test(param)) return param.replace(theirs, ours)
+  return param
+}
+
+/** Errors in the shape of the common protocol, with fields by the names that they have in this one. */
+export function writeError(error: GatewayError, requestId: RequestId): WireError {
+  const written = writeCommonError(error, requestId)
+  const body = parseLoosely(written.body)
+  if (!isObject(body)) return written
+  const said = objectIn(body['error'])
+  const { param } = said
+  if (typeof param !== 'string' || fieldOf(param) === param) return written
+  return { ...written, body: JSON.stringify({ ...body, error: { ...said, param: fieldOf(param) } }) }
+}
+
+/** The error of a response that failed, in the few words that the protocol has for it. */
+export function responseError({ kind, message }: GatewayError): JsonObject {
+  return { code: kind === 'too-many' ? 'rate_limit_exceeded' : 'server_error', message }
+}
+
+/** The same as an error of its own, with its field by the name that it has in this protocol. */
+export function commonError(error: GatewayError): JsonObject {
+  const said = errorObject(error)
+  return { ...said, param: said.param === null ? null : fieldOf(said.param) }
+}
+
+/** An error in a stream of which nothing is known, not even that a response has begun. */
+export function writeStreamError(error: GatewayError): Uint8Array {
+  const said = commonError(error)
+  const { code, message, param } = said
+  const event = { type: 'error', sequence_number: 0, code, message, param, error: said }
+  return new TextEncoder().encode(`event: error\ndata: ${JSON.stringify(event)}\n\n`)
+}

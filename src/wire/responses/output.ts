@@ -1,0 +1,342 @@
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { googleSignature, type Citation, type Media } from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn, parseLoosely, textIn } from '../loose.ts'
+import { seal, type Sealed } from './sealed.ts'
+import type { Shown } from './shown.ts'
+import type { Called } from './tools.ts'
+
+/** Something that happens to the output: its name in this protocol, and what is said with it. */
+export type OutputEvent = { readonly type: string; readonly fields: JsonObject }
+
+export type ItemStatus = 'completed' | 'incomplete'
+export type CallHead = { readonly id: string; readonly name: string; readonly signature?: string }
+
+type TextPart = {
+  readonly type: 'output_text'
+  text: string
+  annotations: JsonObject[]
+  logprobs: Json[]
+  citedTo: number
+}
+type RefusalPart = { readonly type: 'refusal'; refusal: string }
+type Open = { readonly id: string; readonly at: number }
+type Message = Open & { readonly kind: 'message'; readonly parts: (TextPart | RefusalPart)[] }
+type Thought = Open & { readonly kind: 'thought'; text: string; isSummed: boolean }
+type Call = Open & { readonly head: CallHead; readonly called: Called; text: string; isOver: boolean }
+
+export type OutputParts = {
+  /** What the ids of its items end with: ours, since the vendor's own may be missing or of another form. */
+  readonly name: string
+  readonly shown: Shown
+  /** A tool as the client knows it, by the name under which the vendor does. */
+  calledOf(name: string): Called
+}
+
+/**
+ * The output of a response as it grows: what every step changes is told as events, and what it comes to stands in `items`.
+ * A message or a thought is closed when something else begins. Calls grow side by side, told apart by their place.
+ */
+export class Output {
+  readonly items: JsonObject[] = []
+  readonly #parts: OutputParts
+  #open: Message | Thought | undefined
+  readonly #calls = new Map<number, Call>()
+
+  constructor(parts: OutputParts) {
+    this.#parts = parts
+  }
+
+  say(text: string, logprobs?: Json): OutputEvent[] {
+    const shown = this.#parts.shown.logprobs === undefined ? [] : itemsIn(objectIn(logprobs)['content'])
+    if (text === '' && shown.length === 0) return []
+    const { message, part, events } = this.#inText()
+    part.text += text
+    for (const logprob of shown) part.logprobs.push(logprob)
+    events.push(this.#delta('response.output_text.delta', message, { delta: text, logprobs: shown }))
+    return events
+  }
+
+  refuse(text: string): OutputEvent[] {
+    if (text === '') return []
+    const { message, events } = this.#inMessage()
+    let part = message.parts.at(-1)
+    if (part?.type !== 'refusal') {
+      events.push(...this.#closePart(message))
+      part = { type: 'refusal', refusal: '' }
+      message.parts.push(part)
+      events.push(this.#delta('response.content_part.added', message, { part: { ...part } }))
+    }
+    part.refusal += text
+    events.push(this.#delta('response.refusal.delta', message, { delta: text }))
+    return events
+  }
+
+  /** The protocol cites pages; one stands for the words since the last. Without any words it would stand alone. */
+  cite({ url, title }: Citation): OutputEvent[] {
+    const message = this.#open?.kind === 'message' ? this.#open : undefined
+    const part = message?.parts.at(-1)
+    if (message === undefined || part?.type !== 'output_text' || url === undefined) return []
+    const last = part.annotations.at(-1)
+    // Several sources of the same words stand for the same words.
+    const isSame = last !== undefined && last['end_index'] === part.text.length
+    const from = isSame ? Number(last['start_index']) : part.citedTo
+    part.citedTo = part.text.length
+    const annotation = {
+      type: 'url_citation',
+      url,
+      title: title ?? url,
+      start_index: from,
+      end_index: part.text.length,
+    }
+    part.annotations.push(annotation)
+    const place = { annotation, annotation_index: part.annotations.length - 1 }
+    return [this.#delta('response.output_text.annotation.added', message, place)]
+  }
+
+  think(text: string): OutputEvent[] {
+    if (text === '') return []
+    const { thought, events } = this.#inThought()
+    thought.text += text
+    if (!this.#parts.shown.thoughts) return events
+    const place = { item_id: thought.id, output_index: thought.at, summary_index: 0 }
+    if (!thought.isSummed) {
+      thought.isSummed = true
+      const part = { type: 'summary_text', text: '' }
+      events.push({ type: 'response.reasoning_summary_part.added', fields: { ...place, part } })
+    }
+    events.push({ type: 'response.reasoning_summary_text.delta', fields: { ...place, delta: text } })
+    return events
+  }
+
+  /** Ends the thought that it signs; of one that is not shown there is only its signature. */
+  sign(text: string, signature: string): OutputEvent[] {
+    const { thought, events } = this.#inThought()
+    return [...events, ...this.#closeThought(thought, { kind: 'thought', text, signature })]
+  }
+
+  redact(data: string): OutputEvent[] {
+    return this.#sealed({ kind: 'redacted', data })
+  }
+
+  /** A picture that the model made in its answer, as the protocol shows those of its own tool. */
+  show(media: Media): OutputEvent[] {
+    if (media.kind !== 'bytes') return []
+    const events = this.#close('completed')
+    const head = { type: 'image_generation_call', id: this.#id('ig') }
+    const format = media.mediaType.replace(/^image\//, '')
+    const item = { ...head, status: 'completed', output_format: format, result: media.base64 }
+    events.push(...this.#add({ ...head, status: 'in_progress', result: null }).events)
+    events.push(this.#done(this.items.length - 1, item))
+    return events
+  }
+
+  startCall(key: number, head: CallHead): OutputEvent[] {
+    if (this.#calls.has(key)) return []
+    const { signature } = head
+    const events = this.#close('completed')
+    if (signature !== undefined && this.#parts.shown.seals) events.push(...this.#sealed({ kind: 'call', signature }))
+    const called = this.#parts.calledOf(head.name)
+    const id = this.#id(prefixes[called.kind])
+    const call: Call = { id, at: this.items.length, head, called, text: '', isOver: false }
+    this.#calls.set(key, call)
+    events.push(...this.#add(writeCall(call, undefined)).events)
+    return events
+  }
+
+  growCall(key: number, text: string): OutputEvent[] {
+    const call = this.#calls.get(key)
+    if (call === undefined || call.isOver || text === '') return []
+    call.text += text
+    // Plain text stands inside an object, and a search is one: both can be read when they are whole.
+    if (call.called.kind !== 'function') return []
+    return [{ type: 'response.function_call_arguments.delta', fields: { ...placeOf(call), delta: text } }]
+  }
+
+  /** Nothing more comes. What is still open ends as the answer does. */
+  finish(status: ItemStatus): OutputEvent[] {
+    const events = this.#close(status)
+    for (const call of this.#calls.values()) if (!call.isOver) events.push(...this.#closeCall(call, status))
+    return events
+  }
+
+  #id(prefix: string): string {
+    return `${prefix}_${this.#parts.name}${this.items.length.toString().padStart(2, '0')}`
+  }
+
+  #add(item: JsonObject): { at: number; events: OutputEvent[] } {
+    const at = this.items.push(item) - 1
+    return { at, events: [{ type: 'response.output_item.added', fields: { output_index: at, item } }] }
+  }
+
+  #done(at: number, item: JsonObject): OutputEvent {
+    this.items[at] = item
+    return { type: 'response.output_item.done', fields: { output_index: at, item } }
+  }
+
+  #inMessage(): { message: Message; events: OutputEvent[] } {
+    if (this.#open?.kind === 'message') return { message: this.#open, events: [] }
+    const events = this.#close('completed')
+    const message: Message = { kind: 'message', id: this.#id('msg'), at: this.items.length, parts: [] }
+    this.#open = message
+    events.push(...this.#add(writeMessage(message, 'in_progress')).events)
+    return { message, events }
+  }
+
+  #inText(): { message: Message; part: TextPart; events: OutputEvent[] } {
+    const { message, events } = this.#inMessage()
+    const last = message.parts.at(-1)
+    if (last?.type === 'output_text') return { message, part: last, events }
+    events.push(...this.#closePart(message))
+    const part: TextPart = { type: 'output_text', text: '', annotations: [], logprobs: [], citedTo: 0 }
+    message.parts.push(part)
+    events.push(this.#delta('response.content_part.added', message, { part: writePart(part) }))
+    return { message, part, events }
+  }
+
+  #inThought(): { thought: Thought; events: OutputEvent[] } {
+    if (this.#open?.kind === 'thought') return { thought: this.#open, events: [] }
+    const events = this.#close('completed')
+    const thought: Thought = { kind: 'thought', id: this.#id('rs'), at: this.items.length, text: '', isSummed: false }
+    this.#open = thought
+    events.push(...this.#add({ type: 'reasoning', id: thought.id, summary: [] }).events)
+    return { thought, events }
+  }
+
+  #delta(type: string, { id, at, parts }: Message, fields: JsonObject): OutputEvent {
+    return { type, fields: { item_id: id, output_index: at, content_index: parts.length - 1, ...fields } }
+  }
+
+  #close(status: ItemStatus): OutputEvent[] {
+    const open = this.#open
+    const events =
+      open === undefined ? [] : open.kind === 'message' ? this.#closeMessage(open, status) : this.#closeThought(open)
+    for (const call of this.#calls.values()) {
+      if (!call.isOver && isWhole(call.text)) events.push(...this.#closeCall(call, 'completed'))
+    }
+    return events
+  }
+
+  #closePart(message: Message): OutputEvent[] {
+    const part = message.parts.at(-1)
+    if (part === undefined) return []
+    const written = writePart(part)
+    const said =
+      part.type === 'refusal'
+        ? this.#delta('response.refusal.done', message, { refusal: part.refusal })
+        : this.#delta('response.output_text.done', message, { text: part.text, logprobs: part.logprobs })
+    return [said, this.#delta('response.content_part.done', message, { part: written })]
+  }
+
+  #closeMessage(message: Message, status: ItemStatus): OutputEvent[] {
+    this.#open = undefined
+    return [...this.#closePart(message), this.#done(message.at, writeMessage(message, status))]
+  }
+
+  #closeThought({ id, at, text, isSummed }: Thought, sealed: Sealed = { kind: 'thought', text }): OutputEvent[] {
+    this.#open = undefined
+    const part = { type: 'summary_text', text }
+    const place = { item_id: id, output_index: at, summary_index: 0 }
+    const item = {
+      type: 'reasoning',
+      id,
+      summary: isSummed ? [part] : [],
+      ...(this.#parts.shown.seals && { encrypted_content: seal(sealed) }),
+    }
+    const events: OutputEvent[] = isSummed
+      ? [
+          { type: 'response.reasoning_summary_text.done', fields: { ...place, text } },
+          { type: 'response.reasoning_summary_part.done', fields: { ...place, part } },
+        ]
+      : []
+    return [...events, this.#done(at, item)]
+  }
+
+  /** An item that is nothing but what it carries. */
+  #sealed(sealed: Sealed): OutputEvent[] {
+    const before = this.#close('completed')
+    const { thought, events } = this.#inThought()
+    return [...before, ...events, ...this.#closeThought(thought, sealed)]
+  }
+
+  #closeCall(call: Call, status: ItemStatus): OutputEvent[] {
+    call.isOver = true
+    const events = this.#lastWords(call)
+    events.push(this.#done(call.at, writeCall(call, status)))
+    return events
+  }
+
+  #lastWords(call: Call): OutputEvent[] {
+    const place = placeOf(call)
+    switch (call.called.kind) {
+      case 'tool-search':
+        return []
+      case 'custom': {
+        const input = readPlainInput(call.text)
+        const name = 'response.custom_tool_call_input'
+        return [
+          { type: `${name}.delta`, fields: { ...place, delta: input } },
+          { type: `${name}.done`, fields: { ...place, input } },
+        ]
+      }
+      case 'function': {
+        const events = call.text.trim() === '' ? this.#emptied(call) : []
+        const fields = { ...place, arguments: call.text }
+        return [...events, { type: 'response.function_call_arguments.done', fields }]
+      }
+    }
+  }
+
+  /** A call without arguments has an empty object of them. */
+  #emptied(call: Call): OutputEvent[] {
+    call.text = '{}'
+    return [{ type: 'response.function_call_arguments.delta', fields: { ...placeOf(call), delta: call.text } }]
+  }
+}
+
+function placeOf({ id, at }: Open): { item_id: string; output_index: number } {
+  return { item_id: id, output_index: at }
+}
+
+function writePart(part: TextPart | RefusalPart): JsonObject {
+  if (part.type === 'refusal') return { ...part }
+  const { type, text, annotations, logprobs } = part
+  return { type, text, annotations: [...annotations], logprobs: [...logprobs] }
+}
+
+function writeMessage({ id, parts }: Message, status: ItemStatus | 'in_progress'): JsonObject {
+  return { type: 'message', id, status, role: 'assistant', content: parts.map(writePart) }
+}
+
+const prefixes = { function: 'fc', custom: 'ctc', 'tool-search': 'tsc' } as const
+
+function writeCall({ id, head, called, text }: Call, status: ItemStatus | undefined): JsonObject {
+  const { name, namespace, kind } = called
+  const named = { name, ...(namespace !== undefined && { namespace }) }
+  const own = { id, call_id: head.id, status: status ?? 'in_progress' }
+  const isOver = status !== undefined
+  if (kind === 'custom') {
+    return { type: 'custom_tool_call', ...own, ...named, input: isOver ? readPlainInput(text) : '' }
+  }
+  if (kind === 'tool-search') {
+    return { type: 'tool_search_call', ...own, execution: 'client', arguments: objectIn(parseLoosely(text)) }
+  }
+  const google = googleSignature(head.signature)
+  return {
+    type: 'function_call',
+    ...own,
+    ...named,
+    arguments: isOver ? text : '',
+    ...(google !== undefined && { extra_content: { google: { thought_signature: google } } }),
+  }
+}
+
+/** The plain text of a call; what a model broke off is kept as it is. */
+function readPlainInput(argumentsText: string): string {
+  const input = parseLoosely(argumentsText)
+  return isObject(input) && typeof input['input'] === 'string' ? textIn(input['input']) : argumentsText
+}
+
+/** A complete object takes no more text. */
+function isWhole(argumentsText: string): boolean {
+  return argumentsText.trimEnd().endsWith('}') && isObject(parseLoosely(argumentsText))
+}

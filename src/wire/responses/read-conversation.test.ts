@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import type { Conversation } from '../../capabilities/conversation.ts'
+import { responsesChat } from './chat.ts'
+import { seal } from './sealed.ts'
+import { askOf } from './testing.ts'
+
+const read = (body: JsonObject): Conversation => responsesChat.readConversation(askOf(body))
+const turns = (...input: JsonObject[]) => read({ input }).turns
+const user = { role: 'user', content: 'Hi' }
+const hi = { role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }
+const text = (said: string) => ({ kind: 'text', text: said })
+const bytes = (mediaType: string, base64: string) => ({ kind: 'bytes', mediaType, base64 })
+const fail = (item: JsonObject) => () => turns(user, item)
+const functionTool = { type: 'function', name: 'f', parameters: { type: 'object' } }
+
+test('what a request means, field by field', () => {
+  expect(
+    read({
+      instructions: 'Be brief.',
+      input: 'Hi',
+      max_output_tokens: 9,
+      temperature: 0.5,
+      top_p: 0.25,
+      top_logprobs: 3,
+      tools: [{ ...functionTool, description: 'F.', strict: true }],
+      tool_choice: { type: 'function', name: 'f' },
+      parallel_tool_calls: false,
+      text: { format: { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true }, verbosity: 'low' },
+      reasoning: { effort: 'high', summary: 'auto' },
+      user: 'me',
+      prompt_cache_key: 'mine',
+    }),
+  ).toEqual({
+    system: [{ kind: 'text', text: 'Be brief.' }],
+    turns: [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }],
+    tools: [{ name: 'f', description: 'F.', schema: { type: 'object' }, isStrict: true }],
+    hostedTools: [],
+    toolChoice: { name: 'f' },
+    parallelTools: false,
+    outputTokensMax: 9,
+    temperature: 0.5,
+    topP: 0.25,
+    logprobs: 3,
+    stop: [],
+    format: { kind: 'schema', name: 'n', schema: { type: 'object' }, isStrict: true },
+    thinking: { effort: 'high', isShown: true },
+    verbosity: 'low',
+    user: 'me',
+    cacheKey: 'mine',
+  })
+})
+
+test('what is not said is not there, and null says nothing', () => {
+  const least = { system: [], turns: [hi], tools: [], hostedTools: [], stop: [] }
+  expect(read({})).toEqual(least as unknown as Conversation)
+  const nothing = ['instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'temperature', 'include', 'user']
+  expect(read(Object.fromEntries(nothing.map((field) => [field, null])))).toEqual(least as unknown as Conversation)
+  // To show thoughts is not to ask for them.
+  expect(read({ reasoning: { summary: 'auto' } }).thinking).toBeUndefined()
+  expect(read({ reasoning: { effort: 'low' } }).thinking).toEqual({ effort: 'low', isShown: false })
+})
+
+describe('items', () => {
+  test('instructions at the beginning stand apart, later ones in their place, never between a call and its result', () => {
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{"a":1}' }
+    const result = { type: 'function_call_output', call_id: 'c', output: 'done' }
+    const late = { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Hurry.' }] }
+    const { system, turns: read_ } = read({
+      input: [{ role: 'system', content: 'One.' }, { ...late }, user, call, late, result, user],
+    })
+    expect(system).toEqual([
+      { kind: 'text', text: 'One.' },
+      { kind: 'text', text: 'Hurry.' },
+    ])
+    expect(read_).toEqual([
+      hi,
+      { role: 'assistant', blocks: [{ kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{"a":1}' }] },
+      { role: 'user', blocks: [{ kind: 'tool-result', callId: 'c', blocks: [text('done')], isError: false }] },
+      { role: 'system', blocks: [text('Hurry.')] },
+      hi,
+    ] as unknown as Conversation['turns'])
+  })
+
+  test('of an answer are one turn, whatever they are', () => {
+    const said = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' }
+    const output = [
+      {
+        type: 'reasoning',
+        id: 'rs_1',
+        summary: [],
+        encrypted_content: seal({ kind: 'thought', text: 'Hm', signature: 's' }),
+      },
+      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: seal({ kind: 'redacted', data: 'd' }) },
+      {
+        ...said,
+        content: [
+          { type: 'output_text', text: 'A', annotations: [] },
+          { type: 'refusal', refusal: 'No.' },
+        ],
+      },
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: {} },
+      { type: 'reasoning', id: 'rs_3', summary: [], encrypted_content: seal({ kind: 'call', signature: 'google:g' }) },
+      { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '' },
+      { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'AAAA', output_format: 'webp' },
+    ]
+    expect(turns(user, ...output)[1]).toEqual({
+      role: 'assistant',
+      blocks: [
+        { kind: 'thinking', text: 'Hm', signature: 's' },
+        { kind: 'thinking-redacted', data: 'd' },
+        { kind: 'text', text: 'A' },
+        { kind: 'refusal', text: 'No.' },
+        { kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}', signature: 'google:g' },
+        { kind: 'image', media: { kind: 'bytes', mediaType: 'image/webp', base64: 'AAAA' } },
+      ],
+    })
+  })
+
+  test('of thoughts that nobody sealed, or somebody else, are their words', () => {
+    const summary = [{ type: 'summary_text', text: 'I see.' }]
+    const foreign = { type: 'reasoning', id: 'rs_1', summary, encrypted_content: 'gAAAAA' }
+    const broken = { type: 'reasoning', id: 'rs_2', summary, encrypted_content: 'tpk_%%%' }
+    const silent = { type: 'reasoning', id: 'rs_3', summary: [], encrypted_content: 'gAAAAA' }
+    const thought = { kind: 'thinking', text: 'I see.' }
+    expect(turns(user, foreign, broken, silent)[1]).toEqual({ role: 'assistant', blocks: [thought, thought] } as never)
+  })
+
+  test('show pictures, files and sounds', () => {
+    const content = [
+      { type: 'input_image', image_url: 'data:image/PNG;base64,AAAA', detail: 'high' },
+      { type: 'input_image', image_url: 'https://a.example/a.png' },
+      { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,BBBB' },
+      { type: 'input_file', file_data: 'CCCC' },
+      { type: 'input_file', file_url: 'https://a.example/a.pdf' },
+      { type: 'input_audio', input_audio: { data: 'DDDD', format: 'wav' } },
+      { type: 'input_text', text: '' },
+    ]
+    expect(turns({ role: 'user', content })[0]?.blocks).toEqual([
+      { kind: 'image', media: bytes('image/png', 'AAAA'), detail: 'high' },
+      { kind: 'image', media: { kind: 'url', url: 'https://a.example/a.png' } },
+      { kind: 'document', media: bytes('application/pdf', 'BBBB'), title: 'a.pdf' },
+      { kind: 'document', media: bytes('application/pdf', 'CCCC') },
+      { kind: 'document', media: { kind: 'url', url: 'https://a.example/a.pdf' } },
+      { kind: 'audio', media: bytes('audio/wav', 'DDDD') },
+    ] as never)
+  })
+
+  test('have fields that they need, and say where one is missing or wrong', () => {
+    expect(fail({ role: 'user', content: [{ type: 'input_image' }] })).toThrow("'input[1].content[0].image_url'")
+    expect(fail({ role: 'user', content: [{ type: 'input_file' }] })).toThrow("'input[1].content[0].file_data'")
+    const film = { type: 'input_image', image_url: 'data:video/mp4;base64,AAAA' }
+    expect(fail({ role: 'user', content: [film] })).toThrow('not an image')
+    expect(fail({ role: 'user', content: [{ type: 'output_text', text: 'x' }] })).toThrow("role 'user'")
+    expect(fail({ role: 'assistant', content: [film] })).toThrow("role 'assistant'")
+    const call = { type: 'function_call', call_id: 'c', name: 'f' }
+    expect(fail({ ...call, arguments: '[]' })).toThrow("'input[1].arguments': not a JSON object")
+    expect(() => read({ input: [{ role: 'user', content: '' }] })).toThrow("'input': nothing is said")
+  })
+})
+
+describe('tools', () => {
+  const plain = { type: 'custom', name: 'patch', description: 'Changes.', format: { type: 'text' } }
+  const inside = { type: 'namespace', name: 'n', description: 'N', tools: [functionTool, plain] }
+
+  test('have names that every vendor takes', () => {
+    expect(read({ tools: [functionTool, inside] }).tools.map(({ name }) => name)).toEqual(['f', 'n__f', 'n__patch'])
+    const long = { ...inside, name: 'n'.repeat(60), tools: [functionTool, plain] }
+    expect(() => read({ tools: [long] })).toThrow("'tools[0].tools[1].name'")
+    expect(() => read({ tools: [functionTool, functionTool] })).toThrow("two tools 'f'")
+  })
+
+  test('that take plain text take it in an object, and are told their grammar', () => {
+    const format = { type: 'grammar', syntax: 'lark', definition: 'start: "a"' }
+    const [tool] = read({ tools: [{ ...plain, format }] }).tools
+    expect(tool?.schema).toMatchObject({ required: ['input'], properties: { input: { type: 'string' } } })
+    expect(tool?.description).toBe('Changes.\n\nThe input must follow this lark grammar:\nstart: "a"')
+    const call = { type: 'custom_tool_call', call_id: 'c', name: 'patch', input: 'a "b"' }
+    const output = { type: 'custom_tool_call_output', call_id: 'c', output: 'done' }
+    expect(turns(user, call, output)[1]?.blocks[0]).toMatchObject({ argumentsText: '{"input":"a \\"b\\""}' })
+  })
+
+  test('may come later, by a developer or by a search of the client', () => {
+    const search = { type: 'tool_search', execution: 'client', description: 'Finds.', parameters: { type: 'object' } }
+    const input = [
+      { type: 'additional_tools', role: 'developer', tools: [inside] },
+      user,
+      { type: 'tool_search_call', call_id: 'c', arguments: { query: 'q' }, execution: 'client' },
+      { type: 'tool_search_output', call_id: 'c', tools: [inside, functionTool], execution: 'client' },
+    ]
+    const { tools, turns: said } = read({ tools: [search], input })
+    expect(tools.map(({ name }) => name)).toEqual(['tool_search', 'n__f', 'n__patch', 'f'])
+    expect(said[1]?.blocks).toEqual([
+      { kind: 'tool-call', id: 'c', name: 'tool_search', argumentsText: '{"query":"q"}' },
+    ] as never)
+    expect(JSON.stringify(said[2]?.blocks)).toContain('can be called now: n__f, n__patch, f.')
+  })
+
+  test('may be chosen from', () => {
+    const tools = [functionTool, { ...functionTool, name: 'g' }, inside]
+    const chosen = (choice: JsonObject | string) => {
+      const { toolChoice, tools: left } = read({ tools, tool_choice: choice })
+      return { toolChoice, left: left.map(({ name }) => name) }
+    }
+    const all = ['f', 'g', 'n__f', 'n__patch']
+    expect(chosen('required')).toEqual({ toolChoice: 'required', left: all })
+    expect(chosen({ type: 'function', name: 'g' })).toEqual({ toolChoice: { name: 'g' }, left: all })
+    expect(chosen({ type: 'custom', name: 'patch' }).toolChoice).toEqual({ name: 'n__patch' })
+    expect(chosen({ type: 'function', name: 'f', namespace: 'n' }).toolChoice).toEqual({ name: 'n__f' })
+    const some = { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'g' }] }
+    expect(chosen(some)).toEqual({ toolChoice: 'auto', left: ['g'] })
+    expect(() => chosen({ type: 'function', name: 'h' })).toThrow("'h' is not among the tools")
+    const none = { ...some, tools: [{ type: 'function', name: 'h' }] }
+    expect(() => chosen(none)).toThrow("'tool_choice.tools[0].name'")
+    expect(() => chosen({ ...some, tools: [] })).toThrow('it names no tool')
+  })
+
+  test('of the vendor are a search and no more than was paid for', () => {
+    expect(read({ tools: [{ type: 'web_search' }], max_tool_calls: 3 }).hostedTools).toEqual([
+      { kind: 'web-search', usesMax: 3 },
+    ])
+    expect(read({ tools: [{ type: 'web_search', external_web_access: false }] }).hostedTools).toEqual([])
+    const tools = [functionTool, { type: 'web_search' }]
+    const allowing = (type: string) => {
+      const choice = { type: 'allowed_tools', mode: 'auto', tools: [{ type, name: 'f' }] }
+      return read({ tools, tool_choice: choice }).hostedTools
+    }
+    expect(allowing('function')).toEqual([])
+    expect(allowing('web_search')).toHaveLength(1)
+  })
+})

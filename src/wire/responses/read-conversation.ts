@@ -1,0 +1,96 @@
+import { badRequest } from '../../base/errors.ts'
+import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import {
+  isEffort,
+  type Conversation,
+  type ReplyFormat,
+  type TextBlock,
+  type Thinking,
+  type Turn,
+} from '../../capabilities/conversation.ts'
+import { isGiven } from '../openai/chat-ask.ts'
+import { joinTurn, resultsFirst } from '../turns.ts'
+import { carriedSignature, readItem } from './read-items.ts'
+import type { ResponsesRequest } from './schema.ts'
+import { shownOf } from './shown.ts'
+import { hostedTools, offeredTools, readToolChoice } from './tools.ts'
+
+/** The request as it was checked when it was read; numbers that kept their own text are turned into doubles below. */
+export function requestOf({ native }: Pick<ChatAsk, 'native'>): ResponsesRequest {
+  return native as unknown as ResponsesRequest
+}
+
+/** What a request means, for any vendor. What they cannot say is left out. */
+export function readConversation(ask: ChatAsk): Conversation {
+  const request = requestOf(ask)
+  const offered = offeredTools(request)
+  const toolChoice = readToolChoice(request, offered)
+  const format = readFormat(request)
+  const thinking = readThinking(request)
+  const { verbosity } = request.text ?? {}
+  const { max_output_tokens: outputTokensMax, parallel_tool_calls: parallelTools } = request
+  const { prompt_cache_key: cacheKey } = request
+  const user = request.safety_identifier ?? request.user
+  const { logprobs } = shownOf(request)
+  return {
+    ...readInput(request),
+    tools: [...offered.values()].map(({ tool }) => tool),
+    hostedTools: hostedTools(request, ask.searchesMax),
+    stop: [],
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(isGiven(parallelTools) && { parallelTools }),
+    ...(isGiven(outputTokensMax) && { outputTokensMax }),
+    ...number('temperature', request.temperature),
+    ...number('topP', request.top_p),
+    ...(logprobs !== undefined && { logprobs }),
+    ...(format !== undefined && { format }),
+    ...(thinking !== undefined && { thinking }),
+    ...(isGiven(verbosity) && { verbosity }),
+    ...(isGiven(user) && { user }),
+    ...(isGiven(cacheKey) && { cacheKey }),
+  }
+}
+
+function number(field: 'temperature' | 'topP', given: Json | undefined): { temperature?: number; topP?: number } {
+  const value = asDouble(given)
+  return typeof value === 'number' ? { [field]: value } : {}
+}
+
+/** Instructions at the beginning stand apart; those in between keep their place. */
+function readInput({ instructions, input }: ResponsesRequest): Pick<Conversation, 'system' | 'turns'> {
+  const system: TextBlock[] = isGiven(instructions) && instructions !== '' ? [{ kind: 'text', text: instructions }] : []
+  const turns: Turn[] = []
+  const items = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input
+  let signature: string | undefined
+  for (const [index, item] of items.entries()) {
+    const turn = readItem(item, `input[${index}]`, signature)
+    signature = carriedSignature(item)
+    if (turn === undefined || turn.blocks.length === 0) continue
+    if (turn.role !== 'system' || turns.length > 0) joinTurn(turns, turn)
+    else for (const block of turn.blocks) system.push(block)
+  }
+  if (turns.length === 0) throw badRequest("Invalid 'input': nothing is said in it.", 'input')
+  return { system, turns: turns.map(resultsFirst) }
+}
+
+function readFormat({ text }: ResponsesRequest): ReplyFormat | undefined {
+  const format = text?.format
+  if (!isGiven(format) || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { kind: 'json' }
+  const { name, description, schema, strict } = format
+  return {
+    kind: 'schema',
+    name,
+    schema: schema as JsonObject,
+    ...(isGiven(description) && { description }),
+    ...(isGiven(strict) && { isStrict: strict }),
+  }
+}
+
+/** Without an effort a model thinks as it does by itself, whatever is to be shown of it. */
+function readThinking(request: ResponsesRequest): Thinking | undefined {
+  const effort = request.reasoning?.effort
+  if (!isEffort(effort)) return undefined
+  return { effort, isShown: shownOf(request).thoughts }
+}

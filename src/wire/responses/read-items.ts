@@ -1,0 +1,190 @@
+import { badRequest } from '../../base/errors.ts'
+import type {
+  AssistantBlock,
+  DocumentBlock,
+  ImageBlock,
+  Media,
+  TextBlock,
+  ToolResultBlock,
+  Turn,
+  UserBlock,
+} from '../../capabilities/conversation.ts'
+import { isGiven } from '../openai/chat-ask.ts'
+import { readSignature } from '../openai/read-answer.ts'
+import { argumentsOf, mediaOf, pictureOf } from '../openai/read-blocks.ts'
+import type { Item } from './schema.ts'
+import { thoughtOf, unseal } from './sealed.ts'
+import { namesOf, neutralName, toolSearchName, writePlainInput } from './tools.ts'
+
+type Message = Extract<Item, { role: unknown }>
+type Part = Exclude<Message['content'], string>[number]
+type Reasoning = Extract<Item, { type: 'reasoning' }>
+type Output = Extract<Item, { output: unknown }>['output']
+
+/** What an item says, and who says it; undefined where it says nothing. `signature`: of the call, where one came before it. */
+export function readItem(item: Item, at: string, signature: string | undefined): Turn | undefined {
+  switch (item.type) {
+    case 'function_call':
+      return assistant({
+        kind: 'tool-call',
+        id: item.call_id,
+        name: neutralName(item),
+        argumentsText: argumentsOf(item.arguments, `${at}.arguments`),
+        ...signed(readSignature(item) ?? signature),
+      })
+    case 'custom_tool_call': {
+      const argumentsText = writePlainInput(item.input)
+      return assistant({
+        kind: 'tool-call',
+        id: item.call_id,
+        name: neutralName(item),
+        argumentsText,
+        ...signed(signature),
+      })
+    }
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return { role: 'user', blocks: [resultOf(item.call_id, item.output, at)] }
+    case 'tool_search_call': {
+      const argumentsText = JSON.stringify(item.arguments)
+      return assistant({
+        kind: 'tool-call',
+        id: item.call_id,
+        name: toolSearchName,
+        argumentsText,
+        ...signed(signature),
+      })
+    }
+    case 'tool_search_output': {
+      const names = namesOf(item.tools)
+      const found = names.length === 0 ? 'None was found.' : `These tools can be called now: ${names.join(', ')}.`
+      return { role: 'user', blocks: [resultOf(item.call_id, found, at)] }
+    }
+    case 'reasoning': {
+      const thought = readThought(item)
+      return thought === undefined ? undefined : assistant(thought)
+    }
+    case 'image_generation_call': {
+      const { result, output_format: format } = item
+      if (!isGiven(result) || result === '') return undefined
+      return assistant({
+        kind: 'image',
+        media: { kind: 'bytes', mediaType: `image/${format ?? 'png'}`, base64: result },
+      })
+    }
+    case 'additional_tools': // they stand among the tools
+    case 'web_search_call':
+    case 'item_reference': // refused before it is read
+      return undefined
+    case 'message':
+    case null:
+    case undefined:
+      return readMessage(item, at)
+  }
+}
+
+function assistant(block: AssistantBlock): Turn {
+  return { role: 'assistant', blocks: [block] }
+}
+
+function signed(signature: string | undefined): { readonly signature?: string } {
+  return signature === undefined ? {} : { signature }
+}
+
+/** The signature of the call behind it, where the item is nothing but its carrier. */
+export function carriedSignature(item: Item): string | undefined {
+  if (item.type !== 'reasoning' || !isGiven(item.encrypted_content)) return undefined
+  const sealed = unseal(item.encrypted_content)
+  return sealed?.kind === 'call' ? sealed.signature : undefined
+}
+
+/** As we sealed it; else the words of it, which some vendors want back too. */
+function readThought({ summary, content, encrypted_content: seal }: Reasoning): AssistantBlock | undefined {
+  const sealed = isGiven(seal) ? unseal(seal) : undefined
+  if (sealed?.kind === 'call') return undefined
+  if (sealed !== undefined) return thoughtOf(sealed)
+  const words = [...(content ?? []), ...(summary ?? [])].map(({ text }) => text).join('\n')
+  return words === '' ? undefined : { kind: 'thinking', text: words }
+}
+
+function readMessage(message: Message, at: string): Turn {
+  const { role, content } = message
+  const parts = typeof content === 'string' ? [{ type: 'input_text' as const, text: content }] : content
+  const place = (index: number) => (typeof content === 'string' ? `${at}.content` : `${at}.content[${index}]`)
+  switch (role) {
+    case 'user':
+      return { role, blocks: parts.flatMap((part, index) => readUserPart(part, place(index))) }
+    case 'assistant':
+      return { role, blocks: parts.flatMap((part, index) => readAssistantPart(part, place(index))) }
+    case 'system':
+    case 'developer':
+      return { role: 'system', blocks: parts.flatMap((part, index) => readInstruction(part, place(index))) }
+  }
+}
+
+/** Text that says nothing is no block: vendors refuse an empty one. */
+function textBlock(text: string): TextBlock[] {
+  return text === '' ? [] : [{ kind: 'text', text }]
+}
+
+function readUserPart(part: Part, at: string): UserBlock[] {
+  if (part.type === 'output_text' || part.type === 'refusal') throw misplaced(part.type, 'user', at)
+  if (part.type !== 'input_audio') return readShown(part, at)
+  const { data, format } = part.input_audio
+  return [{ kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data } }]
+}
+
+function readAssistantPart(part: Part, at: string): AssistantBlock[] {
+  if (part.type === 'refusal') return part.refusal === '' ? [] : [{ kind: 'refusal', text: part.refusal }]
+  if (part.type === 'output_text' || part.type === 'input_text') return textBlock(part.text)
+  throw misplaced(part.type, 'assistant', at)
+}
+
+function readInstruction(part: Part, at: string): TextBlock[] {
+  if (part.type === 'input_text') return textBlock(part.text)
+  throw misplaced(part.type, 'developer', at)
+}
+
+function misplaced(type: string, role: string, at: string) {
+  return badRequest(`Invalid '${at}.type': '${type}' has no place in a message of role '${role}'.`, `${at}.type`)
+}
+
+type Shown = Extract<Part, { type: 'input_text' | 'input_image' | 'input_file' }>
+
+/** What both a user and a tool can show. */
+function readShown(part: Shown, at: string): (TextBlock | ImageBlock | DocumentBlock)[] {
+  switch (part.type) {
+    case 'input_text':
+      return textBlock(part.text)
+    case 'input_image': {
+      const { image_url: url, detail } = part
+      if (!isGiven(url)) throw missing(`${at}.image_url`)
+      return [{ kind: 'image', media: pictureOf(url, `${at}.image_url`), ...(isGiven(detail) && { detail }) }]
+    }
+    case 'input_file': {
+      const { file_data: bytes, file_url: url, filename } = part
+      const title = isGiven(filename) ? { title: filename } : {}
+      if (isGiven(bytes)) return [{ kind: 'document', media: fileOf(bytes, `${at}.file_data`), ...title }]
+      if (isGiven(url)) return [{ kind: 'document', media: mediaOf(url, `${at}.file_url`), ...title }]
+      throw missing(`${at}.file_data`)
+    }
+  }
+}
+
+function missing(param: string) {
+  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+}
+
+function resultOf(callId: string, output: Output, at: string): ToolResultBlock {
+  const blocks =
+    typeof output === 'string'
+      ? textBlock(output)
+      : output.flatMap((part, index) => readShown(part, `${at}.output[${index}]`))
+  return { kind: 'tool-result', callId, blocks, isError: false }
+}
+
+/** The bytes of a file are a data URL, or bare base64, which is taken for a PDF: what the protocol's own vendor reads. */
+function fileOf(data: string, param: string): Media {
+  if (/^data:/i.test(data)) return mediaOf(data, param)
+  return { kind: 'bytes', mediaType: 'application/pdf', base64: data }
+}

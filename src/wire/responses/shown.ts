@@ -1,0 +1,21 @@
+import { isGiven } from '../openai/chat-ask.ts'
+import type { ResponsesRequest } from './schema.ts'
+
+/** What a client wants to see beside the words of the answer. */
+export type Shown = {
+  /** What the model thought, in `summary`. */
+  readonly thoughts: boolean
+  /** What has to be sent back to the vendor as it came, in `encrypted_content`. */
+  readonly seals: boolean
+  /** How many alternatives of each token; 0 for the chosen one alone. */
+  readonly logprobs: number | undefined
+}
+
+export function shownOf({ reasoning, include, top_logprobs: count }: ResponsesRequest): Shown {
+  const hasLogprobs = include?.includes('message.output_text.logprobs') ?? false
+  return {
+    thoughts: isGiven(reasoning?.summary) || isGiven(reasoning?.generate_summary),
+    seals: include?.includes('reasoning.encrypted_content') ?? false,
+    logprobs: isGiven(count) && count > 0 ? count : hasLogprobs ? 0 : undefined,
+  }
+}

@@ -1,0 +1,168 @@
+import { badRequest } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { isGiven } from '../openai/chat-ask.ts'
+import type { ResponsesRequest, WrittenTool } from './schema.ts'
+
+type OwnTool = Extract<WrittenTool, { type: 'function' | 'custom' }>
+type ToolSearch = Extract<WrittenTool, { type: 'tool_search' }>
+type WebSearch = Exclude<WrittenTool, OwnTool | ToolSearch | { type: 'namespace' }>
+
+/** A tool of the client's: as any vendor knows it, and as the client does. */
+export type Offered = { readonly tool: Tool; readonly called: Called }
+
+/** What a call of it is called in this protocol. A `custom` one takes plain text. */
+export type Called = {
+  readonly kind: 'function' | 'custom' | 'tool-search'
+  readonly name: string
+  readonly namespace?: string
+}
+
+/** Vendors know the search for tools as a tool like any other, by this name. */
+export const toolSearchName = 'tool_search'
+
+type Placed = { readonly tool: WrittenTool; readonly at: string; readonly isLater: boolean }
+
+/** The tools of a request: those offered from the start, and those that came in the middle of the conversation. */
+export function placedTools({ tools, input }: ResponsesRequest): Placed[] {
+  const placed: Placed[] = (tools ?? []).map((tool, index) => ({ tool, at: `tools[${index}]`, isLater: false }))
+  if (typeof input === 'string') return placed
+  for (const [index, item] of input.entries()) {
+    if (item.type !== 'additional_tools' && item.type !== 'tool_search_output') continue
+    for (const [at, tool] of item.tools.entries()) {
+      placed.push({ tool, at: `input[${index}].tools[${at}]`, isLater: true })
+    }
+  }
+  return placed
+}
+
+function isWebSearch(tool: WrittenTool): tool is WebSearch {
+  return tool.type.startsWith('web_search')
+}
+
+/**
+ * The searches of the web that a request asks for, and where. One that may not leave the vendor's own index is none: no
+ * vendor here has such an index, so that the tool is not offered, and the answer does not name it. The command-line tool of
+ * the protocol's own vendor asks for that by itself.
+ */
+export function webSearches(request: ResponsesRequest): { readonly tool: WebSearch; readonly at: string }[] {
+  const few = allowedTools(request)
+  if (few !== undefined && !few.some(({ type }) => type.startsWith('web_search'))) return []
+  return placedTools(request).flatMap(({ tool, at }) => {
+    return isWebSearch(tool) && tool.external_web_access !== false ? [{ tool, at }] : []
+  })
+}
+
+/** The only tools that may be called, where a request says which. */
+function allowedTools({ tool_choice: choice }: ResponsesRequest) {
+  return isGiven(choice) && typeof choice === 'object' && choice.type === 'allowed_tools' ? choice.tools : undefined
+}
+
+// The longest name of a tool that every vendor takes.
+const nameCharactersMax = 64
+
+/** No vendor but one knows namespaces: there the name of a tool has its namespace before it. */
+export function neutralName({ name, namespace }: { name: string; namespace?: string | null | undefined }): string {
+  return isGiven(namespace) && namespace !== '' ? `${namespace}__${name}` : name
+}
+
+/** The tools that the client runs, by the names under which vendors know them; those that are not allowed are not there. */
+export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Offered> {
+  const offered = new Map<string, Offered>()
+  for (const { tool, at, isLater } of placedTools(request)) {
+    if (isWebSearch(tool)) continue
+    if (tool.type === 'tool_search') {
+      const called = { kind: 'tool-search', name: toolSearchName } as const
+      offered.set(toolSearchName, { tool: readTool(tool, toolSearchName), called })
+      continue
+    }
+    for (const { own, namespace, param } of ownTools(tool, at)) {
+      const name = neutralName({ name: own.name, namespace })
+      if (name.length > nameCharactersMax) {
+        throw badRequest(`Invalid '${param}': with its namespace it is longer than ${nameCharactersMax}.`, param)
+      }
+      // What was found once may be found again.
+      if (offered.has(name) && !isLater) throw badRequest(`Invalid '${param}': there are two tools '${name}'.`, param)
+      const called = { kind: own.type, name: own.name, ...(namespace !== undefined && { namespace }) }
+      offered.set(name, { tool: readTool(own, name), called })
+    }
+  }
+  return allowed(offered, request)
+}
+
+function ownTools(tool: OwnTool | Extract<WrittenTool, { type: 'namespace' }>, at: string) {
+  if (tool.type !== 'namespace') return [{ own: tool, namespace: undefined, param: `${at}.name` }]
+  return tool.tools.map((own, index) => ({ own, namespace: tool.name, param: `${at}.tools[${index}].name` }))
+}
+
+/** The names of some tools, as vendors know them. */
+export function namesOf(tools: readonly WrittenTool[]): string[] {
+  return tools.flatMap((tool) => {
+    if (isWebSearch(tool) || tool.type === 'tool_search') return []
+    return ownTools(tool, '').map(({ own, namespace }) => neutralName({ name: own.name, namespace }))
+  })
+}
+
+function allowed(offered: ReadonlyMap<string, Offered>, request: ResponsesRequest): ReadonlyMap<string, Offered> {
+  const few = allowedTools(request)
+  if (few === undefined) return offered
+  if (few.length === 0) throw badRequest("Invalid 'tool_choice.tools': it names no tool.", 'tool_choice.tools')
+  const all = new Set([...offered.values()].map(({ called }) => called.name))
+  const unknown = few.findIndex(({ type, name }) => !type.startsWith('web_search') && !all.has(name ?? type))
+  if (unknown !== -1) throw notOffered(few[unknown]?.name ?? '', `tool_choice.tools[${unknown}].name`)
+  const names = new Set(few.map(({ type, name }) => name ?? type))
+  return new Map([...offered].filter(([, { called }]) => names.has(called.name)))
+}
+
+function notOffered(name: string, param: string) {
+  return badRequest(`Invalid '${param}': '${name}' is not among the tools.`, param)
+}
+
+function readTool(tool: OwnTool | ToolSearch, name: string): Tool {
+  const { description } = tool
+  if (tool.type === 'custom') return { name, description: describe(tool), schema: plainInput, isStrict: true }
+  return {
+    name,
+    ...(isGiven(description) && { description }),
+    schema: isGiven(tool.parameters) ? (tool.parameters as JsonObject) : { type: 'object', properties: {} },
+    ...('strict' in tool && isGiven(tool.strict) && { isStrict: tool.strict === true }),
+  }
+}
+
+/** A tool that takes plain text, as vendors take it whose tools take objects. */
+const plainInput = {
+  type: 'object',
+  properties: { input: { type: 'string', description: 'All of the input, as plain text.' } },
+  required: ['input'],
+  additionalProperties: false,
+}
+
+/** A grammar is told to the model; nobody holds it to one. */
+function describe({ description, format }: Extract<OwnTool, { type: 'custom' }>): string {
+  const said = isGiven(description) ? [description] : []
+  if (format?.type === 'grammar')
+    said.push(`The input must follow this ${format.syntax} grammar:\n${format.definition}`)
+  return said.join('\n\n')
+}
+
+export function writePlainInput(input: string): string {
+  return JSON.stringify({ input })
+}
+
+export function hostedTools(request: ResponsesRequest, searchesMax: number): readonly HostedTool[] {
+  return searchesMax > 0 && webSearches(request).length > 0 ? [{ kind: 'web-search', usesMax: searchesMax }] : []
+}
+
+export function readToolChoice(
+  { tool_choice: choice }: ResponsesRequest,
+  offered: ReadonlyMap<string, Offered>,
+): ToolChoice | undefined {
+  if (!isGiven(choice) || typeof choice === 'string') return choice ?? undefined
+  if (choice.type === 'allowed_tools') return choice.mode
+  const found = [...offered.values()].find(
+    ({ called }) =>
+      called.name === choice.name && (!isGiven(choice.namespace) || called.namespace === choice.namespace),
+  )
+  if (found !== undefined) return { name: found.tool.name }
+  throw notOffered(choice.name, 'tool_choice.name')
+}

@@ -1,0 +1,128 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestGateway } from './gateway.ts'
+
+/** The release that was tried by hand; a newer one may ask for more. */
+const version = '0.166.0'
+const installMsMax = 180_000
+const turnMsMax = 60_000
+
+function found(folder: string): string | undefined {
+  const platform = join(folder, 'node_modules/@openai', `codex-${process.platform}-${process.arch}`)
+  const script = join(folder, 'node_modules/@openai/codex/bin/codex.js')
+  return existsSync(platform) && existsSync(script) ? script : undefined
+}
+
+/**
+ * Where OpenAI's command-line tool is, installed into a folder of the machine's own on the first call: it has 440 MB, too
+ * much for everybody who checks the project out. Undefined, with the reason printed, where it cannot be had.
+ */
+export function findCodex(): string | undefined {
+  const cache = join(tmpdir(), `turnpike-codex-${version}`)
+  const known = found(cache)
+  if (known !== undefined) return known
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-codex-install-'))
+  const wanted = `@openai/codex@${version}`
+  const flags = ['--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const { status, stderr } = spawnSync('npm', ['install', ...flags, wanted], {
+    cwd: folder,
+    timeout: installMsMax,
+    encoding: 'utf8',
+  })
+  if (status !== 0 || found(folder) === undefined) {
+    rmSync(folder, { recursive: true, force: true })
+    process.stderr.write(`codex is not tested: ${wanted} could not be installed. ${stderr.slice(0, 300)}\n`)
+    return undefined
+  }
+  // Another run may have been faster; then its folder stands, and ours is not needed.
+  if (found(cache) === undefined) renameSync(folder, cache)
+  else rmSync(folder, { recursive: true, force: true })
+  return found(cache)
+}
+
+export type Session = {
+  turn(prompt: string, flags?: readonly string[]): Promise<Turn>
+  /** Goes on from the last turn. */
+  goOn(prompt: string): Promise<Turn>
+  close(): void
+}
+
+/** What it printed, in its own JSON. */
+export type Turn = {
+  readonly code: number | null
+  readonly text: string
+  readonly errors: string
+  readonly inputTokens: number
+}
+
+/** A home and a folder of its own, so that no setting of whoever runs the tests counts and none is changed. */
+export function openSession(script: string, gateway: TestGateway, model: string, key = gateway.key): Session {
+  const root = mkdtempSync(join(tmpdir(), 'turnpike-codex-home-'))
+  const folder = join(root, 'work')
+  mkdirSync(folder)
+  writeFileSync(join(root, 'config.toml'), settingsFor(gateway, model))
+  const env = { PATH: process.env['PATH'] ?? '', HOME: root, CODEX_HOME: root, TMPDIR: root, TURNPIKE_KEY: key }
+  const ask = (flags: readonly string[]) => run(script, ['exec', ...flags], folder, env)
+  const usual = ['--json', '--skip-git-repo-check']
+  return {
+    turn: (prompt, flags = []) => ask([...usual, ...flags, prompt]),
+    goOn: (prompt) => ask(['resume', '--last', ...usual, prompt]),
+    close: () => rmSync(root, { recursive: true, force: true }),
+  }
+}
+
+// Reports and updates go to the vendor's own hosts, which are none of our business.
+const settingsFor = ({ url }: TestGateway, model: string) => `
+model = "${model}"
+model_provider = "turnpike"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.turnpike]
+name = "Turnpike"
+base_url = "${url}/v1"
+env_key = "TURNPIKE_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+`
+
+function run(script: string, flags: readonly string[], cwd: string, env: Record<string, string>): Promise<Turn> {
+  const child = spawn('node', [script, ...flags], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: turnMsMax,
+    killSignal: 'SIGKILL',
+  })
+  let printed = ''
+  child.stdout.on('data', (bytes: Buffer) => (printed += bytes.toString()))
+  child.stderr.resume()
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, ...readTurn(printed) }))
+  })
+}
+
+type Line = {
+  readonly type: string
+  readonly message?: string
+  readonly error?: { readonly message: string }
+  readonly item?: { readonly type: string; readonly text?: string }
+  readonly usage?: { readonly input_tokens: number }
+}
+
+function readTurn(printed: string): Omit<Turn, 'code'> {
+  const lines = printed.split('\n').filter((line) => line.startsWith('{'))
+  const events = lines.map((line) => JSON.parse(line) as Line)
+  const said = events.flatMap(({ item }) => (item?.type === 'agent_message' ? [item.text ?? ''] : []))
+  const errors = events.flatMap(({ type, message, error }) =>
+    type === 'error' || type === 'turn.failed' ? [message ?? error?.message ?? ''] : [],
+  )
+  const inputTokens = events.findLast(({ usage }) => usage !== undefined)?.usage?.input_tokens ?? 0
+  return { text: said.join('\n'), errors: errors.join('\n'), inputTokens }
+}
