@@ -3,7 +3,7 @@ import { request as overHttp, type ClientRequest, type IncomingMessage, type Req
 import { request as overHttps } from 'node:https'
 import { isIPv6, type LookupFunction } from 'node:net'
 import { GatewayError } from './errors.ts'
-import { isAddress, isPublicAddress } from './public-address.ts'
+import { isAddress, isPublicAddress, isWithinReach } from './public-address.ts'
 import { GuardRefusal, readTarget, strictPolicy, type GuardPolicy } from './untrusted-url.ts'
 import type { RefusalReason, Target } from './untrusted-url.ts'
 
@@ -61,13 +61,13 @@ export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Part
   // Said outright, since a variable of the environment can turn it off.
   const trust = { rejectUnauthorized: true, ...(outside.ca !== undefined && { ca: outside.ca }) }
 
+  const isAllowed = (address: string) => outside.isPublic(address) || isWithinReach(address, policy.addresses)
+
   /** The addresses of a host, all of them allowed: one bad one spoils the rest, which could be dialled just as well. */
   async function addressesOf({ host, isOwn }: Target, signal: AbortSignal): Promise<readonly string[]> {
     const addresses = isAddress(host) ? [host] : await orAborted(outside.resolve(host), signal, 'unresolved')
     if (addresses.length === 0) throw new GuardRefusal('unresolved')
-    if (!isOwn && policy.addresses === 'public' && !addresses.every((address) => outside.isPublic(address))) {
-      throw new GuardRefusal('not-public')
-    }
+    if (!isOwn && !addresses.every(isAllowed)) throw new GuardRefusal('not-public')
     return addresses
   }
 

@@ -33,7 +33,7 @@ export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetc
       const isRefused = outcome instanceof GuardRefusal && beforeDialling.has(outcome.reason)
       if (!isRefused || visits > 0) throw new Error(failure(`${host} is not refused`))
     }
-    const allowed = make({ ...open, addresses: 'any' }, rebound)
+    const allowed = make({ ...open, addresses: 'loopback' }, rebound)
     const { status } = await allowed.get(`http://${name}:${port}/`, limits).catch(() => ({ status: 0 }))
     if (status !== 204 || visits !== 1) throw new Error(failure('it does not dial the address that it checked'))
   } finally {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isAddress, isPublicAddress } from './public-address.ts'
+import { isAddress, isPublicAddress, isWithinReach } from './public-address.ts'
 
 describe('one host on the open internet', () => {
   test.each(['8.8.8.8', '1.1.1.1', '100.63.255.255', '100.128.0.1', '172.32.0.1', '193.0.0.1', '2606:4700::1111'])(
@@ -34,6 +34,24 @@ describe('anything else', () => {
     ['no address', ['', 'localhost', '127.1', '0x7f000001', '2130706433', '0177.0.0.1', '1.2.3', '8.8.8.8 ', '[::1]']],
   ])('%s', (_name, addresses) => {
     expect(addresses.filter(isPublicAddress)).toEqual([])
+  })
+})
+
+describe('within reach of', () => {
+  const thisMachine = ['127.0.0.1', '127.255.255.254', '::1']
+  const privateNets = ['10.0.0.1', '172.16.0.1', '192.168.1.1', '100.64.0.1', 'fd00::1']
+  const clouds = ['169.254.169.254', '169.254.170.2', 'fe80::1', 'fe80::1%eth0', '168.63.129.16', '192.0.0.192']
+  const hidden = ['100.100.100.200', 'fd00:ec2::254', 'fd00:0ec2:0::254', 'fd20:ce::254']
+  const disguised = ['::ffff:127.0.0.1', '::ffff:10.0.0.1', '::7f00:1', '64:ff9b::a00:1', '2002:7f00:1::', '::1%lo']
+  const others = ['0.0.0.0', '::', '224.0.0.1', '255.255.255.255', '8.8.8.8', 'localhost', '127.1', '']
+  const all = [...thisMachine, ...privateNets, ...clouds, ...hidden, ...disguised, ...others]
+
+  test.each([
+    { reach: 'public', within: [] },
+    { reach: 'loopback', within: thisMachine },
+    { reach: 'private', within: [...thisMachine, ...privateNets] },
+  ] as const)('$reach', ({ reach, within }) => {
+    expect(all.filter((address) => isWithinReach(address, reach))).toEqual([...within])
   })
 })
 

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { GatewayError } from './errors.ts'
-import { isAddress } from './public-address.ts'
+import { isAddress, type Reach } from './public-address.ts'
 
 /** Whether a link leads to a result that this process itself gave out, and may be followed into this machine. */
 export type IsOwnLink = (link: string) => boolean
@@ -8,8 +8,8 @@ export type IsOwnLink = (link: string) => boolean
 /** What an operator allows beyond the open internet; a client never decides any of it. */
 export type GuardPolicy = {
   readonly schemes: 'https' | 'https-and-http'
-  /** `any` reaches this machine and its network too: for sandbox mode, and for receivers inside of a company. */
-  readonly addresses: 'public' | 'any'
+  /** Beyond the public ones: this machine, for sandbox mode; private nets, for receivers inside of a company. */
+  readonly addresses: Reach
   readonly ports: readonly number[] | 'any'
   /** Links that are exempt from all three. Where they redirect to, nothing is. */
   readonly isOwn?: IsOwnLink

@@ -26,6 +26,8 @@ export type ImageLimits = {
   readonly countMax: number
   /** The vendor gives bytes, never links, and refuses to be asked for either; it can show pictures while it makes them. */
   readonly alwaysBytes: boolean
+  /** What its pictures can be written as; absent: not known here, the vendor judges. */
+  readonly formats?: readonly string[]
   /** Reference images beside the prompt, on the generations path. */
   readonly references: Span
   /** Set on models with the capability `edits`: what the edits path takes. */
@@ -121,6 +123,7 @@ export type ModelTraits = {
   readonly choicesMax: number
   readonly reasoning: boolean
   readonly efforts: readonly string[]
+  readonly refusesEffort?: true
   readonly images?: ImageLimits
   readonly embeddings?: EmbeddingLimits
   readonly speech?: SpeechLimits

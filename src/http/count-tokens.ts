@@ -6,13 +6,14 @@ import { readJson, receive, type ServeParts } from './serve.ts'
 
 type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'>
 
-/** `POST /v1/messages/count_tokens`: free, and nothing is kept of it. */
+/** `POST /v1/messages/count_tokens`: free, and nothing is kept of it but for an Idempotency-Key. */
 export function serveCountTokens(parts: ServeParts & { count: Count }, codec: CountCodec) {
   return async (visit: Visit): Promise<Response> => {
     const { requestId } = visit
     visit.said['request-id'] = requestId
     const received = receive(visit, parts, bearerOrApiKeyOf(visit.request), readJson)
-    const tokens = await parts.count({ ...received, codec })
-    return Response.json({ input_tokens: tokens }, { headers: visit.said })
+    const answer = await parts.count({ ...received, codec })
+    const headers = { 'content-type': answer.contentType, ...visit.said }
+    return new Response(answer.body as BodyInit, { status: 200, headers })
   }
 }

@@ -3,9 +3,10 @@ import type { Clock } from '../base/clock.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { GuardedFetch } from '../base/guarded-fetch.ts'
 import { newRequestId, type RequestId } from '../base/ids.ts'
+import type { Connection } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
 import type { WireError, WriteError } from '../capabilities/errors.ts'
-import type { Model } from '../catalogue/model.ts'
+import type { ModelsOnOffer } from '../catalogue/model.ts'
 import type { Route, Visit } from '../edge/route.ts'
 import type { Parts as Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
@@ -31,7 +32,7 @@ export type Desk = {
   readonly requestId: RequestId
   readonly signal: AbortSignal
   readonly progress: Progress
-  readonly models: ReadonlyMap<string, Model>
+  readonly models: ModelsOnOffer
   readonly clock: Clock
   readonly store: Store
   /**
@@ -53,7 +54,7 @@ export type DeskParts = {
   /** Every path of the public port, by its name. */
   readonly routes: ReadonlyMap<string, Route>
   readonly line: Pick<Line, 'authenticate' | 'limit'>
-  readonly models: () => ReadonlyMap<string, Model>
+  readonly models: () => ModelsOnOffer
   readonly artifacts: Artifacts
   /** Where links to kept results begin. */
   readonly publicUrl: string
@@ -108,6 +109,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
     try {
       return await route.serve({
         ...visit,
+        connection: nobodys,
         requestId,
         request: requestFor(route, asking, credential, call.signal),
         path: route.path,
@@ -169,6 +171,17 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
 
 export function byName(routes: readonly Route[]): ReadonlyMap<string, Route> {
   return new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
+}
+
+/** The call has a socket, and looks after it itself; what it asks of other paths has none. */
+const nobodys: Connection = {
+  address: () => '',
+  headerCount: () => 0,
+  holdOpen() {},
+  follow() {},
+  letGo() {},
+  handOver() {},
+  untaken: () => Promise.resolve(undefined),
 }
 
 /** A request that never was on a socket; only its path's codec and its own limits look at it. */

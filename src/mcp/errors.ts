@@ -58,3 +58,13 @@ export function writeRpcError(id: string | number | null): WriteError {
     return { ...written, body: JSON.stringify(body) }
   }
 }
+
+const resourceMissing = /"code":-32602(?=,"message":"(?:[^"\\]|\\.)*","data":\{"uri":)/
+
+/**
+ * Until 2025-11-25 a resource that is not there had a code of its own, and clients of that time look for it. The library
+ * writes the newer one for all of them.
+ */
+export async function inOlderCodes(response: Response): Promise<Response> {
+  return new Response((await response.text()).replace(resourceMissing, '"code":-32002'), response)
+}

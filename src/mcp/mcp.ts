@@ -6,7 +6,7 @@ import { readJsonBody } from '../edge/read-body.ts'
 import type { Route, Visit } from '../edge/route.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { byName, type Caller } from './desk.ts'
-import { writeRpcError } from './errors.ts'
+import { inOlderCodes, writeRpcError } from './errors.ts'
 import { makeServers, type ServerParts } from './server.ts'
 import { makeSessions } from './sessions.ts'
 import { modelShower, type ShowPrices } from './show-models.ts'
@@ -75,7 +75,8 @@ export function makeMcp(parts: McpParts): Mcp {
     const answer = async (signal: AbortSignal) => {
       const inner = new Request(request.url, { method: 'POST', headers: request.headers, signal })
       callers.set(inner, caller)
-      const response = await handler.fetch(inner, { parsedBody: body })
+      const newer = await handler.fetch(inner, { parsedBody: body })
+      const response = isOlder && body['method'] === 'resources/read' ? await inOlderCodes(newer) : newer
       if (isOlder && body['method'] === 'initialize' && response.ok) {
         response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId))
       }

@@ -39,6 +39,9 @@ const cacheHints = {
 
 const invalidParams = -32_602
 
+// Of a picture, as it stands in a result: nobody knows how long that takes to be read.
+const resultBytesMax = 64 * 1024 * 1024
+
 /** Makes servers for single requests of single callers: nothing of one is ever in another. */
 export function makeServers(parts: ServerParts): (caller: Caller) => Server {
   // A tool is there when the paths that it walks are.
@@ -64,10 +67,18 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
     }
 
     server.setRequestHandler('tools/list', () => ({ tools }))
-    server.setRequestHandler('tools/call', ({ params }, context) => {
+    server.setRequestHandler('tools/call', async ({ params }, context) => {
       const tool = offered.find(({ name }) => name === params.name)
       if (tool === undefined) throw new ProtocolError(invalidParams, `Unknown tool: ${params.name}`)
-      return callTool(tool, params.arguments ?? {}, deskOf(context))
+      const { connection } = caller.visit
+      // Its stream may have been handed over already, and is quiet for as long as the tool is at work.
+      connection.holdOpen()
+      connection.follow()
+      try {
+        return await callTool(tool, params.arguments ?? {}, deskOf(context))
+      } finally {
+        connection.letGo(resultBytesMax)
+      }
     })
     server.setRequestHandler('resources/list', ({ params }, context) =>
       withDesk(context, (desk) => listResources(desk, params?.cursor)),

@@ -2,7 +2,7 @@ import type { Model } from '../catalogue/model.ts'
 import type { Desk } from './desk.ts'
 
 /** Prices in the words of the settings; see `admin/show-model.ts`. */
-export type ShowPrices = (model: Model) => Readonly<Record<string, unknown>>
+export type ShowPrices = (prices: Model['prices']) => Readonly<Record<string, unknown>>
 export type ShowModel = (id: string, model: Model) => Record<string, unknown>
 
 /** What the caller may use, and nothing else: a model of another scope is as unknown as one that never was. */
@@ -21,19 +21,39 @@ export function modelShower(showPrices: ShowPrices): ShowModel {
       output_tokens_max: model.outputTokensMax,
       ...(model.efforts.length > 0 && { reasoning_efforts: model.efforts }),
     }),
-    prices: showPrices(model),
+    prices: showPrices(model.prices),
   })
 }
 
-/** One model's page: what it takes, what it costs, and a call to begin with. */
-export function modelPage(id: string, model: Model, showModel: ShowModel): string {
-  const { images, embeddings, speech, video } = model
-  const limits = {
+/** A model among many: who chooses one needs what most calls cost, and not what a cache or a long prompt does to that. */
+export function briefly(shown: ReturnType<ShowModel>): Record<string, unknown> {
+  const { output_tokens_max: _, reasoning_efforts: __, prices, ...rest } = shown
+  const main = Object.entries(prices ?? {}).filter(([name]) => !besides.has(name))
+  return { ...rest, prices: Object.fromEntries(main) }
+}
+
+const besides: ReadonlySet<string> = new Set([
+  'cachedInputPerMillion',
+  'cacheWritePerMillion',
+  'cacheWriteHourPerMillion',
+  'imageInputPerMillion',
+  'webSearchPerThousand',
+  'tiers',
+])
+
+/** What a model takes, by what it does. */
+export function limitsOf({ images, embeddings, speech, video }: Model) {
+  return {
     ...(images && { images }),
     ...(embeddings && { embeddings }),
     ...(speech && { speech }),
     ...(video && { video }),
   }
+}
+
+/** One model's page: what it takes, what it costs, and a call to begin with. */
+export function modelPage(id: string, model: Model, showModel: ShowModel): string {
+  const limits = limitsOf(model)
   const sections = [
     `# ${id}`,
     `Does ${model.capabilities.join(', ')}. Made by ${model.vendor}.`,

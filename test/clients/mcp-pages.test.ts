@@ -42,8 +42,51 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
       'turnpike://tasks/{id}',
     ])
     for (const uri of ['turnpike://models/no-such-model', 'turnpike://nothing', 'turnpike://tasks/vid_none', 'x:y']) {
-      await thrownBy(client.read(uri), Error)
+      const thrown = await thrownBy(client.read(uri), Error)
+      // Each era has its own code for it.
+      expect(thrown).toMatchObject({ code: era === 'modern' ? -32_602 : -32_002, data: { uri } })
     }
+  })
+
+  test('models come a page at a time with what they do and mainly cost, and one with all that there is', async () => {
+    type Shown = { id: string; capabilities: string[]; prices: Record<string, unknown>; takes?: object }
+    type Models = { models: Shown[]; total: number; next: string | null }
+    const list = async (given: object) => shown<Models>(await client.call('list_models', { ...given }))
+    const result = await client.call('list_models')
+    expect(JSON.stringify(result).length).toBeLessThan(25_000)
+    const first = shown<Models>(result)
+    expect(first.models).toHaveLength(50)
+    const ids: string[] = []
+    for (let after: string | null | undefined; after !== null;) {
+      const { models, next, total } = await list({ limit: 100, ...(after !== undefined && { after }) })
+      ids.push(...models.map(({ id }) => id))
+      expect(total).toBe(first.total)
+      after = next
+    }
+    expect([ids.length, new Set(ids).size]).toEqual([first.total, first.total])
+    expect(ids.slice(0, 50)).toEqual(first.models.map(({ id }) => id))
+    const { data } = (await (
+      await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${gateway.key}` } })
+    ).json()) as { data: { id: string }[] }
+    expect(ids.toSorted()).toEqual(data.map(({ id }) => id).toSorted())
+
+    const some = await list({ capability: 'video', search: 'wan' })
+    expect(some.models.length).toBeGreaterThan(3)
+    expect(some.models.every(({ id, capabilities }) => id.includes('wan') && capabilities.includes('video'))).toBe(true)
+    expect([some.total, some.next]).toEqual([some.models.length, null])
+    const [brief] = (await list({ search: chatModel, limit: 1 })).models
+    expect(brief).toMatchObject({ id: chatModel, prices: { inputPerMillion: '0.15', outputPerMillion: '0.6' } })
+    expect(brief?.prices).not.toHaveProperty('cachedInputPerMillion')
+    const one = async (model: string) => shown<Shown>(await client.call('get_model', { model }))
+    expect(await one(chatModel)).toMatchObject({ id: chatModel, prices: { cachedInputPerMillion: '0.075' } })
+    expect(await one('wan2.6-t2v')).toMatchObject({ takes: { video: { resolutions: expect.any(Array) } } })
+
+    // One that is gone by then, or never was, still has those behind it.
+    expect((await list({ after: 'gpt-4o-minh', limit: 1 })).models[0]?.id).toBe(chatModel)
+    expect(await list({ after: 'zzzz' })).toMatchObject({ models: [], next: null })
+    const refused = async (name: string, given: object) => lastText(await client.call(name, { ...given }))
+    expect(await refused('get_model', { model: 'none' })).toMatchObject({ error: { code: 'model_not_found' } })
+    expect(await refused('list_models', { limit: 0 })).toMatchObject({ error: { param: 'limit' } })
   })
 
   test('what is typed is completed', async () => {

@@ -246,6 +246,7 @@ describe('X-05: a session is its key’s', () => {
 describe('X-06: a tool acts as its caller', () => {
   // What every tool gives for a model out of scope, and for another's task; a new tool fails until it has a row here.
   const forbidden: Readonly<Record<string, Record<string, unknown> | 'own'>> = {
+    get_model: { model: 'gpt-4o' },
     chat: { model: 'gpt-4o', prompt: 'Hi' },
     generate_image: { model: 'gpt-image-1', prompt: 'Hi' },
     edit_image: { model: 'gpt-image-1', prompt: 'Hi', images: ['https://example.com/a.png'] },
@@ -358,7 +359,7 @@ test('X-08: what tools say of themselves changes only on purpose', async () => {
   const { tools } = answer['result'] as { tools: unknown }
   // A change of any word that models read: look at the difference, then write the new hash here.
   expect(createHash('sha256').update(JSON.stringify(tools)).digest('hex')).toBe(
-    'dac01f1e33f36482a32cc171ed67159187073a2f629865fc6a73b0a75220ab14',
+    '4182d76f39297b4d6177975cd908722b80eaacc6da8e326b5cfdb989428a1603',
   )
   const scoped = await sendRpc(gateway, narrow.key, list)
   expect((scoped.answer['result'] as { tools: unknown }).tools).toEqual(tools)

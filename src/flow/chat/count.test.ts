@@ -34,6 +34,7 @@ async function countWith(status: number, answer: string) {
     timeouts: { stream: timeouts, whole: timeouts },
     tenantLabel: (text) => text,
     log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
+    once: (_limited, walk) => walk(),
     authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
     limiter: makeLimiter(),
     models: () =>
@@ -49,7 +50,10 @@ async function countWith(status: number, answer: string) {
     header: () => null,
     readBody: async () => ({ body, files: [], raw: new Uint8Array(), bytes: 100 }),
   } as unknown as Asking
-  const counted = await makeCount(parts)(asking).catch((thrown: unknown) => thrown)
+  const counted = await makeCount(parts)(asking)
+    .then((answer) => new Response(answer.body as BodyInit).json())
+    .then(({ input_tokens: tokens }: { input_tokens: number }) => tokens)
+    .catch((thrown: unknown) => thrown)
   return { counted, warned, rests: channels.isResting({ channel, credential: 'k' }) }
 }
 

@@ -1,6 +1,7 @@
 import { asGatewayError } from '../../base/errors.ts'
 import { newAttemptId, type AttemptId } from '../../base/ids.ts'
-import type { Model } from '../../catalogue/model.ts'
+import { zeroNano } from '../../base/money.ts'
+import type { Model, ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
@@ -9,19 +10,20 @@ import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
 import { findModelFor } from '../find-model.ts'
 import { traitsOf } from '../traits.ts'
 import type { Parts } from '../run.ts'
-import type { Authenticated, Received } from '../stages.ts'
+import type { Answer, Authenticated, Received } from '../stages.ts'
 
 const countBytesMax = 64 * 1024
 
 export type CountParts = Omit<CallParts, 'fetchLink'> & {
   readonly authenticate: Parts['authenticate']
+  readonly once: Parts['once']
   readonly limiter: Limiter
-  readonly models: () => ReadonlyMap<string, Model>
+  readonly models: () => ModelsOnOffer
 }
 
 export type Asking = Omit<Received, 'job'> & { readonly codec: Pick<ChatCodec, 'readAsk' | 'estimateInput'> }
 
-export type Count = (asking: Asking) => Promise<number>
+export type Count = (asking: Asking) => Promise<Answer>
 
 /**
  * How many tokens an input has, for nothing: by the vendor's own count where it gives one to clients of its protocol, else
@@ -32,11 +34,18 @@ export function makeCount(parts: CountParts): Count {
     const principal = await parts.authenticate(asking)
     const pass = await parts.limiter.enter(principal.keyId, principal.limits, asking.say)
     try {
-      return await count(parts, { ...asking, principal })
+      return await parts.once({ ...asking, principal, pass }, async () => {
+        return answerOf(await count(parts, { ...asking, principal }))
+      })
     } finally {
       pass.leave(0)
     }
   }
+}
+
+function answerOf(tokens: number): Answer {
+  const body = new TextEncoder().encode(JSON.stringify({ input_tokens: tokens }))
+  return { kind: 'whole', body, contentType: 'application/json', cost: zeroNano }
 }
 
 async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'principal'>): Promise<number> {

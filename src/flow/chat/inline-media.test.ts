@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { GuardRefusal } from '../../base/untrusted-url.ts'
 import type { Conversation } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Channel } from '../../upstream/channels.ts'
@@ -6,7 +7,8 @@ import type { Route } from '../../upstream/channels.ts'
 import { inlineMedia } from './inline-media.ts'
 
 const route = { channel: { baseUrl: 'https://v' } as Channel, credential: 'k', upstreamModel: 'm' } satisfies Route
-const routed = { route, signal: new AbortController().signal }
+const native = { messages: [] }
+const routed = { route, signal: new AbortController().signal, ask: { native } }
 
 function talkOf(...urls: readonly string[]): Conversation {
   const images = urls.map((url) => ({ kind: 'image' as const, media: { kind: 'url' as const, url } }))
@@ -74,4 +76,29 @@ test('several at once share the room that there is, and what is not used goes to
   expect(rooms).toHaveLength(8)
   for (const room of rooms) expect(room).toBeGreaterThan(5 * 1024 * 1024 - 8)
   expect(rooms.slice(0, 4).reduce((sum, room) => sum + room)).toBeLessThanOrEqual(20 * 1024 * 1024)
+})
+
+const refused: FetchLink = () => Promise.reject(new GuardRefusal('unresolved'))
+
+test('a link that cannot be had is named where it stands, and not where it is only spoken of', async () => {
+  const url = 'https://h/a'
+  const content = [
+    { type: 'text', text: url },
+    { type: 'image_url', image_url: { url } },
+  ]
+  const native = {
+    messages: [
+      { role: 'user', content: url },
+      { role: 'user', content },
+    ],
+  }
+  const { fetchLink } = fetching('text/html', 1)
+  for (const fetch of [refused, fetchLink]) {
+    const thrown: unknown = await inlineMedia(talkOf(url), never, { ...routed, ask: { native } }, fetch).catch(
+      (error: unknown) => error,
+    )
+    const param = 'messages[1].content[1].image_url.url'
+    expect(thrown).toMatchObject({ kind: 'bad-request', details: { param, code: 'invalid_url' } })
+    expect(String(thrown)).toContain(`Invalid '${param}': `)
+  }
 })

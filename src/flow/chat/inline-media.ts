@@ -1,4 +1,7 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
+import { writeFieldPath } from '../../base/field-path.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, Media, Turn, UserBlock } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { ChatRouted } from './chat.ts'
@@ -19,12 +22,12 @@ const readable = {
 export async function inlineMedia(
   conversation: Conversation,
   isReadByVendor: (url: string) => boolean,
-  { route, signal }: Pick<ChatRouted, 'route' | 'signal'>,
+  { route, signal, ask }: Pick<ChatRouted, 'route' | 'signal'> & { readonly ask: Pick<ChatAsk, 'native'> },
   fetchLink: FetchLink,
 ): Promise<Conversation> {
   const links = linksOf(conversation)
   for (const { kind, url } of links) {
-    if (kind === 'image' && isReadByVendor(url)) throw notMedia(kind)
+    if (kind === 'image' && isReadByVendor(url)) throw atLink(notMedia(kind), url, ask.native)
   }
   const left = links.filter(({ url }) => !isReadByVendor(url))
   if (left.length === 0) return conversation
@@ -35,38 +38,56 @@ export async function inlineMedia(
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
   let room = bytesMax
+  const take = async ({ kind, url }: Link) => {
+    // Set aside before it comes: several at once must not fill the room twice.
+    const share = Math.min(room, Math.ceil(bytesMax / sideBySideMax))
+    room -= share
+    const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
+    if (!readable[kind].test(mediaType)) throw notMedia(kind)
+    room += share - body.length
+    fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
+  }
   const work = async () => {
     for (let link = left.pop(); link !== undefined; link = left.pop()) {
-      const { kind, url } = link
-      // Set aside before it comes: several at once must not fill the room twice.
-      const share = Math.min(room, Math.ceil(bytesMax / sideBySideMax))
-      room -= share
-      const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
-      if (!readable[kind].test(mediaType)) throw notMedia(kind)
-      room += share - body.length
-      fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
+      const { url } = link
+      await take(link).catch((thrown: unknown) => {
+        throw atLink(thrown, url, ask.native)
+      })
     }
   }
   try {
     await Promise.all(Array.from({ length: sideBySideMax }, work))
   } catch (thrown) {
     stop.abort() // the others would be fetched for nothing
-    throw asMessagesError(thrown)
+    throw thrown
   }
   return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
 }
 
 function notMedia(kind: keyof typeof readable) {
-  const message = `What a link in the messages leads to is no ${kind}.`
-  return badRequest(message, 'messages', 'invalid_url')
+  return badRequest(`What the URL leads to is no ${kind}.`, undefined, 'invalid_url')
 }
 
-/** A refusal of the guard, with the field at fault. */
-function asMessagesError(thrown: unknown): unknown {
-  if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request' || thrown.details.param !== undefined)
-    return thrown
-  return new GatewayError(thrown.kind, thrown.message, { ...thrown.details, param: 'messages' })
+/** A refusal of what a link leads to, with the field that holds the link. */
+function atLink(thrown: unknown, url: string, body: JsonObject): unknown {
+  if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
+  const param = writeFieldPath(pathTo(url, body) ?? ['messages'])
+  return new GatewayError(thrown.kind, `Invalid '${param}': ${thrown.message}`, { ...thrown.details, param })
 }
+
+/** Where the client wrote these words, unless they are only spoken of there. */
+function pathTo(words: string, value: Json | undefined): PropertyKey[] | undefined {
+  if (value === words) return []
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, part] of Object.entries(value)) {
+    const step = Array.isArray(value) ? Number(name) : name
+    const rest = typeof part === 'string' && spoken.has(step) ? undefined : pathTo(words, part)
+    if (rest !== undefined) return [step, ...rest]
+  }
+  return undefined
+}
+
+const spoken: ReadonlySet<PropertyKey> = new Set(['text', 'content'])
 
 type Link = { readonly kind: keyof typeof readable; readonly url: string }
 

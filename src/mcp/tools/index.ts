@@ -4,7 +4,7 @@ import type { Tool } from '../tool.ts'
 import { chat } from './chat.ts'
 import { createEmbeddings } from './embeddings.ts'
 import { editImage, generateImage } from './images.ts'
-import { listModels } from './models.ts'
+import { getModel, listModels } from './models.ts'
 import { speak } from './speech.ts'
 import { getUsage } from './usage.ts'
 import { cancelVideo, generateVideo, getVideo, listVideos } from './videos.ts'
@@ -21,5 +21,5 @@ const byCapability = {
 
 /** Every tool, in the order in which a model reads them. */
 export function makeTools(showModel: ShowModel): readonly Tool[] {
-  return [listModels(showModel), ...Object.values(byCapability).flat(), getUsage]
+  return [listModels(showModel), getModel(showModel), ...Object.values(byCapability).flat(), getUsage]
 }

@@ -11,13 +11,14 @@ const cancel = 'DELETE /v1/videos/generations/{id}'
 
 const record = z.looseObject({
   id: z.string(),
+  upstream_id: z.string().optional().meta({ description: 'The vendor’s own id, once it is known.' }),
   model: z.string(),
   status: z.string().meta({ description: '`submitted`, `running`, `succeeded`, `failed` or `cancelled`.' }),
   created_at: z.int().optional(),
   content: z.looseObject({}).nullish().meta({ description: 'Once it has succeeded: `video_url`.' }),
   error: z.looseObject({}).nullish(),
 })
-const id = z.string().min(1).meta({ description: 'The id that `generate_video` gave.' })
+const id = z.string().min(1).meta({ description: 'The id that `generate_video` gave, or its `upstream_id`.' })
 
 export const generateVideo = tool({
   name: 'generate_video',

@@ -8,7 +8,7 @@ import { checkMessages } from './check-messages.ts'
 import { badRequest } from './errors.ts'
 import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { reasoningTokensFor } from './reasoning.ts'
-import { chooseTools, type Tool } from './tools.ts'
+import { asksForFunctions, chooseTools, type Tool } from './tools.ts'
 
 /** A checked request, reduced to what decides the answer. */
 export type ChatAsk = TextAsk & {
@@ -24,6 +24,8 @@ export type ChatAsk = TextAsk & {
   /** How many alternatives to each token; absent without `logprobs`. */
   readonly alternatives: number | undefined
   readonly tools: readonly Tool[]
+  /** Whether a call is told as `function_call`, since the request offered `functions`. */
+  readonly isLegacy: boolean
 }
 
 const frameTokens = 3
@@ -59,6 +61,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
     format,
     wordsMin: wordsFor(body.verbosity),
     tools: chooseTools({ body, messages, userText, steered: steering.text('tool') }),
+    isLegacy: asksForFunctions(body),
   }
 }
 
@@ -75,9 +78,11 @@ function systemText(messages: readonly Fields[]): string {
 }
 
 /** Counts the prompt in the order the vendor caches it: tools, then messages. Returns how many media it holds. */
-function feedAsk(prompt: Prompt, { tools }: Fields, messages: readonly Fields[]): number {
+function feedAsk(prompt: Prompt, { tools, functions }: Fields, messages: readonly Fields[]): number {
   let media = 0
-  if (itemsIn(tools).length > 0) feedText(prompt, JSON.stringify(tools))
+  for (const offered of [tools, functions]) {
+    if (itemsIn(offered).length > 0) feedText(prompt, JSON.stringify(offered))
+  }
   for (const message of messages) {
     feedFixed(prompt, textIn(message.role), frameTokens)
     feedText(prompt, textIn(message.name))
@@ -89,6 +94,7 @@ function feedAsk(prompt: Prompt, { tools }: Fields, messages: readonly Fields[])
       feedFixed(prompt, mediaLabel(fields), mediaTokens)
     }
     for (const call of itemsIn(message.tool_calls)) feedCall(prompt, fieldsIn(call))
+    feedCall(prompt, { function: message.function_call })
   }
   return media
 }
@@ -107,8 +113,8 @@ function mediaLabel(fields: Fields): string {
 }
 
 function readOutputCap(body: Fields, { contextTokens, outputTokensMax }: SandboxModel, promptTokens: number): number {
-  const asked = body.max_completion_tokens ?? body.max_tokens
-  const wanted = typeof asked === 'number' ? asked : outputTokensMax
+  const caps = [body.max_completion_tokens, body.max_tokens].filter((asked) => typeof asked === 'number')
+  const wanted = Math.min(outputTokensMax, ...caps)
   if (promptTokens >= contextTokens) {
     const message = `This model's maximum context length is ${contextTokens} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`
     throw badRequest(message, 'messages', 'context_length_exceeded')

@@ -40,6 +40,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   // Only OpenAI's reasoning models refuse these; the thinking models of other vendors keep them.
   if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)
   checkEffort(body.reasoning_effort, model)
+  checkOneCap(body, model)
   checkOutputCap(body, model)
   if (isGiven(body.top_logprobs) && body.logprobs !== true) {
     const message = "Invalid value for 'top_logprobs': 'logprobs' must be set to true to use 'top_logprobs'."
@@ -102,6 +103,15 @@ function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
   if (vendor !== 'openai') return
   const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
   throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
+}
+
+/** Who takes the two names of the cap for a contradiction; others go by one of them. */
+const strictAboutCaps: ReadonlySet<string> = new Set(['openai', 'azure', 'ark'])
+
+function checkOneCap(body: Fields, { vendor }: SandboxModel): void {
+  if (!strictAboutCaps.has(vendor) || !isGiven(body.max_tokens) || !isGiven(body.max_completion_tokens)) return
+  const message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
+  throw badRequest(message, 'max_tokens', 'invalid_parameter_combination')
 }
 
 function checkOutputCap(body: Fields, { outputTokensMax }: SandboxModel): void {

@@ -37,6 +37,17 @@ describe('a plain answer', () => {
     expect(usage.completion_tokens).toBe(5)
   })
 
+  test('ends at the smaller of two caps, where its vendor takes both', async () => {
+    const both = { max_tokens: 300, max_completion_tokens: 5 }
+    const { usage } = await completionOf(say('Go on', { model: 'qwen-plus', ...both }, { vendor: 'dashscope' }))
+    expect(usage.completion_tokens).toBe(5)
+    const refused = await say('Go on', both)
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({
+      error: { param: 'max_tokens', code: 'invalid_parameter_combination' },
+    })
+  })
+
   test.each([['string'], ['list']])('ends before a stop given as a %s', async (form) => {
     const whole = await textOf('Go on')
     const stop = whole.slice(30, 34)

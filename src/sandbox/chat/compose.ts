@@ -25,7 +25,7 @@ export type Choice = {
   readonly reasoningTokens: number
   readonly content: readonly string[]
   readonly calls: readonly ToolCall[]
-  readonly finish: 'stop' | 'length' | 'tool_calls'
+  readonly finish: 'stop' | 'length' | 'tool_calls' | 'function_call'
   readonly outputTokens: number
 }
 
@@ -90,5 +90,5 @@ function composeCalls(ask: ChatAsk, index: number, cap: number): Calling {
     tokens += nameTokens + input.length
     if (input.length < whole.length) return { calls, finish: 'length', tokens }
   }
-  return { calls, finish: 'tool_calls', tokens }
+  return { calls, finish: ask.isLegacy ? 'function_call' : 'tool_calls', tokens }
 }

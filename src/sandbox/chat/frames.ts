@@ -86,7 +86,7 @@ function* choiceSteps(ask: ChatAsk, choice: Choice): Generator<Frame, void> {
     }
   }
   for (const [at, call] of calls.entries()) {
-    for (const { delta, tokens } of callDeltas(ask.model.vendor, at, call)) {
+    for (const { delta, tokens } of ask.isLegacy ? functionDeltas(call) : callDeltas(ask.model.vendor, at, call)) {
       yield step('content', delta, tokens + hidden, hidden)
       hidden = 0
     }
@@ -109,8 +109,16 @@ function withLogprobs(frame: Frame, token: string, alternatives: number): Frame 
   return { ...frame, text: frame.text.replace('"logprobs":null', () => `"logprobs":${written}`) }
 }
 
+type CallDeltas = Generator<{ delta: string; tokens: number }>
+
+/** A call in the words of `functions`: there is only one, so nothing has to say which it is. */
+function* functionDeltas({ name, nameTokens, input }: ToolCall): CallDeltas {
+  yield { delta: JSON.stringify({ function_call: { name, arguments: '' } }), tokens: nameTokens }
+  for (const token of input) yield { delta: JSON.stringify({ function_call: { arguments: token } }), tokens: 1 }
+}
+
 /** A call's head with its id and name, then its arguments in fragments joined by `index` alone. */
-function* callDeltas(vendor: string, index: number, call: ToolCall): Generator<{ delta: string; tokens: number }> {
+function* callDeltas(vendor: string, index: number, call: ToolCall): CallDeltas {
   const { id, kind, name, nameTokens, input } = call
   const field = kind === 'custom' ? 'input' : 'arguments'
   const first = { index, id, type: kind, [kind]: { name, [field]: '' } }

@@ -67,6 +67,57 @@ describe('the tools called', () => {
   })
 })
 
+describe('in the words of functions', () => {
+  const functions = [
+    { name: 'get_weather', parameters: place },
+    { name: 'lookUpStocks', parameters: place },
+  ]
+
+  test.each([
+    ['the forced one', 'weather', { function_call: { name: 'lookUpStocks' } }, 'lookUpStocks'],
+    ['the one whose word stands in the text', 'How is the weather?', {}, 'get_weather'],
+    ['one alone', 'weather and stocks', { function_call: 'auto' }, 'get_weather'],
+    ['none where none is chosen', 'weather', { function_call: 'none' }, undefined],
+  ])('calls %s, and says so in them', async (_, text, more, name) => {
+    const { choices } = await completionOf(say(text, { functions, ...more }))
+    const [choice] = choices
+    expect(choice?.message.function_call?.name).toBe(name as never)
+    expect(choice?.message.tool_calls).toBeUndefined()
+    expect(choice?.finish_reason).toBe(name === undefined ? 'stop' : 'function_call')
+    if (name !== undefined) {
+      expect(JSON.parse(choice?.message.function_call?.arguments ?? '')).toEqual({ city: expect.any(String) })
+    }
+  })
+
+  test('streams the same call, and counts what was offered', async () => {
+    const ask = { functions, function_call: { name: 'get_weather' } }
+    const plain = await completionOf(say('Hello', ask))
+    const chunks = await chunksOf(say('Hello', { ...ask, stream: true }))
+    const deltas = chunks.flatMap((chunk) => chunk.choices[0]?.delta.function_call ?? [])
+    expect(deltas[0]).toEqual({ name: 'get_weather', arguments: '' })
+    const streamed = deltas.map((delta) => delta.arguments).join('')
+    expect(streamed).toBe(plain.choices[0]?.message.function_call?.arguments ?? '')
+    expect(chunks.at(-1)?.choices[0]).toMatchObject({ delta: {}, finish_reason: 'function_call' })
+    const without = await completionOf(say('Hello'))
+    expect(plain.usage.prompt_tokens).toBeGreaterThan(without.usage.prompt_tokens)
+  })
+
+  test('refuses to call what it was not offered', async () => {
+    const response = await say('Hello', { functions, function_call: { name: 'zz' } })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ error: { param: 'function_call' } })
+  })
+})
+
+test('an allowed tool has to be one that is offered', async () => {
+  const response = await say('Hello', {
+    tools,
+    ...only('required', weather, { type: 'function', function: { name: 'z' } }),
+  })
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ error: { param: 'tool_choice' } })
+})
+
 describe('a tool call', () => {
   test('has arguments that fit the schema, and is counted', async () => {
     const { choices, usage } = await completionOf(say('weather', { tools }))

@@ -15,9 +15,12 @@ type ToolAsk = {
 
 /** Which tools the model calls, in the order offered; none means that it answers in words. */
 export function chooseTools({ body, messages, userText, steered }: ToolAsk): readonly Tool[] {
-  const offered = itemsIn(body.tools).map(readTool)
+  const isLegacy = asksForFunctions(body)
+  const offered = isLegacy ? itemsIn(body.functions).map(readFunction) : itemsIn(body.tools).map(readTool)
   if (offered.length === 0) return []
-  const { candidates, mode } = readChoice(body.tool_choice, offered)
+  const { candidates, mode } = isLegacy
+    ? readFunctionChoice(body.function_call, offered)
+    : readChoice(body.tool_choice, offered)
   const lastRole = messages.at(-1)?.role
   // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
   if (mode === 'none' || lastRole === 'tool' || lastRole === 'function') return []
@@ -25,8 +28,17 @@ export function chooseTools({ body, messages, userText, steered }: ToolAsk): rea
   const named = candidates.filter((tool) => tool.name === steered)
   if (named.length > 0) return named
   const matching = matchingTools(candidates, userText)
-  if (matching.length > 0) return body.parallel_tool_calls === false ? matching.slice(0, 1) : matching
+  if (matching.length > 0) return isLegacy || body.parallel_tool_calls === false ? matching.slice(0, 1) : matching
   return mode === 'required' ? candidates.slice(0, 1) : []
+}
+
+/** In the words that tools took the place of: one call at a time, and it is answered in the same words. */
+export function asksForFunctions({ tools, functions }: Fields): boolean {
+  return itemsIn(tools).length === 0 && itemsIn(functions).length > 0
+}
+
+function readFunction(offered: unknown): Tool {
+  return readTool({ type: 'function', function: offered })
 }
 
 function readTool(tool: unknown): Tool {
@@ -45,10 +57,11 @@ function readChoice(choice: unknown, offered: readonly Tool[]): Choice {
   const { type } = fields
   if (type === 'allowed_tools') {
     const { mode, tools } = fieldsIn(fields.allowed_tools)
-    const names = new Set(itemsIn(tools).map(nameOf))
+    const names = itemsIn(tools).map(nameOf)
+    for (const name of names) if (!offered.some((tool) => tool.name === name)) throw notFound(name)
     return {
       mode: mode === 'required' ? 'required' : 'auto',
-      candidates: offered.filter((tool) => names.has(tool.name)),
+      candidates: offered.filter((tool) => names.includes(tool.name)),
     }
   }
   if (type !== 'function' && type !== 'custom') {
@@ -57,11 +70,22 @@ function readChoice(choice: unknown, offered: readonly Tool[]): Choice {
   }
   const name = nameOf(choice)
   const forced = offered.filter((tool) => tool.name === name)
-  if (forced.length === 0) {
-    const message = `Invalid value for 'tool_choice': tool '${name}' not found in 'tools' parameter.`
-    throw badRequest(message, 'tool_choice')
-  }
+  if (forced.length === 0) throw notFound(name)
   return { mode: 'forced', candidates: forced.slice(0, 1) }
+}
+
+function readFunctionChoice(choice: unknown, offered: readonly Tool[]): Choice {
+  if (!isGiven(choice) || choice === 'auto') return { mode: 'auto', candidates: offered }
+  if (choice === 'none') return { mode: 'none', candidates: offered }
+  const name = textIn(fieldsIn(choice).name)
+  const forced = offered.filter((tool) => tool.name === name)
+  if (forced.length === 0) throw notFound(name, 'function_call')
+  return { mode: 'forced', candidates: forced.slice(0, 1) }
+}
+
+function notFound(name: string, field: 'tool_choice' | 'function_call' = 'tool_choice') {
+  const list = field === 'tool_choice' ? 'tools' : 'functions'
+  return badRequest(`Invalid value for '${field}': tool '${name}' not found in '${list}' parameter.`, field)
 }
 
 function nameOf(reference: unknown): string {

@@ -29,7 +29,8 @@ function writeChoice(ask: ChatAsk, { index, content, reasoning, calls, finish }:
       refusal: null,
       annotations: [],
       reasoning_content: showsReasoning(ask.model) && reasoning.length > 0 ? reasoning.join('') : undefined,
-      tool_calls: calls.length > 0 ? calls.map(writeCall) : undefined,
+      tool_calls: calls.length > 0 && !ask.isLegacy ? calls.map(writeCall) : undefined,
+      function_call: ask.isLegacy ? calls.map(writeFunctionCall)[0] : undefined,
     },
     logprobs: ask.alternatives === undefined ? null : writeLogprobs(content, ask.alternatives),
     finish_reason: finish,
@@ -40,6 +41,10 @@ function writeCall({ id, kind, name, input }: ToolCall): unknown {
   const text = input.join('')
   if (kind === 'custom') return { id, type: 'custom', custom: { name, input: text } }
   return { id, type: 'function', function: { name, arguments: text } }
+}
+
+function writeFunctionCall({ name, input }: ToolCall): unknown {
+  return { name, arguments: input.join('') }
 }
 
 /** `prompt_tokens` includes the cached ones and `completion_tokens` the thinking, as the vendor has it. */

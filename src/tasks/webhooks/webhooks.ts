@@ -52,8 +52,8 @@ export function openWebhooks(parts: WebhookParts): Webhooks {
   }
 }
 
-/** Where events may go, as far as a URL's own text shows. In the sandbox a receiver usually runs beside the gateway. */
+/** Where events may go, as far as a URL's own text shows. In the sandbox a receiver may run beside the gateway. */
 export function webhookPolicy(mode: Mode, settings: WebhookParts['settings']): GuardPolicy {
-  const isOpen = mode === 'sandbox' || settings.allowPrivate
-  return isOpen ? { schemes: 'https-and-http', addresses: 'any', ports: 'any' } : strictPolicy
+  if (settings.allowPrivate) return { schemes: 'https-and-http', addresses: 'private', ports: 'any' }
+  return mode === 'sandbox' ? { schemes: 'https-and-http', addresses: 'loopback', ports: 'any' } : strictPolicy
 }

@@ -1,5 +1,6 @@
 import type { ChatCodec } from '../../capabilities/chat.ts'
 import { readAsk, readCountAsk } from './ask.ts'
+import { writeEvent } from './block-stream.ts'
 import { writeStreamError } from './errors.ts'
 import { estimateInput } from './estimate.ts'
 import { passAnswer } from './pass-answer.ts'
@@ -14,6 +15,7 @@ export const anthropicChat: ChatCodec = {
   readAsk,
   estimateInput,
   writeStreamError,
+  keepAlive: new TextEncoder().encode(writeEvent('ping', {})),
   passAnswer,
   passStream,
   readConversation,

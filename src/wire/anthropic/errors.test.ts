@@ -52,6 +52,20 @@ describe('an error', () => {
     expect(refused('openai').status).toBe(413)
   })
 
+  test('of a vendor that was sent other fields names those of this protocol', () => {
+    const said =
+      "Invalid 'tools[12].function.name': too long; see tools[0].function.parameters and messages[1].content."
+    const messageOf = (protocol: string) => {
+      const refusal = { protocol, status: 400, body: '{}' }
+      const { body } = writeError(new GatewayError('upstream-rejected', said, { refusal }), requestId)
+      return (JSON.parse(body) as { error: { message: string } }).error.message
+    }
+    expect(messageOf('openai')).toBe(
+      "Invalid 'tools[12].name': too long; see tools[0].input_schema and messages[1].content.",
+    )
+    expect(messageOf('none')).toBe(said)
+  })
+
   test('in a stream is an event', () => {
     const text = Buffer.from(writeStreamError(new GatewayError('overloaded', 'why'))).toString()
     expect(text).toBe('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"why"}}\n\n')

@@ -42,8 +42,16 @@ export function writeStreamError(error: GatewayError): Uint8Array {
   return new TextEncoder().encode(`event: error\ndata: ${JSON.stringify(shape(error))}\n\n`)
 }
 
-function shape({ kind, message }: GatewayError) {
-  return { type: 'error', error: { type: rows[kind][1], message } }
+function shape({ kind, message, details }: GatewayError) {
+  const words = details.refusal?.protocol === 'openai' ? inOwnFields(message) : message
+  return { type: 'error', error: { type: rows[kind][1], message: words } }
+}
+
+/** A vendor of the common protocol names fields as it was sent them, which is not how this client wrote them. */
+function inOwnFields(message: string): string {
+  return message.replaceAll(/(tools\[\d+\])\.function\.(\w+)/g, (_, tool: string, field: string) => {
+    return `${tool}.${field === 'parameters' ? 'input_schema' : field}`
+  })
 }
 
 const failed = "The model's vendor did not answer as it should."

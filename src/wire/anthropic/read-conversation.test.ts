@@ -155,7 +155,7 @@ describe('what a user shows', () => {
     expect(blocksOf(user(block))).toEqual([read])
   })
 
-  test('a tool that was found is named, what nobody knows is left out', () => {
+  test('a tool that was found is named, and the state of a browser is left out', () => {
     const content = [
       { type: 'tool_reference', tool_name: 'grep' },
       { type: 'browser_state' },
@@ -169,7 +169,13 @@ describe('what a user shows', () => {
         blocks: [said('The tool grep can be called now.'), { kind: 'image', media: bytes }],
       },
     ])
-    expect(blocksOf(user({ type: 'made_up' }, text('Hi')))).toEqual([said('Hi')])
+  })
+
+  test('what changes the tools is no word of the user', () => {
+    const change = { type: 'tool_removal', tool: { type: 'tool_reference', name: 'f' } }
+    expect(blocksOf(user(change, text('Hi')))).toEqual([said('Hi')])
+    const messages = [user(text('Hi')), { role: 'system', content: [change, text('Be brief.')] }]
+    expect(read({ messages }).turns.at(-1)).toEqual({ role: 'system', blocks: [said('Be brief.')] })
   })
 
   test('what needs a container is refused', () => {
@@ -293,6 +299,22 @@ describe('tools', () => {
     const { toolChoice, parallelTools } = read({ tools, tool_choice })
     expect(JSON.stringify({ toolChoice, parallelTools })).toBe(JSON.stringify(choice))
   })
+
+  test('a choice that nothing could come of is refused', () => {
+    const tools = [{ name: 'f', input_schema: schema }]
+    expect(refusal({ tools, tool_choice: { type: 'tool', name: 'zz' } })).toBe('tool_choice.name')
+    expect(refusal({ tool_choice: { type: 'tool', name: 'zz' } })).toBe('tool_choice.name')
+    expect(refusal({ tools: [], tool_choice: { type: 'any' } })).toBe('tool_choice')
+    expect(read({ tools: [], tool_choice: { type: 'auto' } }).toolChoice).toBe('auto')
+  })
+
+  test.each(['a b', 'ä', 'x'.repeat(129)])('the name %s is refused where it was written', (name) => {
+    const tools = [
+      { name: 'f', input_schema: schema },
+      { name, input_schema: schema },
+    ]
+    expect(refusal({ tools })).toBe('tools[1].name')
+  })
 })
 
 describe('thinking', () => {
@@ -305,10 +327,17 @@ describe('thinking', () => {
     ],
     [{ thinking: { type: 'disabled' } }, { effort: 'none', isShown: false }],
     [{ output_config: { effort: 'low' } }, { effort: 'low', isShown: false }],
-    [{ output_config: { effort: 'made up' } }, undefined],
+    [{ thinking: { type: 'between_tools' } }, { isShown: true }],
+    [{ thinking: null, output_config: { effort: null } }, undefined],
     [{}, undefined],
   ])('%j', (fields, thinking) => {
     expect(thinkingOf(fields)).toEqual(thinking)
+  })
+
+  test('in words that nobody knows is refused', () => {
+    expect(refusal({ thinking: { type: 'zzz' } })).toBe('thinking.type')
+    expect(refusal({ output_config: { effort: 'zzz' } })).toBe('output_config.effort')
+    expect(refusal({ thinking: { type: 'disabled' }, output_config: { effort: 'zzz' } })).toBe('output_config.effort')
   })
 })
 
@@ -326,6 +355,12 @@ describe('the rest', () => {
       format: { kind: 'schema', schema: { type: 'object' } },
     })
     expect(read({ output_format: format }).format).toEqual({ kind: 'schema', schema: { type: 'object' } })
+    expect(read({ output_config: { format: null } }).format).toBeUndefined()
+  })
+
+  test('a form of reply that nobody knows is refused', () => {
+    expect(refusal({ output_config: { format: { type: 'xml' } } })).toBe('output_config.format.type')
+    expect(refusal({ output_format: { type: 'xml' } })).toBe('output_format.type')
   })
 
   test('a request that only warms a cache has no sense elsewhere', () => {

@@ -1,8 +1,9 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   efforts,
+  isEffort,
   type Conversation,
   type Effort,
   type ReplyFormat,
@@ -12,6 +13,8 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
+import { joinTurn, resultsFirst } from '../turns.ts'
+import { refuseUnknownBlocks } from './known-blocks.ts'
 import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 
@@ -21,6 +24,7 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     const message = "'max_tokens' must be at least 1: this model's vendor has no cache that a request could warm."
     throw badRequest(message, 'max_tokens')
   }
+  refuseUnknownBlocks(native)
   const { system, turns } = readMessages(native)
   const format = readFormat(native)
   const thinking = readThinking(native)
@@ -64,7 +68,7 @@ function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> 
   for (const [index, message] of objectsIn(body['messages']).entries()) {
     const turn = readTurn(message, `messages[${index}]`)
     if (turn.role === 'system' && turns.length === 0) system.push(...turn.blocks)
-    else if (turn.blocks.length > 0) join(turns, turn)
+    else if (turn.blocks.length > 0) joinTurn(turns, turn)
   }
   if (turns.length === 0) throw badRequest("Invalid 'messages': nothing is said in them.", 'messages')
   markLast(turns, body)
@@ -86,34 +90,6 @@ function readTurn(message: JsonObject, at: string): Turn {
   }
 }
 
-/** Neighbours of one role are one turn. Instructions never part a call from its results: they follow them. */
-function join(turns: Turn[], turn: Turn): void {
-  const last = turns.at(-1)
-  if (last?.role === 'system' && hasResults(turn) && turns.at(-2)?.role === 'assistant') {
-    turns.splice(-1, 0, turn)
-    return
-  }
-  if (last?.role !== turn.role) {
-    turns.push(turn)
-    return
-  }
-  // Both have the role of `turn`, which the compiler cannot see.
-  turns[turns.length - 1] = { role: turn.role, blocks: [...last.blocks, ...turn.blocks] } as Turn
-}
-
-function hasResults({ role, blocks }: Turn): boolean {
-  return role === 'user' && blocks.some(isResult)
-}
-
-function isResult({ kind }: UserBlock): boolean {
-  return kind === 'tool-result'
-}
-
-function resultsFirst(turn: Turn): Turn {
-  if (turn.role !== 'user') return turn
-  return { role: 'user', blocks: [...turn.blocks.filter(isResult), ...turn.blocks.filter((block) => !isResult(block))] }
-}
-
 /** A hint on the whole request is one on its last block. */
 function markLast(turns: Turn[], body: JsonObject): void {
   const { cache } = cacheOf(body)
@@ -127,19 +103,36 @@ function markLast(turns: Turn[], body: JsonObject): void {
 
 function readFormat(body: JsonObject): ReplyFormat | undefined {
   // `output_format` is where the beta had it.
-  const { type, schema } = objectIn(objectIn(body['output_config'])['format'] ?? body['output_format'])
-  return type === 'json_schema' ? { kind: 'schema', schema: objectIn(schema) } : undefined
+  const { format } = objectIn(body['output_config'])
+  const given = format ?? body['output_format']
+  if (given === undefined || given === null) return undefined
+  const { type, schema } = objectIn(given)
+  const at = given === format ? 'output_config.format.type' : 'output_format.type'
+  if (type !== 'json_schema') throw notOneOf(at, type, ['json_schema'])
+  return { kind: 'schema', schema: objectIn(schema) }
 }
+
+const thinkingTypes: readonly string[] = ['enabled', 'adaptive', 'between_tools', 'disabled']
 
 function readThinking(body: JsonObject): Thinking | undefined {
   const { type, budget_tokens: budget, display } = objectIn(body['thinking'])
-  const { effort } = objectIn(body['output_config'])
-  const wanted = isEffort(effort) ? { effort } : {}
+  const effort = readEffort(body)
+  if (type === undefined) return effort === undefined ? undefined : { effort, isShown: false }
+  if (!thinkingTypes.includes(textIn(type))) throw notOneOf('thinking.type', type, thinkingTypes)
   if (type === 'disabled') return { effort: 'none', isShown: false }
-  if (type === undefined) return isEffort(effort) ? { effort, isShown: false } : undefined
+  const wanted = effort === undefined ? {} : { effort }
   return { ...wanted, ...(typeof budget === 'number' && { budget }), isShown: display !== 'omitted' }
 }
 
-function isEffort(value: Json | undefined): value is Effort {
-  return (efforts as readonly (Json | undefined)[]).includes(value)
+function readEffort(body: JsonObject): Effort | undefined {
+  const { effort } = objectIn(body['output_config'])
+  if (typeof effort !== 'string') return undefined
+  if (!isEffort(effort)) throw notOneOf('output_config.effort', effort, efforts)
+  return effort
+}
+
+/** A word that nobody knows would have no effect, and the client would not learn of it. */
+function notOneOf(at: string, received: Json | undefined, values: readonly string[]): GatewayError {
+  const expected = values.map((value) => `'${value}'`).join(', ')
+  return badRequest(`Invalid '${at}': expected ${expected}, received '${textIn(received)}'.`, at)
 }

@@ -42,6 +42,7 @@ export function readTools(body: JsonObject): Tools {
   const isOffered = offering(body)
   for (const { tool, at } of toolsIn(body)) {
     if (!isOffered(tool)) continue
+    checkName(tool, at)
     const type = typeOf(tool)
     const family = familyOf(type) ?? type
     const known = emulated[family]
@@ -56,6 +57,14 @@ export function readTools(body: JsonObject): Tools {
     }
   }
   return { tools, hostedTools }
+}
+
+// The vendor's own rule; others have it with fewer characters, and say so.
+const namePattern = /^[a-zA-Z0-9_-]{1,128}$/
+
+function checkName({ name }: JsonObject, at: string): void {
+  if (typeof name !== 'string' || namePattern.test(name)) return
+  throw badRequest(`Invalid '${at}.name': must be 1 to 128 of A-Z, a-z, 0-9, _ and -.`, `${at}.name`)
 }
 
 /**
@@ -111,13 +120,23 @@ function choiceOf({ type, name }: JsonObject, body: JsonObject): ToolChoice | un
     case 'none':
       return 'none'
     case 'any':
-      return 'required'
-    case 'tool': {
-      // A tool that the vendor runs is offered, and cannot be forced elsewhere.
-      const isOwn = readTools(body).tools.some((tool) => tool.name === name)
-      return isOwn ? { name: textIn(name) } : undefined
-    }
+      return anyOf(readTools(body))
+    case 'tool':
+      return forced(textIn(name), body)
     default:
       return undefined
   }
+}
+
+function anyOf({ tools, hostedTools }: Tools): ToolChoice {
+  if (tools.length + hostedTools.length > 0) return 'required'
+  throw badRequest("Invalid 'tool_choice': there is no tool that could be called.", 'tool_choice')
+}
+
+/** A tool that the vendor runs is offered, and cannot be forced elsewhere. */
+function forced(name: string, body: JsonObject): ToolChoice | undefined {
+  if (readTools(body).tools.some((tool) => tool.name === name)) return { name }
+  if (toolsIn(body).some(({ tool }) => tool['name'] === name)) return undefined
+  const message = `Invalid 'tool_choice.name': none of 'tools' is called '${name}'.`
+  throw badRequest(message, 'tool_choice.name')
 }

@@ -42,7 +42,10 @@ function writeImage(media: Media): JsonObject {
 }
 
 function writeReference(media: Exclude<Media, { kind: 'bytes' }>): JsonObject {
-  if (media.kind === 'url') return { type: 'url', url: media.url }
+  if (media.kind === 'url') {
+    if (/^https:/i.test(media.url)) return { type: 'url', url: media.url }
+    throw badRequest("This model's vendor reads https:// links only.", 'messages', 'invalid_url')
+  }
   const message = `This model's vendor does not have the file '${media.id}': send its bytes or a URL.`
   throw badRequest(message, 'messages', 'unsupported_value')
 }

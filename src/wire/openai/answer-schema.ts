@@ -95,6 +95,12 @@ export const model = z.looseObject({
   created: count('Unix time in seconds: its release, where that is known.'),
   owned_by: text('The vendor whose model it is.'),
   capabilities: z.array(z.string()).meta({ description: 'What can be asked of it: `chat` and others.' }),
+  prices: z.looseObject({}).meta({
+    description:
+      'What it costs you, in dollars as text: `inputPerMillion` and others per million tokens, `perMillionCharacters`, ' +
+      '`perImage`, `perSecond`, `perVideo` and `perMillionVideoTokens` by size, `perRequest`; `tiers` for long inputs.',
+    examples: [{ inputPerMillion: '0.15', cachedInputPerMillion: '0.075', outputPerMillion: '0.6' }],
+  }),
 })
 
 export const modelList = z.looseObject({ object: z.literal('list'), data: z.array(model) })

@@ -28,7 +28,7 @@ const ignoredWhenReasoning: ReadonlySet<string> = new Set([
 export const searchesMax = 5
 
 // The dearest published image is about 48,000 tokens (gpt-4o-mini at high detail); a hold must not fall short of it.
-const imageTokensMax = 50_000
+export const imageTokensMax = 50_000
 
 export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { model } = body
@@ -44,11 +44,8 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)
 
-  // Where both are given, which of them a vendor goes by is its own affair: the larger one has to be paid for.
-  const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
   // What a search finds is read as input, and nothing but the context bounds it.
   const searches = isGiven(body['web_search_options']) ? searchesMax : 0
-  const cap = caps.length === 0 ? traits.outputTokensMax : Math.max(...caps)
   return chatAsk(
     {
       protocol: 'openai',
@@ -56,7 +53,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
       stream: request.stream ?? false,
       usageShown: request.stream_options?.include_usage ?? false,
       choices: request.n ?? 1,
-      outputTokensMax: Math.min(cap, traits.outputTokensMax),
+      outputTokensMax: Math.min(outputCapOf(request) ?? traits.outputTokensMax, traits.outputTokensMax),
       inputTokensMax: searches > 0 ? traits.contextTokens : boundByBytes(request, bodyBytes, traits),
       searchesMax: searches,
       native: withToolObject(native, request),
@@ -64,6 +61,15 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
     },
     traits,
   )
+}
+
+/**
+ * The client's cap under either of its names. OpenAI refuses both together and others go by one of the two; a client that
+ * writes both, so as to be understood everywhere, wants no more than the smaller one.
+ */
+export function outputCapOf(request: Pick<ChatRequest, 'max_tokens' | 'max_completion_tokens'>): number | undefined {
+  const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
+  return caps.length === 0 ? undefined : Math.min(...caps)
 }
 
 const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
@@ -100,6 +106,10 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   const { temperature, reasoning_effort: effort } = request
   if (traits.reasoning && isGiven(temperature) && temperature !== 1) {
     throw unsupported('temperature', String(temperature), 'Only the default (1) value is supported.')
+  }
+  if (isGiven(effort) && traits.refusesEffort === true) {
+    const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
+    throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
   }
   // Where nothing is known of a model's efforts its vendor judges; but many charge for a word that they do not know.
   const supported = traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
@@ -143,7 +153,7 @@ function unsupported(param: string, value: string, supported: string) {
 }
 
 /** `'low', 'medium', and 'high'`: the vendor's own grammar, which tools match. */
-function listValues(values: readonly string[]): string {
+export function listValues(values: readonly string[]): string {
   const quoted = values.map((value) => `'${value}'`)
   if (quoted.length <= 2) return quoted.join(' and ')
   return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
@@ -168,7 +178,8 @@ function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
 
 /** Tokens of the text the model would read, for when the vendor counted none. */
 export function estimateInput(ask: ChatAsk): number {
-  return Math.min(countText(ask.native['messages']) + countText(ask.native['tools']), ask.inputTokensMax)
+  const { messages, tools, functions } = ask.native
+  return Math.min(countText(messages) + countText(tools) + countText(functions), ask.inputTokensMax)
 }
 
 function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {

@@ -2,13 +2,12 @@ import { badRequest } from '../../base/errors.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { readBase64Head } from '../../base/image-head.ts'
 import type { Asked } from '../../capabilities/ask.ts'
-import type { Media } from '../../capabilities/conversation.ts'
 import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import type { Reference } from '../../capabilities/image-tokens.ts'
-import type { ImagesAsk } from '../../capabilities/images.ts'
+import type { GivenImage, ImagesAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { checkReferences, imageLimitsOf, pictureFacts, readQuality, unsupported } from '../image-facts.ts'
-import { nearestSize, readSize, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
+import { nearestSize, readSize, rulesOf, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
 import { fieldError } from '../issues.ts'
 import { nativeSizes } from '../native/schema.ts'
 import { isPublicLink } from '../public-link.ts'
@@ -56,7 +55,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
     capability: 'images',
     form: 'common',
     written: body,
-    references: references.map(({ media }) => media),
+    references: references.map(({ media, at }) => ({ media, at })),
     ...(typeof negativePrompt === 'string' && negativePrompt !== '' && { negativePrompt }),
     ...(typeof seed === 'number' && { seed }),
     ...(typeof extendsPrompt === 'boolean' && { extendsPrompt }),
@@ -70,7 +69,10 @@ function deliveryOf(format: ImagesRequest['response_format'], { alwaysBytes }: I
   return format === 'b64_json' || alwaysBytes ? 'bytes' : 'url'
 }
 
-function checkLooks({ background, output_format: format }: ImagesRequest, { alwaysBytes }: ImageLimits): void {
+function checkLooks({ background, output_format: format }: ImagesRequest, { alwaysBytes, formats }: ImageLimits): void {
+  if (typeof format === 'string' && formats?.includes(format) === false) {
+    throw unsupported('output_format', format, formats)
+  }
   if (background !== 'transparent') return
   if (!alwaysBytes) throw unsupported('background', background, ['auto', 'opaque'])
   checkTransparent(background, format ?? undefined)
@@ -109,16 +111,17 @@ function readWishedSize(text: string | undefined, limits: ImageLimits): string |
   throw refusedSize(text, limits, why)
 }
 
-function refusedSize(text: string, { sizes }: ImageLimits, why?: string) {
+function refusedSize(text: string, { sizes, free }: ImageLimits, why?: string) {
   if (why !== undefined) return badRequest(`Invalid 'size': '${text}' is not possible: ${why}.`, 'size')
-  return sizes.length === 0
-    ? badRequest(`Invalid 'size': '${text}' is not WIDTHxHEIGHT.`, 'size')
-    : unsupported('size', text, sizes)
+  if (sizes.length > 0 && free === undefined) return unsupported('size', text, sizes)
+  const words = sizes.includes('auto') ? "WIDTHxHEIGHT or 'auto'" : 'WIDTHxHEIGHT'
+  const rules = free === undefined ? '' : rulesOf(free)
+  return badRequest(`Invalid 'size': '${text}' is not ${words}${rules === '' ? '' : `: ${rules}`}.`, 'size')
 }
 
 const dataUrl = /^data:image\/[\w.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
-type Given = { readonly media: Media; readonly size: Reference }
+type Given = GivenImage & { readonly size: Reference }
 
 function readReferences(image: ImagesRequest['image'], isOwn: IsOwnLink): Given[] {
   const images = typeof image === 'string' ? [image] : (image ?? [])
@@ -127,7 +130,7 @@ function readReferences(image: ImagesRequest['image'], isOwn: IsOwnLink): Given[
     const base64 = dataUrl.exec(source)?.[1]
     if (base64 !== undefined) return readInline(base64, param)
     const isTaken = isPublicLink(source, 'https-and-http') || isOwn(source)
-    if (isTaken) return { media: { kind: 'url', url: source }, size: undefined }
+    if (isTaken) return { media: { kind: 'url', url: source }, at: param, size: undefined }
     const message = `Invalid '${param}': expected a publicly reachable URL, or a data URL of an image.`
     throw badRequest(message, param, 'invalid_url')
   })
@@ -142,5 +145,5 @@ function readInline(base64: string, param: string): Given {
   }
   const why = head === 'broken' ? 'the file is damaged' : whyNotGiven(head)
   if (head === 'broken' || why !== undefined) throw badRequest(`Invalid '${param}': ${why}.`, param, 'invalid_image')
-  return { media: { kind: 'bytes', mediaType: head.mediaType, base64 }, size: head }
+  return { media: { kind: 'bytes', mediaType: head.mediaType, base64 }, at: param, size: head }
 }

@@ -29,7 +29,10 @@ export const imagesRequest = z.looseObject({
     .nullish()
     .meta(about('A link or base64. Default `url`; `b64_json` on models that always give bytes.')),
   background: z.enum(backgrounds).nullish().meta(about('`transparent` needs an `output_format` of png or webp.')),
-  output_format: z.enum(outputFormats).nullish().meta(about('Default png, where the model has a choice.')),
+  output_format: z
+    .enum(outputFormats)
+    .nullish()
+    .meta(about('One that the model writes; a 400 lists them. Default png, where it has a choice.')),
   output_compression: z.int().min(0).max(100).nullish().meta(about('For jpeg and webp, in percent.')),
   moderation: z.string().nullish().meta(about("How strict the vendor's filters are: `auto` or `low`.")),
   stream: z.boolean().nullish().meta(about('True: the pictures come as server-sent events. Default false.')),

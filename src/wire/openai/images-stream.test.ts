@@ -25,6 +25,16 @@ describe('a stream of pictures', () => {
     expect(stream.closing()).toBe(last)
   })
 
+  test.each([
+    ['as the first preview says', [event('image_generation.partial_image', { size: '1024x1536', quality: 'low' })]],
+    ['as the picture says', [partial, event('image_generation.completed', { size: '1024x1536', quality: 'low' })]],
+  ])('what has come is told, and how it looks %s', (_name, events) => {
+    const stream = passStream(ask(2))
+    for (const one of events) stream.take(one)
+    const pictures = events.length - 1
+    expect(stream.shown).toEqual({ pictures, previews: 1, looks: { size: '1024x1536', quality: 'low' } })
+  })
+
   test('of several, all but the last go on, and their usage is summed', () => {
     const stream = passStream(ask(2))
     const first = completed(100)

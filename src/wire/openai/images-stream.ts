@@ -1,14 +1,14 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
-import type { ChatStream, StreamFacts } from '../../capabilities/chat.ts'
-import type { ImageTokens, PictureAsk } from '../../capabilities/images.ts'
+import type { StreamFacts } from '../../capabilities/chat.ts'
+import type { ImageTokens, Looks, PictureAsk, PictureStream } from '../../capabilities/images.ts'
 import { findTopLevelString } from '../json-bytes.ts'
-import { parseLoosely } from '../loose.ts'
+import { parseLoosely, textIn } from '../loose.ts'
 import { readFailure } from './chat-answer.ts'
 import { eventPrefix, readTokens } from './images-answer.ts'
 
-const typeKey = Buffer.from('type')
+const [typeKey, sizeKey, qualityKey] = [Buffer.from('type'), Buffer.from('size'), Buffer.from('quality')]
 const openBrace = 123
 const doneMark = '[DONE]'
 const doneEventBytesMax = 64
@@ -17,14 +17,15 @@ const doneEventBytesMax = 64
  * A stream of pictures on its way from a vendor of this protocol: previews go on as they come, megabytes that nobody has
  * to parse. The last picture is the end: it waits until it is paid for, and has the usage.
  */
-export function passStream(ask: PictureAsk): ChatStream {
+export function passStream(ask: PictureAsk): PictureStream {
   const completedType = `${eventPrefix(ask)}.completed`
   let tokens: ImageTokens | undefined
   let failure: GatewayError | undefined
   let ended = false
   let completed = 0
+  let previews = 0
+  let looks: Looks | undefined
   let held: Uint8Array | undefined
-  let outputEvents = 0
   let outputBytes = 0
 
   const facts: StreamFacts = {
@@ -41,7 +42,7 @@ export function passStream(ask: PictureAsk): ChatStream {
       return failure
     },
     get outputEvents() {
-      return outputEvents
+      return completed + previews
     },
     get outputBytes() {
       return outputBytes
@@ -55,14 +56,27 @@ export function passStream(ask: PictureAsk): ChatStream {
       return undefined
     }
     completed++
+    outputBytes += event.length
+    looks = { size: textIn(json['size']), quality: textIn(json['quality']) }
     tokens = sumOf(tokens, readTokens(json['usage']))
     if (completed < ask.count) return event
     held = event
     return undefined
   }
 
+  function takePreview(event: Uint8Array, json: number): Uint8Array {
+    previews++
+    outputBytes += event.length
+    // All of one stream look alike, and to look for it is a walk over megabytes.
+    looks ??= { size: textOf(event, json, sizeKey), quality: textOf(event, json, qualityKey) }
+    return event
+  }
+
   return {
     facts,
+    get shown() {
+      return { pictures: completed, previews, looks: looks ?? {} }
+    },
     take(event) {
       const json = event.indexOf(openBrace)
       if (json === -1) {
@@ -70,21 +84,19 @@ export function passStream(ask: PictureAsk): ChatStream {
         ended = true
         return undefined
       }
-      const type = typeOf(event, json)
+      const type = textOf(event, json, typeKey)
       if (type === 'error' || type === '') {
         failure = failureIn(event)
         if (failure !== undefined) return undefined
       }
-      outputEvents++
-      outputBytes += event.length
-      return type === completedType ? takeCompleted(event) : event
+      return type === completedType ? takeCompleted(event) : takePreview(event, json)
     },
     closing: () => held ?? new Uint8Array(),
   }
 }
 
-function typeOf(event: Uint8Array, json: number): string {
-  const span = findTopLevelString(event, json, typeKey)
+function textOf(event: Uint8Array, json: number, key: Buffer): string {
+  const span = findTopLevelString(event, json, key)
   return span === undefined ? '' : Buffer.from(event.subarray(span.start, span.end)).toString()
 }
 

@@ -22,13 +22,13 @@ function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
 }
 
 describe('the bounds that a hold is made of', () => {
-  test('output: the cap of the client, of the model, and the larger of two', () => {
+  test('output: the cap of the client, of the model, and the smaller of two', () => {
     expect(read({}).outputTokensMax).toBe(1_000)
     expect(read({ max_tokens: 10 }).outputTokensMax).toBe(10)
     expect(read({ max_completion_tokens: 20 }).outputTokensMax).toBe(20)
     expect(read({ max_tokens: 5_000 }).outputTokensMax).toBe(1_000)
-    expect(read({ max_tokens: 900, max_completion_tokens: 1 }).outputTokensMax).toBe(900)
-    expect(read({ max_tokens: 1, max_completion_tokens: 900 }).outputTokensMax).toBe(900)
+    expect(read({ max_tokens: 900, max_completion_tokens: 1 }).outputTokensMax).toBe(1)
+    expect(read({ max_tokens: 1, max_completion_tokens: 900 }).outputTokensMax).toBe(1)
     expect(read({ max_tokens: null, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
   })
 
@@ -86,6 +86,10 @@ describe('what goes to the vendor', () => {
     ['max_completion_tokens', {}, {}],
     ['either', { max_tokens: 5 }, { max_tokens: 5 }],
     ['either', { max_completion_tokens: 5 }, { max_completion_tokens: 5 }],
+    ['max_tokens', { max_tokens: 5, max_completion_tokens: 300 }, { max_tokens: 5 }],
+    ['max_completion_tokens', { max_tokens: 5, max_completion_tokens: 300 }, { max_completion_tokens: 5 }],
+    ['either', { max_tokens: 300, max_completion_tokens: 5 }, { max_tokens: 5 }],
+    ['either', { max_tokens: null, max_completion_tokens: 5 }, { max_tokens: null, max_completion_tokens: 5 }],
   ] as const)('the cap, to a vendor of %s: %j', (outputCap, fields, caps) => {
     const { model: _, messages: __, ...rest } = sent(fields, { outputCap })
     expect(rest).toEqual(caps)
@@ -94,6 +98,9 @@ describe('what goes to the vendor', () => {
   test('a cap to a reasoning model has the name such models know', () => {
     expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).toMatchObject({ max_completion_tokens: 5 })
     expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).not.toHaveProperty('max_tokens')
+    const both = { max_tokens: 5, max_completion_tokens: 300 }
+    const { max_tokens: none, max_completion_tokens: cap } = sent(both, { reasoning: true }, reasoning)
+    expect({ none, cap }).toEqual({ none: undefined, cap: 5 })
   })
 
   test('labels are made the account’s own', () => {
@@ -191,3 +198,14 @@ test('one of several calls asks for one choice', () => {
   expect(JSON.parse(passAsk(ask, target))).toHaveProperty('n', 3)
   expect(JSON.parse(passAsk({ ...ask, choices: 1 }, target))).not.toHaveProperty('n')
 })
+
+test.each(['banana', 'low', 'none', 'default'])(
+  'a model that does not reason takes no effort, not even %s',
+  (effort) => {
+    const traits: ChatTraits = { ...plain, efforts: [], refusesEffort: true }
+    expect(() => read({ reasoning_effort: effort }, traits)).toThrow(
+      "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
+    )
+    expect(read({ reasoning_effort: null }, traits).native['reasoning_effort']).toBeNull()
+  },
+)

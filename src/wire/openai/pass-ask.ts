@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { isEffort } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
-import { isGiven } from './chat-ask.ts'
+import { isGiven, outputCapOf } from './chat-ask.ts'
 import { takesGoogleSignatures } from './write-messages.ts'
 import { writeThinking, type Thinker } from './write-thinking.ts'
 
@@ -28,13 +28,7 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
     body['stream_options'] = { ...given, include_usage: true }
   }
   if (ask.stream && target.usageInStream === 'always') delete body['stream_options']
-  const outputCap = target.reasoning && target.outputCap === 'either' ? 'max_completion_tokens' : target.outputCap
-  if (outputCap !== 'either') {
-    const cap = body['max_completion_tokens'] ?? body['max_tokens']
-    delete body['max_tokens']
-    delete body['max_completion_tokens']
-    if (isGiven(cap)) body[outputCap] = cap
-  }
+  spellCap(body, target)
   for (const label of labels) {
     const value = body[label]
     if (typeof value === 'string') body[label] = target.namespaced(value)
@@ -45,6 +39,18 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   body['messages'] = itemsIn(body['messages']).map((message) => withoutForeign(message, target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   return JSON.stringify(body)
+}
+
+/** One cap, under the name that the vendor reads. Where it reads either and both were given: the older one, as all do. */
+function spellCap(body: Record<string, Json | undefined>, { reasoning, outputCap }: ChatTarget): void {
+  const both = isGiven(body['max_tokens']) && isGiven(body['max_completion_tokens'])
+  if (outputCap === 'either' && !reasoning && !both) return
+  const cap = outputCapOf(body)
+  delete body['max_tokens']
+  delete body['max_completion_tokens']
+  if (cap === undefined) return
+  if (outputCap !== 'either') body[outputCap] = cap
+  else body[reasoning ? 'max_completion_tokens' : 'max_tokens'] = cap
 }
 
 /** An effort, for a vendor that is told to think in words of its own; where the client wrote those, they stand. */

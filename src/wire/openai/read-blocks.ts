@@ -75,7 +75,7 @@ function documentOf(part: Extract<UserPart, { type: 'file' }>, at: string): User
 }
 
 /** A film behind a picture's name would cost far more than was set aside for a picture. */
-function pictureOf(url: string, param: string): Media {
+export function pictureOf(url: string, param: string): Media {
   const media = mediaOf(url, param)
   if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) {
     throw badRequest(`Invalid '${param}': not an image.`, param)
@@ -86,7 +86,7 @@ function pictureOf(url: string, param: string): Media {
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
 
 /** A `data:` URL taken apart, or the address of what is to be fetched. */
-function mediaOf(url: string, param: string): Media {
+export function mediaOf(url: string, param: string): Media {
   if (!/^data:/i.test(url)) return { kind: 'url', url }
   const head = dataUrl.exec(url)
   if (head === null) throw badRequest(`Invalid '${param}': not a base64 data: URL.`, param)
@@ -152,7 +152,7 @@ export function legacyCallId(name: string): string {
 }
 
 /** A model's own text comes back here: vendors of this protocol take any, the others only an object. */
-function argumentsOf(text: string, param: string): string {
+export function argumentsOf(text: string, param: string): string {
   if (text.trim() === '') return '{}'
   try {
     if (isObject(JSON.parse(text))) return text

@@ -1,5 +1,5 @@
-import { badRequest } from '../../base/errors.ts'
-import { asDouble, isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   isEffort,
@@ -11,7 +11,8 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { isGiven, searchesMax } from './chat-ask.ts'
+import { objectIn, textIn } from '../loose.ts'
+import { isGiven, outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
 import type { ChatRequest } from './schema.ts'
@@ -24,16 +25,18 @@ export function readConversation(ask: ChatAsk): Conversation {
   // Checked by this schema when it was read; numbers that kept their own text are turned into doubles below.
   const request = ask.native as unknown as ChatRequest
   const { system, turns } = readMessages(request.messages)
-  const outputTokensMax = request.max_completion_tokens ?? request.max_tokens
+  const outputTokensMax = outputCapOf(request)
   const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? [])
   const legacy = isLegacy(ask)
+  const tools = legacy ? readFunctions(ask.native) : readTools(request)
   const toolChoice = legacy ? readFunctionChoice(ask.native['function_call']) : readToolChoice(request)
+  checkForced(toolChoice, tools, legacy ? 'function_call.name' : 'tool_choice')
   const format = readFormat(request)
   const user = request.safety_identifier ?? request.user
   return {
     system,
     turns,
-    tools: legacy ? readFunctions(ask.native) : readTools(request),
+    tools,
     hostedTools: ask.searchesMax > 0 ? [{ kind: 'web-search', usesMax: searchesMax }] : [],
     stop,
     ...(toolChoice !== undefined && { toolChoice }),
@@ -106,8 +109,9 @@ function join(turns: Turn[], turn: Turn): void {
   turns[turns.length - 1] = { role: turn.role, blocks: [...last.blocks, ...turn.blocks] } as Turn
 }
 
-function readTools({ tools, tool_choice: choice }: ChatRequest): Tool[] {
-  const allowed = allowedNames(choice)
+function readTools(request: ChatRequest): Tool[] {
+  const { tools } = request
+  const allowed = allowedNames(request)
   const found: Tool[] = []
   for (const [index, tool] of (tools ?? []).entries()) {
     if (tool.type !== 'function') {
@@ -128,17 +132,30 @@ function readTools({ tools, tool_choice: choice }: ChatRequest): Tool[] {
   return found
 }
 
-type WrittenChoice = ChatRequest['tool_choice']
-
-function allowedNames(choice: WrittenChoice): Set<string> | undefined {
-  if (!isObject(choice) || choice['type'] !== 'allowed_tools' || !isObject(choice['allowed_tools'])) return undefined
-  const { tools } = choice['allowed_tools']
+/** The tools that may be called, where only some of those offered may. Vendors refuse a name that is none of them. */
+function allowedNames({ tools, tool_choice: choice }: ChatRequest): Set<string> | undefined {
+  if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return undefined
+  const { mode, tools: allowed } = choice.allowed_tools
+  const at = 'tool_choice.allowed_tools.tools'
+  if (mode === 'required' && allowed.length === 0) throw badRequest(`Invalid '${at}': it names no tool.`, at)
+  const offered = new Set((tools ?? []).map((tool) => (tool.type === 'function' ? tool.function.name : '')))
   const names = new Set<string>()
-  for (const tool of Array.isArray(tools) ? (tools as readonly Json[]) : []) {
-    const named = isObject(tool) && isObject(tool['function']) ? tool['function']['name'] : undefined
-    if (typeof named === 'string') names.add(named)
+  for (const [index, tool] of allowed.entries()) {
+    const name = textIn(objectIn(tool['function'] as Json | undefined)['name'])
+    if (!offered.has(name)) throw notOffered(name, `${at}[${index}]`)
+    names.add(name)
   }
   return names
+}
+
+/** Without the tool that it names, a forced choice would be no choice at all. */
+function checkForced(choice: ToolChoice | undefined, tools: readonly Tool[], at: string): void {
+  if (typeof choice !== 'object' || tools.some(({ name }) => name === choice.name)) return
+  throw notOffered(choice.name, at)
+}
+
+function notOffered(name: string, at: string): GatewayError {
+  return badRequest(`Invalid '${at}': no tool is called '${name}'.`, at)
 }
 
 function readToolChoice({ tool_choice: choice }: ChatRequest): ToolChoice | undefined {

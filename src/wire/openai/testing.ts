@@ -18,6 +18,7 @@ export const target: TranslationTarget = {
   reasoning: false,
   efforts: ['low', 'medium', 'high'],
   takesThoughts: true,
+  takesHints: true,
   thinkingSwitch: 'effort',
   outputCap: 'max_tokens',
   usageInStream: 'asked',

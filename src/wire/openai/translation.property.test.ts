@@ -48,18 +48,22 @@ const assistantTurn = fc
     blocks: [...(spoken === undefined ? [] : [spoken]), ...calls],
   }))
   .filter(({ blocks }) => blocks.length > 0)
-const conversation = fc.record({
+const anyChoice = fc.record({
   turns: fc.array(fc.tuple(userTurn, assistantTurn), { minLength: 1, maxLength: 3 }).map((pairs) => pairs.flat()),
   tools: fc.array(fc.record({ name: id, description: text, schema: fc.constant({ type: 'object', properties: {} }) }), {
     minLength: 1,
     maxLength: 3,
   }),
-  toolChoice: fc.oneof(fc.constantFrom('auto' as const, 'none' as const, 'required' as const), fc.record({ name: id })),
+  toolChoice: fc.constantFrom('auto' as const, 'none' as const, 'required' as const, 'the first' as const),
   outputTokensMax: fc.integer({ min: 1, max: 1_000 }),
   temperature: fc.integer({ min: 0, max: 20 }).map((tenths) => tenths / 10),
   stop: fc.array(text, { maxLength: 4 }),
   seed: fc.integer(),
 })
+const conversation = anyChoice.map(({ toolChoice, ...given }) => ({
+  ...given,
+  toolChoice: toolChoice === 'the first' ? { name: given.tools[0]?.name ?? '' } : toolChoice,
+}))
 
 test('translating there and back keeps all that the common protocol can say', () => {
   fc.assert(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, type Conversation, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { openaiChat } from './chat.ts'
@@ -11,6 +12,16 @@ function conversationOf(body: JsonObject): Conversation {
   return openaiChat.readConversation(askOf({ model: 'm', ...body }))
 }
 
+function refusalOf(body: JsonObject): string | undefined {
+  try {
+    conversationOf(body)
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown.details.param
+    throw thrown
+  }
+  throw new Error('it was accepted')
+}
+
 const plain: Conversation = {
   system: [],
   turns: [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }],
@@ -20,6 +31,7 @@ const plain: Conversation = {
 }
 
 const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a":1}' } })
+const only = (mode: string, ...tools: JsonObject[]) => ({ type: 'allowed_tools', allowed_tools: { mode, tools } })
 const tool = (named: string) => ({ type: 'function', function: { name: named } })
 
 function written(conversation: Partial<Conversation>, to: Partial<TranslationTarget> = {}): Record<string, unknown> {
@@ -176,6 +188,21 @@ describe('what a request means', () => {
     })
     expect(tools.map((one) => one.name)).toEqual(['b'])
     expect(toolChoice).toBe('required')
+  })
+
+  test.each([
+    [only('required', tool('a'), tool('zz')), 'tool_choice.allowed_tools.tools[1]'],
+    [only('auto', tool('zz')), 'tool_choice.allowed_tools.tools[0]'],
+    [only('required', { type: 'function', name: 'a' }), 'tool_choice.allowed_tools.tools[0]'],
+    [only('required'), 'tool_choice.allowed_tools.tools'],
+    [{ type: 'function', function: { name: 'zz' } }, 'tool_choice'],
+  ])('a choice of a tool that is not offered is refused: %j', (tool_choice, param) => {
+    expect(refusalOf({ messages: [user], tools: [tool('a'), tool('b')], tool_choice })).toBe(param)
+  })
+
+  test('so is a function', () => {
+    const functions = [{ name: 'f' }]
+    expect(refusalOf({ messages: [user], functions, function_call: { name: 'zz' } })).toBe('function_call.name')
   })
 })
 

@@ -1,0 +1,68 @@
+import { badRequest, type GatewayError } from '../../base/errors.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
+
+type Place = 'user' | 'assistant' | 'system' | 'result' | 'document' | 'search'
+
+/** What each place may hold for a vendor of another protocol. */
+const understood: Readonly<Record<Place, readonly string[]>> = {
+  user: ['text', 'image', 'document', 'search_result', 'tool_result'],
+  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  system: ['text'],
+  result: ['text', 'image', 'document', 'search_result', 'tool_reference'],
+  document: ['text', 'image'],
+  search: ['text'],
+}
+
+/**
+ * What it may hold beside that: read elsewhere, refused elsewhere in better words, or left out knowingly, since it only
+ * tells the vendor what its own tools and servers did.
+ */
+const tolerated: Readonly<Record<Place, ReadonlySet<string>>> = {
+  user: new Set(['tool_reference', 'container_upload', 'tool_addition', 'tool_removal']),
+  assistant: new Set([
+    'server_tool_use',
+    'mcp_tool_use',
+    'mcp_tool_listing',
+    'container_upload',
+    'compaction',
+    'fallback',
+  ]),
+  system: new Set(['tool_addition', 'tool_removal']),
+  result: new Set(['browser_state']),
+  document: new Set(),
+  search: new Set(),
+}
+
+/** The vendor adds a kind of result for each tool of its own, and they all end so. */
+const hostedResult = /_tool_result$/
+
+/** A block that nobody knows would be missing from the prompt, and the answer would be another: it is refused. */
+export function refuseUnknownBlocks(body: JsonObject): void {
+  for (const [index, { role, content }] of objectsIn(body['messages']).entries()) {
+    const place = role === 'assistant' || role === 'system' ? role : 'user'
+    refuseIn(place, content, `messages[${index}].content`)
+  }
+}
+
+function refuseIn(place: Place, content: Json | undefined, at: string): void {
+  for (const [index, block] of objectsIn(content).entries()) {
+    const type = textIn(block['type'])
+    const where = `${at}[${index}]`
+    if (!isKnown(place, type)) throw unknown(place, type, `${where}.type`)
+    if (type === 'tool_result') refuseIn('result', block['content'], `${where}.content`)
+    else if (type === 'search_result') refuseIn('search', block['content'], `${where}.content`)
+    else if (type === 'document') refuseIn('document', objectIn(block['source'])['content'], `${where}.source.content`)
+  }
+}
+
+function isKnown(place: Place, type: string): boolean {
+  if (understood[place].includes(type) || tolerated[place].has(type)) return true
+  return place === 'assistant' && hostedResult.test(type)
+}
+
+function unknown(place: Place, type: string, at: string): GatewayError {
+  const types = understood[place].map((known) => `'${known}'`)
+  const expected = types.length === 1 ? types[0] : `one of ${types.slice(0, -1).join(', ')} or ${types.at(-1)}`
+  return badRequest(`Invalid '${at}': expected ${expected}, received '${type}'.`, at)
+}
