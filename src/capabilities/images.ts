@@ -1,5 +1,6 @@
 import type { JsonObject } from '../base/json.ts'
 import type { AskFacts } from './ask.ts'
+import type { ChatStream } from './chat.ts'
 import type { Media } from './conversation.ts'
 import type { ImageLimits } from './limits.ts'
 
@@ -33,13 +34,16 @@ export type ImagesAsk = PictureAsk & {
   readonly capability: 'images'
   /** `native` has blocks of text and pictures, and is answered with links; `common` has a prompt. */
   readonly form: 'native' | 'common'
-  readonly references: readonly Media[]
+  readonly references: readonly GivenImage[]
   readonly negativePrompt?: string
   readonly seed?: number
   /** Whether the vendor may rewrite the prompt. */
   readonly extendsPrompt?: boolean
   readonly watermark?: boolean
 }
+
+/** A picture to work from, and the field in which the client gave it, for a complaint about it. */
+export type GivenImage = { readonly media: Media; readonly at: string }
 
 export type EditsAsk = PictureAsk & {
   readonly capability: 'edits'
@@ -78,4 +82,13 @@ export type ImagesAnswer = {
   readonly said?: JsonObject
   /** Its answer as it came, while nothing in it has to be changed. */
   readonly passed?: Uint8Array
+}
+
+/** How a picture turned out, as far as that is told; `WxH`, and one of the model's qualities. */
+export type Looks = { readonly size?: string; readonly quality?: string }
+
+/** A stream of pictures on its way to the client. */
+export type PictureStream = ChatStream & {
+  /** What of it has come: whole pictures, and previews of those and of the next. */
+  readonly shown: { readonly pictures: number; readonly previews: number; readonly looks: Looks }
 }

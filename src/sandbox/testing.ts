@@ -91,6 +91,7 @@ type Delta = {
   content?: string | null
   reasoning_content?: string | null
   tool_calls?: { index: number; id?: string; type?: string; function?: Named; custom?: Named }[]
+  function_call?: Named
 }
 type Named = { name?: string; arguments?: string; input?: string }
 
@@ -119,6 +120,7 @@ export type Completion = {
         function: { name: string; arguments: string }
         custom: { name: string; input: string }
       }[]
+      function_call?: { name: string; arguments: string }
     }
   }[]
   usage: Usage

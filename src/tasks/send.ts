@@ -46,7 +46,7 @@ export async function writeLeg(parts: TaskParts, route: Route, task: Addressed, 
     ...contextOf(parts, route, { ...task, upstreamModel }),
     ...(parts.callbacks !== undefined && { callbackUrl: parts.callbacks.urlOf(task.id) }),
     ...(ask.draftOf !== undefined && { draftUpstreamId: await draftAt(parts, route, task.accountId, ask) }),
-    ...(adapter.fetches !== undefined && { fetched: await fetchAll(parts, route, adapter.fetches(ask)) }),
+    ...(adapter.fetches !== undefined && { fetched: await fetchAll(parts, route, ask, adapter.fetches(ask)) }),
   }
   return { route, adapter, call: adapter.create(ask, context), ref: task.attemptId }
 }
@@ -75,14 +75,24 @@ function noDraft({ draftAt: at = 'input' }: Pick<VideoAsk, 'draftAt'>): GatewayE
   return badRequest('There is no such draft.', at)
 }
 
-async function fetchAll(parts: TaskParts, route: Route, urls: readonly string[]): Promise<Map<string, Responded>> {
+async function fetchAll(
+  parts: TaskParts,
+  route: Route,
+  ask: VideoAsk,
+  urls: readonly string[],
+): Promise<Map<string, Responded>> {
   const fetched = new Map<string, Responded>()
   const signal = AbortSignal.timeout(parts.timeouts.ask.totalMs)
   for (const url of new Set(urls)) {
-    const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax } as const
+    const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax, at: fieldOf(ask, url) } as const
     fetched.set(url, await parts.fetchLink(link, route.channel, signal))
   }
   return fetched
+}
+
+/** Where the client gave an address: in a field of its own, or in the list of media. */
+function fieldOf({ input }: VideoAsk, url: string): string {
+  return `input.${Object.keys(input).find((name) => input[name] === url) ?? 'media'}`
 }
 
 /** Sends it, once. Whoever asked may be gone, and the node about to stop: what was begun is carried through. */

@@ -14,11 +14,13 @@ export function showAccepted(task: Pick<Task, 'id' | 'model' | 'createdAt'>): Js
  * expired, and those that only we could follow, stand nowhere in it.
  */
 export function showTask(task: Task, now: number): JsonObject {
-  const { state, failure } = task
+  const { state, failure, upstreamId } = task
   const record = linksReplaced(task.record ?? {}, task, now)
   return {
     ...record,
     id: task.id,
+    // Clients may ask by it, and vendors whose word for it is `id` would not show it any more.
+    ...(upstreamId !== null && { upstream_id: upstreamId }),
     model: task.model,
     status: shownState(state),
     created_at: unixSeconds(task.createdAt),
@@ -54,14 +56,15 @@ function showContent(native: Json | undefined, result: TaskResult, now: number):
   }
 }
 
+/** The shape is the film's own, or nothing: what was asked for may have had no effect, or been left to the model. */
 function showUsage(native: Json | undefined, { usage, result, facts }: Task): JsonObject {
   const video = usage?.video
-  const ratio = result?.ratio ?? facts.ratio
+  const ratio = result?.ratio ?? ''
   return {
     ...(isObject(native) && native),
     duration: video?.seconds ?? result?.seconds ?? facts.seconds,
     resolution: video?.resolution ?? result?.resolution ?? facts.resolution,
-    ...(ratio !== '' && { aspect_ratio: ratio }),
+    ...(ratio.includes(':') && { aspect_ratio: ratio }),
     ...(usage?.videoToken !== undefined && { [video?.inCredits ? 'credits' : 'total_tokens']: usage.videoToken }),
   }
 }

@@ -23,10 +23,17 @@ const vendorTotalMs = 60_000
  */
 export function makeFetchLink(strangers: GuardedFetch): FetchLink {
   const ofPublicVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
-  const ofPrivateVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'any' })
+  const ofPrivateVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'private' })
 
-  return async ({ transport, url, bytesMax }, channel, signal) => {
-    if (transport === 'guarded') return respondedWith(await strangers.get(url, { bytesMax, signal }), 'client')
+  return async (link, channel, signal) => {
+    const { url, bytesMax } = link
+    if (link.transport === 'guarded') {
+      try {
+        return respondedWith(await strangers.get(url, { bytesMax, signal }), 'client')
+      } catch (thrown) {
+        throw link.at === undefined ? thrown : placed(thrown, link.at)
+      }
+    }
     // Simulators are wherever the operator runs them, also under a name of their network.
     const guard = channel.tireless === true || isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
     try {
@@ -35,6 +42,14 @@ export function makeFetchLink(strangers: GuardedFetch): FetchLink {
       throw new GatewayError('upstream-failed', "What the model's vendor made could not be fetched.", { cause: thrown })
     }
   }
+}
+
+/** A refusal of the guard, with the field at fault. */
+function placed(thrown: unknown, at: string): unknown {
+  if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
+  const { message, details } = thrown
+  const said = `Invalid '${at}': ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  return new GatewayError('bad-request', said, { ...details, param: at, cause: thrown })
 }
 
 function respondedWith({ status, mediaType, body }: Fetched, whose: 'vendor' | 'client') {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { restOf } from '../../test/support/rest-of.ts'
 import type { Kind } from '../base/errors.ts'
 import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -99,7 +100,7 @@ function translated(chat: ChatAdapter, codec: ChatCodec, stream: boolean, contex
 function eventsIn(stream: string | Uint8Array): Uint8Array[] {
   const splitter = new EventSplitter(1_000_000)
   const events = [...Buffer.from(stream)].flatMap((byte) => splitter.push(Uint8Array.of(byte)))
-  expect(splitter.rest).toBeUndefined()
+  expect(restOf(splitter)).toBe('')
   return events
 }
 

@@ -255,7 +255,9 @@ describe('google', () => {
     const ask = askFor(native({}, 'https://a.example/1.png'), { tokens: true })
     const first = start('google', 'gemini-2.5-flash-image', ask)
     expect(first.calls).toMatchObject([{ transport: 'guarded', url: 'https://a.example/1.png' }])
-    expect(() => first.next([answer(Buffer.from('<html>'))])).toThrow('reference image')
+    expect(() => first.next([answer(Buffer.from('<html>'))])).toThrow(
+      /^Invalid 'input\.messages\[0\]\.content\[\d\]\.image': what the URL leads to cannot be used/,
+    )
     const second = first.next([answer(png)])
     if (second.kind !== 'calls') throw new Error('nothing is sent')
     expect(sentBy(second).body).toMatchObject({

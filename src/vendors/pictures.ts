@@ -1,9 +1,9 @@
 import { GatewayError } from '../base/errors.ts'
 import { readBase64Head, readImageHead } from '../base/image-head.ts'
-import type { ImagesAnswer, ImagesAsk, MadeImage, PictureAsk } from '../capabilities/images.ts'
+import type { ImagesAnswer, ImagesAsk, Looks, MadeImage, PictureAsk } from '../capabilities/images.ts'
 import type { Media } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
-import { readSize } from '../wire/image-sizes.ts'
+import { readSize, writeSize } from '../wire/image-sizes.ts'
 import type { Call, Responded, Step } from './vendor.ts'
 
 /** What one picture may have, made or given. */
@@ -35,6 +35,11 @@ export function measure(
   const head = first?.media.kind === 'bytes' ? readBase64Head(first.media.base64) : undefined
   if (head !== undefined && head !== 'broken') return { width: head.width, height: head.height }
   return asked === undefined ? {} : (readSize(asked) ?? {})
+}
+
+/** What an answer says of its pictures, for an estimate of their tokens. */
+export function looksOf({ width, height }: Pick<ImagesAnswer, 'width' | 'height'>, quality: string): Looks {
+  return { quality, ...(width !== undefined && height !== undefined && { size: writeSize({ width, height }) }) }
 }
 
 /** What was made, and what it used; where it is nothing, the vendor's reason. */

@@ -122,6 +122,7 @@ describe('the common protocol', () => {
     ['mp3', ['wav'], 'wav', { kind: 'wav' }],
     ['mp3', ['pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
     ['wav', ['mp3', 'pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
+    ['pcm', ['mp3', 'wav', 'pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
   ] as const)('%s of a vendor that has %j is made of its %s', (format, formats, asked, form) => {
     const { body, reader } = sayCommon({ format, limits: { ...limits, formats } })
     expect(body['response_format']).toBe(asked)

@@ -44,7 +44,9 @@ export type Step<Answer> =
  */
 export type StepCall =
   | ({ readonly transport: 'vendor' } & Call)
-  | { readonly transport: 'linked' | 'guarded'; readonly url: string; readonly bytesMax: number }
+  | { readonly transport: 'linked'; readonly url: string; readonly bytesMax: number }
+  /** `at`: the field in which the client gave it, for the complaint about it. */
+  | { readonly transport: 'guarded'; readonly url: string; readonly bytesMax: number; readonly at?: string }
 
 export type Responded = { header(name: string): string | null; readonly body: Uint8Array }
 
@@ -68,6 +70,8 @@ export type SoundReader = {
   readonly form: SoundForm
   /** The vendor's own count, when it has come. */
   readonly usage: Usage | undefined
+  /** What the vendor counts for a second of sound, where it counts otherwise than OpenAI: for when it did not say. */
+  readonly tokensPerSecond?: number
   /** The vendor's own end was seen, where it has one. */
   readonly ended: boolean
   /** A refusal under a good status, to be explained like any other. */
@@ -201,6 +205,8 @@ export type Vendor = {
   readonly baseUrl: string
   /** The variables that customarily hold its key, most usual first. */
   readonly environment: readonly string[]
+  /** What a key of it looks like, where one of another form could only fail. */
+  readonly keyForm?: { readonly says: string; readonly pattern: RegExp }
   /** `stop`: it ends charging when the connection ends. `drain`: it goes on, so we read on to its usage. */
   readonly hangup: 'stop' | 'drain'
   /** A server on the operator's own machine, looked for at this address in real mode; its models cost nothing. */

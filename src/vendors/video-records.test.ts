@@ -25,6 +25,34 @@ const answer = (body: unknown, status = 200) => ({
   body: new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)),
 })
 
+test('a film from a picture has that one’s shape: what was asked for is not told of it', () => {
+  const url = 'https://result.example/x.mp4'
+  const wan = (usage: object) => answer({ output: { task_status: 'SUCCEEDED', video_url: url }, usage })
+  const kling = answer({ code: 0, data: { task_status: 'succeed', task_result: { videos: [{ url, duration: '5' }] } } })
+  const vidu = answer({ state: 'success', credits: 1, creations: [{ id: 'c', url }] })
+  const ratioOf = (vendor: string, response: ReturnType<typeof answer>, kind: VideoFacts['kind']) =>
+    videoOf(vendor).readTask(response, { ...facts, kind, ratio: '9:16' }).result?.ratio
+  for (const [vendor, response] of [
+    ['dashscope', wan({ duration: 5, SR: 720 })],
+    ['kling', kling],
+    ['vidu', vidu],
+  ] as const) {
+    expect([vendor, ratioOf(vendor, response, 'i2v'), ratioOf(vendor, response, 't2v')]).toEqual([
+      vendor,
+      undefined,
+      '9:16',
+    ])
+  }
+  // Some say it of the film itself.
+  expect(ratioOf('dashscope', wan({ video_duration: 5, video_ratio: '1280*720' }), 'i2v')).toBe('16:9')
+  expect(ratioOf('dashscope', wan({ duration: 5, SR: 720, ratio: '4:3' }), 'i2v')).toBe('4:3')
+  expect(ratioOf('dashscope', wan({ video_duration: 5, video_ratio: '1108*830' }), 'i2v')).toBeUndefined()
+  expect(ratioOf('runway', answer({ status: 'SUCCEEDED', output: [url] }), 'r2v')).toBeUndefined()
+  const file = answer({ file: { download_url: url }, base_resp: { status_code: 0 } })
+  const located = videoOf('minimax').locate?.read(file, { ...facts, kind: 'i2v' })
+  expect([located?.videoUrl, located?.ratio]).toEqual([url, undefined])
+})
+
 // As recorded, with what `../wire/*.md` says of them.
 describe('records', () => {
   const wan = (output: object, usage?: object) =>

@@ -98,8 +98,8 @@ describe('Wan is told how large in its version’s way', () => {
     })
   })
 
-  test('2.7 is not told of sound and shots; 3.0 gets a list of media whatever was written', () => {
-    const { body } = sent('dashscope', 'wan2.7-t2v', { input: prompt, parameters: { audio: true, shot_type: 'multi' } })
+  test('2.7 is not told of the sound that it always makes; 3.0 gets a list of media whatever was written', () => {
+    const { body } = sent('dashscope', 'wan2.7-t2v', { input: prompt, parameters: { audio: true } })
     expect(body.parameters).toEqual({ resolution: '720P', ratio: '16:9', duration: 5 })
     const later = sent('dashscope', 'wan3.0-video', { input: { ...prompt, img_url: image }, duration: -1 }).body
     expect(later.input).toEqual({ ...prompt, media: [{ type: 'first_frame', url: image }] })
@@ -300,8 +300,49 @@ test.each(['input', 'parameters'])('what has no field for what is not wanted say
   for (const [vendor, model] of [
     ['runway', 'gen4.5'],
     ['vidu', 'viduq3-turbo'],
+    ['ark', 'doubao-seedance-2-0-260128'],
+    ['minimax', 'minimax-hailuo-02'],
   ] as const) {
     const refused = await thrownBy((async () => sent(vendor, model, { ...body, parameters }))())
     expect(refused).toMatchObject({ kind: 'bad-request', details: { param: `${place}.negative_prompt` } })
   }
+})
+
+describe('a parameter that its vendor has no field for', () => {
+  const seedances = { camera_fixed: true, return_last_frame: true, priority: 1, execution_expires_after: 7_200 }
+  const others = { mode: 'pro', prompt_extend: true, shot_type: 'multi' }
+  const foreign = [
+    ['dashscope', 'wan2.7-t2v', { ...seedances, mode: 'pro', shot_type: 'multi' }],
+    ['dashscope', 'wan2.6-t2v', { ...seedances, mode: 'pro' }],
+    ['ark', 'doubao-seedance-2-0-260128', others],
+    ['kling', 'kling-v2-6', { ...seedances, prompt_extend: true, shot_type: 'multi', watermark: true }],
+    ['runway', 'gen4.5', { ...seedances, ...others, prompt_optimizer: true, watermark: true }],
+    ['vidu', 'viduq3-turbo', { ...seedances, ...others, prompt_optimizer: true }],
+    ['google', 'veo-3.1-generate-preview', { ...seedances, ...others, watermark: true, brand: 'x' }],
+  ] as const
+
+  test.each(foreign)('of %s is refused where it asks for something: %s', (vendor, model, parameters) => {
+    for (const [name, value] of Object.entries(parameters)) {
+      const written = () => sent(vendor, model, { input: prompt, parameters: { [name]: value } })
+      expect(written).toThrow(`Unsupported value: 'parameters.${name}' is not for this model: it would have no effect.`)
+    }
+  })
+
+  test.each(foreign)('of %s is left out where it asks for nothing: %s', (vendor, model, parameters) => {
+    const switches = Object.entries(parameters).flatMap(([name, value]) => (value === true ? [name] : []))
+    const off = Object.fromEntries(switches.map((name) => [name, false]))
+    const { body } = sent(vendor, model, { input: prompt, parameters: off })
+    for (const name of switches) expect(JSON.stringify(body)).not.toContain(name)
+  })
+
+  test('goes on to those who have one', () => {
+    const parameters = { watermark: true, prompt_extend: true, shot_type: 'multi' }
+    expect(sent('dashscope', 'wan2.6-t2v', { input: prompt, parameters }).body.parameters).toMatchObject(parameters)
+    expect(sent('ark', 'doubao-seedance-2-0-260128', { input: prompt, parameters: seedances }).body).toMatchObject(
+      seedances,
+    )
+    expect(sent('vidu', 'viduq3-turbo', { input: prompt, parameters: { watermark: true } }).body).toMatchObject({
+      watermark: true,
+    })
+  })
 })

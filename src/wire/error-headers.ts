@@ -7,10 +7,11 @@ const finalStatuses: ReadonlySet<number> = new Set([401, 402, 422])
 /** The headers of an error answer, alike in every protocol. */
 export function errorHeaders(error: GatewayError, requestId: RequestId, status: number): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': 'application/json', 'x-request-id': requestId }
-  const { retryAfterSeconds, allow, shouldRetry } = error.details
+  const { retryAfterSeconds, allow, shouldRetry, hopeless } = error.details
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="turnpike"'
   if (retryAfterSeconds !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterSeconds)))
   if (allow !== undefined) headers['allow'] = allow
-  if (shouldRetry === false || finalStatuses.has(status)) headers['x-should-retry'] = 'false'
+  const isFinal = shouldRetry === false || hopeless === true || finalStatuses.has(status)
+  if (isFinal) headers['x-should-retry'] = 'false'
   return headers
 }

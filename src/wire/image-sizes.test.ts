@@ -48,6 +48,10 @@ describe('the nearest size that a model has', () => {
     ['1024x1024', { sizes: [], free: pixels }, '1920x1920'],
     ['1024x1024', { sizes: [] }, '1024x1024'],
     ['1536x1024', { sizes: ['1024x1024'] }, '1024x1024'],
+    ['1664x928', { sizes: ['256x256', '512x512', '1024x1024'] }, '1024x1024'],
+    ['720x1280', { sizes: ['256x256', '512x512', '1024x1024'] }, '1024x1024'],
+    ['480x320', { sizes: ['1024x1024', '512x512', '256x256'] }, '512x512'],
+    ['2000x1000', { sizes: ['512x256', '1024x512', '1536x1024'] }, '1024x512'],
   ])('of %s', (wished, limits, nearest) => expect(nearestSize(size(wished), limits)).toBe(nearest))
 
   test('is one that it has, the same way up', () => {

@@ -33,15 +33,31 @@ export function whyNotFree({ width, height }: Size, free: FreeSize): string | un
   return undefined
 }
 
-/** The model's own size that is nearest to a wished one: the same way up, then of the most similar shape. */
+/** What a model that takes any size asks of it, in words. */
+export function rulesOf({ step, sideMin, sideMax, ratioMax, pixelsMin, pixelsMax }: FreeSize): string {
+  const rules = [
+    ...(step > 1 ? [`multiples of ${step}`] : []),
+    ...(sideMin === undefined ? [] : [`sides of at least ${sideMin}`]),
+    ...(sideMax === undefined ? [] : [`sides of at most ${sideMax}`]),
+    ...(ratioMax === undefined ? [] : [`the long one at most ${ratioMax} times the short one`]),
+    ...(pixelsMin === undefined ? [] : [`at least ${pixelsMin} pixels`]),
+    ...(pixelsMax === undefined ? [] : [`at most ${pixelsMax} pixels`]),
+  ]
+  return rules.join(', ')
+}
+
+/** The model's own size that is nearest to a wished one: the same way up, then of the most similar shape, then as large. */
 export function nearestSize(wished: Size, { sizes, free }: Pick<ImageLimits, 'sizes' | 'free'>): string {
   const text = writeSize(wished)
   if (sizes.includes(text) || !takesSize({ sizes, ...(free !== undefined && { free }) })) return text
   if (free !== undefined) return writeSize(nearestFree(wished, free))
   const known = sizes.flatMap((size) => readSize(size) ?? [])
   const sameWay = known.filter((size) => orientation(size) === orientation(wished))
-  const distance = (size: Size) => Math.abs(Math.log(shape(size) / shape(wished)))
-  const [nearest] = (sameWay.length > 0 ? sameWay : known).toSorted((a, b) => distance(a) - distance(b))
+  const bent = (size: Size) => Math.abs(Math.log(shape(size) / shape(wished)))
+  const scaled = (size: Size) => Math.abs(Math.log(area(size) / area(wished)))
+  const [nearest] = (sameWay.length > 0 ? sameWay : known).toSorted(
+    (a, b) => bent(a) - bent(b) || scaled(a) - scaled(b),
+  )
   return nearest === undefined ? text : writeSize(nearest)
 }
 
@@ -60,6 +76,10 @@ function nearestFree(wished: Size, free: FreeSize): Size {
 
 function orientation({ width, height }: Size): number {
   return Math.sign(width - height)
+}
+
+function area({ width, height }: Size): number {
+  return width * height
 }
 
 export function shape({ width, height }: Size): number {

@@ -63,18 +63,22 @@ function isOfWrongKind(issue: Issue): boolean {
 function explain(issue: Issue, received: string | undefined): string {
   if (received !== undefined) return `expected ${listed(expectedBy(issue))}, received ${received}`
   if (issue.code === 'invalid_union' && issue.errors.length > 0) return `expected ${listed(expectedBy(issue))}`
-  if (issue.code === 'invalid_value') return explainValues(issue.values.map(String))
+  if (issue.code === 'invalid_value') return explainValues(issue.values.map(shown))
   return issue.message
     .replace(/^Invalid (?:input|option): /, '')
     .replace(/^Too /, 'too ')
     .replace(/^Invalid discriminator value. Expected (.*)$/, (_, values: string) =>
-      explainValues(values.split(' | ').map((value) => value.slice(1, -1))),
+      explainValues(values.split(' | ').map((value) => shown(value.slice(1, -1)))),
     )
 }
 
 function explainValues(values: readonly string[]): string {
-  const quoted = values.map((value) => `'${value}'`)
-  return quoted.length === 1 ? `expected ${quoted[0]}` : `expected one of ${listed(quoted)}`
+  return values.length === 1 ? `expected ${values[0]}` : `expected one of ${listed(values)}`
+}
+
+/** In quotes like any text, a number would look like the text that was sent in its place. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : `the ${typeof value} ${String(value)}`
 }
 
 const kinds: Readonly<Record<string, string>> = { int: 'integer', record: 'object' }
@@ -82,7 +86,7 @@ const kinds: Readonly<Record<string, string>> = { int: 'integer', record: 'objec
 /** What the field takes, each kind once, whichever way its schema is put together. */
 function expectedBy(issue: Issue): string[] {
   if (issue.code === 'invalid_type') return [kinds[issue.expected] ?? issue.expected]
-  if (issue.code === 'invalid_value') return issue.values.map((value) => `'${String(value)}'`)
+  if (issue.code === 'invalid_value') return issue.values.map(shown)
   if (issue.code !== 'invalid_union') return []
   return [...new Set(issue.errors.flatMap(([first]) => (first === undefined ? [] : expectedBy(first))))]
 }

@@ -4,6 +4,7 @@ import { drawPicture } from '../../src/sandbox/files/picture.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
+import { errorOf } from '../support/streams.ts'
 
 // The common form of `POST /v1/images/generations`, which the specification leaves open and the decisions settle.
 
@@ -112,6 +113,7 @@ describe('sizes', () => {
   test.each([
     { model: 'qwen-image-max', size: '1024x1024', sent: { parameters: { size: '1328*1328' } }, real: [1328, 1328] },
     { model: 'qwen-image-max', size: '1536x1024', sent: { parameters: { size: '1472*1104' } }, real: [1472, 1104] },
+    { model: 'dall-e-2', size: '1536x1024', sent: { size: '1024x1024' }, real: [1024, 1024] },
     { model: 'qwen-image-2.0', size: '2048x2048', sent: { parameters: { size: '2048*2048' } }, real: [2048, 2048] },
     { model: 'doubao-seedream-4-5', size: '1024x1024', sent: { size: '1920x1920' }, real: [1920, 1920] },
     { model: 'doubao-seedream-4-0', size: '2K', sent: { size: '2048x2048' }, real: [2048, 2048] },
@@ -132,6 +134,10 @@ describe('sizes', () => {
     expect((await lastSent()).body).toMatchObject(sent)
     expect([usage.width, usage.height]).toEqual([...real])
   })
+})
+
+test.each(['qwen-image-max', 'qwen-image-plus'])('without a size %s has its vendor’s own default', async (model) => {
+  expect((await made(await ask(model))).usage).toMatchObject({ width: 1664, height: 928 })
 })
 
 describe('how many', () => {
@@ -223,6 +229,33 @@ describe('how they look', () => {
     expect(link.headers.get('content-type')).toBe(`image/${format}`)
   })
 
+  test.each([
+    ['qwen-image-max', ['jpeg', 'webp'], ['png']],
+    ['qwen-image-edit-plus', ['jpeg', 'webp'], ['png']],
+    ['gemini-2.5-flash-image', ['jpeg', 'webp'], ['png']],
+    ['imagen-4.0-generate-001', ['webp'], ['png', 'jpeg']],
+    ['dall-e-2', ['jpeg', 'webp'], ['png']],
+    ['doubao-seedream-4-5', ['png', 'webp'], ['jpeg']],
+    ['doubao-seedream-5-0-lite', ['webp'], ['jpeg', 'png']],
+  ])('%s cannot write %j, and says what it writes', async (model, lacked, written) => {
+    for (const output_format of lacked) {
+      const response = await refusedForFree(gateway, () => ask(model, { output_format }))
+      expect(await errorOf(response)).toMatchObject({
+        status: 400,
+        param: 'output_format',
+        code: 'unsupported_value',
+        message: expect.stringContaining(`Supported values are: '${written.join("', '")}'.`),
+      })
+    }
+    const image = model.includes('edit')
+      ? { image: inline(drawPicture({ width: 64, height: 64, format: 'png', seed: 1 })) }
+      : {}
+    for (const output_format of written) {
+      const { data } = await made(await ask(model, { output_format, response_format: 'b64_json', ...image }))
+      expect(readBase64Head(data[0]?.b64_json ?? '')).toMatchObject({ mediaType: `image/${output_format}` })
+    }
+  })
+
   test('a body goes to a vendor of this protocol as it was written', async () => {
     const written = { output_compression: 50, output_format: 'jpeg', moderation: 'low', user: 'ada' }
     await made(await ask('gpt-image-2', { ...written, n: 1 }))
@@ -309,7 +342,7 @@ describe('reference images', () => {
   test('one that the gateway has to fetch for the vendor is fetched by the rules for strangers', async () => {
     // Its name leads nowhere: the guard refuses, and no vendor hears of it.
     const image = 'https://pictures.invalid/a.png'
-    await isInvalid(() => ask('gemini-2.5-flash-image', { image }), null, 'invalid_url')
+    await isInvalid(() => ask('gemini-2.5-flash-image', { image }), 'image', 'invalid_url')
   })
 })
 

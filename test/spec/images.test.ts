@@ -245,7 +245,8 @@ describe('the answer', () => {
     const link = output.choices[0]?.message.content[0]?.image ?? ''
     const head = readImageHead(new Uint8Array(await (await fetch(link)).arrayBuffer()))
     expect(head).toMatchObject({ width: usage.width, height: usage.height })
-    if (model !== 'dall-e-2') expect(usage.width).toBeGreaterThan(usage.height)
+    if (model === 'dall-e-2') expect([usage.width, usage.height]).toEqual([1024, 1024])
+    else expect(usage.width).toBeGreaterThan(usage.height)
   })
 })
 

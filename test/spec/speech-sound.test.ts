@@ -206,7 +206,7 @@ describe('sound is sent as it is made', () => {
       refs.push(...(await attemptsOf(gateway, response)).map(({ id }) => id))
     }
     const bill = readBill(await (await fetch(`${gateway.sandboxUrl}/__bill`)).text())
-    const report = await reconcile({ store: gateway.store, bill, priceList: () => undefined, requestMsMax: 60_000 })
+    const report = await reconcile({ store: gateway.store, bill, priceLists: () => undefined, requestMsMax: 60_000 })
     const found = report.findings.filter(({ ref }) => refs.includes(ref))
     expect(found.map(({ kind, why }) => `${kind}: ${why}`)).toEqual(
       refs.map(() => 'estimated: the vendor reported no usage'),

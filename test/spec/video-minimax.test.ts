@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { formatDollars, nano, parseDollars } from '../../src/base/money.ts'
 import { readMp4 } from '../../src/sandbox/video/testing.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -43,7 +44,7 @@ const order = (body: object, query = '') => gateway.post(path + query, { model: 
 const said = (words: string) => ({ input: { prompt: `A fox. ${words}` } })
 
 async function made(body: object) {
-  const response = await order(body, '?wait=true')
+  const response = await hurried(gateway, clock, order(body, '?wait=true'))
   const shown = (await response.json()) as Shown
   expect([response.status, shown.error ?? null]).toEqual([200, null])
   return { response, shown }
@@ -151,7 +152,7 @@ describe('what costs nothing', () => {
     ['sandbox:vanish', 'upstream_task_lost'],
   ])('a film that comes to nothing: %s', async (words, code) => {
     const before = await gateway.balance()
-    const response = await order(said(words), '?wait=true')
+    const response = await hurried(gateway, clock, order(said(words), '?wait=true'))
     expect(await response.json()).toMatchObject({ status: 'failed', error: { code } })
     expect(await gateway.balance()).toEqual(before)
     const [attempt] = await attemptsOf(gateway, response)
@@ -183,12 +184,14 @@ describe('what costs nothing', () => {
       expect(answer.status).toBe(202)
       const { id } = (await answer.json()) as Shown
       const task = gateway.store.db.selectFrom('task').selectAll().where('id', '=', id)
-      await until(async () => (await task.executeTakeFirstOrThrow()).polls >= 2)
+      const polled = until(async () => (await task.executeTakeFirstOrThrow()).polls >= 2)
+      await hurried(gateway, clock, polled)
       expect(await task.executeTakeFirstOrThrow()).toMatchObject({ state: 'creating', in_doubt: true, sends: 1 })
       expect((await look(id)).status).toBe('submitted')
       expect((await gateway.balance()).held - before.balance.held).toBe(dollars('0.56'))
       clock.advance(25 * 60 * 60_000)
-      await until(async () => (await look(id)).status === 'failed')
+      const failed = until(async () => (await look(id)).status === 'failed')
+      await hurried(gateway, clock, failed)
       expect((await look(id)).error?.code).toBe('timeout')
       expect(await gateway.balance()).toEqual(before.balance)
       expect((await orders()) - before.sent).toBe(1)

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { image } from '../support/video-asks.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -23,7 +24,8 @@ type Shown = {
   status: string
   seed?: number | null
   content?: object | null
-  usage?: object | null
+  upstream_id?: string
+  usage?: { readonly duration: number; readonly aspect_ratio?: string } | null
   output?: { task_status: string }
   error?: { code: string; param: string | null; message: string }
 }
@@ -97,12 +99,30 @@ describe('the record of a task that is over', () => {
     expect((await row.executeTakeFirstOrThrow()).record).toMatchObject({ status: 'cancelled' })
   })
 
-  test('is found by its vendor’s id, also where that has slashes in it', async () => {
-    const { id } = await made({ model: 'veo-3.1-generate-preview', input: { prompt: 'A fox.' } })
-    const row = gateway.store.db.selectFrom('task').select('upstream_id').where('id', '=', id)
-    const { upstream_id: upstreamId } = await row.executeTakeFirstOrThrow()
-    expect(upstreamId).toMatch(/^models\/.+\/operations\//)
-    expect((await call('GET', upstreamId ?? '')).id).toBe(id)
+  test.each(ofEachVendor)('names its vendor’s id, by which it is found too: %s', async (model) => {
+    const done = await made({ model, input: { prompt: 'A fox.' } })
+    const row = gateway.store.db.selectFrom('task').select('upstream_id').where('id', '=', done.id)
+    expect(done.upstream_id).toBe((await row.executeTakeFirstOrThrow()).upstream_id ?? 'none')
+    // Veo's has slashes in it.
+    expect(done.upstream_id?.includes('/operations/')).toBe(model.startsWith('veo'))
+    expect(await call('GET', done.upstream_id ?? '')).toMatchObject({ id: done.id, upstream_id: done.upstream_id })
+  })
+
+  test.each([
+    ['wan2.6-i2v', { img_url: image }, '9:16', undefined],
+    ['wan2.5-i2v-preview', { img_url: image }, '1:1', '16:9'],
+    ['wan2.7-i2v', { media: [{ type: 'first_frame', url: image }] }, '9:16', '16:9'],
+    ['wan2.6-t2v', {}, '9:16', '9:16'],
+    ['kling-v2-6', { image }, '9:16', undefined],
+    ['viduq3-pro', { image }, '9:16', undefined],
+    ['minimax-hailuo-02', { image }, undefined, undefined],
+    ['minimax-hailuo-02', {}, undefined, '16:9'],
+    ['veo-3.1-generate-preview', {}, '9:16', '9:16'],
+    ['doubao-seedance-1-5-pro-251215', {}, '3:4', '3:4'],
+  ])('of %s from %j, asked for as %p, says the film’s own shape or none', async (model, more, asked, shape) => {
+    const ratio = asked === undefined ? {} : { aspect_ratio: asked }
+    const { usage } = await made({ model, ...ratio, input: { prompt: 'A fox.', ...more } })
+    expect([usage?.duration, usage?.aspect_ratio]).toEqual([expect.any(Number), shape])
   })
 })
 

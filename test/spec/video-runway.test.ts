@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { formatDollars, parseDollars } from '../../src/base/money.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { filmsOf } from '../support/ordered-films.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -130,16 +131,21 @@ describe('a creation in doubt', () => {
       const before = await moving.balance()
       const { id, status } = await films.order(picture(`A fox. ${word}`))
       expect(status).toBe('submitted')
-      await until(async () => (await films.writtenOf(id)).task.polls > 1)
+      const polled = until(async () => (await films.writtenOf(id)).task.polls > 1)
+      await hurried(moving, clock, polled)
       const doubtful = await films.writtenOf(id)
       expect(doubtful.task).toMatchObject({ state: 'creating', in_doubt: true, sends: 1, upstream_id: null })
       expect(doubtful.hold.state).toBe('open')
+      expect(await films.read(id)).not.toHaveProperty('upstream_id')
       expect(formatDollars((await moving.balance()).held)).toBe('0.25')
       // Its vendor made it, once.
       await until(async () => (await films.writtenOf(id)).bill.length > 0)
       expect((await films.writtenOf(id)).bill).toEqual(['0.25'])
       clock.advance(25 * 60 * 60_000)
-      expect(await films.ended(id)).toMatchObject({ status: 'failed', error: { code: 'timeout' } })
+      expect(await hurried(moving, clock, films.ended(id))).toMatchObject({
+        status: 'failed',
+        error: { code: 'timeout' },
+      })
       expect((await films.writtenOf(id)).hold.state).toBe('void')
       expect(await moving.balance()).toEqual(before)
       await moving.assertBooks()

@@ -182,6 +182,14 @@ describe('what has no price, or calls somebody', () => {
     expect(refusalOf(two, { input: { ...prompt, [name]: value } })).toBe(refusal.replace('parameters.', 'input.'))
   })
 
+  test.each([
+    ['flex', "does not support 'flex' with"],
+    [7, "does not support '7' with"],
+    [['flex'], `does not support '["flex"]' with`],
+  ])('the tier %j is quoted once', (service_tier, words) => {
+    expect(() => askFor(two, { input: prompt, service_tier })).toThrow(words)
+  })
+
   test('the plain tier is', () => {
     expect(refusalOf(two, { input: prompt, parameters: { service_tier: 'default', tools: [] } })).toBe('accepted')
   })

@@ -28,7 +28,7 @@ describe('a film is made and billed as it was asked for', () => {
     ['wan2.6-i2v-flash', { input: { ...prompt, img_url: image } }],
     ['wan2.6-r2v', { input: { ...prompt, reference_urls: [image, clip] }, duration: 10 }],
     ['wan2.6-r2v-flash', { input: { ...prompt, reference_urls: [image] }, parameters: { audio: false } }],
-    ['wan2.7-t2v', { input: prompt, aspect_ratio: '3:4', parameters: { audio: true, shot_type: 'multi' } }],
+    ['wan2.7-t2v', { input: prompt, aspect_ratio: '3:4', parameters: { audio: true, watermark: true } }],
     ['wan2.7-t2v-2026-04-25', { input: prompt, duration: 15 }],
     ['wan2.7-i2v', { input: media(['first_frame'], ['last_frame']) }],
     ['wan2.7-r2v', { input: media(['reference_image'], ['reference_video', clip]), aspect_ratio: '9:16' }],

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { formatDollars, parseDollars } from '../../src/base/money.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { filmsOf } from '../support/ordered-films.ts'
 import { booked } from '../support/records.ts'
@@ -115,14 +116,18 @@ describe('a creation in doubt', () => {
   test('is not sent again, keeps its hold, and fails at its deadline', async () => {
     const before = await moving.balance()
     const { id } = await films.order(film('A fox. sandbox:lost'))
-    await until(async () => (await films.writtenOf(id)).task.polls > 1)
+    const polled = until(async () => (await films.writtenOf(id)).task.polls > 1)
+    await hurried(moving, clock, polled)
     const doubtful = await films.writtenOf(id)
     expect(doubtful.task).toMatchObject({ state: 'creating', in_doubt: true, sends: 1, upstream_id: null })
     expect(doubtful.hold.state).toBe('open')
     await until(async () => (await films.writtenOf(id)).bill.length > 0)
     expect((await films.writtenOf(id)).bill).toEqual(['0.275'])
     clock.advance(25 * 60 * 60_000)
-    expect(await films.ended(id)).toMatchObject({ status: 'failed', error: { code: 'timeout' } })
+    expect(await hurried(moving, clock, films.ended(id))).toMatchObject({
+      status: 'failed',
+      error: { code: 'timeout' },
+    })
     expect(await moving.balance()).toEqual(before)
     await moving.assertBooks()
   }, 30_000)

@@ -1,7 +1,13 @@
 import type { Artifacts } from '../../artifacts/artifacts.ts'
-import type { ChatStream } from '../../capabilities/chat.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
-import type { EditsAsk, ImagesAnswer, ImagesAsk, MadeImage, PictureAsk } from '../../capabilities/images.ts'
+import type {
+  EditsAsk,
+  ImagesAnswer,
+  ImagesAsk,
+  MadeImage,
+  PictureAsk,
+  PictureStream,
+} from '../../capabilities/images.ts'
 import { answerBytesMax, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Routed } from '../stages.ts'
@@ -9,7 +15,7 @@ import { mediaJob, type MediaCodec, type MediaJob } from './job.ts'
 import type { Following } from './stream.ts'
 
 export type PictureCodec<Ask extends PictureAsk> = MediaCodec<Ask, ImagesAnswer> & {
-  readonly stream: { pass(ask: Ask): ChatStream }
+  readonly stream: { pass(ask: Ask): PictureStream }
 }
 
 type PictureParts = { readonly artifacts: Artifacts }
@@ -49,17 +55,19 @@ const pictureBytesMax = 48 * 1024 * 1024
 /** Of all the pictures that one answer may bring: ten of the largest. */
 const picturesBytesMax = 256 * 1024 * 1024
 
-/** The last picture brings the vendor's count; before it, as many are charged as a client has seen something of. */
-function follow(ask: PictureAsk, events: ChatStream, references: number): Following {
+/** The last picture brings the vendor's count; before it, whoever is cut off pays for the pictures and previews that came. */
+function follow(ask: PictureAsk, events: PictureStream, references: number): Following {
   const { facts } = events
   return {
     events,
     count() {
-      const { outputEvents, ended, finished, usage } = facts
-      if (outputEvents === 0) return undefined
-      const made = finished ? ask.count : 1
-      const counted = countPictures(ask, { made, tokens: ended ? usage : undefined, references })
-      return ended ? counted : { ...counted, basis: 'estimated' }
+      if (facts.outputEvents === 0) return undefined
+      const { pictures, previews, looks } = events.shown
+      // By the piece there is nothing smaller than one.
+      const made = ask.sold === 'pieces' ? Math.max(1, pictures) : pictures
+      const tokens = facts.ended ? facts.usage : undefined
+      const counted = countPictures(ask, { made, previews, looks, tokens, references })
+      return facts.ended ? counted : { ...counted, basis: 'estimated' }
     },
     bytesMax: { event: pictureBytesMax, stream: ask.count * (ask.partialImages + 1) * pictureBytesMax },
   }

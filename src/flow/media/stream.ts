@@ -3,7 +3,7 @@ import type { ChatStream } from '../../capabilities/chat.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import { attempt, discreet, streams, type CallParts } from '../attempt.ts'
-import { eventStream } from '../chat/chat.ts'
+import { eventStream } from '../content-types.ts'
 import { StreamRelay, type Relay } from '../relay.ts'
 import type { Outcome, Routed } from '../stages.ts'
 

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { charactersOf, type SoundForm, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Counted, Usage } from '../../capabilities/usage.ts'
+import { SoundLength } from '../../media/sound-length.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { SoundReader } from '../../vendors/vendor.ts'
 import { RefusedInside } from '../attempt.ts'
@@ -15,6 +16,7 @@ export class PieceSound {
   readonly #reader: SoundReader
   readonly #piece: string
   readonly #bytesMax: number
+  readonly #length = new SoundLength()
   #bytes = 0
   #first: Uint8Array | undefined
   #isOver = false
@@ -63,12 +65,16 @@ export class PieceSound {
     this.#exchange.abort()
   }
 
-  /** Undefined while nothing was heard. Once it flows the whole piece is paid for: the vendor has made it, and charges. */
+  /**
+   * Undefined while nothing was heard. By the character the whole piece is paid for once it flows: the vendor has made it,
+   * and charges. By tokens, what was heard of it.
+   */
   count(ask: SpeechAsk, codec: SpeechCodec): Counted | undefined {
     if (!this.#isHeard) return undefined
     const { usage: told } = this.#reader
-    const basis = this.#isOver && told !== undefined ? 'vendor' : 'estimated'
-    if (ask.soldBy === 'token') return { usage: told ?? this.#estimate(ask, codec), basis }
+    const isCounted = this.#isOver && told !== undefined
+    const basis = isCounted ? 'vendor' : 'estimated'
+    if (ask.soldBy === 'token') return { usage: isCounted ? told : this.#estimate(ask, codec), basis }
     const usage = { character: charactersOf(this.#piece) }
     return told === undefined ? { usage, basis } : { usage, basis, vendorUsage: told }
   }
@@ -85,19 +91,38 @@ export class PieceSound {
       if (this.#isHeard) throw new GatewayError('upstream-failed', "The model's vendor broke off the sound.")
       throw new RefusedInside(refusal)
     }
-    this.#isHeard ||= sound.length > 0
+    if (sound.length === 0) return sound
+    this.#isHeard = true
+    this.#length.push(sound, this.#reader.form)
     return sound
   }
 
-  /** By the characters said, at the pace of a reader: vendors count some 20 tokens a second, for 16 characters. */
-  #estimate({ instructions = '', bound, pieces }: SpeechAsk, codec: SpeechCodec): Usage {
-    const most = (bound.output ?? 0) / pieces.length
-    const audioOutput = Math.min(Math.ceil(charactersOf(this.#piece) * tokensPerCharacter), Math.floor(most))
-    return { input: codec.estimateTokens(`${instructions}${this.#piece}`), audioOutput }
+  /** The text was read as a whole; of the sound, what came. A vendor may tell beforehand what all of it will be. */
+  #estimate({ instructions = '', bound, pieces, format }: SpeechAsk, codec: SpeechCodec): Usage {
+    const { usage: told } = this.#reader
+    const most = Math.min((bound.output ?? 0) / pieces.length, told?.audioOutput ?? Number.POSITIVE_INFINITY)
+    const audioOutput = Math.max(1, Math.min(Math.ceil(this.#soundTokens(format)), Math.floor(most)))
+    return { input: told?.input ?? codec.estimateTokens(`${instructions}${this.#piece}`), audioOutput }
+  }
+
+  /** By the seconds, where the sound tells them; else a whole by its characters, and a part by its bytes. */
+  #soundTokens(format: string): number {
+    const { tokensPerSecond = commonTokensPerSecond } = this.#reader
+    const { seconds, bytes } = this.#length
+    if (seconds !== undefined) return seconds * tokensPerSecond
+    const whole = charactersOf(this.#piece) * tokensPerCharacter
+    if (this.#isOver) return whole
+    return Math.min(whole, (bytes / (bytesPerSecond[format] ?? otherBytesPerSecond)) * tokensPerSecond)
   }
 }
 
+/** What makes OpenAI's 1.5 cents a minute. */
+const commonTokensPerSecond = 1_250 / 60
+/** At the pace of a reader: some 20 tokens a second, for 16 characters. */
 const tokensPerCharacter = 1.3
+/** Of speech, by rule of thumb: 32 and 64 kbit/s, and half of the bare samples. */
+const bytesPerSecond: Readonly<Record<string, number>> = { opus: 4_000, aac: 8_000, flac: 24_000 }
+const otherBytesPerSecond = 16_000
 
 function unreadable(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor sent no sound.")

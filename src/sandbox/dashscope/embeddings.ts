@@ -4,11 +4,12 @@ import { hasDimensions, rulesFor } from '../embeddings/rules.ts'
 import { isGiven } from '../fields.ts'
 import { type Endpoint, toldUsage } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
-import { invalidForAlgorithm, invalidParameter, type NativeError, requestIdFor } from './errors.ts'
+import type { CodedRefusal } from '../refusal.ts'
+import { invalidForAlgorithm, invalidParameter, requestIdFor } from './errors.ts'
 import { type Native, nativeHeaders, nativeManners, openNative } from './native.ts'
 
 /** Embeddings in the vendor's own form: `texts` in, one number of usage out. */
-export const nativeEmbeddings: Endpoint<Native, EmbeddingAsk, NativeError> = {
+export const nativeEmbeddings: Endpoint<Native, EmbeddingAsk, CodedRefusal> = {
   manners: nativeManners,
   capabilities: ['embeddings'],
   open: openNative,

@@ -1,36 +1,25 @@
 import type { Refusals } from '../faults.ts'
 import { htmlPage } from '../odd-answers.ts'
+import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 import { hashText, seeded } from '../seeded.ts'
 
-/** A refusal of Alibaba's own protocol: a status, a code in words, a message. */
-export class NativeError extends Error {
-  readonly status: number
-  readonly code: string
-
-  constructor(status: number, code: string, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
-}
-
-export const invalidParameter = (message: string): NativeError => new NativeError(400, 'InvalidParameter', message)
+export const invalidParameter = (message: string): CodedRefusal => new CodedRefusal(400, 'InvalidParameter', message)
 
 /** What the algorithm behind the gateway of the vendor says, with its words let through. */
-export const invalidForAlgorithm = (message: string): NativeError =>
+export const invalidForAlgorithm = (message: string): CodedRefusal =>
   invalidParameter(`<400> InternalError.Algo.InvalidParameter: ${message}`)
 
-export const modelNotFound = (): NativeError => new NativeError(404, 'ModelNotFound', 'Model can not be found.')
+export const modelNotFound = (): CodedRefusal => new CodedRefusal(404, 'ModelNotFound', 'Model can not be found.')
 
-export const badKey = (message = 'Invalid API-key provided.'): NativeError =>
-  new NativeError(401, 'InvalidApiKey', message)
+export const badKey = (message = 'Invalid API-key provided.'): CodedRefusal =>
+  new CodedRefusal(401, 'InvalidApiKey', message)
 
 const throttled = 'Requests rate limit exceeded, please try again later.'
 const inspected = 'Input or output data may contain inappropriate content.'
 const overdue = 'Access denied, please make sure your account is in good standing.'
 
 /** The codes that `sandbox:fail=CODE` knows, with the status and the words the vendor gives them. */
-const byCode: Readonly<Record<string, readonly [status: number, message: string]>> = {
+const rows: RefusalRows = {
   InvalidParameter: [400, 'Required parameter(s) missing or invalid, please check the request parameters.'],
   DataInspectionFailed: [400, inspected],
   InvalidURL: [400, 'The media URL can not be fetched.'],
@@ -55,13 +44,8 @@ const byCode: Readonly<Record<string, readonly [status: number, message: string]
   ModelUnavailable: [503, 'Model is unavailable, please try again later.'],
 }
 
-function errorForCode(code: string): NativeError {
-  const [status, message] = byCode[code] ?? [400, `The sandbox was asked to fail with ${code}.`]
-  return new NativeError(status, code, message)
-}
-
 /** The usual code of a status. */
-const byStatus: Readonly<Record<number, string>> = {
+const usual: Readonly<Record<number, string>> = {
   401: 'InvalidApiKey',
   403: 'AccessDenied',
   404: 'ModelNotFound',
@@ -70,10 +54,13 @@ const byStatus: Readonly<Record<number, string>> = {
   503: 'ModelUnavailable',
 }
 
-export function errorForStatus(status: number): NativeError {
-  const { code, message } = errorForCode(byStatus[status] ?? (status >= 500 ? 'InternalError' : 'InvalidParameter'))
-  return new NativeError(status, code, message)
-}
+export const { errorForCode, errorForStatus } = refusalsIn({
+  rows,
+  usual,
+  callers: 'InvalidParameter',
+  vendors: 'InternalError',
+  codeOf: String,
+})
 
 export function refusalsFor(key: string): Refusals {
   return {
@@ -91,7 +78,7 @@ export function requestIdFor(text: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-export function errorBody({ code, message }: NativeError, requestId: string): unknown {
+export function errorBody({ code, message }: CodedRefusal, requestId: string): unknown {
   return { code, message, request_id: requestId }
 }
 
@@ -99,7 +86,7 @@ export function errorBody({ code, message }: NativeError, requestId: string): un
 const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524])
 
 /** A refused stream is a stream all the same: status 200, with the true one in a comment. */
-export function writeRefusal(request: Request, text: string, error: NativeError): Response {
+export function writeRefusal(request: Request, text: string, error: CodedRefusal): Response {
   const { status } = error
   if (edgeStatuses.has(status)) return htmlPage(status)
   const requestId = requestIdFor(text)

@@ -7,7 +7,8 @@ import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
-import { invalidParameter, NativeError, requestIdFor } from './errors.ts'
+import { CodedRefusal } from '../refusal.ts'
+import { invalidParameter, requestIdFor } from './errors.ts'
 import { alike, type ImageRules, imageRulesFor, roundSize } from './image-rules.ts'
 import { type Native, nativeHeaders } from './native.ts'
 
@@ -69,7 +70,7 @@ function readContent(input: Fields, { images: [least, most] }: ImageRules): { te
     throw invalidParameter(`This model ${range}, but ${images.length} were given.`)
   }
   const odd = images.find((image) => !/^(https?|oss):\/\/|^data:image\/[\w.+-]+;base64,/.test(image))
-  if (odd !== undefined) throw new NativeError(400, 'InvalidURL', `The image URL is invalid: ${odd.slice(0, 80)}`)
+  if (odd !== undefined) throw new CodedRefusal(400, 'InvalidURL', `The image URL is invalid: ${odd.slice(0, 80)}`)
   return { text, images }
 }
 

@@ -1,27 +1,20 @@
 import { type Fields, fieldsIn, isFields, parseFields, textIn } from '../fields.ts'
 import type { Manners, Opened } from '../media/serve.ts'
 import type { Call } from '../protocol.ts'
-import {
-  badKey,
-  invalidParameter,
-  modelNotFound,
-  NativeError,
-  refusalsFor,
-  requestIdFor,
-  writeRefusal,
-} from './errors.ts'
+import { CodedRefusal } from '../refusal.ts'
+import { badKey, invalidParameter, modelNotFound, refusalsFor, requestIdFor, writeRefusal } from './errors.ts'
 
 /** A request of Alibaba's own form: what to work on, and how. */
 export type Native = { readonly input: Fields; readonly parameters: Fields }
 
-export const nativeManners: Manners<NativeError> = {
+export const nativeManners: Manners<CodedRefusal> = {
   readKey(request) {
     const key = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
     if (key === undefined) throw badKey('No API-key provided.')
     if (key === 'bad-key') throw badKey()
     return key
   },
-  isRefusal: (error) => error instanceof NativeError,
+  isRefusal: (error) => error instanceof CodedRefusal,
   writeRefusal: ({ request, text }, refusal) => writeRefusal(request, text, refusal),
   unknownModel: modelNotFound,
   wrongModel: () => invalidParameter('url error, please check url！'),
@@ -30,7 +23,7 @@ export const nativeManners: Manners<NativeError> = {
 
 export function openNative({ request, text }: Call): Opened<Native> {
   if (request.headers.get('x-dashscope-async') === 'enable') {
-    throw new NativeError(403, 'AccessDenied', 'current user api does not support asynchronous calls.')
+    throw new CodedRefusal(403, 'AccessDenied', 'current user api does not support asynchronous calls.')
   }
   const body = parseFields(text)
   if (!body) throw invalidParameter('Required body invalid, please check the request body format.')

@@ -2,13 +2,13 @@ import { at, type Endpoint } from '../media/serve.ts'
 import { isSoldFor } from '../model.ts'
 import type { Protocol } from '../protocol.ts'
 import { nativeEmbeddings } from './embeddings.ts'
-import type { NativeError } from './errors.ts'
+import type { CodedRefusal } from '../refusal.ts'
 import { type ImageAsk, makeImages, readImages } from './images.ts'
 import { type Native, nativeManners, openNative } from './native.ts'
 import { makeSpeech, readSpeech, type SpeechAsk } from './speech.ts'
 
 /** One address for pictures and for speech: the model decides. */
-const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, NativeError> = {
+const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, CodedRefusal> = {
   manners: nativeManners,
   capabilities: ['images', 'edits', 'speech'],
   open: openNative,
@@ -17,7 +17,7 @@ const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, NativeError> = {
 }
 
 /** Where CosyVoice and the newer lines speak. */
-const synthesizer: Endpoint<Native, SpeechAsk, NativeError> = {
+const synthesizer: Endpoint<Native, SpeechAsk, CodedRefusal> = {
   manners: nativeManners,
   capabilities: ['speech'],
   open: openNative,

@@ -1,12 +1,13 @@
 import { noUnits } from '../bill.ts'
-import { invalidParameter, NativeError, refusalsFor, requestIdFor } from '../dashscope/errors.ts'
+import { invalidParameter, refusalsFor, requestIdFor } from '../dashscope/errors.ts'
 import { nativeManners } from '../dashscope/native.ts'
-import { type Fields, isFields, textIn } from '../fields.ts'
+import { type Fields, parseFields, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
 import type { Creation, NewOrder } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { Failure, TaskFamily } from '../video/tasks.ts'
+import { CodedRefusal } from '../refusal.ts'
 import { promptOf, readWish, type Wish } from './check.ts'
 import { type Family, familyOf, framesOf } from './families.ts'
 
@@ -29,12 +30,12 @@ export const wanTasks: TaskFamily<WanAsk> = {
   withoutWords: (ask) => ({ ...ask, prompt: '' }),
 }
 
-export const wanCreation: Creation<Fields, WanAsk, NativeError> = {
+export const wanCreation: Creation<Fields, WanAsk, CodedRefusal> = {
   manners: nativeManners,
   family: wanTasks,
   open(call) {
     if (call.request.headers.get('x-dashscope-async') !== 'enable') {
-      throw new NativeError(403, 'AccessDenied', 'current user api does not support synchronous calls')
+      throw new CodedRefusal(403, 'AccessDenied', 'current user api does not support synchronous calls')
     }
     const body = readBody(call.text)
     return { model: textIn(body.model), body }
@@ -51,13 +52,8 @@ export const wanCreation: Creation<Fields, WanAsk, NativeError> = {
 }
 
 function readBody(text: string): Fields {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    body = undefined
-  }
-  if (isFields(body)) return body
+  const body = parseFields(text)
+  if (body !== undefined) return body
   throw invalidParameter('Required body invalid, please check the request body format.')
 }
 
@@ -96,7 +92,7 @@ function tryWish(body: Fields, family: Family, { request }: Call): { wish: Wish;
   try {
     return { wish: readWish(body, family, request.headers) }
   } catch (error) {
-    if (!(error instanceof NativeError) || family.version === '2.5') throw error
+    if (!(error instanceof CodedRefusal) || family.version === '2.5') throw error
     const [frame] = framesOf(family)
     return { wish: { frame, seconds: 5, sound: true, hasFirstFrame: false, hasVideo: false }, failure: error }
   }

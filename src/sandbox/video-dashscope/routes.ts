@@ -1,8 +1,9 @@
-import { NativeError, requestIdFor } from '../dashscope/errors.ts'
+import { requestIdFor } from '../dashscope/errors.ts'
 import { nativeManners } from '../dashscope/native.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
+import { CodedRefusal } from '../refusal.ts'
 import { wanCreation, wanTasks } from './create.ts'
 import { listTasks } from './list.ts'
 import { writeRecord } from './record.ts'
@@ -46,12 +47,12 @@ function answerList(call: Call, world: World): Response {
 function answerCancel(call: Call, world: World, tail: string): Response {
   return answerFree(call, nativeManners, () => {
     const [, id] = /^(.+)\/cancel$/.exec(tail) ?? []
-    if (id === undefined) throw new NativeError(404, 'InvalidURL', 'url error, please check url!')
+    if (id === undefined) throw new CodedRefusal(404, 'InvalidURL', 'url error, please check url!')
     const tasks = world.videos.of(wanTasks)
     const task = tasks.find(id)
     if (task && tasks.cancel(task)) return write(call, {})
     const message = 'Failed to cancel the task, please confirm if the task is in PENDING status.'
-    throw new NativeError(400, 'UnsupportedOperation', message)
+    throw new CodedRefusal(400, 'UnsupportedOperation', message)
   })
 }
 

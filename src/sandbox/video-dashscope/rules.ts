@@ -1,14 +1,15 @@
 import { type Fields, isGiven } from '../fields.ts'
-import { invalidParameter, type NativeError } from '../dashscope/errors.ts'
+import { invalidParameter } from '../dashscope/errors.ts'
+import type { CodedRefusal } from '../refusal.ts'
 
 /** A broken rule: refused at once by the oldest version, found out by a running task of the others. */
 export const mismatch = invalidParameter
 
-export function required(path: string): NativeError {
+export function required(path: string): CodedRefusal {
   return mismatch(`Field required: ${path}`)
 }
 
-export function notOneOf(path: string, words: readonly string[]): NativeError {
+export function notOneOf(path: string, words: readonly string[]): CodedRefusal {
   const quoted = words.map((word) => (/^\d+$/.test(word) ? word : `'${word}'`))
   return mismatch(`Input should be ${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}: ${path}`)
 }

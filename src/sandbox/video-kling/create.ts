@@ -1,12 +1,13 @@
 import { noUnits } from '../bill.ts'
-import { type Fields, isFields, isGiven, textIn } from '../fields.ts'
+import { type Fields, isGiven, parseFields, textIn } from '../fields.ts'
 import type { World } from '../protocol.ts'
 import { readSteering } from '../steering.ts'
 import type { Callbacks } from '../video/callbacks.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
-import { errorForCode, invalidField, type KlingError } from './errors.ts'
+import type { CodedRefusal } from '../refusal.ts'
+import { errorForCode, invalidField } from './errors.ts'
 import { klingManners, writeKling } from './manners.ts'
 import { writeData } from './record.ts'
 
@@ -37,7 +38,7 @@ const shapes = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } a
 // A professional video has half as many pixels again on each side.
 const proScale = 1.5
 
-export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, KlingError> => ({
+export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefusal<number>> => ({
   manners: klingManners,
   family: klingTasks,
   open({ text }) {
@@ -78,13 +79,8 @@ function tellChange(task: VideoTask<KlingAsk>, callbacks: Callbacks): void {
 }
 
 function readBody(text: string): Fields {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    body = undefined
-  }
-  if (!isFields(body)) throw errorForCode('1200')
+  const body = parseFields(text)
+  if (body === undefined) throw errorForCode('1200')
   return body
 }
 

@@ -1,19 +1,7 @@
-/** A refusal in Kling's form: a number of its own beside the status. */
-export class KlingError extends Error {
-  readonly status: number
-  readonly code: number
+import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 
-  constructor(status: number, code: number, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
-}
-
-type Row = readonly [status: number, message: string]
-
-/** The vendor's list. */
-const rows: Readonly<Record<string, Row>> = {
+/** The vendor's list: a number of its own beside the status. */
+const rows: RefusalRows = {
   '1000': [401, 'Authentication failed'],
   '1001': [401, 'Authorization is empty'],
   '1002': [401, 'Authorization is invalid'],
@@ -37,16 +25,7 @@ const rows: Readonly<Record<string, Row>> = {
   '5002': [504, 'Server internal timeout'],
 }
 
-export function errorForCode(code: string): KlingError {
-  const [status, message] = rows[code] ?? [400, `The sandbox was asked to fail with ${code}.`]
-  return new KlingError(status, Number(code) || 1200, message)
-}
-
-export function invalidField(message: string): KlingError {
-  return new KlingError(400, 1201, message)
-}
-
-const usualCodes: Readonly<Record<number, string>> = {
+const usual: Readonly<Record<number, string>> = {
   400: '1200',
   401: '1000',
   402: '1102',
@@ -58,7 +37,14 @@ const usualCodes: Readonly<Record<number, string>> = {
   504: '5002',
 }
 
-export function errorForStatus(status: number): KlingError {
-  const { code, message } = errorForCode(usualCodes[status] ?? (status >= 500 ? '5000' : '1200'))
-  return new KlingError(status, code, message)
+export const { errorForCode, errorForStatus } = refusalsIn({
+  rows,
+  usual,
+  callers: '1200',
+  vendors: '5000',
+  codeOf: (name) => Number(name) || 1200,
+})
+
+export function invalidField(message: string): CodedRefusal<number> {
+  return new CodedRefusal(400, 1201, message)
 }

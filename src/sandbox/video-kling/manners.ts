@@ -1,25 +1,26 @@
 import type { Manners } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
+import { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
-import { errorForCode, errorForStatus, invalidField, KlingError } from './errors.ts'
+import { errorForCode, errorForStatus, invalidField } from './errors.ts'
 import { readToken } from './token.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
-export const klingManners: Manners<KlingError> = {
+export const klingManners: Manners<CodedRefusal<number>> = {
   readKey: (request) => readToken(request.headers.get('authorization'), Date.now()),
-  isRefusal: (error) => error instanceof KlingError,
+  isRefusal: (error) => error instanceof CodedRefusal,
   writeRefusal(call, { status, code, message }) {
     if (edgeStatuses.has(status)) return htmlPage(status)
     return Response.json({ code, message, request_id: requestIdOf(call) }, { status })
   },
-  unknownModel: (model) => new KlingError(404, 1203, `model ${model} does not exist`),
+  unknownModel: (model) => new CodedRefusal(404, 1203, `model ${model} does not exist`),
   wrongModel: (model) => invalidField(`model_name value '${model}' is invalid`),
   refusalsFor: (key) => ({
     forCode: errorForCode,
     forStatus: errorForStatus,
-    leak: () => new KlingError(401, 1000, `access key not found: ${key}`),
+    leak: () => new CodedRefusal(401, 1000, `access key not found: ${key}`),
     body200: () => ({ code: 5000, message: 'Internal server error', request_id: 'sandbox' }),
   }),
 }

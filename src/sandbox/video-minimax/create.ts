@@ -5,7 +5,8 @@ import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
-import { errorForCode, invalid, type MinimaxError, writeBase } from './errors.ts'
+import type { CodedRefusal } from '../refusal.ts'
+import { errorForCode, invalid, writeBase } from './errors.ts'
 import { minimaxManners } from './manners.ts'
 
 export type MinimaxAsk = {
@@ -22,7 +23,7 @@ export const minimaxTasks: TaskFamily<MinimaxAsk> = {
 
 const shapes = { '768P': [1360, 768], '512P': [912, 512], '1080P': [1920, 1080] } as const
 
-export const minimaxCreation: Creation<Fields, MinimaxAsk, MinimaxError> = {
+export const minimaxCreation: Creation<Fields, MinimaxAsk, CodedRefusal<number>> = {
   manners: minimaxManners,
   family: minimaxTasks,
   open({ text }) {

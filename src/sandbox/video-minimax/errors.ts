@@ -1,20 +1,13 @@
-/** A refusal in MiniMax's form: a number of its own, under status 200 unless the server itself is in trouble. */
-export class MinimaxError extends Error {
-  /** What others would answer with; it stands on the bill. */
-  readonly status: number
-  readonly code: number
+import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 
-  constructor(status: number, code: number, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
-}
+const troubleCode = 1000
 
-type Row = readonly [status: number, message: string]
-
-/** As much of the vendor's list as is known. */
-const rows: Readonly<Record<string, Row>> = {
+/**
+ * As much of the vendor's list as is known: a number of its own, under status 200 unless the server itself is in trouble.
+ * The statuses here are what others would answer with, and stand on the bill.
+ */
+const rows: RefusalRows = {
+  [troubleCode]: [500, 'unknown error'],
   '1002': [429, 'rate limit'],
   '1004': [401, 'not authorized'],
   '1008': [402, 'insufficient balance'],
@@ -23,23 +16,16 @@ const rows: Readonly<Record<string, Row>> = {
   '2013': [400, 'invalid params'],
 }
 
-const troubleCode = 1000
+export const { errorForCode, errorForStatus } = refusalsIn({
+  rows,
+  usual: { 401: '1004', 402: '1008', 403: '1004', 429: '1002' },
+  callers: '2013',
+  vendors: String(troubleCode),
+  codeOf: (name) => Number(name) || troubleCode,
+})
 
-export function errorForCode(code: string): MinimaxError {
-  const [status, message] = rows[code] ?? [400, `the sandbox was asked to fail with ${code}`]
-  return new MinimaxError(status, Number(code) || troubleCode, message)
-}
-
-export function invalid(message: string): MinimaxError {
-  return new MinimaxError(400, 2013, `invalid params, ${message}`)
-}
-
-const usualCodes: Readonly<Record<number, string>> = { 401: '1004', 402: '1008', 403: '1004', 429: '1002' }
-
-export function errorForStatus(status: number): MinimaxError {
-  if (status >= 500) return new MinimaxError(status, troubleCode, 'unknown error')
-  const { code, message } = errorForCode(usualCodes[status] ?? '2013')
-  return new MinimaxError(status, code, message)
+export function invalid(message: string): CodedRefusal<number> {
+  return new CodedRefusal(400, 2013, `invalid params, ${message}`)
 }
 
 /** What stands beside every answer; zero is a success. */

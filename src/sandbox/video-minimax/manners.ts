@@ -1,16 +1,17 @@
 import type { Manners } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
-import { errorForCode, errorForStatus, invalid, MinimaxError, writeBase } from './errors.ts'
+import { CodedRefusal } from '../refusal.ts'
+import { errorForCode, errorForStatus, invalid, writeBase } from './errors.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
-export const minimaxManners: Manners<MinimaxError> = {
+export const minimaxManners: Manners<CodedRefusal<number>> = {
   readKey(request) {
     const [, key = ''] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
     if (key === '' || key === 'bad-key') throw errorForCode('1004')
     return key
   },
-  isRefusal: (error) => error instanceof MinimaxError,
+  isRefusal: (error) => error instanceof CodedRefusal,
   writeRefusal(_, { status, code, message }) {
     if (edgeStatuses.has(status)) return htmlPage(status)
     return Response.json(writeBase(code, message), { status: status >= 500 ? status : 200 })
@@ -20,7 +21,7 @@ export const minimaxManners: Manners<MinimaxError> = {
   refusalsFor: (key) => ({
     forCode: errorForCode,
     forStatus: errorForStatus,
-    leak: () => new MinimaxError(401, 1004, `not authorized: ${key}`),
+    leak: () => new CodedRefusal(401, 1004, `not authorized: ${key}`),
     body200() {
       const { code, message } = errorForStatus(500)
       return writeBase(code, message)

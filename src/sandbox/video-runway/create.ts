@@ -5,7 +5,8 @@ import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
-import { errorForStatus, failureFor, invalidField, type RunwayError } from './errors.ts'
+import type { Refusal } from '../refusal.ts'
+import { errorForStatus, failureFor, invalidField } from './errors.ts'
 import { runwayManners } from './manners.ts'
 
 /** What a task is made from: each has an address and fields of its own. */
@@ -30,7 +31,7 @@ const textSizes = sizes.slice(0, 2)
 /** The only tier it has. */
 const resolution = '720p'
 
-export const runwayCreation = (kind: Kind): Creation<Fields, Kind, RunwayError> => ({
+export const runwayCreation = (kind: Kind): Creation<Fields, Kind, Refusal> => ({
   manners: runwayManners,
   family: runwayTasks,
   open({ text }) {

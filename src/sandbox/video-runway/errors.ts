@@ -1,17 +1,10 @@
-/** A refusal in Runway's form: a sentence in `error`, and the status says the rest. */
-export class RunwayError extends Error {
-  readonly status: number
+import { Refusal } from '../refusal.ts'
 
-  constructor(status: number, message: string) {
-    super(message)
-    this.status = status
-  }
+export function invalidField(field: string, why: string): Refusal {
+  return new Refusal(400, `Validation of body failed: ${field}: ${why}`)
 }
 
-export function invalidField(field: string, why: string): RunwayError {
-  return new RunwayError(400, `Validation of body failed: ${field}: ${why}`)
-}
-
+/** A sentence in `error`, and the status says the rest. */
 const sentences: Readonly<Record<number, string>> = {
   400: 'There is a problem with one of the inputs.',
   401: 'The API key is not valid.',
@@ -23,8 +16,8 @@ const sentences: Readonly<Record<number, string>> = {
   504: 'Runway is overloaded.',
 }
 
-export function errorForStatus(status: number): RunwayError {
-  return new RunwayError(status, sentences[status] ?? 'An unexpected error occurred.')
+export function errorForStatus(status: number): Refusal {
+  return new Refusal(status, sentences[status] ?? 'An unexpected error occurred.')
 }
 
 /** How a task says that it failed: a code for machines, a sentence for people. */

@@ -1,30 +1,31 @@
 import type { Manners } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
-import { errorForStatus, invalidField, RunwayError } from './errors.ts'
+import { Refusal } from '../refusal.ts'
+import { errorForStatus, invalidField } from './errors.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 const version = '2024-11-06'
 
-export const runwayManners: Manners<RunwayError> = {
+export const runwayManners: Manners<Refusal> = {
   /** Every call names its key and the version of the protocol, the ones about tasks too. */
   readKey({ headers }) {
     const [, key = ''] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
     if (key === '' || key === 'bad-key') throw errorForStatus(401)
     if (headers.get('x-runway-version') !== version) {
-      throw new RunwayError(400, `The X-Runway-Version header is missing or not valid. Use ${version}.`)
+      throw new Refusal(400, `The X-Runway-Version header is missing or not valid. Use ${version}.`)
     }
     return key
   },
-  isRefusal: (error) => error instanceof RunwayError,
+  isRefusal: (error) => error instanceof Refusal,
   writeRefusal(_, { status, message }) {
     return edgeStatuses.has(status) ? htmlPage(status) : Response.json({ error: message }, { status })
   },
   unknownModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   wrongModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   refusalsFor: (key) => ({
-    forCode: (code) => new RunwayError(400, `The sandbox was asked to fail with ${code}.`),
+    forCode: (code) => new Refusal(400, `The sandbox was asked to fail with ${code}.`),
     forStatus: errorForStatus,
-    leak: () => new RunwayError(401, `The API key ${key} is not valid.`),
+    leak: () => new Refusal(401, `The API key ${key} is not valid.`),
     body200: () => ({ error: 'An unexpected error occurred.' }),
   }),
 }

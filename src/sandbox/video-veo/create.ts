@@ -1,5 +1,5 @@
 import { noUnits } from '../bill.ts'
-import { type Fields, isFields } from '../fields.ts'
+import { type Fields, parseFields } from '../fields.ts'
 import {
   badKey,
   errorBody,
@@ -80,13 +80,8 @@ export function operationName(model: string, id: string): string {
 }
 
 function readBody(text: string): Fields {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    body = undefined
-  }
-  if (!isFields(body)) throw invalid('Invalid JSON payload received.')
+  const body = parseFields(text)
+  if (body === undefined) throw invalid('Invalid JSON payload received.')
   return body
 }
 

@@ -5,8 +5,9 @@ import type { Callbacks } from '../video/callbacks.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
+import type { CodedRefusal } from '../refusal.ts'
 import { type Kind, readWish, shapes, type Wish } from './check.ts'
-import { errorForReason, invalidField, type ViduError } from './errors.ts'
+import { errorForCode, invalidField } from './errors.ts'
 import { viduManners } from './manners.ts'
 import { writeTask } from './record.ts'
 
@@ -34,7 +35,7 @@ function creditsFor(model: string, kind: Kind, { resolution, seconds }: Wish): n
   return rates[resolution] * seconds
 }
 
-export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, ViduError> => ({
+export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, CodedRefusal> => ({
   manners: viduManners,
   family: viduTasks,
   open({ text }) {
@@ -54,7 +55,7 @@ export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, ViduError> =
       ask: { wish, credits },
       clip: { ...sizeOf(wish), frames: seconds * framesPerSecond, sound },
       units: { ...noUnits, video: { seconds, tokens: Math.max(0, credits), resolution, sound } },
-      failure: code === undefined ? undefined : { code, message: errorForReason(code).message },
+      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
     }
   },
   write: (task) => ({ text: JSON.stringify(writeCreated(task)) }),

@@ -1,18 +1,7 @@
-/** A refusal in Vidu's form: a word for it beside the status. */
-export class ViduError extends Error {
-  readonly status: number
-  readonly reason: string
+import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 
-  constructor(status: number, reason: string, message: string) {
-    super(message)
-    this.status = status
-    this.reason = reason
-  }
-}
-
-type Row = readonly [status: number, message: string]
-
-const rows: Readonly<Record<string, Row>> = {
+/** The vendor's list: a word for it beside the status. */
+const rows: RefusalRows = {
   FieldInvalid: [400, 'A field is not valid.'],
   CreditInsufficient: [400, 'There are not enough credits.'],
   AuditSubmitIllegal: [400, 'The input was held back by moderation.'],
@@ -25,15 +14,6 @@ const rows: Readonly<Record<string, Row>> = {
   InternalServiceFailure: [500, 'Something went wrong within.'],
 }
 
-export function errorForReason(reason: string): ViduError {
-  const [status, message] = rows[reason] ?? [400, `The sandbox was asked to fail with ${reason}.`]
-  return new ViduError(status, reason, message)
-}
-
-export function invalidField(field: string, why: string): ViduError {
-  return new ViduError(400, 'FieldInvalid', `${field}: ${why}`)
-}
-
 const usual: Readonly<Record<number, string>> = {
   401: 'Unauthorized',
   402: 'CreditInsufficient',
@@ -42,9 +22,14 @@ const usual: Readonly<Record<number, string>> = {
   429: 'TooManyRequests',
 }
 
-export function errorForStatus(status: number): ViduError {
-  const { reason, message } = errorForReason(
-    usual[status] ?? (status >= 500 ? 'InternalServiceFailure' : 'FieldInvalid'),
-  )
-  return new ViduError(status, reason, message)
+export const { errorForCode, errorForStatus } = refusalsIn({
+  rows,
+  usual,
+  callers: 'FieldInvalid',
+  vendors: 'InternalServiceFailure',
+  codeOf: String,
+})
+
+export function invalidField(field: string, why: string): CodedRefusal {
+  return new CodedRefusal(400, 'FieldInvalid', `${field}: ${why}`)
 }

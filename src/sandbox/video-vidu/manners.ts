@@ -1,19 +1,20 @@
 import type { Manners } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
+import { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
-import { errorForReason, errorForStatus, invalidField, ViduError } from './errors.ts'
+import { errorForCode, errorForStatus, invalidField } from './errors.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
-export const viduManners: Manners<ViduError> = {
+export const viduManners: Manners<CodedRefusal> = {
   /** A token, and no bearer. */
   readKey({ headers }) {
     const [, key = ''] = /^Token +(\S+)$/.exec(headers.get('authorization') ?? '') ?? []
-    if (key === '' || key === 'bad-key') throw errorForReason('Unauthorized')
+    if (key === '' || key === 'bad-key') throw errorForCode('Unauthorized')
     return key
   },
-  isRefusal: (error) => error instanceof ViduError,
-  writeRefusal({ path, text }, { status, reason, message }) {
+  isRefusal: (error) => error instanceof CodedRefusal,
+  writeRefusal({ path, text }, { status, code: reason, message }) {
     if (edgeStatuses.has(status)) return htmlPage(status)
     const metadata = { trace_id: seededId('', hashText(text, hashText(path))) }
     return Response.json({ code: status, reason, message, metadata }, { status })
@@ -21,9 +22,9 @@ export const viduManners: Manners<ViduError> = {
   unknownModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   wrongModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   refusalsFor: (key) => ({
-    forCode: errorForReason,
+    forCode: errorForCode,
     forStatus: errorForStatus,
-    leak: () => new ViduError(401, 'Unauthorized', `The token ${key} is not valid.`),
+    leak: () => new CodedRefusal(401, 'Unauthorized', `The token ${key} is not valid.`),
     body200: () => ({ code: 500, reason: 'InternalServiceFailure', message: 'Something went wrong within.' }),
   }),
 }

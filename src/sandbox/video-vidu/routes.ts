@@ -3,7 +3,7 @@ import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
 import { kinds } from './check.ts'
 import { viduCreation, viduTasks } from './create.ts'
-import { errorForReason } from './errors.ts'
+import { errorForCode } from './errors.ts'
 import { viduManners } from './manners.ts'
 import { writeTask } from './record.ts'
 
@@ -31,7 +31,7 @@ function answerTask(call: Call, world: World, name: string): Response {
   return answerFree(call, viduManners, (refusals) => {
     const id = name.endsWith(tail) ? decodeURIComponent(name.slice(0, -tail.length)) : ''
     const task = world.videos.of(viduTasks).poll(id)
-    if (!task) throw errorForReason('TaskNotFound')
+    if (!task) throw errorForCode('TaskNotFound')
     refusePoll(task, refusals)
     return Response.json(writeTask(task))
   })

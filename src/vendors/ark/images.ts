@@ -27,7 +27,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
 
 function writeAsk(ask: ImagesAsk, model: string): JsonObject {
   const { references, size, delivery, watermark = false, seed, outputFormat } = ask
-  const [first, ...others] = references.map(linkOrData)
+  const [first, ...others] = references.map(({ media }) => linkOrData(media))
   return {
     model,
     prompt: promptWithAvoided(ask),

@@ -11,12 +11,14 @@ import {
   jsonCall,
   newsOf,
   objectOf,
+  refuseNegative,
   secondsIn,
   soughtAmong,
   type StateWords,
   timeIn,
   unexpected,
 } from '../video-news.ts'
+import { refuseUnknown } from '../video-foreign.ts'
 
 const words: StateWords = {
   queued: 'submitted',
@@ -41,6 +43,8 @@ const path = '/contents/generations/tasks'
 /** Seedance. */
 export const video: VideoAdapter = {
   create(ask, context) {
+    refuseNegative(ask)
+    refuseUnknown(ask, ['prompt_extend', 'shot_type', 'mode'])
     return jsonCall(`${context.baseUrl}${path}`, writeBody(ask, context), context, keyed(context))
   },
 
@@ -209,7 +213,7 @@ function readResolution({ resolution }: JsonObject): string | undefined {
 function readResult(record: JsonObject, facts: VideoFacts): VideoResult | undefined {
   const { video_url: videoUrl, last_frame_url: lastFrameUrl } = objectIn(record['content'])
   if (textIn(videoUrl) === '') return undefined
-  const { seed = facts.seed, ratio, updated_at: madeAt } = record
+  const { seed = facts.seed, updated_at: madeAt } = record
   const [seconds, resolution] = [readSeconds(record), readResolution(record)]
   return {
     videoUrl: textIn(videoUrl),
@@ -217,7 +221,7 @@ function readResult(record: JsonObject, facts: VideoFacts): VideoResult | undefi
     ...(textIn(lastFrameUrl) !== '' && { lastFrameUrl: textIn(lastFrameUrl) }),
     ...(seconds !== undefined && { seconds }),
     ...(resolution !== undefined && { resolution }),
-    ...(textIn(ratio) !== '' && { ratio: textIn(ratio) }),
+    ratio: textIn(record['ratio']) || facts.ratio,
     ...(typeof seed === 'number' && { seed }),
     ...(typeof madeAt === 'number' && { madeAt: madeAt * 1_000 }),
   }

@@ -4,7 +4,7 @@ import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabi
 import { readAnswer } from '../../wire/openai/images-answer.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
-import { linkOrData, measure, pictureOf, pictureStep, promptWithAvoided } from '../pictures.ts'
+import { linkOrData, looksOf, measure, pictureOf, pictureStep, promptWithAvoided } from '../pictures.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 
 /** Where a vendor's paths are, and the headers that every call of it has. */
@@ -50,7 +50,8 @@ function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswe
       image.media.kind === 'bytes' ? { ...image, ...pictureOf(image.media.base64, image.media.mediaType) } : image,
     )
     const size = readSize(textIn(answer.said?.['size'])) ?? measure(images, ask.size)
-    const used = countPictures(ask, { made: images.length, tokens: answer.tokens, references })
+    const looks = looksOf(size, textIn(answer.said?.['quality']))
+    const used = countPictures(ask, { made: images.length, looks, tokens: answer.tokens, references })
     return { answer: { ...answer, images, ...size, passed: body }, used }
   })
 }
@@ -64,9 +65,11 @@ function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObj
   const shared = settingsOf(ask, context)
   const prompt = promptWithAvoided(ask)
   if (ask.form === 'native') return { ...shared, prompt }
-  const notPassed = fields === 'any' ? gatewaysOwn : [...gatewaysOwn, ...othersOwn]
+  const notPassed = fields === 'any' ? [...gatewaysOwn] : [...gatewaysOwn, ...othersOwn]
+  // Who writes pictures in one way has no field to choose it.
+  if (ask.limits.formats?.length === 1) notPassed.push('output_format')
   const written = Object.fromEntries(Object.entries(ask.written).filter(([field]) => !notPassed.includes(field)))
-  const image = ask.references.map(linkOrData)
+  const image = ask.references.map(({ media }) => linkOrData(media))
   return {
     ...written,
     ...shared,

@@ -33,9 +33,10 @@ export function speechAt(reach: Reach): SpeechAdapter {
 
 /** What the vendor is asked for: the client's format where it has it, else sound that can be made into it. */
 function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; form: SoundForm } {
+  const isMade = formats.includes(format)
   // The head of a wav says its length, which a stream does not know: it is read, and written anew.
-  if (format !== 'wav' && formats.includes(format)) return { format, form: { kind: 'ready' } }
-  if (formats.includes('wav')) return { format: 'wav', form: { kind: 'wav' } }
+  if (isMade && format !== 'wav' && format !== 'pcm') return { format, form: { kind: 'ready' } }
+  if (format !== 'pcm' && formats.includes('wav')) return { format: 'wav', form: { kind: 'wav' } }
   return { format: 'pcm', form: { kind: 'pcm', rate: commonRate } }
 }
 

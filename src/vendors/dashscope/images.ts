@@ -34,7 +34,7 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
     model,
     input: {
       messages: [
-        { role: 'user', content: [...references.map((media) => ({ image: linkOrData(media) })), { text: prompt }] },
+        { role: 'user', content: [...references.map(({ media }) => ({ image: linkOrData(media) })), { text: prompt }] },
       ],
     },
     parameters: {

@@ -18,7 +18,7 @@ import {
   unexpected,
 } from '../video-news.ts'
 import { statusOf } from './explain.ts'
-import { writeInput, writeParameters } from './write-video.ts'
+import { refuseGone, writeInput, writeParameters } from './write-video.ts'
 
 /** It does not know a task that never was, or was too long ago, and says so under a good status. */
 const words: StateWords = {
@@ -34,6 +34,7 @@ const words: StateWords = {
 /** Wan. Nearly all fields are checked by the running task alone, so what they may hold was checked before. */
 export const video: VideoAdapter = {
   create(ask, context) {
+    refuseGone(ask)
     const body = { model: context.upstreamModel, input: writeInput(ask), parameters: writeParameters(ask) }
     const url = `${context.baseUrl}/api/v1/services/aigc/video-generation/video-synthesis`
     return jsonCall(url, body, context, { ...keyed(context), 'x-dashscope-async': 'enable' })
@@ -132,7 +133,17 @@ function readResolution(usage: JsonObject): string | undefined {
   const tier = usage['SR']
   const told = typeof tier === 'number' ? String(tier) : textIn(tier)
   if (tiers.has(told)) return `${told}p`
-  return wanFrame('wan2.5', textIn(usage['video_ratio']) || textIn(usage['size']))?.resolution
+  return wanFrame('wan2.5', sizeIn(usage))?.resolution
+}
+
+/** Before 2.7 only a size tells it. A film from a picture has that one's shape, whatever was said of it. */
+function readRatio(usage: JsonObject, { kind, ratio }: VideoFacts): string {
+  const told = textIn(usage['ratio']) || wanFrame('wan2.5', sizeIn(usage))?.ratio
+  return told ?? (kind === 'i2v' ? '' : ratio)
+}
+
+function sizeIn(usage: JsonObject): string {
+  return textIn(usage['video_ratio']) || textIn(usage['size'])
 }
 
 /** The first number above zero: where a version has no use for a field, it may be there as zero. */
@@ -164,11 +175,12 @@ function readResult(output: JsonObject, usage: JsonObject, facts: VideoFacts): V
   if (videoUrl === '') return undefined
   const seconds = secondsIn(usage['output_video_duration']) || readSeconds(usage)
   const madeAt = readTime(textIn(output['end_time']))
+  const ratio = readRatio(usage, facts)
   return {
     videoUrl,
     needsKey: false,
     resolution: readResolution(usage) ?? facts.resolution,
-    ratio: textIn(usage['ratio']) || facts.ratio,
+    ...(ratio !== '' && { ratio }),
     ...(seconds !== undefined && { seconds }),
     // It returns none, so the one that it was given has to do.
     ...(facts.seed !== undefined && { seed: facts.seed }),

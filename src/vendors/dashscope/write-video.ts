@@ -3,7 +3,7 @@ import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
 import { wanSize } from '../../wire/native/wan-sizes.ts'
-import { seldomKnown } from '../video-foreign.ts'
+import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 /** Versions whose `input` the client writes as the vendor reads it. */
 const nativeForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6', 'wan2.7'])
@@ -20,7 +20,12 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
 /** Words of other families, ours, and what stands in `input` here. */
 const foreign: ReadonlySet<string> = new Set([...seldomKnown, 'sound', 'mode', 'negative_prompt'])
 
-/** 2.7 always makes sound, and cuts its shots itself. */
+/** 2.7 cuts its shots itself. */
+export function refuseGone(ask: VideoAsk): void {
+  refuseUnknown(ask, [...seedanceOnly, 'mode', ...(ask.limits.form === 'wan2.7' ? ['shot_type'] : [])])
+}
+
+/** 2.7 always makes sound, which whoever asks for it has; asking it not to is refused before. */
 const gone27: ReadonlySet<string> = new Set(['audio', 'shot_type'])
 
 /** Each version has its own way to say how large: width and height, or a tier and perhaps a ratio. */

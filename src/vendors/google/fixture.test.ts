@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { restOf } from '../../../test/support/rest-of.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
@@ -47,7 +48,7 @@ test('what is streamed, byte by byte', () => {
   for (const byte of Buffer.from(fixture.stream.join(''))) {
     for (const event of splitter.push(Uint8Array.of(byte))) events.push(...(reader?.read(event) ?? []))
   }
-  expect(splitter.rest).toBeUndefined()
+  expect(restOf(splitter)).toBe('')
   expect(events.map((event) => (event.kind === 'text-delta' ? event.text : '')).join('')).toBe(fixture.text)
   expect(events.findLast((event) => event.kind === 'usage-count')?.usage).toMatchObject(fixture.counts)
   expect(events.at(-1)).toEqual({ kind: 'choice-finish', choice: 0, finish: 'stop' })

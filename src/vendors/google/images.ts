@@ -1,13 +1,13 @@
-import { GatewayError } from '../../base/errors.ts'
+import { badRequest, GatewayError } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
-import type { ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
+import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
 import type { Media } from '../../capabilities/conversation.ts'
 import { readUsage } from '../../wire/gemini/read-usage.ts'
-import { readSize, shape } from '../../wire/image-sizes.ts'
+import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import {
   bytesOf,
@@ -30,7 +30,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
     }
     return withBytes(ask.references, (inline) => {
       const call = callTo('generateContent', writeContent(ask, inline, context), context)
-      return pictureStep(ask, call, (body) => readContent(ask, readJson(body)))
+      return pictureStep(ask, call, (body) => readContent(ask, readJson(body), context))
     })
   },
 }
@@ -39,12 +39,12 @@ type Bytes = Extract<Media, { kind: 'bytes' }>
 
 /** The vendor does not fetch links: what the client only linked to is fetched by the rules for strangers. */
 function withBytes(
-  references: readonly Media[],
+  references: readonly GivenImage[],
   go: (inline: readonly Bytes[]) => Step<ImagesAnswer>,
 ): Step<ImagesAnswer> {
-  const links = references.flatMap((media) => (media.kind === 'url' ? [media.url] : []))
+  const links = references.flatMap(({ media, at }) => (media.kind === 'url' ? [{ url: media.url, at }] : []))
   const inline = (fetched: Iterator<Bytes>) =>
-    references.flatMap((media): Bytes[] => {
+    references.flatMap(({ media }): Bytes[] => {
       if (media.kind === 'bytes') return [media]
       const next = media.kind === 'url' ? fetched.next() : undefined
       return next === undefined || next.done === true ? [] : [next.value]
@@ -52,16 +52,16 @@ function withBytes(
   if (links.length === 0) return go(inline([].values()))
   return {
     kind: 'calls',
-    calls: links.map((url) => ({ transport: 'guarded', url, bytesMax: pictureBytesMax })),
-    next: (responses) => go(inline(responses.map(readReference).values())),
+    calls: links.map(({ url, at }) => ({ transport: 'guarded', url, at, bytesMax: pictureBytesMax })),
+    next: (responses) => go(inline(responses.map((one, index) => readReference(one, links[index]?.at)).values())),
   }
 }
 
-function readReference(response: Responded): Bytes {
+function readReference(response: Responded, at = ''): Bytes {
   const head = readImageHead(response.body)
   const why = head === undefined || head === 'broken' ? 'it is no PNG, JPEG or WebP file' : whyNotGiven(head)
   if (why === undefined) return bytesOf(response)
-  throw new GatewayError('bad-request', `A reference image cannot be used: ${why}.`, { code: 'invalid_image' })
+  throw badRequest(`Invalid '${at}': what the URL leads to cannot be used: ${why}.`, at, 'invalid_image')
 }
 
 function readJson(body: Uint8Array): JsonObject {
@@ -144,7 +144,18 @@ function writeContent(ask: ImagesAsk, inline: readonly Bytes[], { upstreamModel 
   }
 }
 
-function readContent(ask: ImagesAsk, json: JsonObject): ReadPictures {
+/** By the vendor's list, one picture: of the second generation, and of later ones by size. */
+const tokensOfOne = { second: 1_290, upTo2K: 1_120, above: 2_000 } as const
+/** Between 2K, which is four million whatever the shape, and 4K, which is four times that. */
+const pixels2KMax = 8_000_000
+
+function tokensEach({ width, height }: Partial<Size>, { upstreamModel }: CallContext): number | undefined {
+  if (upstreamModel.startsWith('gemini-2')) return tokensOfOne.second
+  if (width === undefined || height === undefined) return undefined
+  return width * height > pixels2KMax ? tokensOfOne.above : tokensOfOne.upTo2K
+}
+
+function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): ReadPictures {
   const [candidate] = objectsIn(json['candidates'])
   const parts = objectsIn(objectIn(candidate?.['content'])['parts'])
   const images = parts
@@ -154,11 +165,17 @@ function readContent(ask: ImagesAsk, json: JsonObject): ReadPictures {
       return typeof data === 'string' && data !== '' ? [pictureOf(data, textIn(mimeType))] : []
     })
   const tokens = readTokens(json)
+  const size = measure(images, ask.size)
   const block = textIn(objectIn(json['promptFeedback'])['blockReason']) || textIn(candidate?.['finishReason'])
   const said = parts.map(({ text }) => textIn(text)).join('')
   return {
-    answer: { images, ...measure(images, ask.size), ...(tokens !== undefined && { tokens }) },
-    used: countPictures(ask, { made: images.length, tokens, references: ask.references.length }),
+    answer: { images, ...size, ...(tokens !== undefined && { tokens }) },
+    used: countPictures(ask, {
+      made: images.length,
+      tokensEach: tokensEach(size, context),
+      tokens,
+      references: ask.references.length,
+    }),
     reason: said || (block === '' ? '' : `The model's vendor made no picture: ${block}.`),
   }
 }

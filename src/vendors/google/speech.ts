@@ -31,6 +31,7 @@ const defaultRate = 24_000
 
 /** Events that are each a whole answer with what is new in it; the usage in each is all so far. */
 class EventReader implements SoundReader {
+  readonly tokensPerSecond = 25
   form: SoundForm = { kind: 'pcm', rate: defaultRate }
   usage: Usage | undefined
   ended = false

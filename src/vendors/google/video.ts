@@ -5,6 +5,7 @@ import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
 import { goodObjectOf, idIn, newsOf, objectOf, type StateWords } from '../video-news.ts'
+import { readHere, refuseUnknown } from '../video-foreign.ts'
 import { callTo } from './call.ts'
 
 /** Operations have no word for their state: these are ours for what the fields say together. */
@@ -17,6 +18,10 @@ export const video: VideoAdapter = {
   fetches: ({ media }) => media.flatMap(({ url }) => (url.startsWith('data:') ? [] : [url])),
 
   create(ask, context) {
+    refuseUnknown(
+      ask,
+      Object.keys(ask.parameters).filter((name) => !taken.has(name)),
+    )
     const body = { instances: [writeInstance(ask, context)], parameters: writeParameters(ask) }
     return callTo('predictLongRunning', body, context)
   },
@@ -125,6 +130,7 @@ function writeImage(url: string, { fetched }: CreateContext): JsonObject {
 
 /** The fields of its own that clients may set; it refuses any that it does not know. */
 const passedFields = ['seed', 'personGeneration', 'enhancePrompt', 'negativePrompt'] as const
+const taken: ReadonlySet<string> = new Set([...passedFields, ...readHere, 'audio', 'sound', 'negative_prompt'])
 
 function writeParameters({ input, parameters, ratio, resolution, seconds, limits }: VideoAsk): JsonObject {
   const passed = passedFields.flatMap((name) =>

@@ -17,7 +17,7 @@ import {
   urlOf,
 } from '../video-news.ts'
 import { authorizationFor } from './token.ts'
-import { seldomKnown } from '../video-foreign.ts'
+import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   submitted: 'submitted',
@@ -31,6 +31,7 @@ const notFound = 1203
 /** Kling. A task takes our reference for a name of its own, under which it can be found again; it cannot be stopped. */
 export const video: VideoAdapter = {
   create(ask, context) {
+    refuseUnknown(ask, [...seedanceOnly, 'prompt_extend', 'shot_type', 'watermark'])
     return jsonCall(`${context.baseUrl}${pathOf(ask.kind)}`, writeBody(ask, context), context, keyed(context))
   },
 
@@ -133,9 +134,15 @@ function readUsage(data: JsonObject, film: JsonObject | undefined, facts: VideoF
   return { video: { seconds: isFree ? 0 : seconds, resolution: facts.resolution, sound: facts.sound } }
 }
 
-function readResult(film: JsonObject, { resolution, ratio }: VideoFacts): VideoResult | undefined {
+function readResult(film: JsonObject, { kind, resolution, ratio }: VideoFacts): VideoResult | undefined {
   const videoUrl = textIn(film['url'])
   if (videoUrl === '') return undefined
   const seconds = secondsIn(film['duration'])
-  return { videoUrl, needsKey: false, resolution, ratio, ...(seconds !== undefined && { seconds }) }
+  return {
+    videoUrl,
+    needsKey: false,
+    resolution,
+    ...(kind === 't2v' && { ratio }),
+    ...(seconds !== undefined && { seconds }),
+  }
 }

@@ -34,9 +34,7 @@ const base = (code: number, message = 'so it is') => ({ base_resp: { status_code
 
 describe('an order', () => {
   test('of a text is written in its own fields', () => {
-    const { call, body } = written(
-      hailuo({ input: prompt, parameters: { prompt_optimizer: false, shot_type: 'multi' } }),
-    )
+    const { call, body } = written(hailuo({ input: prompt, parameters: { prompt_optimizer: false, watermark: false } }))
     expect(call).toMatchObject({
       url: 'https://vendor.example/v1/video_generation',
       headers: { authorization: 'Bearer vk-0123456789abcdef', 'x-client-request-id': 'att_1' },
@@ -74,9 +72,25 @@ describe('an order', () => {
     [{ input: { ...prompt, negative_prompt: 'dark' } }, 'input.negative_prompt'],
     [{ input: prompt, parameters: { negative_prompt: 'dark' } }, 'parameters.negative_prompt'],
     [{ input: prompt, parameters: { seed: 7 } }, 'parameters.seed'],
+    [{ input: prompt, parameters: { watermark: true } }, 'parameters.watermark'],
+    [{ input: prompt, parameters: { shot_type: 'multi' } }, 'parameters.shot_type'],
+    [{ input: prompt, parameters: { camera_fixed: true } }, 'parameters.camera_fixed'],
+    [{ input: prompt, parameters: { mode: 'pro' } }, 'parameters.mode'],
   ])('with what it has no field for is refused: %j', (body, param) => {
     expect(() => written(hailuo(body))).toThrow(GatewayError)
-    expect(() => written(hailuo(body))).toThrow(`'${param}' is not for this model.`)
+    expect(() => written(hailuo(body))).toThrow(`'${param}' is not for this model: `)
+  })
+
+  test('has the specification’s word for whether the prompt is rewritten in its own', () => {
+    for (const prompt_extend of [true, false]) {
+      const { body } = written(hailuo({ input: prompt, parameters: { prompt_extend } }))
+      expect(body).toMatchObject({ prompt_optimizer: prompt_extend })
+      expect(body).not.toHaveProperty('prompt_extend')
+      const both = { prompt_extend, prompt_optimizer: !prompt_extend }
+      expect(() => written(hailuo({ input: prompt, parameters: both }))).toThrow(
+        "but 'parameters.prompt_optimizer' says",
+      )
+    }
   })
 
   test('that leaves a seed to the model says nothing of one, nor whom to call', () => {
@@ -102,6 +116,7 @@ describe('what was made', () => {
       needsKey: false,
       seconds: 10,
       resolution: '768p',
+      ratio: '16:9',
     })
   })
 

@@ -1,8 +1,8 @@
-import { badRequest } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { agreed, isGiven, unsupported } from '../../wire/native/video-fields.ts'
 import type { Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
 import {
   type Answered,
@@ -11,12 +11,13 @@ import {
   jsonCall,
   newsOf,
   objectOf,
+  refuseNegative,
   type StateWords,
   unexpected,
   urlOf,
 } from '../video-news.ts'
 import { baseIn, numbers, statusOf } from './errors.ts'
-import { seldomKnown } from '../video-foreign.ts'
+import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   Preparing: 'submitted',
@@ -77,11 +78,13 @@ export const video: VideoAdapter = {
       const id = typeof file === 'number' && Number.isSafeInteger(file) ? String(file) : textIn(file)
       return id === '' ? undefined : read('files/retrieve', 'file_id', id, context)
     },
-    read(response, { seconds, resolution }) {
+    read(response, { kind, seconds, resolution, ratio }) {
       const json = goodObjectOf(response)
       if (baseIn(json).code !== 0) throw unexpected()
       const videoUrl = textIn(objectIn(json['file'])['download_url'])
-      return videoUrl === '' ? undefined : { videoUrl, needsKey: false, seconds, resolution }
+      if (videoUrl === '') return undefined
+      // A picture has a shape of its own.
+      return { videoUrl, needsKey: false, seconds, resolution, ...(kind === 't2v' && { ratio }) }
     },
   },
 }
@@ -119,6 +122,7 @@ const foreign: ReadonlySet<string> = new Set([
   'negative_prompt',
   'seed',
   'prompt_extend',
+  'prompt_optimizer',
   'shot_type',
   'watermark',
   'audio',
@@ -129,11 +133,13 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   refuseMissing(ask)
   const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
+  const optimizer = optimizerOf(parameters)
   const subjects = media.filter(({ role }) => role === 'reference-image').map(({ url }) => url)
   return {
     ...Object.fromEntries(passed),
     model: context.upstreamModel,
     ...(prompt !== '' && { prompt }),
+    ...(optimizer !== undefined && { prompt_optimizer: optimizer }),
     ...(first !== undefined && { first_frame_image: first }),
     ...(last !== undefined && { last_frame_image: last }),
     ...(subjects.length > 0 && { subject_reference: [{ type: 'character', image: subjects }] }),
@@ -143,11 +149,19 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
 }
 
 /** It has no field for these. Left out, they would be paid for and have no effect. */
-function refuseMissing({ input, parameters, seed }: VideoAsk): void {
-  const [at] = [
-    ...(textIn(input['negative_prompt']) === '' ? [] : ['input.negative_prompt']),
-    ...(textIn(parameters['negative_prompt']) === '' ? [] : ['parameters.negative_prompt']),
-    ...(seed === undefined ? [] : ['parameters.seed']),
-  ]
-  if (at !== undefined) throw badRequest(`Unsupported value: '${at}' is not for this model.`, at, 'unsupported_value')
+function refuseMissing(ask: VideoAsk): void {
+  refuseNegative(ask)
+  refuseUnknown(ask, [...seedanceOnly, 'mode', 'shot_type', 'watermark'])
+  if (ask.seed !== undefined) throw unsupported('parameters.seed', 'is not for this model: it would have no effect.')
+}
+
+/** Whether it may rewrite the prompt, under its own name or the specification's. */
+function optimizerOf(parameters: JsonObject): Json | undefined {
+  const names = ['prompt_optimizer', 'prompt_extend'] as const
+  return agreed(
+    names.flatMap((name) => {
+      const value = parameters[name]
+      return isGiven(value) ? [{ value, at: `parameters.${name}` }] : []
+    }),
+  )?.value
 }

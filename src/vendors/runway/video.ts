@@ -15,7 +15,7 @@ import {
   unexpected,
   urlOf,
 } from '../video-news.ts'
-import { seldomKnown } from '../video-foreign.ts'
+import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   PENDING: 'submitted',
@@ -39,6 +39,7 @@ const version = '2024-11-06'
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
+    refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type', 'watermark'])
     return jsonCall(`${context.baseUrl}${paths[ask.kind]}`, writeBody(ask, context), context, keyed(context))
   },
 
@@ -144,8 +145,7 @@ function readResult({ output }: JsonObject, { resolution, ratio, seconds, kind, 
     videoUrl,
     needsKey: false,
     resolution,
-    ratio,
-    ...(kind !== 'r2v' && { seconds }),
+    ...(kind !== 'r2v' && { ratio, seconds }),
     // It returns none, so the one that it was given has to do.
     ...(seed !== undefined && { seed }),
   }

@@ -15,7 +15,7 @@ import {
   urlOf,
 } from '../video-news.ts'
 import { reasonIn, statusOf } from './explain.ts'
-import { seldomKnown } from '../video-foreign.ts'
+import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   created: 'submitted',
@@ -29,6 +29,7 @@ const words: StateWords = {
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
+    refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type'])
     return jsonCall(`${context.baseUrl}/ent/v2/${pathOf(ask)}`, writeBody(ask, context), context, keyed(context))
   },
 
@@ -117,11 +118,18 @@ function readUsage({ credits }: JsonObject, { seconds, resolution, sound }: Vide
   return { videoToken: credits, video: { seconds, resolution, sound, inCredits: true } }
 }
 
-function readResult(film: JsonObject, { seconds, resolution, ratio, seed }: VideoFacts): VideoResult | undefined {
+function readResult(film: JsonObject, { kind, seconds, resolution, ratio, seed }: VideoFacts): VideoResult | undefined {
   const videoUrl = textIn(film['url'])
   if (videoUrl === '') return undefined
-  // It returns none, so the one that it was given has to do; at zero it chose one itself.
-  return { videoUrl, needsKey: false, seconds, resolution, ratio, ...(seed !== undefined && seed > 0 && { seed }) }
+  return {
+    videoUrl,
+    needsKey: false,
+    seconds,
+    resolution,
+    ...(kind !== 'i2v' && { ratio }),
+    // It returns none, so the one that it was given has to do; at zero it chose one itself.
+    ...(seed !== undefined && seed > 0 && { seed }),
+  }
 }
 
 /**

@@ -47,7 +47,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
     capability: 'images',
     form: 'native',
     written: {},
-    references: images.map((url) => ({ kind: 'url', url })),
+    references: images.map(({ url, at }) => ({ media: { kind: 'url', url }, at })),
     ...(typeof seed === 'number' && { seed }),
     ...(typeof watermark === 'boolean' && { watermark }),
     ...(typeof negativePrompt === 'string' && negativePrompt !== '' && { negativePrompt }),
@@ -58,9 +58,9 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
 function readBlocks(
   { messages }: NativeImagesRequest['input'],
   isOwn: IsOwnLink,
-): { texts: string[]; images: string[] } {
+): { texts: string[]; images: Linked[] } {
   const texts: string[] = []
-  const images: string[] = []
+  const images: Linked[] = []
   for (const [index, { text, image }] of (messages[0]?.content ?? []).entries()) {
     const path = `${contentPath}[${index}]`
     if ((text === undefined) === (image === undefined)) {
@@ -73,8 +73,10 @@ function readBlocks(
   return { texts, images }
 }
 
-function checkLink(link: string, path: string, isOwn: IsOwnLink): string {
-  if (isPublicLink(link, 'https') || isOwn(link)) return link
+type Linked = { readonly url: string; readonly at: string }
+
+function checkLink(link: string, path: string, isOwn: IsOwnLink): Linked {
+  if (isPublicLink(link, 'https') || isOwn(link)) return { url: link, at: path }
   throw badRequest(`Invalid '${path}': an image is a publicly reachable https URL.`, path, 'invalid_url')
 }
 

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { isPublicLink } from '../public-link.ts'
 
-/** A value, and where the client wrote it. */
+/** A value, and where the client wrote it: a field, or a flag in one (`input.prompt --fps`). */
 export type Given<T> = { readonly value: T; readonly at: string }
 
 export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
@@ -27,16 +27,21 @@ export function missing(at: string): GatewayError {
   return badRequest(`Missing required parameter: '${at}'.`, at, 'missing_required_parameter')
 }
 
+/** A complaint about what stands at a place: a flag is named in the words, and the field that it stands in beside them. */
+export function refusal(message: string, at: string, code?: string): GatewayError {
+  return badRequest(message, at.split(' --', 1)[0], code)
+}
+
 export function wrongType(at: string, expected: string): GatewayError {
-  return badRequest(`Invalid '${at}': expected ${expected}.`, at, 'invalid_type')
+  return refusal(`Invalid '${at}': expected ${expected}.`, at, 'invalid_type')
 }
 
 export function unsupported(at: string, why: string): GatewayError {
-  return badRequest(`Unsupported value: '${at}' ${why}`, at, 'unsupported_value')
+  return refusal(`Unsupported value: '${at}' ${why}`, at, 'unsupported_value')
 }
 
-export function notOneOf(at: string, value: string | number, choices: readonly (string | number)[]): GatewayError {
-  const shown = String(value).slice(0, 40)
+export function notOneOf(at: string, value: Json, choices: readonly (string | number)[]): GatewayError {
+  const shown = (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 40)
   return unsupported(at, `does not support '${shown}' with this model. Supported values are: ${choices.join(', ')}.`)
 }
 
@@ -47,7 +52,7 @@ export function agreed<T>(places: readonly Given<T>[]): Given<T> | undefined {
   const other = places.find(({ value }) => value !== first.value)
   if (other === undefined) return first
   const message = `'${other.at}' says ${String(other.value)}, but '${first.at}' says ${String(first.value)}.`
-  throw badRequest(message, other.at)
+  throw refusal(message, other.at)
 }
 
 export function optionalText(fields: JsonObject, name: string, at: string): string {

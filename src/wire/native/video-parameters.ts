@@ -1,7 +1,6 @@
-import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
-import { agreed, isGiven, notOneOf, type Places, unsupported, wrongType } from './video-fields.ts'
+import { agreed, isGiven, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
 import { sizingFields } from './video-sizing.ts'
 
 /** A rule on one field of `parameters`; it throws, or lets the value pass. */
@@ -19,13 +18,13 @@ const integer =
   (least: number, most: number): Rule =>
   (value, at) => {
     if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw wrongType(at, 'an integer')
-    if (value < least || value > most) throw badRequest(`Invalid '${at}': expected ${least} to ${most}.`, at)
+    if (value < least || value > most) throw refusal(`Invalid '${at}': expected ${least} to ${most}.`, at)
   }
 
 const oneOf =
   (...words: readonly string[]): Rule =>
   (value, at) => {
-    if (typeof value !== 'string' || !words.includes(value)) throw notOneOf(at, JSON.stringify(value), words)
+    if (typeof value !== 'string' || !words.includes(value)) throw notOneOf(at, value, words)
   }
 
 const refused =
@@ -42,7 +41,7 @@ const unlessOff =
 
 /** One film is made and paid for. */
 const one: Rule = (value, at) => {
-  if (value !== 1) throw notOneOf(at, JSON.stringify(value), [1])
+  if (value !== 1) throw notOneOf(at, value, [1])
 }
 
 const seedMax = 2_147_483_647

@@ -14,7 +14,8 @@ export type Scene = {
   readonly draftAt?: string
   /** Out of the prompt: what the vendor would read there as if it stood in the body. */
   readonly flags: JsonObject
-  readonly flagsAt: string
+  /** Where one of these stands, by the name of the field that it means. */
+  flagAt(field: string): string
 }
 
 /** A role, and the field that gave it, for the complaint about it. */
@@ -22,7 +23,7 @@ export type Placed = VideoMedia & { readonly at: string }
 
 export function scene(kind: VideoKind, prompt: string, placed: readonly Placed[]): Scene {
   const media = placed.map(({ role, url }) => ({ role, url }))
-  return { kind, prompt, media, flags: {}, flagsAt: 'input.prompt' }
+  return { kind, prompt, media, flags: {}, flagAt: () => 'input.prompt' }
 }
 
 /** The names of the roles in a list of media, as the specification and the vendor write them. */

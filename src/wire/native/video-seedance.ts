@@ -28,7 +28,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
   const items = listOf(given, at).map((item, index) => readItem(item, `${at}[${index}]`))
   if (items.length === 0) throw missing(at)
   const draft = readDraft(items, limits)
-  if (draft !== undefined) return { kind: 't2v', prompt: '', media: [], ...draft, flags: {}, flagsAt: at }
+  if (draft !== undefined) return { kind: 't2v', prompt: '', media: [], ...draft, flags: {}, flagAt: () => at }
 
   const text = items.filter(({ type }) => type === 'text')
   const prompt = text.map(({ fields, at: place }) => optionalText(fields, 'text', place)).join('\n')
@@ -36,7 +36,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
   const kind = kindOf(placed, limits, at)
   const media = placed.map(({ role, url }) => ({ role, url }))
   const flagsAt = `${text[0]?.at ?? `${at}[0]`}.text`
-  return withoutFlags({ kind, prompt, media, flags: {}, flagsAt }, flagsAt)
+  return withoutFlags({ kind, prompt, media, flags: {}, flagAt: () => flagsAt }, flagsAt)
 }
 
 /** A film is told once: of two ways to say what it shows, one would be dropped unheard. */
@@ -113,6 +113,7 @@ const flagPattern = /--([a-z]+)[\s=]+(\S+)/gi
 /** Flags become fields, and the prompt is what remains. */
 function withoutFlags(found: Scene, flagsAt: string): Scene {
   const flags: Record<string, Json> = {}
+  const words: Record<string, string> = {}
   const prompt = found.prompt.replace(flagPattern, (whole, name: string, value: string) => {
     const field = flagNames[name.toLowerCase()]
     if (field === undefined) return whole
@@ -121,6 +122,7 @@ function withoutFlags(found: Scene, flagsAt: string): Scene {
       throw badRequest(`The prompt says --${name} twice, and differently.`, flagsAt)
     }
     flags[field] = read
+    words[field] = name
     return ''
   })
   // What remains must hold none: taking one out may have made another of its neighbours, and the vendor would obey it.
@@ -131,7 +133,12 @@ function withoutFlags(found: Scene, flagsAt: string): Scene {
   }
   if (found.kind === 't2v' && prompt.trim() === '') throw missing(flagsAt)
   const isChanged = Object.keys(flags).length > 0
-  return { ...found, prompt: isChanged ? prompt.replaceAll(/[ \t]{2,}/g, ' ').trim() : prompt, flags, flagsAt }
+  return {
+    ...found,
+    prompt: isChanged ? prompt.replaceAll(/[ \t]{2,}/g, ' ').trim() : prompt,
+    flags,
+    flagAt: (field) => `${flagsAt} --${words[field] ?? field}`,
+  }
 }
 
 function readFlag(text: string): Json {

@@ -1,8 +1,7 @@
-import { badRequest } from '../../base/errors.ts'
 import type { Json } from '../../base/json.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import { runwayRatio } from './runway-sizes.ts'
-import { agreed, type Given, notOneOf, type Places, unsupported, wrongType } from './video-fields.ts'
+import { agreed, type Given, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
 import { type Frame, wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
 
 /** What billing follows. */
@@ -37,7 +36,7 @@ export function readSizing(asked: Asked, limits: VideoLimits): Sizing {
   const duration = agreed(given(names.duration).map((one) => readDuration(one, limits.form)))
   const resolution = agreed([
     ...given(names.resolution).map(readWord),
-    ...given(['mode']).flatMap((one) => readMode(one, limits.form)),
+    ...given(['mode']).flatMap((one) => readMode(one, limits)),
     ...frames.map(({ value, at }) => ({ value: value.resolution, at })),
   ])
   const ratio = agreed([
@@ -79,16 +78,24 @@ function readRatio(given: Given<Json>, form: VideoForm): Given<string> {
 }
 
 /** Kling's modes are its resolutions. */
-function readMode({ value, at }: Given<Json>, form: VideoForm): Given<string>[] {
-  if (form !== 'kling' || (value !== 'std' && value !== 'pro')) return []
-  return [{ value: value === 'pro' ? '1080p' : '720p', at }]
+const modes: Readonly<Record<string, string>> = { std: '720p', pro: '1080p' }
+
+function readMode({ value, at }: Given<Json>, { form, resolutions }: VideoLimits): Given<string>[] {
+  if (form !== 'kling' || typeof value !== 'string') return []
+  const resolution = modes[value]
+  if (resolution === undefined) return []
+  if (resolutions.includes(resolution)) return [{ value: resolution, at }]
+  const sold = Object.entries(modes).flatMap(([mode, one]) => (resolutions.includes(one) ? [mode] : []))
+  throw notOneOf(at, value, sold)
 }
 
 function readSize(value: Json, at: string, { form, resolutions }: VideoLimits): Given<Frame> {
   if (!form.startsWith('wan')) throw unsupported(at, "is not for this model: it takes 'resolution' and 'aspect_ratio'.")
   if (typeof value !== 'string') throw wrongType(at, 'a string')
   const frame = wanFrame(form, value)
-  if (frame === undefined) throw notOneOf(at, value, wanSizes(form, resolutions))
+  if (frame === undefined || !resolutions.includes(frame.resolution)) {
+    throw notOneOf(at, value, wanSizes(form, resolutions))
+  }
   return { value: frame, at }
 }
 
@@ -120,7 +127,7 @@ function checkRatio(given: Given<string> | undefined, { ratios }: VideoLimits, k
   if (given === undefined) return ratioDefault(ratios, kind)
   if (ratios.length === 0) {
     if (ratioPattern.test(given.value)) return given.value
-    throw badRequest(`Invalid '${given.at}': expected a ratio such as 16:9.`, given.at)
+    throw refusal(`Invalid '${given.at}': expected a ratio such as 16:9.`, given.at)
   }
   if (ratios.includes(given.value)) return given.value
   throw notOneOf(given.at, given.value, ratios)

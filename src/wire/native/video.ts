@@ -18,7 +18,7 @@ import { readSizing, type Sizing } from './video-sizing.ts'
 import { checkWanLength, isWanVersion, readWanScene } from './video-wan.ts'
 
 /** https to anywhere: what may be reached is decided where it is reached. */
-const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'any', ports: 'any' }
+const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'private', ports: 'any' }
 
 /**
  * `POST /v1/videos/generations`. What billing follows is read out of the request wherever it stands and is checked; the rest
@@ -45,7 +45,7 @@ function readAsk(
     { fields: written, at: (name) => `parameters.${name}` },
     // Its vendor has one body, in which these stand beside the contents.
     ...(limits.form === 'seedance' ? [{ fields: input, at: (name: string) => `input.${name}` }] : []),
-    { fields: scene.flags, at: () => scene.flagsAt },
+    { fields: scene.flags, at: (name) => scene.flagAt(name) },
   ])
   const parameters = readParameters(written, places, limits)
   const isDraft = checkDraft(parameters, scene, limits)

@@ -1,0 +1,103 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lastRequestOf, recordOf } from '../support/records.ts'
+import { hear, say, speechPath } from '../support/speech.ts'
+import { payloads } from '../support/streams.ts'
+
+// Speech that is sold by tokens, and whose vendor did not come to its usage: what was heard is paid for.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const text = 'The quick brown fox jumps over the lazy dog again. '.repeat(12)
+/** Tokens a second, as each vendor counts them. */
+const rates = { 'gpt-4o-mini-tts': 1_250 / 60, 'gemini-2.5-flash-preview-tts': 25 } as const
+type Model = keyof typeof rates
+
+type Event = { readonly type?: string; readonly audio?: string; readonly error?: object }
+
+/** A sound in events, to wherever it ends. */
+async function heard(model: Model, word: string, format: string) {
+  const asked = { model, input: `${text}${word}`, response_format: format, stream_format: 'sse' }
+  const response = await say(gateway, asked)
+  expect(response.status).toBe(200)
+  const events = payloads(await response.text()).map((event) => JSON.parse(event) as Event)
+  const sound = Buffer.concat(events.map(({ audio = '' }) => Buffer.from(audio, 'base64')))
+  return { sound, isBroken: events.at(-1)?.error !== undefined, record: await recordOf(gateway, response) }
+}
+
+const secondsOf = {
+  pcm: (sound: Buffer) => sound.length / 48_000,
+  wav: (sound: Buffer) => (sound.length - 44) / 48_000,
+  // As the simulator makes it: 160 kbit/s.
+  mp3: (sound: Buffer) => sound.length / 20_000,
+}
+
+describe('a sound that breaks off costs its seconds', () => {
+  test.each<[Model, keyof typeof secondsOf, string]>([
+    ['gpt-4o-mini-tts', 'pcm', 'cut=1'],
+    ['gpt-4o-mini-tts', 'pcm', 'eof=5'],
+    ['gpt-4o-mini-tts', 'wav', 'cut=3'],
+    ['gpt-4o-mini-tts', 'mp3', 'cut=2'],
+    ['gemini-2.5-flash-preview-tts', 'pcm', 'cut=1'],
+    ['gemini-2.5-flash-preview-tts', 'wav', 'eof=3'],
+  ])('%s as %s, sandbox:%s', async (model, format, word) => {
+    const { sound, isBroken, record } = await heard(model, `sandbox:${word}`, format)
+    expect(isBroken).toBe(true)
+    const audioOutput = Math.ceil(secondsOf[format](sound) * rates[model])
+    expect(record).toMatchObject({ status: 502, basis: 'estimated', usage: { audioOutput } })
+    const whole = await heard(model, 'sandbox:pace=0', format)
+    expect(whole.record).toMatchObject({ status: 200, basis: 'vendor' })
+    expect(record.cost * 5n).toBeLessThan(whole.record.cost)
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
+  test('by its bytes where it does not tell its seconds', async () => {
+    const { isBroken, record } = await heard('gpt-4o-mini-tts', 'sandbox:cut=1', 'flac')
+    expect(isBroken).toBe(true)
+    const whole = await heard('gpt-4o-mini-tts', 'sandbox:pace=0', 'flac')
+    expect(record.basis).toBe('estimated')
+    expect(record.usage?.audioOutput).toBeGreaterThan(0)
+    expect(record.cost).toBeLessThan(whole.record.cost)
+  })
+
+  // The first event of each: 16 KiB of samples, and a second of them.
+  test.each<[Model, number]>([
+    ['gpt-4o-mini-tts', 8],
+    ['gemini-2.5-flash-preview-tts', 25],
+  ])('%s, left by its client', async (model, audioOutput) => {
+    const { id, key } = await gateway.account()
+    const abort = new AbortController()
+    const response = await fetch(gateway.url + speechPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, input: `${text}sandbox:pace=60000`, response_format: 'pcm' }),
+      signal: abort.signal,
+    })
+    await response.body?.getReader().read()
+    abort.abort()
+    await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
+    expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499, basis: 'estimated', usage: { audioOutput } })
+  })
+})
+
+describe('a whole sound without usage costs its seconds too', () => {
+  test.each<[Model, string]>([
+    ['gpt-4o-mini-tts', 'pcm'],
+    ['gpt-4o-mini-tts', 'wav'],
+    ['gpt-4o-mini-tts', 'mp3'],
+    ['gemini-2.5-flash-preview-tts', 'mp3'],
+  ])('%s as %s', async (model, format) => {
+    const untold = await hear(gateway, { model, input: `${text}sandbox:nousage`, response_format: format })
+    const told = await hear(gateway, { model, input: `${text}sandbox:pace=0`, response_format: format })
+    const counted = (await recordOf(gateway, told.response)).usage?.audioOutput ?? 0
+    const { basis, usage } = await recordOf(gateway, untold.response)
+    expect(basis).toBe('estimated')
+    expect(Math.abs((usage?.audioOutput ?? 0) - counted)).toBeLessThanOrEqual(1)
+  })
+})

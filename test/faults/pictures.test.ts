@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Usage } from '../../src/capabilities/usage.ts'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lastRequestOf, recordOf } from '../support/records.ts'
+import { payloads } from '../support/streams.ts'
+
+// Pictures whose vendor did not say what they used: the stream broke off, or its answer has no usage.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const path = '/v1/images/generations'
+/** By OpenAI's list: a square of medium quality, which its simulator makes where nothing is said, and a preview. */
+const [square, preview] = [1_056, 100]
+
+type Made = { readonly events: string[]; readonly cost: bigint; readonly basis: string; readonly usage: Usage | null }
+
+async function made(response: Response): Promise<Made> {
+  expect(response.status).toBe(200)
+  const text = await response.text()
+  const { cost, basis, usage } = await recordOf(gateway, response)
+  return { events: payloads(text), cost, basis, usage }
+}
+
+async function generate(model: string, word: string, more: object = {}): Promise<Made> {
+  return made(await gateway.post(path, { model, prompt: `A hat ${word}`, ...more }))
+}
+
+async function edit(word: string, more: Record<string, string> = {}): Promise<Made> {
+  const form = new FormData()
+  const image = drawPicture({ width: 64, height: 64, format: 'png', seed: 1 })
+  form.append('image', new File([image], 'a.png', { type: 'image/png' }))
+  for (const [name, value] of Object.entries({ model: 'gpt-image-1', prompt: `A hat ${word}`, ...more })) {
+    form.append(name, value)
+  }
+  const headers = { authorization: `Bearer ${gateway.key}` }
+  return made(await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form }))
+}
+
+const streamed = { stream: true, partial_images: 3 }
+const isError = (event: string) => (JSON.parse(event) as { error?: unknown }).error !== undefined
+
+describe('a stream that breaks off costs what was shown', () => {
+  test.each([
+    ['gpt-image-1', 'cut=1', 1],
+    ['gpt-image-1', 'eof=2', 2],
+    ['gpt-image-1', 'midstream-error', 3],
+    ['gpt-image-2', 'cut=1', 1],
+    ['gpt-image-1-mini', 'cut=3', 3],
+  ])('%s, sandbox:%s', async (model, word, previews) => {
+    const broken = await generate(model, `sandbox:${word}`, streamed)
+    expect(broken.events.map(isError)).toEqual([...Array<boolean>(previews).fill(false), true])
+    expect(broken).toMatchObject({ basis: 'estimated', usage: { imageOutput: previews * preview } })
+    const whole = await generate(model, 'sandbox:pace=0', streamed)
+    expect(whole).toMatchObject({ basis: 'vendor', usage: { imageOutput: square + 3 * preview } })
+    expect(broken.cost).toBeGreaterThan(0n)
+    expect(broken.cost).toBeLessThan(whole.cost)
+  })
+
+  test('an edit', async () => {
+    const broken = await edit('sandbox:cut=1', { stream: 'true', partial_images: '3' })
+    expect(broken).toMatchObject({ basis: 'estimated', usage: { imageOutput: preview } })
+    expect(broken.usage?.imageInput).toBeGreaterThan(0)
+    const whole = await edit('', { stream: 'true', partial_images: '3' })
+    expect(broken.cost).toBeLessThan(whole.cost)
+  })
+
+  test('of several, those that came whole are paid for as they look', async () => {
+    const broken = await generate('gpt-image-1', 'sandbox:cut=3', { stream: true, partial_images: 1, n: 2 })
+    expect(broken.events.map(isError)).toEqual([false, false, false, true])
+    expect(broken).toMatchObject({ basis: 'estimated', usage: { imageOutput: square + 2 * preview } })
+  })
+
+  test('that its client leaves after a preview', async () => {
+    const { id, key } = await gateway.account()
+    const abort = new AbortController()
+    const response = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-image-1', prompt: 'A hat sandbox:pace=60000', ...streamed }),
+      signal: abort.signal,
+    })
+    await response.body?.getReader().read()
+    abort.abort()
+    await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
+    expect(await lastRequestOf(gateway, id)).toMatchObject({
+      status: 499,
+      basis: 'estimated',
+      usage: { imageOutput: preview },
+    })
+  })
+})
+
+describe('a whole picture without usage costs what it looks like', () => {
+  test.each([
+    ['gpt-image-1', {}, square],
+    ['gpt-image-1', { size: 'auto', quality: 'auto' }, square],
+    ['gpt-image-1', { size: '1536x1024', quality: 'low' }, 408],
+    ['gpt-image-1', { stream: true }, square],
+    ['gpt-image-1', streamed, square + 3 * preview],
+    ['gpt-image-2', { n: 2 }, 2 * square],
+    ['gpt-image-2', { size: '512x512' }, 264],
+    ['gemini-2.5-flash-image', {}, 1_290],
+    ['gemini-3-pro-image', {}, 1_120],
+    ['gemini-3-pro-image', { size: '2048x2048' }, 1_120],
+    ['gemini-3-pro-image', { size: '4K' }, 2_000],
+    ['gemini-3-pro-image', { stream: true }, 1_120],
+  ])('%s %j', async (model, more, imageOutput) => {
+    const untold = await generate(model, 'sandbox:nousage', more)
+    expect(untold).toMatchObject({ basis: 'estimated', usage: { imageOutput } })
+    const told = await generate(model, 'sandbox:pace=0', more)
+    expect(told).toMatchObject({ basis: 'vendor', usage: { imageOutput } })
+  })
+
+  test('an edit', async () => {
+    expect(await edit('sandbox:nousage')).toMatchObject({ basis: 'estimated', usage: { imageOutput: square } })
+  })
+})

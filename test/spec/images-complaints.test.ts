@@ -1,0 +1,91 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { errorOf } from '../support/streams.ts'
+
+// What a 400 about pictures says: the field at fault, and what would be taken in its place.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const path = '/v1/images/generations'
+
+async function complaint(body: object) {
+  return errorOf(await refusedForFree(gateway, () => gateway.post(path, { prompt: 'A cat', ...body })))
+}
+
+/** In the native form, whose errors have no place for the field but their words. */
+async function nativeComplaint(model: string, content: readonly object[], parameters: object = {}): Promise<string> {
+  const body = { model, input: { messages: [{ role: 'user', content }] }, parameters }
+  const response = await refusedForFree(gateway, () => gateway.post(path, body))
+  expect(response.status).toBe(400)
+  return ((await response.json()) as { message: string }).message
+}
+
+test('a number that came as text is told apart from it', async () => {
+  const said = await nativeComplaint('x-image-2.0', [{ text: 'A cat' }], { n: '1' })
+  expect(said).toBe("Invalid 'parameters.n': expected the number 1.")
+})
+
+describe('sizes', () => {
+  test('of a model that takes any are told by their rules, and not as a list', async () => {
+    const { message, param } = await complaint({ model: 'gpt-image-2', size: 'big' })
+    expect([param, message]).toEqual([
+      'size',
+      "Invalid 'size': 'big' is not WIDTHxHEIGHT or 'auto': multiples of 16, sides of at most 3840, the long one at most 3 times the short one.",
+    ])
+    expect((await complaint({ model: 'qwen-image-2.0', size: '1024*1024' })).message).toBe(
+      "Invalid 'size': '1024*1024' is not WIDTHxHEIGHT: at least 262144 pixels, at most 4194304 pixels.",
+    )
+  })
+
+  test('of others are a list', async () => {
+    expect((await complaint({ model: 'gpt-image-1', size: 'big' })).message).toContain(
+      "Supported values are: 'auto', '1024x1024', '1536x1024', '1024x1536'.",
+    )
+  })
+})
+
+describe('a linked picture that cannot be fetched is named by its field', () => {
+  const model = 'gemini-2.5-flash-image'
+  const image = 'https://pictures.invalid/a.png'
+  const why = 'the host in the URL cannot be reached.'
+
+  test('in the common form', async () => {
+    expect(await complaint({ model, image })).toMatchObject({
+      status: 400,
+      param: 'image',
+      code: 'invalid_url',
+      message: `Invalid 'image': ${why}`,
+    })
+    const drawn = drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')
+    expect(await complaint({ model, image: [`data:image/png;base64,${drawn}`, image] })).toMatchObject({
+      param: 'image[1]',
+      message: `Invalid 'image[1]': ${why}`,
+    })
+  })
+
+  test('in the native form', async () => {
+    const said = await nativeComplaint(model, [{ text: 'A cat' }, { image }])
+    expect(said).toBe(`Invalid 'input.messages[0].content[1].image': ${why}`)
+  })
+
+  test('for a film', async () => {
+    const film = { model: 'veo-3.1-generate-preview', input: { prompt: 'A cat', img_url: image } }
+    const named = await refusedForFree(gateway, () => gateway.post('/v1/videos/generations', film))
+    expect(await errorOf(named)).toMatchObject({
+      status: 400,
+      param: 'input.img_url',
+      message: expect.stringContaining(why),
+    })
+    const listed = { ...film, input: { prompt: 'A cat', media: [{ type: 'first_frame', url: image }] } }
+    const second = await refusedForFree(gateway, () => gateway.post('/v1/videos/generations', listed))
+    expect(await errorOf(second)).toMatchObject({ status: 400, param: 'input.media' })
+  })
+})

@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { errorOf } from '../support/streams.ts'
+
+// What a 400 about a film says: the field at fault in the client's own words, and what would be taken in its place.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+async function complaint(body: object): Promise<[string | null, string]> {
+  const send = () => gateway.post('/v1/videos/generations', { input: { prompt: 'A fox.' }, ...body })
+  const { status, param, message } = await errorOf(await refusedForFree(gateway, send))
+  expect(status).toBe(400)
+  return [param, message]
+}
+
+const seedance = 'doubao-seedance-2-0-260128'
+
+describe('what its vendor has no field for is refused, and not left out in silence', () => {
+  test.each([
+    [seedance, 'input', { input: { prompt: 'A fox.', negative_prompt: 'dark' } }],
+    [seedance, 'parameters', { parameters: { negative_prompt: 'dark' } }],
+  ])('%s: what is not wanted, in %s', async (model, place, body) => {
+    const at = `${place}.negative_prompt`
+    const message = `Unsupported value: '${at}' is not for this model: say it in the prompt.`
+    expect(await complaint({ model, ...body })).toEqual([at, message])
+  })
+
+  test.each([
+    ['wan2.7-t2v', { shot_type: 'multi' }],
+    ['wan2.7-t2v', { mode: 'pro' }],
+    ['kling-v2-6', { watermark: true }],
+    ['kling-v2-6', { prompt_extend: true }],
+    ['minimax-hailuo-02', { watermark: true }],
+    [seedance, { prompt_extend: true }],
+    ['veo-3.1-generate-preview', { watermark: true }],
+    ['gen4.5', { camera_fixed: true }],
+    ['viduq3-pro', { shot_type: 'single' }],
+  ])('%s: %j', async (model, parameters) => {
+    const at = `parameters.${Object.keys(parameters)[0]}`
+    const message = `Unsupported value: '${at}' is not for this model: it would have no effect.`
+    expect(await complaint({ model, parameters })).toEqual([at, message])
+  })
+})
+
+describe('a flag in a prompt is named as it was written', () => {
+  test.each([
+    ['--fps 24', "Unsupported value: 'input.prompt --fps' is not supported."],
+    ['--framespersecond 24', "Unsupported value: 'input.prompt --framespersecond' is not supported."],
+    ['--rs 8k', "Unsupported value: 'input.prompt --rs' does not support '8k' with this model."],
+    ['--dur 5s', "Invalid 'input.prompt --dur': expected whole seconds."],
+    ['--seed -7', "Invalid 'input.prompt --seed': expected -1 to 2147483647."],
+    ['--rt 7:5', "Unsupported value: 'input.prompt --rt' does not support '7:5' with this model."],
+  ])('%s', async (flag, said) => {
+    const [param, message] = await complaint({ model: seedance, input: { prompt: `A fox ${flag}` } })
+    expect(param).toBe('input.prompt')
+    expect(message).toStartWith(said)
+  })
+
+  test('also where it contradicts a field', async () => {
+    const asked = { model: seedance, resolution: '720p', input: { prompt: 'A fox --rs 1080p' } }
+    expect(await complaint(asked)).toEqual([
+      'input.prompt',
+      "'input.prompt --rs' says 1080p, but 'resolution' says 720p.",
+    ])
+  })
+})
+
+describe('what stands for a size is named as it was written', () => {
+  test('Kling’s mode', async () => {
+    expect(await complaint({ model: 'kling-v2-6', parameters: { mode: 'std' } })).toEqual([
+      'parameters.mode',
+      "Unsupported value: 'parameters.mode' does not support 'std' with this model. Supported values are: pro.",
+    ])
+  })
+
+  test('Wan’s size', async () => {
+    const [param, message] = await complaint({ model: 'wan2.6-t2v', parameters: { size: '832*480' } })
+    expect(param).toBe('parameters.size')
+    expect(message).toStartWith("Unsupported value: 'parameters.size' does not support '832*480' with this model.")
+    expect(message).toContain('1280*720')
+  })
+})
