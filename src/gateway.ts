@@ -1,6 +1,7 @@
 import { makeOperators } from './admin/operators.ts'
 import { makeAdminRoutes } from './admin/routes.ts'
-import { showModel } from './admin/show-model.ts'
+import { showPrices } from './admin/show-model.ts'
+import { makeRanges } from './base/address-ranges.ts'
 import { makeGuardedFetch } from './base/guarded-fetch.ts'
 import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { systemClock, systemTimers, type Clock } from './base/clock.ts'
@@ -76,7 +77,8 @@ export type Gateway = {
   readonly mode: Mode
   readonly sandboxUrl: string | undefined
   readonly firstStart: FirstStart
-  readonly modelCount: number
+  /** What it serves from the start. */
+  readonly models: Market['current']['models']
   /** A chat model to try the gateway with, if it serves any. */
   readonly exampleModel: string | undefined
   /** Where there is no model at all. */
@@ -235,6 +237,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     isOwnLink,
     bringUpToDate: books.bringUpToDate,
     models,
+    showPrices,
     clock,
     json,
     chatBodyBytesMax: settings.limits.chatBodyBytesMax,
@@ -251,12 +254,13 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       ...calling,
       log,
       authenticate: (received) => line.authenticate(received),
+      once: (limited, walk) => line.once(limited, walk),
       limiter: makeLimiter(),
       models,
     }),
     readiness: () => notReady(books, market, draining),
   })
-  const edge = { writeError, trustedProxies: new Set(settings.trustedProxies), log, tally }
+  const edge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
   const cors = makeCors(settings.cors.origins)
   const mcp = openMcp({
     routes,
@@ -278,7 +282,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     guardedFetch: strangers,
     limiter: makeLimiter(),
     sessionMac: macFor(secret, 'tool-session'),
-    showPrices: (model) => showModel(model).prices,
+    showPrices,
     bodyBytesMax: settings.limits.mcpBodyBytesMax,
     closing,
   })
@@ -286,7 +290,8 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   const { bootstrapKey, adminKey } = environment
   const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
   publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
-  const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute })
+  const { metricsKey } = environment
+  const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute, metricsKey })
   const admin = {
     store,
     mode,
@@ -316,7 +321,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     mode,
     sandboxUrl: market.sandboxUrl,
     firstStart,
-    modelCount: market.current.models.size,
+    models: market.current.models,
     exampleModel: exampleOf(market.current.models),
     whyEmpty: market.current.whyEmpty,
     store,

@@ -4,7 +4,7 @@ import type { Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
-import type { Catalogue, Model, Offer, Unsold } from './catalogue/model.ts'
+import { onOffer, type Catalogue, type Model, type ModelsOnOffer, type Offer, type Unsold } from './catalogue/model.ts'
 import type { Capability } from './capabilities/capability.ts'
 import type { PriceList, Rates } from './capabilities/usage.ts'
 import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
@@ -23,7 +23,7 @@ import type { Vendor } from './vendors/vendor.ts'
 export type Offering = {
   readonly channels: Channels
   /** Models that have a price and a channel that speaks their capability. */
-  readonly models: ReadonlyMap<string, Model>
+  readonly models: ModelsOnOffer
   /** All others, each with the reason; worked out when an operator asks. */
   readonly unsold: () => readonly Unsold[]
   /** Where there is nothing to sell. */
@@ -193,8 +193,9 @@ function localModels(servers: readonly LocalServer[]) {
 const embeds = /embed|^(?:baai-)?bge-|(?:^|-)(?:e5|gte|minilm)-/
 
 /** What these channels can answer: a model needs a price, and a channel that has it and speaks its capability. */
-export function servedModels(catalogue: Catalogue, channels: readonly Channel[]): ReadonlyMap<string, Model> {
-  return new Map([...catalogue.models].filter(([, model]) => isServed(model, channels)))
+export function servedModels(catalogue: Catalogue, channels: readonly Channel[]): ModelsOnOffer {
+  const served = [...catalogue.models].filter(([, model]) => isServed(model, channels))
+  return onOffer(new Map(served), catalogue.unsold)
 }
 
 function isServed({ capabilities, offers }: Model, channels: readonly Channel[]): boolean {

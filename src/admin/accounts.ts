@@ -13,6 +13,7 @@ import {
 } from '../store/accounts.ts'
 import { absent, readCall, type Call } from './call.ts'
 import { accountName, cap, firstCredit } from './fields.ts'
+import { checkPlace } from './filters.ts'
 import type { AdminParts } from './routes.ts'
 import { showAccount } from './show.ts'
 
@@ -50,6 +51,7 @@ export function accountCalls({ store, mode, bringUpToDate }: AdminParts) {
     /** `GET /admin/accounts`: by id. Those of the other mode with `?mode=`. */
     list: async ({ visit }: Call) => {
       const { limit, after, mode: of = mode } = readQuery(visit.request, listed)
+      await checkPlace('accounts', store.db, after)
       const page = { limit: limit + 1, mode: of, ...(after !== undefined && { after }) }
       await bringUpToDate((await listAccounts(store.db, page)).map(({ id }) => id))
       // Read again: what was charged a moment ago is posted by now, and idle leases are given back.

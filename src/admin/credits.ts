@@ -4,6 +4,8 @@ import { asGatewayError, badRequest, GatewayError, unreachable } from '../base/e
 import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Begun } from '../idempotency/idempotency.ts'
+import { reportCredits } from '../reports/credits.ts'
+import { pageFields, readQuery } from '../reports/query.ts'
 import { accountById, credit, creditSourceIn } from '../store/accounts.ts'
 import { absent, readCall, type Call } from './call.ts'
 import { dollars, keptText } from './fields.ts'
@@ -14,6 +16,8 @@ const newCredit = z.strictObject({
   amount: dollars.refine((amount) => amount !== zeroNano, 'a credit of nothing changes nothing'),
   note: keptText(500).exactOptional(),
 })
+
+const listed = z.strictObject(pageFields)
 
 export function creditCalls(parts: AdminParts) {
   const { store, bringUpToDate } = parts
@@ -48,7 +52,7 @@ export function creditCalls(parts: AdminParts) {
   }
 
   /** `POST /admin/accounts/{id}/credits`. With an Idempotency-Key it is booked once, however often it is sent. */
-  return async function add(call: Call) {
+  async function add(call: Call) {
     const { body, raw } = await readCall(call, newCredit)
     const key = call.visit.request.headers.get('idempotency-key')
     if (key === null) return book(call, body, undefined)
@@ -69,6 +73,15 @@ export function creditCalls(parts: AdminParts) {
       throw thrown
     }
   }
+
+  /** `GET /admin/accounts/{id}/credits`: newest first, as the ledger has them. */
+  async function list({ visit, id }: Call) {
+    const page = readQuery(visit.request, listed)
+    if ((await accountById(store.db, id)) === undefined) throw absent('account')
+    return reportCredits(store.db, id, page)
+  }
+
+  return { add, list }
 }
 
 const patienceMs = 2_000

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { badRequest } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
 import { exactText, pageFields, pageOf, readQuery } from '../reports/query.ts'
@@ -7,6 +6,7 @@ import { accountNames, findAccount } from '../store/accounts.ts'
 import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
 import { absent, readCall, type Call } from './call.ts'
 import { cap, expiry, keyName, limits, metadata, modelPatterns } from './fields.ts'
+import { checkPlace, noSuchAccount, scopeOf } from './filters.ts'
 import type { AdminParts } from './routes.ts'
 import { showKey } from './show.ts'
 
@@ -41,7 +41,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
       const { body } = await readCall(call, newKey)
       const { account: nameOrId, expires_at: expiresAt, ...rest } = body
       const account = await findAccount(store.db, { mode, nameOrId })
-      if (account === undefined) throw badRequest('There is no such account.', 'account', 'account_not_found')
+      if (account === undefined) throw noSuchAccount('account')
       const key = secretKeys.make('sk')
       const made = await insertKey(store, {
         ...rest,
@@ -59,11 +59,11 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
     /** `GET /admin/keys`: by id, revoked ones too; `?account=` takes a name or an id. */
     list: async ({ visit }: Call) => {
       const { limit, after, account } = readQuery(visit.request, listed)
-      const owner = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
-      if (account !== undefined && owner === undefined) return pageOf([], limit, String, String)
+      const scope = await scopeOf({ store, mode }, account)
+      await checkPlace('keys', store.db, after)
       const keys = await listKeys(store.db, {
-        scope: owner === undefined ? 'every-account' : { accountId: owner.id },
-        ...(owner === undefined && { mode }),
+        scope,
+        ...(scope === 'every-account' && { mode }),
         limit: limit + 1,
         ...(after !== undefined && { after }),
       })

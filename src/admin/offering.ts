@@ -33,6 +33,7 @@ export function offeringCalls({ models, unsold, channels, tasks }: AdminParts) {
 
 function listById<T extends { readonly id: string }>(request: Request, all: readonly T[]) {
   const { limit, after } = readQuery(request, listed)
+  // A place that is none is no mistake here: what stood there may be gone since the page before.
   const left = all.filter(({ id }) => after === undefined || id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return pageOf(
     left,

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
-import { GatewayError } from '../base/errors.ts'
 import type { Address } from '../base/listen.ts'
+import { sameBytes } from '../base/secret.ts'
 import { AuthFailures } from '../keys/auth-failures.ts'
 import { hintOf, type SecretKeys } from '../keys/secret-keys.ts'
 import { hasAdminKey } from '../store/admin-keys.ts'
@@ -9,16 +9,22 @@ import { isUnavailable } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 
 /** Tells operators from everybody else, and by the end of their key from each other. */
-export type Operators = { authenticate(key: string | undefined, address: Address): Promise<Actor> }
+export type Operators = {
+  authenticate(key: string | undefined, address: Address): Promise<Actor>
+  /** Lets in whoever has the key for metrics too, which is good for nothing else. */
+  authenticateScraper(key: string | undefined, address: Address): Promise<Actor>
+}
 
 export function makeOperators(parts: {
   store: Store
   secretKeys: SecretKeys
   clock: Clock
   authFailuresPerMinute: number
+  metricsKey: string | undefined
 }): Operators {
-  const { store, secretKeys } = parts
-  const failures = new AuthFailures(parts.clock, parts.authFailuresPerMinute)
+  const { store, secretKeys, metricsKey } = parts
+  const failures = new AuthFailures({ ...parts, message: badKey })
+  const scraping = metricsKey === undefined ? undefined : digestOf(metricsKey)
   // Keys of operators are never taken back while a process runs. These still work from an address that guesses others.
   const good = new Set<string>()
 
@@ -32,25 +38,29 @@ export function makeOperators(parts: {
     }
   }
 
+  async function authenticate(key: string | undefined, address: Address): Promise<Actor> {
+    if (key === undefined) throw failures.refusal(address)
+    // The realm is part of the digest: a customer's key is as unknown here as one that was never made.
+    const digest = secretKeys.digest('admin', key)
+    if (!good.has(digest)) failures.mayTry(key, address)
+    // Asked every time, known or not: operators call seldom, and a good key takes the same steps as a bad one.
+    if (!(await isKey(digest))) throw failures.refusal(address)
+    good.add(digest)
+    return `admin:${hintOf(key)}`
+  }
+
+  /** Of digests, so that the time it takes to compare two tells nothing of the key. */
+  function digestOf(key: string): Buffer {
+    return Buffer.from(secretKeys.digest('metrics', key))
+  }
+
   return {
-    async authenticate(key, address) {
-      if (key === undefined) throw refused(failures, address)
-      // The realm is part of the digest: a customer's key is as unknown here as one that was never made.
-      const digest = secretKeys.digest('admin', key)
-      const waitSeconds = failures.waitSeconds(address())
-      if (waitSeconds > 0 && !good.has(digest) && !secretKeys.hasChecksum(key)) {
-        throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
-      }
-      // Asked every time, known or not: operators call seldom, and a good key takes the same steps as a bad one.
-      if (!(await isKey(digest))) throw refused(failures, address)
-      good.add(digest)
-      return `admin:${hintOf(key)}`
+    authenticate,
+    async authenticateScraper(key, address) {
+      const isScraper = key !== undefined && scraping !== undefined && sameBytes(digestOf(key), scraping)
+      return isScraper ? 'scraper' : authenticate(key, address)
     },
   }
 }
 
-function refused(failures: AuthFailures, address: Address): GatewayError {
-  failures.record(address())
-  const message = 'Incorrect or missing operator key. Send a valid one as "Authorization: Bearer adm-…".'
-  return new GatewayError('unauthenticated', message)
-}
+const badKey = 'Incorrect or missing operator key. Send a valid one as "Authorization: Bearer adm-…".'

@@ -3,10 +3,10 @@ import { badRequest } from '../base/errors.ts'
 import { exactText, pageFields, pageOf, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
 import { reportRequests, showAttempt, showRequest } from '../reports/requests.ts'
 import { reportUsage } from '../reports/usage.ts'
-import { findAccount } from '../store/accounts.ts'
 import { listAudit, placeOfAudit } from '../store/audit.ts'
 import { groupings, requestById, type Filter } from '../store/usage.ts'
 import { absent, type Call } from './call.ts'
+import { checkKey, scopeOf } from './filters.ts'
 import type { AdminParts } from './routes.ts'
 import { showAudit } from './show.ts'
 
@@ -27,11 +27,11 @@ const auditQuery = z.strictObject(pageFields)
 type Filtered = { account?: string; key?: string; model?: string; from?: number; to?: number }
 
 export function recordCalls({ store, mode, bringUpToDate }: AdminParts) {
-  /** An account may be called by its name; one that is nobody's has nothing to show. */
   async function filterOf({ account, key, model, from, to }: Filtered): Promise<Filter> {
-    const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
+    const scope = await scopeOf({ store, mode }, account)
+    await checkKey(store.db, key)
     return {
-      scope: account === undefined ? 'every-account' : { accountId: found?.id ?? account },
+      scope,
       mode,
       ...(key !== undefined && { keyId: key }),
       ...(model !== undefined && { model }),

@@ -30,6 +30,7 @@ export type AdminParts = MetricParts & {
 /** Every path of the operator's port. */
 export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
   const accounts = accountCalls(parts)
+  const credits = creditCalls(parts)
   const keys = keyCalls(parts)
   const records = recordCalls(parts)
   const offering = offeringCalls(parts)
@@ -42,7 +43,8 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/accounts', accounts.list),
     guarded('GET', '/admin/accounts/{id}', accounts.read),
     guarded('PATCH', '/admin/accounts/{id}', accounts.change),
-    guarded('POST', '/admin/accounts/{id}/credits', creditCalls(parts)),
+    guarded('POST', '/admin/accounts/{id}/credits', credits.add),
+    guarded('GET', '/admin/accounts/{id}/credits', credits.list),
     guarded('POST', '/admin/accounts/{id}/webhook-secret', webhooks.newSecret),
     guarded('POST', '/admin/keys', keys.create),
     guarded('GET', '/admin/keys', keys.list),
@@ -58,15 +60,18 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/audit', records.audit),
     guarded('GET', '/admin/models', offering.models),
     guarded('GET', '/admin/channels', offering.channels),
-    guarded('GET', '/metrics', metricCalls(parts).show),
+    guarded('GET', '/metrics', metricCalls(parts).show, 'scrapers'),
     { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: () => Response.json({ status: 'ok' }) },
   ]
 
   /** The key is checked here, before a call sees anything of the request: none can forget to ask. */
-  function guarded(method: Route['method'], path: string, work: (call: Call) => unknown): Route {
+  function guarded(method: Route['method'], path: string, work: (call: Call) => unknown, alsoFor?: 'scrapers'): Route {
     const serve = async (visit: Visit): Promise<Response> => {
       try {
-        const actor = await operators.authenticate(bearerOf(visit.request), visit.address)
+        const key = bearerOf(visit.request)
+        const actor = await (alsoFor === 'scrapers'
+          ? operators.authenticateScraper(key, visit.address)
+          : operators.authenticate(key, visit.address))
         const body = await work({ visit, actor, id: idOf(visit) })
         return body instanceof Response ? body : Response.json(body, { headers: visit.said })
       } catch (thrown) {

@@ -22,13 +22,14 @@ const written = {
 /** A model as operators see it: prices in the words of the file, markup and exchange applied. */
 export function showModel(model: Model) {
   const { id, capabilities, vendor, confidence, source, prices, contextTokens, outputTokensMax } = model
+  const isChat = capabilities.includes('chat')
   return {
     id,
     capabilities,
     vendor,
     ...(model.aliasOf !== undefined && { alias_of: model.aliasOf }),
-    context_tokens: contextTokens,
-    output_tokens_max: outputTokensMax,
+    ...(!model.contextAssumed && { context_tokens: contextTokens }),
+    ...(isChat && { output_tokens_max: outputTokensMax }),
     prices: showPrices(prices),
     confidence,
     source,
@@ -41,7 +42,45 @@ export function showRate({ rates }: PriceList, unit: Unit): string {
   return amount === undefined ? '-' : dollars(amount, written[unit][1])
 }
 
-function showPrices({ rates, tiers, perImage, perSecond, perVideo, perVideoToken }: PriceList) {
+/** What is charged beside tokens, in short: a range where it depends on size, length or sound. */
+export function showOtherPrices({ rates, perImage, perSecond, perVideo, perVideoToken }: PriceList): string {
+  const each = (unit: Unit, what: string) =>
+    rates[unit] === undefined ? [] : [`${dollars(rates[unit], written[unit][1])}/${what}`]
+  const parts = [
+    ...range(perSecond, 's'),
+    ...range(perVideo, 'film'),
+    ...range(perVideoToken, 'M video tokens', written.videoToken[1]),
+    ...range(perImage, 'picture'),
+    ...each('imageOutput', 'M picture tokens'),
+    ...each('audioOutput', 'M sound tokens'),
+    ...each('character', 'M characters'),
+    ...each('request', 'request'),
+  ]
+  return parts.length === 0 ? '-' : parts.join(', ')
+}
+
+function range(amounts: Readonly<Record<string, Pico>>, what: string, per = 1n): string[] {
+  const sorted = Object.values(amounts).toSorted((a, b) => (a < b ? -1 : 1))
+  const [least, most] = [sorted[0], sorted.at(-1)]
+  if (least === undefined || most === undefined) return []
+  return [`${least === most ? '' : `${dollars(least, per)}-`}${dollars(most, per)}/${what}`]
+}
+
+type ShownPrices = Readonly<Record<string, unknown>>
+
+// A list never changes, and every customer's list of models has nearly all of them.
+const shownLists = new WeakMap<PriceList, ShownPrices>()
+
+/** A price list in the words of `turnpike.yaml`. */
+export function showPrices(list: PriceList): ShownPrices {
+  const known = shownLists.get(list)
+  if (known !== undefined) return known
+  const shown = writeOut(list)
+  shownLists.set(list, shown)
+  return shown
+}
+
+function writeOut({ rates, tiers, perImage, perSecond, perVideo, perVideoToken }: PriceList): ShownPrices {
   return {
     ...showRates(rates),
     ...(tiers.length > 0 && {

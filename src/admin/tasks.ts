@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { exactText, pageFields, periodFields, readQuery } from '../reports/query.ts'
 import { reportTasks, showTaskRow } from '../reports/tasks.ts'
-import { findAccount } from '../store/accounts.ts'
 import { holdsOfTasks } from '../store/task-lists.ts'
 import { taskById } from '../store/tasks.ts'
 import { absent, type Call } from './call.ts'
+import { scopeOf } from './filters.ts'
 import type { AdminParts } from './routes.ts'
 
 const states = ['creating', 'submitted', 'running', 'succeeded', 'failed', 'cancelled', 'refused'] as const
@@ -23,11 +23,10 @@ export function taskCalls({ store, mode }: Pick<AdminParts, 'store' | 'mode'>) {
     /** `GET /admin/tasks`: newest first. */
     list: async ({ visit }: Call) => {
       const { account, state, in_doubt: doubt, limit, after, ...rest } = readQuery(visit.request, tasksQuery)
-      const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
       const filter = {
         ...rest,
         mode,
-        scope: account === undefined ? ('every-account' as const) : { accountId: found?.id ?? account },
+        scope: await scopeOf({ store, mode }, account),
         ...(state !== undefined && { states: [state] }),
         ...(doubt !== undefined && { inDoubt: doubt === 'true' }),
       }

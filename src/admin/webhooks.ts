@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { exactText, pageFields, periodFields, readQuery } from '../reports/query.ts'
 import { eventStates, reportWebhook, reportWebhooks, storedState } from '../reports/webhooks.ts'
-import { findAccount } from '../store/accounts.ts'
 import { resendEvent } from '../store/webhooks.ts'
 import { absent, type Call } from './call.ts'
+import { scopeOf } from './filters.ts'
 import type { AdminParts } from './routes.ts'
 
 const listed = z.strictObject({
@@ -26,9 +26,8 @@ export function webhookCalls({ store, mode, webhooks }: AdminParts) {
     /** `GET /admin/webhooks`: newest first, each with every attempt to deliver it. */
     list: async ({ visit }: Call) => {
       const { account, task, state, from, to, ...page } = readQuery(visit.request, listed)
-      const found = account === undefined ? undefined : await findAccount(store.db, { mode, nameOrId: account })
       const filter = {
-        scope: account === undefined ? ('every-account' as const) : { accountId: found?.id ?? account },
+        scope: await scopeOf({ store, mode }, account),
         mode,
         ...(task !== undefined && { taskId: task }),
         ...(state !== undefined && { state: storedState(state) }),

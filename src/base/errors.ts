@@ -37,6 +37,8 @@ export type ErrorDetails = {
   readonly allow?: string
   /** False where trying again cannot help or would be charged again. */
   readonly shouldRetry?: false
+  /** Nothing was done for it, and the same request will be refused again until something else changes. */
+  readonly hopeless?: true
   readonly refusal?: Refusal
   readonly cause?: unknown
 }

@@ -67,10 +67,11 @@ describe('a picture is whole', () => {
     expect(whole('jpeg', withOne.subarray(0, -2))).toBe(false)
   })
 
-  test('millions of empty chunks are not walked', () => {
-    const chunks = Buffer.alloc(24 * 1024 * 1024)
-    const startedAt = performance.now()
-    expect(whole('png', Buffer.concat([picture('png').subarray(0, 33), chunks]))).toBe(false)
-    expect(performance.now() - startedAt).toBeLessThan(500)
+  test('empty chunks are not walked for ever: behind more of them than any encoder writes, there is no end', () => {
+    const file = picture('png')
+    const behind = (chunks: number) =>
+      Buffer.concat([file.subarray(0, 33), Buffer.alloc(12 * chunks), file.subarray(33)])
+    expect(whole('png', behind(99_000))).toBe(true)
+    expect(whole('png', behind(100_000))).toBe(false)
   })
 })

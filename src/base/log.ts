@@ -28,7 +28,7 @@ export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} 
 
 // Keys of ours and of the vendors, webhook secrets and passwords in database addresses.
 const secretPattern =
-  /\b(?:sk|adm)[-_][A-Za-z0-9_-]{8,}|\bwhsec_[A-Za-z0-9+/=_-]{8,}|(?<=:\/\/[^:@/\s]{0,64}:)[^@/\s]+(?=@)/g
+  /\b(?:sk|adm|mtr)[-_][A-Za-z0-9_-]{8,}|\bwhsec_[A-Za-z0-9+/=_-]{8,}|(?<=:\/\/[^:@/\s]{0,64}:)[^@/\s]+(?=@)/g
 
 /** Any text that goes to a log or a client, without what looks like a secret. */
 export function scrub(text: string): string {

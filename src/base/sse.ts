@@ -75,11 +75,6 @@ export class EventSplitter {
     room.set(chunk, rest.length)
     return room.subarray(0, length)
   }
-
-  /** What is left after the last whole event: not empty when the stream was cut in the middle of one. */
-  get rest(): Uint8Array | undefined {
-    return this.#rest
-  }
 }
 
 /** The text of an event's `data` lines, joined as the specification of server-sent events says. */

@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { within } from './within.ts'
 
 const never = new Promise<string>(() => {})
 
 test('what comes in time is what came, good or bad', async () => {
   expect(await within(10_000, Promise.resolve('here'))).toBe('here')
-  await expect(within(10_000, Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  expect(await thrownBy(within(10_000, Promise.reject(new Error('broken'))))).toEqual(new Error('broken'))
 })
 
 test('nobody waits for what is late', async () => {

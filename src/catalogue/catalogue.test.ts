@@ -5,7 +5,7 @@ import { pico } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
 import { buildCatalogue, loadFamilies } from './load.ts'
 import type { Model } from './model.ts'
-import { readFamily } from './schema.ts'
+import { familySchema } from './schema.ts'
 
 const families = loadFamilies()
 const real = buildCatalogue({ families, sandbox: false })
@@ -22,7 +22,10 @@ describe('the built-in files', () => {
   // The start trusts the files and reads them with the runtime's parser; here the schema and the portable one look at them.
   test.each(readdirSync(folder))('%s fits the schema, and both parsers read the same', (name) => {
     const content: unknown = parse(readFileSync(folder + name, 'utf8'))
-    expect(loadFamilies().find((family) => family.name === name)).toEqual(readFamily(name, content))
+    expect(loadFamilies().find((family) => family.name === name)).toEqual({
+      ...familySchema.parse(content),
+      name,
+    })
   })
 
   test('say where their prices come from and of what day', () => {
@@ -69,6 +72,15 @@ describe('the built-in files', () => {
       const inClass = one.vendor === 'openai' && /^(o\d|gpt-[5-9](?!.*chat))/.test(one.id)
       expect([one.id, one.reasoning]).toEqual([one.id, inClass])
       if (inClass) expect(one.efforts.length).toBeGreaterThan(0)
+    }
+  })
+
+  test('what OpenAI has beside it takes no effort, and of others nobody says so', () => {
+    const refusing = [...sandbox.models.values()].filter((one) => one.refusesEffort === true).map(({ id }) => id)
+    expect(refusing).toContain('gpt-4.1')
+    for (const one of sandbox.models.values()) {
+      const refuses = one.vendor === 'openai' && one.capabilities.includes('chat') && !one.reasoning
+      expect([one.id, one.refusesEffort ?? false]).toEqual([one.id, refuses])
     }
   })
 

@@ -4,7 +4,7 @@ import { parseYaml } from '../base/yaml.ts'
 import { lacking, standIn } from './complete.ts'
 import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
-import type { Catalogue, Model, Unsold } from './model.ts'
+import { unpriced, type Catalogue, type Model, type Unsold } from './model.ts'
 import { aliasOffers, applyOverrides, type Entries, type Entry, readFamilies } from './overrides.ts'
 import { compilePrices, type Exchange, fingerprint, readExchange } from './prices.ts'
 import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
@@ -94,10 +94,12 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
     created: Date.parse(`${entry.date}T00:00:00Z`) / 1000,
     offers: entry.offers,
     contextTokens,
+    ...(facts.contextTokens === undefined && { contextAssumed: true }),
     outputTokensMax: facts.outputTokensMax ?? Math.min(outputTokensDefault, contextTokens),
     choicesMax: facts.choicesMax ?? choicesDefault,
     reasoning: facts.reasoning ?? false,
     efforts: facts.efforts ?? [],
+    ...(facts.efforts?.length === 0 && { refusesEffort: true as const }),
     ...money,
     retired: entry.retired,
     ...(entry.pinned === undefined ? {} : { pinned: entry.pinned }),
@@ -118,7 +120,7 @@ function buildMoney(
   const missing = entry.capabilities.map((capability) => lacking(capability, lists.prices, limits))
   const why = missing.find((text) => text !== undefined)
   if (why === undefined) return { ...lists, source: entry.source, confidence: entry.confidence }
-  if (!sandbox) return { id: entry.id, why: `no price: ${why}` }
+  if (!sandbox) return unpriced(entry.id, why)
   const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => standIn[capability]))
   const layers = [{ written, path: entry.path }]
   return {

@@ -18,13 +18,17 @@ export type Model = {
   readonly created: number
   readonly offers: readonly Offer[]
   readonly contextTokens: number
+  /** Nobody wrote it down: it is only what holds reckon with. */
+  readonly contextAssumed?: true
   readonly outputTokensMax: number
   /** `n` at most. */
   readonly choicesMax: number
   /** The reasoning class, whose sampling fields have no effect; not every model that thinks. */
   readonly reasoning: boolean
-  /** Values of `reasoning_effort`. Empty: it takes none or nothing is known, so the vendor judges. */
+  /** Values of `reasoning_effort`. Empty: it takes none, or nothing is known and the vendor judges. */
   readonly efforts: readonly string[]
+  /** It does not reason, and its vendor refuses the field whatever it says: the file lists no effort, and says so. */
+  readonly refusesEffort?: true
   /** What the customer pays: exchange and markup applied. */
   readonly prices: PriceList
   /** What the vendor charges: exchange applied, no markup. */
@@ -45,6 +49,20 @@ export type Model = {
 
 /** A model that the files know and nobody can buy, with the reason, for the operator's list. */
 export type Unsold = { readonly id: string; readonly why: string }
+
+const noPrice = 'no price: '
+
+export function unpriced(id: string, lacking: string): Unsold {
+  return { id, why: noPrice + lacking }
+}
+
+/** What can be had, by id. It also knows what only waits for the operator to price it, so that a refusal can say so. */
+export type ModelsOnOffer = ReadonlyMap<string, Model> & { readonly unpriced?: ReadonlySet<string> }
+
+export function onOffer(models: Map<string, Model>, unsold: readonly Unsold[]): ModelsOnOffer {
+  const waiting = unsold.filter(({ why }) => why.startsWith(noPrice))
+  return Object.assign(models, { unpriced: new Set(waiting.map(({ id }) => id)) })
+}
 
 /** One immutable snapshot. Aliases are entries of their own. */
 export type Catalogue = {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { pico } from '../base/money.ts'
 import { CatalogueError } from './error.ts'
 import { buildCatalogue, loadFamilies } from './load.ts'
+import { checkUses } from './price-uses.ts'
 import { readOverrides } from './schema.ts'
 
 const families = loadFamilies()
@@ -228,6 +229,21 @@ describe('faults name the field', () => {
       [{ id: 'sora-2', prices: { perSecond: { '720p': { sound: '1', silence: '1' } } } }],
       'models[0].prices.perSecond.720p.sil',
     ],
+    [
+      [{ id: 'gpt-4o', prices: { perSecond: '1' } }],
+      'models[0].prices.perSecond: a price of video, and this does chat',
+    ],
+    [[{ id: 'sora-2', prices: { inputPerMillion: '1' } }], 'models[0].prices.inputPerMillion: a price of chat, emb'],
+    [
+      [{ id: 'gpt-4*', prices: { perImage: '1' } }],
+      'models[0].prices.perImage: a price of images, edits, and this does',
+    ],
+    [
+      [{ id: 'mine', from: 'gpt-4o', prices: { perMillionCharacters: '1' } }],
+      'models[0].prices.perMillionCharacters: ',
+    ],
+    [[{ id: '*', prices: { markup: '0' } }], 'models[0].prices.markup: a markup is above 0: "1" sells'],
+    [[{ id: 'gpt-4o', prices: { markup: '0.00' } }], 'models[0].prices.markup: a markup is above 0: "1" sells'],
     [[{ id: 'sora-2', prices: { perSecond: { big: '1' } } }], 'models[0].prices.perSecond.big: a resolution such as'],
     [
       [{ id: 'dall-e-2', prices: { perImage: { '1024*1024': '1' } } }],
@@ -243,4 +259,16 @@ describe('faults name the field', () => {
     expect(readOverrides(undefined)).toEqual([])
     expect(readOverrides(null)).toEqual([])
   })
+})
+
+test('a pattern may price what only some of its models are sold by', () => {
+  const { models } = build([{ id: 'gpt-*', prices: { perImage: '0.03' } }])
+  expect(models.get('gpt-image-1.5')?.prices.perImage).toEqual({ default: pico(30_000_000_000n) })
+  expect(models.get('gpt-4o')?.prices.rates.input).toBe(pico(2_500_000n))
+})
+
+test('no price of the built-in lists is one that nothing is charged by', () => {
+  for (const { name, models } of loadFamilies()) {
+    for (const { id, prices, capabilities } of models) if (prices) checkUses(prices, capabilities, [name, id])
+  }
 })

@@ -1,5 +1,6 @@
 import { CatalogueError, type Path } from './error.ts'
 import type { Confidence, Offer } from './model.ts'
+import { checkUses } from './price-uses.ts'
 import type { PriceLayer } from './prices.ts'
 import { type FamilyFile, type FamilyModel, type OperatorModel, unitKeys, type WrittenPrices } from './schema.ts'
 
@@ -79,7 +80,9 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
     if (seen.has(override.id)) throw new CatalogueError([...path, 'id'], `${override.id} has an entry above already`)
     seen.add(override.id)
     detachAlias(entries, override.id, override.from === undefined)
-    entries.set(override.id, applyOne(entries, override, path))
+    const entry = applyOne(entries, override, path)
+    if (override.prices !== undefined) checkUses(override.prices, entry.capabilities, [...path, 'prices'])
+    entries.set(override.id, entry)
   }
 }
 
@@ -106,10 +109,11 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   const alone = aliases.filter((id) => pattern.test(id) && !covered.has(id))
   if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model is called like ${glob}`)
   for (const id of alone) detachAlias(entries, id, true)
-  for (const id of [...found.map((entry) => entry.id), ...alone]) {
-    const entry = entries.get(id)
-    if (entry !== undefined) entries.set(id, lay(entry, override, path))
-  }
+  const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
+  const capabilities = changed.flatMap((entry) => entry.capabilities)
+  // Of all that a pattern catches, one that has a use for the price is enough.
+  if (override.prices !== undefined) checkUses(override.prices, capabilities, [...path, 'prices'])
+  for (const entry of changed) entries.set(entry.id, lay(entry, override, path))
 }
 
 function newEntry(override: OperatorModel, path: Path): Entry {

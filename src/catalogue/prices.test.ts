@@ -50,9 +50,9 @@ describe('exchange and markup', () => {
     expect(prices.rates).toMatchObject({ input: 2_100_000n, output: 4_500_000n })
   })
 
-  test('markup 0 gives away, and costs stay', () => {
-    const { prices, costs } = compile({ inputPerMillion: '3', outputPerMillion: '15', markup: '0' })
-    expect(prices.rates.output).toBe(pico(0n))
+  test('a markup below 1 sells below cost, and costs stay', () => {
+    const { prices, costs } = compile({ inputPerMillion: '3', outputPerMillion: '15', markup: '0.2' })
+    expect(prices.rates.output).toBe(pico(3_000_000n))
     expect(costs.rates.output).toBe(pico(15_000_000n))
   })
 
@@ -175,4 +175,19 @@ test('equal lists have equal versions, whatever the order they were written in',
   const there = compile({ inputPerMillion: '1', outputPerMillion: '2' }).prices.version
   expect(compile({ outputPerMillion: '2' }, { inputPerMillion: '1.0' }).prices.version).toBe(there)
   expect(compile({ inputPerMillion: '2', outputPerMillion: '1' }).prices.version).not.toBe(there)
+})
+
+// A charge names its list by this, and is judged by it for three days: a new kind of price must not rename the others.
+test('a list keeps its version for as long as its prices stay', () => {
+  const { prices } = compile({
+    inputPerMillion: '3',
+    cachedInputPerMillion: '0.3',
+    outputPerMillion: '15',
+    webSearchPerThousand: '10',
+    tiers: [{ aboveInputTokens: 200_000, inputPerMillion: '6', outputPerMillion: '22.5' }],
+    perImage: { '1024x1024': '0.04' },
+    perSecond: { '720p': { sound: '0.4', silent: '0.2' } },
+    perMillionVideoTokens: '7',
+  })
+  expect(prices.version).toBe('4f3f8bf0b584f567')
 })

@@ -97,11 +97,15 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
   return name({ rates: base, tiers: whole, perImage, perSecond, perVideo, perVideoToken })
 }
 
-/** The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. */
+/**
+ * The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. Whole
+ * films came later: their prices stand behind the others, and only where there are any, so that lists kept their names.
+ */
 function name(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
-  const records = [list.perImage, list.perSecond, list.perVideo, list.perVideoToken].map(writeRecord)
-  const parts = [writeRates(list.rates), tiers, ...records]
+  const records = [list.perImage, list.perSecond, list.perVideoToken].map(writeRecord)
+  const films = writeRecord(list.perVideo)
+  const parts = [writeRates(list.rates), tiers, ...records, ...(films === '' ? [] : [films])]
   return { version: fingerprint(parts.join('\n')), ...list }
 }
 

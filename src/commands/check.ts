@@ -7,6 +7,7 @@ import { complaintsAbout } from './complaints.ts'
 import { hasRealAccount, isInstalled } from './installation.ts'
 import { unsoldColumns } from './models.ts'
 import { say, sayJson, sheet, table, withoutSecretsOf, type Column } from './output.ts'
+import { remarksOn } from './remarks.ts'
 import { checkRuntime } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
@@ -90,6 +91,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
   const models = servedModels(plan.catalogue, channels)
   const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
   const idle = notServed(plan.catalogue, channels).filter(({ id }) => own.has(id))
+  const remarks = remarksOn({ file, variables: process.env, mode, models })
   if (json) {
     sayJson({
       valid: true,
@@ -103,6 +105,8 @@ async function describe({ file, path, environment, plan }: Checked, json = false
       })),
       models: [...models.keys()],
       not_served: idle,
+      ignored_variables: remarks.ignored,
+      unverified_prices: remarks.unverified,
     })
     return
   }
@@ -121,6 +125,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
     say(table(columns, configured))
   } else if (mode === 'real')
     say('\nNo vendor is configured: only local model servers, where there are any, would answer.')
+  if (remarks.lines.length > 0) say(`\n${remarks.lines.join('\n')}`)
   if (idle.length === 0) return
   say('\nOf the models in the file these would not be served:')
   say(table(unsoldColumns, idle))

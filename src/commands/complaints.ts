@@ -1,6 +1,8 @@
 import { isObject } from '../base/json.ts'
+import { EnvironmentError } from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { readCatalogue, readChannels } from '../market.ts'
+import { channelsOfVariables } from '../upstream/vendor-variables.ts'
 
 // Enough to work on; each further one costs another look at the whole catalogue.
 const complaintsMax = 50
@@ -12,11 +14,26 @@ export function complaintsAbout(
   file: ConfigFile,
   variables: Readonly<Record<string, string | undefined>>,
   isSandbox: boolean,
-): ConfigError[] {
+): (ConfigError | EnvironmentError)[] {
   return [
-    ...faultsIn(file, 'channels', (rest) => readChannels(rest, variables)),
+    ...faultOfVariables(file, variables),
+    // Without the variables: a channel that is taken out would have the variable of its vendor make another.
+    ...faultsIn(file, 'channels', (rest) => readChannels(rest, {})),
     ...faultsIn(file, 'models', (rest) => readCatalogue(rest, isSandbox)),
   ]
+}
+
+function faultOfVariables(
+  { settings }: ConfigFile,
+  variables: Readonly<Record<string, string | undefined>>,
+): EnvironmentError[] {
+  try {
+    channelsOfVariables(settings.channels, variables)
+    return []
+  } catch (thrown) {
+    if (thrown instanceof EnvironmentError) return [thrown]
+    throw thrown
+  }
 }
 
 /** Reads as a start does; takes what is at fault out, and reads the rest again. */

@@ -1,5 +1,5 @@
 import { formatDollars } from '../base/money.ts'
-import { reclaimNode } from '../store/corrections.ts'
+import { nodeSeenAt, reclaimNode } from '../store/corrections.ts'
 import { openClaims } from '../store/reconcile.ts'
 import { withInstallation } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'
@@ -14,6 +14,9 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
     const { leases } = await openClaims(store.db)
     const held = leases.filter((lease) => lease.node === node)
     if (!options.confirm) {
+      const seenAt = await nodeSeenAt(store.db, node)
+      if (seenAt === undefined) throw absent(node)
+      if (seenAt >= store.now() - aliveMs) throw alive(node, seenAt)
       for (const { accountId, amount } of held) say(`${accountId}: $${formatDollars(amount)} would go back`)
       say('Nothing was changed. What the node had charged and not yet posted would be lost to its journal: the')
       say("customers keep it, and vendors' bills show it as our loss. If so, add --confirm.")
@@ -21,10 +24,8 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
       return
     }
     const outcome = await reclaimNode(store, { node, silentSince: store.now() - aliveMs, actor: 'cli' })
-    if (outcome.outcome === 'absent') throw new Error(`there is no node "${node}"; turnpike reconcile lists leases`)
-    if (outcome.outcome === 'alive') {
-      throw new Error(`node ${node} was heard of at ${showTime(outcome.seenAt)}: stop it, and wait a minute`)
-    }
+    if (outcome.outcome === 'absent') throw absent(node)
+    if (outcome.outcome === 'alive') throw alive(node, outcome.seenAt)
     if (options.json) {
       const given = outcome.leases.map(({ accountId, amount }) => ({
         account: accountId,
@@ -37,4 +38,12 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
       `Node ${node} is fenced off: its old data folder must not be used again. Now reconcile with the vendors' bills.`,
     )
   })
+}
+
+function absent(node: string): Error {
+  return new Error(`there is no node "${node}"; turnpike reconcile lists leases`)
+}
+
+function alive(node: string, seenAt: number): Error {
+  return new Error(`node ${node} was heard of at ${showTime(seenAt)}: stop it, and wait a minute`)
 }

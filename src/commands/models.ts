@@ -1,4 +1,4 @@
-import { showModel, showRate } from '../admin/show-model.ts'
+import { showModel, showOtherPrices, showRate } from '../admin/show-model.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model, Unsold } from '../catalogue/model.ts'
 import { notServed, servedModels, simulatedChannels, whyNothing, type Plan } from '../market.ts'
@@ -17,7 +17,9 @@ export async function models(options: { config?: string; json?: boolean; all?: b
   else {
     say(table(columns, served))
     say()
-    say(`${served.length} models in ${plan.mode} mode. Dollars per million tokens, markup included.`)
+    say(
+      `${served.length} models in ${plan.mode} mode. Dollars, markup included: per million tokens, and OTHER per what it says.`,
+    )
   }
   if (options.all) {
     say()
@@ -39,6 +41,7 @@ const columns: readonly Column<Model>[] = [
   { name: 'CACHED', align: 'right', show: ({ prices }) => showRate(prices, 'cachedInput') },
   { name: 'OUTPUT', align: 'right', show: ({ prices }) => showRate(prices, 'output') },
   { name: 'ABOVE', align: 'right', show: ({ prices }) => tiers(prices) },
+  { name: 'OTHER', show: ({ prices }) => showOtherPrices(prices) },
   { name: 'CONFIDENCE', show: ({ confidence }) => confidence },
 ]
 

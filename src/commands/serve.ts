@@ -4,8 +4,11 @@ import { makeLog, type Log } from '../base/log.ts'
 import { formatDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
 import { readEnvironment } from '../config/environment.ts'
+import type { FileSettings } from '../config/schema.ts'
+import { waitingSettings } from '../config/waiting-settings.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
 import { quoted, say, withoutSecretsOf } from './output.ts'
+import { remarksOn } from './remarks.ts'
 import { checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
 
@@ -20,8 +23,10 @@ export async function serve(options: { config?: string }): Promise<void> {
   const gateway = await openGateway({ environment, file, variables: process.env, log, provenSafe })
   // The variable that holds a key which works: the operator's own shell has the one that was given.
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
-  greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true })
-  reloadOnChange(gateway, path, log)
+  const { mode, models } = gateway
+  const remarks = remarksOn({ file, variables: process.env, mode, models }).lines
+  greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, remarks })
+  reloadOnChange(gateway, { path, used: file.settings, log })
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
 }
 
@@ -29,13 +34,14 @@ type Greeting = {
   readonly keyVariable: string
   /** Sandbox mode was written down, and is not for want of a vendor. */
   readonly isAskedFor: boolean
+  readonly remarks: readonly string[]
 }
 
-function greet(gateway: Gateway, { keyVariable, isAskedFor }: Greeting): void {
+function greet(gateway: Gateway, { keyVariable, isAskedFor, remarks }: Greeting): void {
   const { mode, firstStart, url } = gateway
   const { account, key, adminKey } = firstStart
   say()
-  say(`Turnpike serves ${gateway.modelCount} models at ${url}/v1 (reference: ${url}/docs)`)
+  say(`Turnpike serves ${gateway.models.size} models at ${url}/v1 (reference: ${url}/docs)`)
   say(`Agents have it as tools at ${gateway.mcpUrl} (docs/mcp.md)`)
   say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
@@ -43,6 +49,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor }: Greeting): void {
     say(`Sandbox mode, ${why}: simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`)
     say(`Account "${account.name}" has $${formatDollars(account.posted)} of play money.`)
   }
+  for (const remark of remarks) say(remark)
   say()
   if (key !== undefined) {
     say('Your key (shown only now; Turnpike keeps a keyed hash of it):')
@@ -71,12 +78,20 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor }: Greeting): void {
 
 const settleMs = 200
 
+type Reloading = { readonly path: string | undefined; readonly used: FileSettings; readonly log: Log }
+
 /** SIGHUP, or a change of the file: taken into use if it is valid, and else only complained about. */
-function reloadOnChange(gateway: Gateway, path: string | undefined, log: Log): void {
+function reloadOnChange(gateway: Gateway, { path, used, log }: Reloading): void {
   const reload = () => {
     try {
-      gateway.reload(loadSettings(path).file)
-      log.info({}, 'the configuration was reloaded')
+      let waiting: readonly string[] = []
+      gateway.reload(() => {
+        const { file } = loadSettings(path)
+        waiting = waitingSettings(used, file.settings)
+        return file
+      })
+      const rest = waiting.length === 0 ? '' : `, but for settings that need a restart: ${waiting.join(', ')}`
+      log.info({}, `the configuration was reloaded${rest}`)
     } catch (thrown) {
       // It may quote a value that came out of a variable, and that variable may hold a key.
       const cause = withoutSecretsOf(String(thrown), process.env)

@@ -1,12 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { readConfigFile, type ConfigFile } from '../config/file.ts'
 
 const defaultFile = 'turnpike.yaml'
+
+// A catalogue of thousands of models has some hundred kilobytes. To find out that a hundred megabytes are none takes minutes,
+// in which a node that runs would serve nobody.
+const bytesMax = 4 * 1024 * 1024
 
 /** The file that `--config` names, or `turnpike.yaml` where there is one, or the defaults. */
 export function loadSettings(path: string | undefined): { file: ConfigFile; path: string | undefined } {
   const found = path ?? (existsSync(defaultFile) ? defaultFile : undefined)
   if (found === undefined) return { file: readConfigFile('(defaults)', '', process.env), path: undefined }
   if (!existsSync(found)) throw new Error(`there is no file ${found}`)
+  if (statSync(found).size > bytesMax) throw new Error(`${found} is larger than ${bytesMax} bytes`)
   return { file: readConfigFile(found, readFileSync(found, 'utf8'), process.env), path: found }
 }

@@ -1,64 +1,34 @@
 import { unixSeconds } from '../base/moment.ts'
-import { momentRule, readMoment } from '../reports/query.ts'
 import { reportTasks, showTaskRow, type ShownTask } from '../reports/tasks.ts'
 import type { Store } from '../store/open.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
 import { holdsOfTasks, typicalTaskMs } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { isOver } from '../tasks/state.ts'
-import { accountNamed } from './accounts.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
-import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
+import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
+import { say, sayJson, sheet, showTime, type Column } from './output.ts'
 import { bar, type Progress } from './progress.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
-type Listed = {
-  readonly account?: string
-  readonly model?: string
-  readonly state?: StoredTaskState
-  readonly inDoubt?: boolean
-  readonly from?: string
-  readonly to?: string
-  readonly limit: string
-  readonly after?: string
-}
-
-const pageSizeMax = 100
+type Listed = FilterOptions &
+  PageOptions & { readonly model?: string; readonly state?: StoredTaskState; readonly inDoubt?: boolean }
 
 /** `turnpike tasks list` */
 export async function list(options: Options & Listed): Promise<void> {
-  const { account, model, state, inDoubt, after } = options
-  const limit = Number(options.limit)
-  if (!/^\d{1,3}$/.test(options.limit) || limit < 1 || limit > pageSizeMax) {
-    throw new Error(`--limit takes a number from 1 to ${pageSizeMax}`)
-  }
-  const [from, to] = [momentOf(options.from), momentOf(options.to)]
+  const { model, state, inDoubt, json } = options
+  const asked = readPage(options)
   await withInstallation(options, async ({ store, mode }) => {
-    const scope =
-      account === undefined ? ('every-account' as const) : { accountId: (await accountNamed(store, mode, account)).id }
     const filter = {
-      scope,
-      mode,
+      ...(await readFilter(store, mode, options)),
       ...(model !== undefined && { model }),
       ...(state !== undefined && { states: [state] }),
       ...(inDoubt && { inDoubt }),
-      ...(from !== undefined && { from }),
-      ...(to !== undefined && { to }),
     }
-    const page = await reportTasks(store.db, filter, { limit, ...(after !== undefined && { after }) })
-    if (options.json) return sayJson(page)
-    if (page.data.length === 0) return say(`There is no such task in ${mode} mode.`)
-    say(table(columns, page.data))
-    if (page.next !== null) say(`More: --after ${page.next}`)
+    const page = await reportTasks(store.db, filter, asked)
+    sayPage(page, { json, columns, nothing: `There is no such task in ${mode} mode.` })
   })
-}
-
-function momentOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const at = readMoment(text)
-  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
-  return at
 }
 
 const columns: readonly Column<ShownTask>[] = [

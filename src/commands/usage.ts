@@ -1,22 +1,16 @@
-import { momentRule, readMoment } from '../reports/query.ts'
 import { reportRequests, showAttempt, showRequest as showOne, type ShownRequest } from '../reports/requests.ts'
 import { reportUsage, type UsageReport } from '../reports/usage.ts'
+import { keyById } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { requestById, type Filter, type GroupBy } from '../store/usage.ts'
-import { accountNamed } from './accounts.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
+import { pageSizeMax, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
-type Filtered = {
-  readonly from?: string
-  readonly to?: string
-  readonly account?: string
-  readonly key?: string
-  readonly model?: string
-}
+type Filtered = FilterOptions & { readonly key?: string; readonly model?: string }
 
 /** `turnpike usage`: the sums of the operator's API, all pages of them. */
 export async function usage(options: Options & Filtered & { by?: GroupBy }): Promise<void> {
@@ -30,13 +24,15 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
   })
 }
 
-const pageSize = 100
-
 async function wholeReport(store: Store, filter: Filter, by: GroupBy | undefined): Promise<UsageReport> {
   const found: UsageReport['data'] = []
   let after: string | undefined
   for (;;) {
-    const query = { limit: pageSize, ...(by !== undefined && { group_by: by }), ...(after !== undefined && { after }) }
+    const query = {
+      limit: pageSizeMax,
+      ...(by !== undefined && { group_by: by }),
+      ...(after !== undefined && { after }),
+    }
     const page = await reportUsage(store, filter, query, 'operator')
     found.push(...page.data)
     if (page.next === null) return { ...page, data: found }
@@ -45,19 +41,12 @@ async function wholeReport(store: Store, filter: Filter, by: GroupBy | undefined
 }
 
 /** `turnpike requests list` */
-export async function listRequests(options: Options & Filtered & { limit: string; after?: string }): Promise<void> {
-  const { after } = options
-  const limit = Number(options.limit)
-  if (!/^\d{1,3}$/.test(options.limit) || limit < 1 || limit > pageSize) {
-    throw new Error(`--limit takes a number from 1 to ${pageSize}`)
-  }
+export async function listRequests(options: Options & Filtered & PageOptions): Promise<void> {
+  const { json } = options
+  const asked = readPage(options)
   await withInstallation(options, async ({ store, mode }) => {
-    const filter = await filterOf(store, mode, options)
-    const page = await reportRequests(store.db, filter, { limit, ...(after !== undefined && { after }) })
-    if (options.json) return sayJson(page)
-    if (page.data.length === 0) return say(`There is no such request in ${mode} mode.`)
-    say(table(requestColumns, page.data))
-    if (page.next !== null) say(`More: --after ${page.next}`)
+    const page = await reportRequests(store.db, await filterOf(store, mode, options), asked)
+    sayPage(page, { json, columns: requestColumns, nothing: `There is no such request in ${mode} mode.` })
   })
 }
 
@@ -78,23 +67,15 @@ export async function showRequest(id: string, options: Options): Promise<void> {
 }
 
 async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<Filter> {
-  const { account, key, model } = options
-  const [from, to] = [momentOf(options.from), momentOf(options.to)]
+  const { key, model } = options
+  if (key !== undefined && (await keyById(store.db, key)) === undefined) {
+    throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)
+  }
   return {
-    scope: account === undefined ? 'every-account' : { accountId: (await accountNamed(store, mode, account)).id },
-    mode,
+    ...(await readFilter(store, mode, options)),
     ...(key !== undefined && { keyId: key }),
     ...(model !== undefined && { model }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
   }
-}
-
-function momentOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const at = readMoment(text)
-  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
-  return at
 }
 
 function texts(facts: Readonly<Record<string, string | number | boolean>>): Record<string, string> {

@@ -1,5 +1,4 @@
 import { silentLog } from '../base/log.ts'
-import { readMoment, momentRule } from '../reports/query.ts'
 import {
   eventStates,
   reportWebhook,
@@ -12,48 +11,28 @@ import { resendEvent } from '../store/webhooks.ts'
 import { makeWebhookSecrets } from '../tasks/webhooks/secrets.ts'
 import { accountNamed } from './accounts.ts'
 import { secretOf, withInstallation, type InstallationOptions } from './installation.ts'
-import { say, sayJson, showTime, table, type Column } from './output.ts'
+import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
+import { say, sayJson, showTime, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
-type Listed = {
-  readonly account?: string
-  readonly task?: string
-  readonly state?: string
-  readonly from?: string
-  readonly to?: string
-  readonly limit: string
-  readonly after?: string
-}
+type Listed = FilterOptions & PageOptions & { readonly task?: string; readonly state?: string }
 
-const pageSizeMax = 100
 const actor = 'cli'
 
 /** `turnpike webhooks list` */
 export async function list(options: Options & Listed): Promise<void> {
-  const { account, task, after } = options
-  const limit = Number(options.limit)
-  if (!/^\d{1,3}$/.test(options.limit) || limit < 1 || limit > pageSizeMax) {
-    throw new Error(`--limit takes a number from 1 to ${pageSizeMax}`)
-  }
+  const { task, json } = options
+  const asked = readPage(options)
   const state = stateFrom(options.state)
-  const [from, to] = [momentFrom(options.from), momentFrom(options.to)]
   await withInstallation(options, async ({ store, mode }) => {
-    const scope =
-      account === undefined ? ('every-account' as const) : { accountId: (await accountNamed(store, mode, account)).id }
     const filter = {
-      scope,
-      mode,
+      ...(await readFilter(store, mode, options)),
       ...(task !== undefined && { taskId: task }),
       ...(state !== undefined && { state: storedState(state) }),
-      ...(from !== undefined && { from }),
-      ...(to !== undefined && { to }),
     }
-    const page = await reportWebhooks(store.db, filter, { limit, ...(after !== undefined && { after }) })
-    if (options.json) return sayJson(page)
-    if (page.data.length === 0) return say(`There is no such webhook in ${mode} mode.`)
-    say(table(columns, page.data))
-    if (page.next !== null) say(`More: --after ${page.next}`)
+    const page = await reportWebhooks(store.db, filter, asked)
+    sayPage(page, { json, columns, nothing: `There is no such webhook in ${mode} mode.` })
   })
 }
 
@@ -104,11 +83,4 @@ function stateFrom(text: string | undefined): ShownState | undefined {
   const state = eventStates.find((known) => known === text)
   if (text !== undefined && state === undefined) throw new Error(`--state takes one of ${eventStates.join(', ')}`)
   return state
-}
-
-function momentFrom(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const at = readMoment(text)
-  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
-  return at
 }

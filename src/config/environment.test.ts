@@ -22,6 +22,8 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['TURNPIKE_BOOTSTRAP_KEY', { TURNPIKE_BOOTSTRAP_KEY: `sk-${'canary'.repeat(9)} ` }],
     ['TURNPIKE_BOOTSTRAP_KEY', { TURNPIKE_BOOTSTRAP_KEY: `adm-${'canary'.repeat(9)}` }],
     ['TURNPIKE_ADMIN_KEY', { TURNPIKE_ADMIN_KEY: `sk-${'canary'.repeat(9)}` }],
+    ['TURNPIKE_METRICS_KEY', { TURNPIKE_METRICS_KEY: 'canary' }],
+    ['TURNPIKE_METRICS_KEY', { TURNPIKE_METRICS_KEY: `adm-${'canary'.repeat(9)}` }],
     ['DATABASE_URL', { DATABASE_URL: 'mysql://canary@x', TURNPIKE_SECRET: secret }],
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
@@ -55,8 +57,14 @@ test('what is well formed is taken', () => {
     TURNPIKE_SECRET: 's'.repeat(32),
     TURNPIKE_BOOTSTRAP_KEY: `sk-${'a'.repeat(32)}`,
     TURNPIKE_ADMIN_KEY: `adm-${'a'.repeat(32)}`,
+    TURNPIKE_METRICS_KEY: `mtr-${'a'.repeat(32)}`,
   }
-  expect(readEnvironment(given)).toMatchObject({ port: 0, bootstrapKey: given.TURNPIKE_BOOTSTRAP_KEY })
+  expect(readEnvironment(given)).toMatchObject({
+    port: 0,
+    bootstrapKey: given.TURNPIKE_BOOTSTRAP_KEY,
+    adminKey: given.TURNPIKE_ADMIN_KEY,
+    metricsKey: given.TURNPIKE_METRICS_KEY,
+  })
 })
 
 test.each(['http://127.0.0.1:9090', 'http://[::1]:9090', 'https://simulators.example', 'http://localhost:80'])(

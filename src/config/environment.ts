@@ -37,6 +37,10 @@ const schema = z.object({
     .string()
     .regex(/^adm-[A-Za-z0-9_-]{32,}$/, 'must be adm- and at least 32 letters, digits, - or _')
     .optional(),
+  TURNPIKE_METRICS_KEY: z
+    .string()
+    .regex(/^mtr-[A-Za-z0-9_-]{32,}$/, 'must be mtr- and at least 32 letters, digits, - or _')
+    .optional(),
 })
 
 export type Environment = {
@@ -53,6 +57,8 @@ export type Environment = {
   readonly secret: string | undefined
   readonly bootstrapKey: string | undefined
   readonly adminKey: string | undefined
+  /** Opens the metrics, and nothing else. */
+  readonly metricsKey: string | undefined
 }
 
 export class EnvironmentError extends Error {
@@ -86,6 +92,7 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
     secret: found.TURNPIKE_SECRET,
     bootstrapKey: found.TURNPIKE_BOOTSTRAP_KEY,
     adminKey: found.TURNPIKE_ADMIN_KEY,
+    metricsKey: found.TURNPIKE_METRICS_KEY,
   }
 }
 

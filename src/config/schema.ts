@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isAddressRange } from '../base/address-ranges.ts'
 
 /**
  * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and why one would change it; a
@@ -50,8 +50,10 @@ const timeouts = z.strictObject({
   wholeAnswerSeconds: seconds.default(600),
   /** Between two bytes; a vendor's ping counts as life. */
   idleSeconds: seconds.default(60),
-  /** Until a client that has stopped reading its stream is taken for gone. */
-  readerSeconds: seconds.default(300),
+  /** Until a client that takes nothing of its stream is taken for gone. */
+  readerSeconds: seconds.default(60),
+  /** Until a stream whose vendor is silent says that it lives. */
+  quietSeconds: seconds.default(15),
   totalSeconds: seconds.default(3_600),
   /** After SIGTERM, for streams to come to their end. */
   drainSeconds: seconds.default(600),
@@ -104,7 +106,9 @@ export const fileSchema = z.strictObject({
     .strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(z.string().min(1)).default([]) })
     .prefault({}),
   publicUrl: httpUrl.refine((text) => !/[?#]/.test(text), 'must not have a query').optional(),
-  trustedProxies: z.array(z.string().refine((text) => isIP(text) !== 0, 'must be an IP address')).default([]),
+  trustedProxies: z
+    .array(z.string().refine(isAddressRange, 'must be an IP address, or a range such as 10.0.0.0/8'))
+    .default([]),
   cors: z.strictObject({ origins: z.array(origin).default([]) }).prefault({}),
   log: z.strictObject({ level: z.enum(['info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
 })

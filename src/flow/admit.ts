@@ -4,7 +4,7 @@ import { formatDollars, type Nano } from '../base/money.ts'
 import type { Billing, Taken } from '../billing/funds.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
-import type { Model } from '../catalogue/model.ts'
+import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { findModelFor } from './find-model.ts'
 import type { Errand } from './job.ts'
 import { LeavingHold } from './limit.ts'
@@ -14,7 +14,7 @@ import type { Admitted, Limited, ReadBody } from './stages.ts'
 export const holdMarginMs = 60_000
 
 /** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
-export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; billing: Billing; totalMs: number }) {
+export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing; totalMs: number }) {
   return async (limited: Limited): Promise<Admitted> => {
     const { pass } = limited
     const { errand, model } = readErrand(await limited.readBody(), parts.models(), limited)
@@ -48,7 +48,7 @@ export function makeAdmit(parts: { models: () => ReadonlyMap<string, Model>; bil
 /** The request as its path reads it, with the model it names: one snapshot of the models for the whole of it. */
 function readErrand(
   { body, files, bytes }: ReadBody,
-  models: ReadonlyMap<string, Model>,
+  models: ModelsOnOffer,
   { job, principal, header }: Limited,
 ): { errand: Errand; model: Model } {
   let model: Model | undefined

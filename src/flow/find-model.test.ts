@@ -10,11 +10,12 @@ const models = new Map(
     {} as Model,
   ]),
 )
-const user = { mayUse: (id: string) => id !== 'secret-model' }
+const offered = Object.assign(models, { unpriced: new Set(['claude-opus-9', 'secret-novelty']) })
+const user = { mayUse: (id: string) => !id.startsWith('secret') }
 
 function messageFor(id: string): string {
   try {
-    findModel(models, user, id)
+    findModel(offered, user, id)
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown.message
     throw thrown
@@ -49,7 +50,13 @@ test.each(['gpt-4', 'openai/', '/', '', ':', 'gpt-4o-mini-2', `openai/${'x'.repe
   },
 )
 
-test.each(['secret-model', 'Secret-Model', 'openai/secret-model', 'secret/model'])(
+test('one that only lacks a price says so', () => {
+  expect(messageFor('claude-opus-9')).toBe(
+    'The model `claude-opus-9` has no price here, and is not sold until the operator sets one.',
+  )
+})
+
+test.each(['secret-model', 'secret-novelty', 'Secret-Model', 'openai/secret-model', 'secret/model'])(
   'a model that the key may not use is not named to whoever writes %s',
   (id) => {
     const other = id.replace(/secret/i, 'absent')

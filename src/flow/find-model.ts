@@ -1,19 +1,18 @@
 import { GatewayError } from '../base/errors.ts'
 import { pathsOf, type Capability } from '../capabilities/capability.ts'
-import type { Model } from '../catalogue/model.ts'
+import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import type { Principal } from '../keys/key-ring.ts'
 
-type Models = ReadonlyMap<string, Model>
 type User = Pick<Principal, 'mayUse'>
 
 /** A model the key may not use must look exactly like one that does not exist. */
-export function findModel(models: Models, principal: User, id: string): Model {
+export function findModel(models: ModelsOnOffer, principal: User, id: string): Model {
   const model = models.get(id)
   if (model === undefined || !principal.mayUse(id)) throw unknownModel(models, principal, id)
   return model
 }
 
-export function findModelFor(capability: Capability, models: Models, principal: User, id: string): Model {
+export function findModelFor(capability: Capability, models: ModelsOnOffer, principal: User, id: string): Model {
   const model = findModel(models, principal, id)
   if (!model.capabilities.includes(capability)) {
     const places = model.capabilities.map((does) => `${does} (\`${pathsOf[does]}\`)`).join(' and ')
@@ -25,11 +24,15 @@ export function findModelFor(capability: Capability, models: Models, principal: 
 
 const shownIdCharactersMax = 100
 
-function unknownModel(models: Models, principal: User, id: string): GatewayError {
+function unknownModel(models: ModelsOnOffer, principal: User, id: string): GatewayError {
   // The id is the client's own text: shown shortened, and with nothing in it that could break a line of a log.
   const shown = id.slice(0, shownIdCharactersMax).replace(/[^\x20-\x7e]/g, '?')
   const meant = likelyIds(id).filter((likely) => models.has(likely) && principal.mayUse(likely))
   const hint = meant.length === 0 ? '' : ` Did you mean ${meant.map((likely) => `\`${likely}\``).join(' or ')}?`
+  if (models.unpriced?.has(id) && principal.mayUse(id)) {
+    const message = `The model \`${id}\` has no price here, and is not sold until the operator sets one.${hint}`
+    return new GatewayError('unknown-model', message, { param: 'model' })
+  }
   const message = `The model \`${shown}\` does not exist or you do not have access to it.${hint}`
   return new GatewayError('unknown-model', message, { param: 'model' })
 }

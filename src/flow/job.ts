@@ -23,4 +23,6 @@ export type Errand = {
   call(parts: CallParts, routed: Routed): Promise<Outcome>
   /** An error in the middle of a stream; undefined where the protocol can only be cut off. */
   writeStreamError(error: GatewayError): Uint8Array | undefined
+  /** What may stand between two events of a stream to say that it lives. */
+  readonly keepAlive?: Uint8Array | undefined
 }

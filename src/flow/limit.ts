@@ -1,5 +1,6 @@
 import type { Nano } from '../base/money.ts'
-import type { Ending, Hold, Progress, Sale, SentAttempt } from '../billing/funds.ts'
+import type { Ending, Hold, Sale } from '../billing/funds.ts'
+import { WrappedHold } from '../billing/wrapped-hold.ts'
 import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
 import type { Authenticated } from './stages.ts'
@@ -11,35 +12,21 @@ export function makeLimit(limiter: Limiter) {
 }
 
 /** A hold with whose end the request leaves: its place is free as soon as its money is about to be settled, and not before. */
-export class LeavingHold implements Hold {
-  readonly kind = 'hold'
-  readonly #hold: Hold
+export class LeavingHold extends WrappedHold {
   readonly #pass: Pass
 
   constructor(hold: Hold, pass: Pass) {
-    this.#hold = hold
+    super(hold)
     this.#pass = pass
   }
 
-  get amount(): Nano {
-    return this.#hold.amount
-  }
-
-  sending(attempt: SentAttempt): void {
-    this.#hold.sending(attempt)
-  }
-
-  mark(progress: Progress): void {
-    this.#hold.mark(progress)
-  }
-
-  settle(sale: Sale): Promise<Nano> {
+  override settle(sale: Sale): Promise<Nano> {
     this.#pass.leave(tokensOf(sale.usage))
-    return this.#hold.settle(sale)
+    return super.settle(sale)
   }
 
-  release(ending: Ending): Promise<void> {
+  override release(ending: Ending): Promise<void> {
     this.#pass.leave(0)
-    return this.#hold.release(ending)
+    return super.release(ending)
   }
 }

@@ -2,9 +2,8 @@ import { asGatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Idempotency, RememberedAttempt } from '../idempotency/idempotency.ts'
+import { json } from './content-types.ts'
 import type { Answer, Limited } from './stages.ts'
-
-const json = 'application/json'
 
 type Walk = (remembered?: RememberedAttempt) => Promise<Answer>
 

@@ -5,7 +5,7 @@ import { type Nano, zeroNano } from '../base/money.ts'
 import type { Asked } from '../capabilities/ask.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { VideoRequest } from '../capabilities/video.ts'
-import type { Model } from '../catalogue/model.ts'
+import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import { isUnavailable, storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
@@ -15,6 +15,7 @@ import { showAccepted, showTask } from '../tasks/show.ts'
 import { isOver } from '../tasks/state.ts'
 import type { Tasks } from '../tasks/tasks.ts'
 import { noFunds } from './admit.ts'
+import { json } from './content-types.ts'
 import { findModelFor } from './find-model.ts'
 import type { Ordered } from './order.ts'
 import type { Answer } from './stages.ts'
@@ -24,7 +25,7 @@ export type VideoParts = {
   readonly tasks: Tasks
   readonly store: Store
   readonly clock: Clock
-  readonly models: () => ReadonlyMap<string, Model>
+  readonly models: () => ModelsOnOffer
   /** One protocol's way to ask for a video. */
   readonly readAsk: (asked: Asked, lookUp: (model: string) => ModelTraits) => VideoRequest
   /** Throws for a URL that would not be delivered to. */
@@ -92,5 +93,5 @@ async function costOf({ store }: VideoParts, { accountId, requestId }: Task): Pr
 
 function whole(status: number, body: JsonObject, cost: Nano): Answer {
   const bytes = new TextEncoder().encode(JSON.stringify(body))
-  return { kind: 'whole', status, body: bytes, contentType: 'application/json', cost }
+  return { kind: 'whole', status, body: bytes, contentType: json, cost }
 }

@@ -1,4 +1,4 @@
-import type { Model } from '../catalogue/model.ts'
+import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
 import { findModel } from '../flow/find-model.ts'
@@ -8,23 +8,36 @@ import { listMessagesModels, showMessagesModel } from '../wire/anthropic/models.
 import { showModel } from '../wire/openai/models.ts'
 import { serveKeyed } from './keyed.ts'
 
-type ModelParts = { line: Parts; models: () => ReadonlyMap<string, Model> }
+export type ModelParts = {
+  readonly line: Parts
+  readonly models: () => ModelsOnOffer
+  /** In the words of the settings; see `admin/show-model.ts`. */
+  readonly showPrices: (prices: Model['prices']) => Readonly<Record<string, unknown>>
+}
 
 /** `GET /v1/models`: what the calling key may use, and nothing else; in the form of the protocol that asks. */
-export function serveModelList({ line, models }: ModelParts) {
+export function serveModelList({ line, models, showPrices }: ModelParts) {
   return serveKeyed(line, credentialOf, ({ request }, principal) => {
-    const seen = [...models()].filter(([id]) => principal.mayUse(id)).map(([id, model]) => factsOf(id, model))
-    if (!speaksMessages(request)) return { object: 'list', data: seen.map(showModel) }
-    return listMessagesModels(seen, new URL(request.url).searchParams)
+    const seen = [...models()].filter(([id]) => principal.mayUse(id))
+    if (!speaksMessages(request)) {
+      return { object: 'list', data: seen.map(([id, model]) => withPrices(id, model, showPrices)) }
+    }
+    const facts = seen.map(([id, model]) => factsOf(id, model))
+    return listMessagesModels(facts, new URL(request.url).searchParams)
   })
 }
 
 /** `GET /v1/models/{id}` */
-export function serveModel({ line, models }: ModelParts) {
+export function serveModel({ line, models, showPrices }: ModelParts) {
   return serveKeyed(line, credentialOf, ({ request, id }: Visit, principal: Principal) => {
-    const facts = factsOf(id, findModel(models(), principal, id))
-    return speaksMessages(request) ? showMessagesModel(facts) : showModel(facts)
+    const model = findModel(models(), principal, id)
+    return speaksMessages(request) ? showMessagesModel(factsOf(id, model)) : withPrices(id, model, showPrices)
   })
+}
+
+/** What the customer pays: never what the vendor charges. */
+function withPrices(id: string, model: Model, showPrices: ModelParts['showPrices']) {
+  return { ...showModel(factsOf(id, model)), prices: showPrices(model.prices) }
 }
 
 /** Its clients say their version with everything they ask, and only with that header is their other key header taken. */

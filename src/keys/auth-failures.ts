@@ -1,5 +1,8 @@
 import type { Clock } from '../base/clock.ts'
 import { BoundedMap } from '../base/bounded-map.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Address } from '../base/listen.ts'
+import type { SecretKeys } from './secret-keys.ts'
 
 const windowMs = 60_000
 const addressesMax = 10_000
@@ -8,14 +11,37 @@ const addressesMax = 10_000
 export class AuthFailures {
   readonly #clock: Clock
   readonly #perMinuteMax: number
+  readonly #secretKeys: Pick<SecretKeys, 'hasChecksum'>
+  readonly #message: string
   readonly #windows = new BoundedMap<string, { startedAt: number; failures: number }>(addressesMax)
 
-  constructor(clock: Clock, perMinuteMax: number) {
-    this.#clock = clock
-    this.#perMinuteMax = perMinuteMax
+  /** `message`: what is said to whoever has a bad key, or none. */
+  constructor(parts: {
+    clock: Clock
+    authFailuresPerMinute: number
+    secretKeys: Pick<SecretKeys, 'hasChecksum'>
+    message: string
+  }) {
+    this.#clock = parts.clock
+    this.#perMinuteMax = parts.authFailuresPerMinute
+    this.#secretKeys = parts.secretKeys
+    this.#message = parts.message
   }
 
-  record(address: string): void {
+  /** Throws where its address has to wait before it may try a key that nobody knows. One that we made may be tried. */
+  mayTry(key: string, address: Address): void {
+    const waitSeconds = this.#waitSeconds(address())
+    if (waitSeconds === 0 || this.#secretKeys.hasChecksum(key)) return
+    throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
+  }
+
+  /** What such a key is refused with, which is counted. */
+  refusal(address: Address): GatewayError {
+    this.#count(address())
+    return new GatewayError('unauthenticated', this.#message)
+  }
+
+  #count(address: string): void {
     if (isLoopback(address)) return
     const now = this.#clock.monotonic()
     const window = this.#windows.get(address)
@@ -24,8 +50,8 @@ export class AuthFailures {
     } else window.failures++
   }
 
-  /** Seconds until this address may try unknown keys again, or 0. */
-  waitSeconds(address: string): number {
+  /** Until this address may try unknown keys again, or 0. */
+  #waitSeconds(address: string): number {
     const window = this.#windows.get(address)
     if (window === undefined || window.failures < this.#perMinuteMax) return 0
     const left = window.startedAt + windowMs - this.#clock.monotonic()

@@ -118,6 +118,17 @@ test('no key at all is asked of nobody', async () => {
   expect(asked.lookups).toBe(0)
 })
 
+// what is promised is five seconds.
+test('a key that was revoked is dead at the next look, a second later', async () => {
+  const { ring, key, store, poll } = await openRing()
+  expect(await poll()).toBe(1_000)
+  await ring.authenticate(key, address)
+  await revokeKey(store, { id: 'key', actor: 'test' })
+  expect(await outcome(ring.authenticate(key, address))).toBe('ok')
+  expect(await poll()).toBe(1_000)
+  expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+})
+
 test('a ring that nobody asks rests, and reads the revision before it answers again', async () => {
   const { ring, key, asked, store, poll } = await openRing()
   await ring.authenticate(key, address)

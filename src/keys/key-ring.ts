@@ -33,6 +33,8 @@ const restMs = 10_000
 // With the database out of reach, what was known is believed for this long and no longer.
 const trustMs = 60_000
 
+const badKey = 'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".'
+
 /**
  * Looks keys up by their digest and remembers the answer, good or bad, until anything about keys or accounts changes:
  * every change moves a revision in the database, which every node that is asked anything reads once a second.
@@ -71,13 +73,13 @@ export class KeyRing {
     this.#clock = parts.clock
     this.#timers = parts.timers ?? systemTimers
     this.#log = parts.log
-    this.#failures = new AuthFailures(parts.clock, parts.authFailuresPerMinute)
+    this.#failures = new AuthFailures({ ...parts, message: badKey })
     this.#confirmedAt = parts.clock.monotonic()
     this.#schedule()
   }
 
   async authenticate(key: string | undefined, address: Address): Promise<Principal> {
-    if (key === undefined) throw refused(this.#failures, address)
+    if (key === undefined) throw this.#failures.refusal(address)
     this.#isAsked = true
     // What is remembered is found by a plain hash, a third of the price of the keyed one that the database knows.
     const fingerprint = hash('sha256', key)
@@ -101,7 +103,7 @@ export class KeyRing {
 
   #principalOf(known: Known | 'unknown', address: Address): Principal {
     if (known === 'unknown' || (known.expiresAt !== null && known.expiresAt <= this.#clock.now())) {
-      throw refused(this.#failures, address)
+      throw this.#failures.refusal(address)
     }
     return known.principal
   }
@@ -112,10 +114,7 @@ export class KeyRing {
   }
 
   async #lookUp(key: string, fingerprint: string, address: Address): Promise<Known | 'unknown'> {
-    const waitSeconds = this.#failures.waitSeconds(address())
-    if (waitSeconds > 0 && !this.#secretKeys.hasChecksum(key)) {
-      throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
-    }
+    this.#failures.mayTry(key, address)
     const pending = this.#pending.get(fingerprint) ?? this.#ask(key, fingerprint)
     return pending
   }
@@ -193,12 +192,4 @@ function capsOf(key: ApiKey, account: KeyAccount): SpendingCap[] {
   if (key.cap !== null) caps.push({ ...key.cap, of: { accountId: account.id, keyId: key.id } })
   if (account.cap !== null) caps.push({ ...account.cap, of: { accountId: account.id } })
   return caps
-}
-
-function refused(failures: AuthFailures, address: Address): GatewayError {
-  failures.record(address())
-  return new GatewayError(
-    'unauthenticated',
-    'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".',
-  )
 }

@@ -5,7 +5,7 @@ const randomKeyBytes = 32
 const checksumCharacters = 6
 const hintCharacters = 4
 
-export type Realm = 'sandbox' | 'real' | 'admin'
+export type Realm = 'sandbox' | 'real' | 'admin' | 'metrics'
 
 /** Keys as text: made, checked and hashed here, and nowhere kept. */
 export type SecretKeys = {

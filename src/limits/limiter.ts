@@ -52,11 +52,17 @@ export function makeLimiter(
   }
 
   async function countTokens(keyId: string, perMinute: number, tokens: number, say: Say): Promise<void> {
+    const estimated = `This request is estimated at ${tokens} tokens`
+    if (tokens > perMinute) {
+      const message = `${estimated}, and this key may use ${perMinute} a minute: it is too large for this key.`
+      throw new GatewayError('too-many', message, { hopeless: true })
+    }
     const counted = await counters.tokens.consume(keyId, tokens)
-    report(say, 'tokens', perMinute, counted)
-    if (counted.consumedPoints <= perMinute) return
-    await counters.tokens.reward(keyId, tokens)
-    throw tooMany(`This key may use ${perMinute} tokens a minute.`, counted)
+    if (counted.consumedPoints <= perMinute) return report(say, 'tokens', perMinute, counted)
+    const without = await counters.tokens.reward(keyId, tokens)
+    report(say, 'tokens', perMinute, without)
+    const message = `${estimated}; ${leftOf(perMinute, without)} are left of the ${perMinute} a minute that this key may use.`
+    throw tooMany(message, counted)
   }
 
   function passOf(keyId: string, limits: KeyLimits, say: Say): Pass {
@@ -111,8 +117,12 @@ function tooMany(message: string, counted: RateLimiterRes): GatewayError {
 
 function report(say: Say, what: 'requests' | 'tokens', limit: number, counted: RateLimiterRes | null): void {
   say(`x-ratelimit-limit-${what}`, String(limit))
-  say(`x-ratelimit-remaining-${what}`, String(Math.max(0, limit - (counted?.consumedPoints ?? 0))))
+  say(`x-ratelimit-remaining-${what}`, String(leftOf(limit, counted)))
   say(`x-ratelimit-reset-${what}`, duration(counted?.msBeforeNext ?? 0))
+}
+
+function leftOf(limit: number, counted: RateLimiterRes | null): number {
+  return Math.max(0, limit - (counted?.consumedPoints ?? 0))
 }
 
 /** `12ms`, `1s`, `6m0s`: as the common protocol writes it. */

@@ -95,7 +95,7 @@ export const metrics = {
   unposted: {
     name: 'turnpike_unposted_endings',
     kind: 'gauge',
-    help: 'Ended requests that stand in the journal of this node and not yet in the database.',
+    help: 'Ended requests that this node knows of, and the database not yet.',
     labels: [],
   },
   openTasks: {
@@ -145,6 +145,12 @@ export const metrics = {
     kind: 'gauge',
     help: 'For how long the webhook that is due the longest has been waiting to be sent.',
     labels: [],
+  },
+  reloads: {
+    name: 'turnpike_config_reloads_total',
+    kind: 'counter',
+    help: 'Changed configurations: taken into use, or rejected, so that the old one stays.',
+    labels: ['outcome'],
   },
   models: {
     name: 'turnpike_models',

@@ -63,6 +63,7 @@ export function makeReaders({ tally, version, loopDelay, standing }: Sources): R
     deliveries: () => [...tally.deliveries].map(([outcome, count]) => [{ outcome }, count] as const),
     waitingWebhooks: stored(({ webhooks }) => webhooks),
     webhookLag: stored(({ webhookLagMs }) => webhookLagMs / msPerSecond),
+    reloads: () => Object.entries(tally.reloads).map(([outcome, count]) => [{ outcome }, count] as const),
     models: now(({ models: count }) => count),
     databaseUp: now(({ stored: known }) => (known === undefined ? 0 : 1)),
     draining: now(({ isDraining }) => (isDraining ? 1 : 0)),

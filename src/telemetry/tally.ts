@@ -47,6 +47,8 @@ export class Tally {
   readonly refusals = new Map<string, Map<number, number>>()
   readonly tasksEnded = new Map<string, Map<string, number>>()
   readonly deliveries = new Map<string, number>()
+  /** From zero: of what is absent, nobody sees the first. */
+  readonly reloads = { accepted: 0, rejected: 0 }
   readonly #byRoute = new Map<NamedRoute | undefined, Map<number, number>>()
   readonly #ofAdmitted = new WeakSet()
 
@@ -117,6 +119,11 @@ export class Tally {
   /** `outcome`: what follows from an attempt to deliver a webhook. */
   delivered(outcome: string): void {
     this.deliveries.set(outcome, (this.deliveries.get(outcome) ?? 0) + 1)
+  }
+
+  /** A changed configuration was read. */
+  reloaded(outcome: 'accepted' | 'rejected'): void {
+    this.reloads[outcome]++
   }
 
   #capability(name: string): CapabilityTally {

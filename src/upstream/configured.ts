@@ -1,6 +1,7 @@
 import type { ChannelEntry } from '../config/schema.ts'
 import { vendors } from '../vendors/index.ts'
 import type { Channel } from './channels.ts'
+import { channelsOfVariables } from './vendor-variables.ts'
 
 /** A channel that cannot be: the path leads to the field in the operator's file. */
 export class ChannelError extends Error {
@@ -24,11 +25,7 @@ export function configuredChannels(
     if (ids.has(id)) throw new ChannelError(['channels', index, 'id'], `there are two channels "${id}"`)
     ids.add(id)
   })
-  const named = new Set(written.map((channel) => channel.vendor.id))
-  return [
-    ...written,
-    ...channelsOfVariables(variables).filter(({ id, vendor }) => !named.has(vendor.id) && !ids.has(id)),
-  ]
+  return [...written, ...channelsOfVariables(entries, variables)]
 }
 
 function readEntry(entry: ChannelEntry, index: number): Channel {
@@ -42,6 +39,11 @@ function readEntry(entry: ChannelEntry, index: number): Channel {
   const isLocal = vendor.local || vendor.environment.length === 0
   if (entry.keys.length === 0 && !isLocal)
     throw new ChannelError(['channels', index, 'keys'], 'at least one key is needed')
+  const { keyForm } = vendor
+  const bad = keyForm === undefined ? -1 : entry.keys.findIndex((key) => !keyForm.pattern.test(key))
+  if (bad >= 0) {
+    throw new ChannelError(['channels', index, 'keys', bad], `a key of vendor "${vendor.id}" is ${keyForm?.says}`)
+  }
   return {
     id: entry.id,
     vendor,
@@ -54,15 +56,3 @@ function readEntry(entry: ChannelEntry, index: number): Channel {
 
 // Local servers take any key, and some refuse an empty one.
 const localCredential = 'local'
-
-function channelsOfVariables(variables: Readonly<Record<string, string | undefined>>): Channel[] {
-  const found: Channel[] = []
-  for (const vendor of vendors.values()) {
-    const variable = vendor.environment.find((name) => variables[name])
-    const key = variable === undefined ? undefined : variables[variable]
-    // A key alone does not say where an operator's own resource is.
-    if (key === undefined || vendor.baseUrl === '') continue
-    found.push({ id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: [key], weight: 1, priority: 0 })
-  }
-  return found
-}

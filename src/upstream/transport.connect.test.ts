@@ -78,7 +78,8 @@ describe('a vendor that cannot be reached has got nothing', () => {
     const kinds = ['kept', 'new'] as const
     const failures = kinds.map((connection) => openTransport().failure(blackhole.baseUrl, { timeouts, connection }))
     expect(await Promise.all(failures)).toEqual(['upstream-timeout, unsent', 'upstream-timeout, unsent'])
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    // Twenty seconds are what these calls have for everything else.
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
     // And a client that leaves need not wait for that.
     const client = new AbortController()
     const left = openTransport().failure(blackhole.baseUrl, { signal: client.signal })

@@ -7,6 +7,7 @@ import type { Exchange } from './transport.ts'
 noUnheardRejections()
 
 let wire: Wire
+let another: Wire
 let transport: ReturnType<typeof openTransport>
 beforeEach(async () => {
   wire = await startWire({
@@ -14,12 +15,21 @@ beforeEach(async () => {
       line.socket.write(path === '/again' ? answer(200, `over ${index}`) : streamHead)
     },
   })
+  another = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'later')) })
   transport = openTransport()
 })
-afterEach(() => wire.stop())
+afterEach(async () => {
+  await wire.stop()
+  await another.stop()
+})
 
 const write = (...pieces: (string | Uint8Array)[]) => {
   for (const piece of pieces) wire.lines[0]?.socket.write(piece)
+}
+
+/** What was written has come: whatever is asked and answered after it comes later, over whichever connection. */
+async function arrived(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) expect(await openTransport().text(another.url)).toBe('later')
 }
 
 /** Notes all it is given; with the first of it, something may be done. */
@@ -59,7 +69,7 @@ describe('a response is poured', () => {
   test('with what came before anybody took it, as one piece', async () => {
     const exchange = await transport.open(wire.url)
     write(both, lastChunk)
-    await Bun.sleep(20)
+    await arrived()
     expect(await pouring(exchange).ended).toBe('ab end')
   })
 
@@ -69,7 +79,7 @@ describe('a response is poured', () => {
     write(both)
     await begun
     write(chunk('c'), lastChunk)
-    await Bun.sleep(20)
+    await arrived()
     expect(noted).toEqual(['a'])
     exchange.pour(outlet)
     expect(await ended).toBe('a bc end')
@@ -106,7 +116,7 @@ describe('a response is poured', () => {
   test('until it is ended, also where all of it had come', async () => {
     const exchange = await transport.open(wire.url)
     write(both, lastChunk)
-    await Bun.sleep(20)
+    await arrived()
     const { ended } = pouring(exchange, () => exchange.abort())
     expect(await ended).toBe('ab client-gone')
   })
@@ -117,7 +127,7 @@ describe('a response is poured', () => {
     write(both)
     await begun
     write(lastChunk)
-    await Bun.sleep(20)
+    await arrived()
     expect(noted).toEqual(['a'])
     expect(await transport.text(`${wire.url}/again`)).toBe('over 0')
   })

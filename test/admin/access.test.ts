@@ -31,6 +31,7 @@ describe('every route of the operator', () => {
       'GET /admin/accounts/{id} admin',
       'PATCH /admin/accounts/{id} admin',
       'POST /admin/accounts/{id}/credits admin',
+      'GET /admin/accounts/{id}/credits admin',
       'POST /admin/accounts/{id}/webhook-secret admin',
       'POST /admin/keys admin',
       'GET /admin/keys admin',

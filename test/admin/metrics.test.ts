@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse as parseYaml } from 'yaml'
+import { makeAdminRoutes, type AdminParts } from '../../src/admin/routes.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { metrics, tokenKinds } from '../../src/telemetry/names.ts'
 import { type Exposition, readExposition } from '../support/exposition.ts'
@@ -226,6 +227,25 @@ describe('a scrape', () => {
     expect(found.value('turnpike_requests_refused_total', { route: 'GET /metrics', status: '401' })).toBe(3)
   })
 
+  test('may be had with a key that opens nothing else', async () => {
+    const key = `mtr-${'m'.repeat(32)}`
+    const [gateway, without] = [await start({ environment: { TURNPIKE_METRICS_KEY: key } }), await start()]
+    const scraper = speaker(gateway.adminUrl, key)
+    expect((await scrape({ ...gateway, adminKey: key })).value('turnpike_database_up')).toBe(1)
+    for (const almost of [`${key}m`, key.slice(0, -1), key.toUpperCase(), 'mtr-']) {
+      expect(errorOf(await speaker(gateway.adminUrl, almost).call('GET', '/metrics'))).toMatchObject({ status: 401 })
+    }
+    const routes = makeAdminRoutes({} as AdminParts).filter(({ auth, path }) => auth === 'admin' && path !== '/metrics')
+    expect(routes.length).toBeGreaterThan(15)
+    for (const { method, path } of routes) {
+      const body = method === 'POST' || method === 'PATCH' ? {} : undefined
+      const told = await scraper.call(method, path.replace('{id}', gateway.accountId), body)
+      expect({ path, status: told.status }).toEqual({ path, status: 401 })
+    }
+    expect((await speaker(gateway.url, key).call('GET', '/v1/models')).status).toBe(401)
+    expect((await speaker(without.adminUrl, key).call('GET', '/metrics')).status).toBe(401)
+  })
+
   test('tells of its own gateway alone, where two run in one process', async () => {
     const [one, other] = [await start(), await start()]
     await (await one.post(chat, says('Hello!'))).arrayBuffer()
@@ -268,13 +288,17 @@ describe('a scrape', () => {
       const server = await sharedPostgres()
       const database = await server.freshDatabase()
       const way = await tapPostgres(database)
-      const gateway = await start({ databaseUrl: way.url, mode: 'leased' })
+      const key = `mtr-${'m'.repeat(32)}`
+      const environment = { TURNPIKE_METRICS_KEY: key }
+      const gateway = await start({ databaseUrl: way.url, mode: 'leased', environment })
       await (await gateway.post(chat, says('Hello!'))).arrayBuffer()
       const before = await scrape(gateway)
       expect(before.value('turnpike_database_up')).toBe(1)
       expect(before.value('turnpike_webhooks_waiting')).toBe(0)
       await way.close()
       const during = await scrape(gateway)
+      // A scraper that was never seen before needs no database to be known.
+      expect((await scrape({ ...gateway, adminKey: key })).value('turnpike_database_up')).toBe(0)
       expect(during.value('turnpike_database_up')).toBe(0)
       for (const name of [
         'turnpike_webhooks_waiting',

@@ -36,6 +36,50 @@ describe('turnpike check', () => {
     expect(shown).toMatchObject({ mode: 'real', models: expect.arrayContaining(['deepseek-chat']) })
   })
 
+  test('a variable of a vendor that is set and not used says why', async () => {
+    cli.write(
+      'turnpike.yaml',
+      'channels: [{ id: mine, vendor: groq, keys: [another] }, { id: xai, vendor: openai, keys: ["${MY_KEY}"] }]',
+    )
+    const keys = { AZURE_OPENAI_API_KEY: 'azure-canary', GROQ_API_KEY: 'groq-canary', XAI_API_KEY: 'xai-canary' }
+    const both = { GEMINI_API_KEY: 'google-canary', GOOGLE_API_KEY: 'another-canary' }
+    const used = { MY_KEY: 'openai-canary', OPENAI_API_KEY: 'openai-canary', MOONSHOT_API_KEY: 'x', KIMI_API_KEY: 'x' }
+    const variables = { ...keys, ...both, ...used }
+    const { out } = await cli.run(['check'], variables)
+    expect(out.split('\n').filter((line) => line.includes('not used'))).toEqual([
+      'AZURE_OPENAI_API_KEY is set and not used: vendor azure needs a channel with a baseUrl in turnpike.yaml (docs/vendors.md).',
+      'GROQ_API_KEY is set and not used: the file has channels of vendor groq (docs/vendors.md).',
+      'XAI_API_KEY is set and not used: the file has a channel xai of another vendor (docs/vendors.md).',
+      'GOOGLE_API_KEY is set and not used: GEMINI_API_KEY has the key of vendor google (docs/vendors.md).',
+    ])
+    expect(out).not.toContain('canary')
+    expect(await cli.json(['check'], variables)).toMatchObject({
+      ignored_variables: expect.arrayContaining([{ variable: 'AZURE_OPENAI_API_KEY', why: expect.any(String) }]),
+    })
+  })
+
+  test('how many models are sold at prices that nobody has checked, where money is real', async () => {
+    const sold = await cli.json<{ data: { confidence: string }[] }>(['models'], { PERPLEXITY_API_KEY: 'x' })
+    const doubtful = sold.data.filter(({ confidence }) => confidence === 'unverified').length
+    expect(doubtful).toBeGreaterThan(0)
+    const { out } = await cli.run(['check'], { PERPLEXITY_API_KEY: 'x' })
+    expect(out).toContain(`${doubtful} of these models have unverified prices: npx turnpike models says which`)
+    expect((await cli.run(['check'])).out).not.toContain('unverified')
+  })
+
+  test('a key of a form that cannot work is refused where it stands, and not shown', async () => {
+    const says = 'the access key and its secret with a colon between them, AK:SK'
+    const given = { KLING_API_KEY: 'canary-without-secret' }
+    const byVariable = await cli.run(['check'], given)
+    expect(byVariable).toMatchObject({ code: 1, err: `environment: KLING_API_KEY must be ${says}\n` })
+    expect(await cli.run(['serve'], given)).toMatchObject({ code: 1, err: `turnpike: KLING_API_KEY must be ${says}\n` })
+    cli.write('turnpike.yaml', 'channels:\n  - { id: films, vendor: kling, keys: ["AK:SK", "${KLING_API_KEY}"] }\n')
+    const err = `turnpike.yaml:2:49 channels[0].keys[1]: a key of vendor "kling" is ${says}\n`
+    expect(await cli.run(['check'], given)).toMatchObject({ code: 1, err })
+    expect(await cli.run(['serve'], given)).toMatchObject({ code: 1, err: `turnpike: ${err}` })
+    expect((await cli.run(['check'], { KLING_API_KEY: 'AK:SK' })).code).toBe(0)
+  })
+
   test('a channel that nobody has is told from one that is merely not configured', async () => {
     const channels = 'channels: [{ id: local, vendor: compatible, baseUrl: "http://127.0.0.1:1/v1" }]\n'
     cli.write('turnpike.yaml', `${channels}models:\n  - ${modelAt('lcoal')}\n`)
@@ -51,7 +95,8 @@ describe('turnpike check', () => {
   })
 
   test.each([
-    ['trustedProxies: ["foo"]', 'trustedProxies[0]: must be an IP address'],
+    ['trustedProxies: ["foo"]', 'trustedProxies[0]: must be an IP address, or a range such as 10.0.0.0/8'],
+    ['trustedProxies: ["10.0.0.0/8", "fd00::/8", "0.0.0.0/0"]', 'trustedProxies[2]: must be an IP address'],
     ['cors: { origins: ["example.com"] }', 'cors.origins[0]: must be an origin'],
   ])('%s is nothing that could be meant', async (yaml, complaint) => {
     cli.write('turnpike.yaml', yaml)
@@ -74,6 +119,8 @@ describe('turnpike check', () => {
         '  - { id: mine, from: nothing }',
         '  - { id: copy-of-mine, from: mine }',
         '  - { id: o3, colour: red }',
+        '  - { id: gpt-4.1, prices: { perSecond: "1" } }',
+        '  - { id: gpt-5, prices: { markup: "0" } }',
         'exchange: { CNY: "none" }',
       ].join('\n'),
     )
@@ -88,8 +135,10 @@ describe('turnpike check', () => {
       'mine.yaml:5:11 channels[3].id: there are two channels "c"',
       'mine.yaml:7:46 models[0].prices.inputPerMillion: an amount is a decimal in quotes, such as "0.15"',
       'mine.yaml:10:23 models[3].colour: no such setting',
-      'mine.yaml:11:18 exchange.CNY: a rate is a decimal above 0, in quotes',
+      'mine.yaml:12:36 models[5].prices.markup: a markup is above 0: "1" sells at the vendor\'s price; what is free has prices of "0"',
+      'mine.yaml:13:18 exchange.CNY: a rate is a decimal above 0, in quotes',
       'mine.yaml:8:23 models[1].from: there is no model nothing',
+      'mine.yaml:11:41 models[4].prices.perSecond: a price of video, and this does chat',
     ])
     const json = await cli.run(['check', '--config', 'mine.yaml', '--json'], variables)
     expect(json.code).toBe(1)
@@ -135,8 +184,41 @@ describe('turnpike models', () => {
     expect(data.find(({ id }) => id === 'gpt-4o-mini')?.prices['inputPerMillion']).toBe('0.15')
     expect(data.find(({ id }) => id === 'mine')?.prices['inputPerMillion']).toBe('0.3')
     const { out } = await cli.run(['models'])
-    expect(out).toMatch(/^MODEL +VENDOR +CAPABILITIES +INPUT +CACHED +OUTPUT +ABOVE +CONFIDENCE$/m)
-    expect(out).toMatch(/^mine +openai +chat +0\.3 +0\.15 +1\.2 +- +listed$/m)
+    expect(out).toMatch(/^MODEL +VENDOR +CAPABILITIES +INPUT +CACHED +OUTPUT +ABOVE +OTHER +CONFIDENCE$/m)
+    expect(out).toMatch(/^mine +openai +chat +0\.3 +0\.15 +1\.2 +- +- +listed$/m)
+    expect(out).toContain('Dollars, markup included: per million tokens, and OTHER per what it says.')
+  })
+
+  test('what is not sold by the token has its price too, a range where it depends', async () => {
+    cli.write('turnpike.yaml', 'models: [{ id: "*", prices: { markup: "2" } }]')
+    const { out } = await cli.run(['models'])
+    const lines = out.split('\n')
+    const other = (id: string) =>
+      lines
+        .find((line) => line.startsWith(`${id} `))
+        ?.split(/ {2,}/)
+        .at(-2)
+    expect({ tts: other('tts-1'), film: other('gen4-turbo'), pictures: other('dall-e-2') }).toEqual({
+      tts: '30/M characters',
+      film: '0.1/s',
+      pictures: '0.032-0.04/picture',
+    })
+    expect(other('doubao-seedance-2-0-260128')).toMatch(/^[\d.]+-[\d.]+\/M video tokens$/)
+    expect(other('gpt-image-1.5')).toMatch(/^[\d.]+\/M picture tokens$/)
+    const { data } = await cli.json<{ data: { id: string; prices: Record<string, unknown> }[] }>(['models'])
+    const priced = (id: string) =>
+      other(id) !== '-' || 'inputPerMillion' in (data.find((each) => each.id === id)?.prices ?? {})
+    expect(data.map(({ id }) => id).filter((id) => !priced(id))).toEqual([])
+  })
+
+  test('a context that nobody knows is not made up', async () => {
+    const { data } = await cli.json<{ data: Record<string, unknown>[] }>(['models'])
+    const shown = (wanted: string) => data.find(({ id }) => id === wanted)
+    for (const id of ['gen4-turbo', 'gpt-image-1', 'embed-v4.0', 'tts-1']) {
+      expect(shown(id)).toMatchObject({ id })
+      expect(shown(id)).not.toContainAnyKeys(['context_tokens', 'output_tokens_max'])
+    }
+    expect(shown('gpt-4o')).toMatchObject({ context_tokens: 128_000, output_tokens_max: 16_384 })
   })
 
   test('those that are not served say why, under --all', async () => {

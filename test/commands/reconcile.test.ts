@@ -22,14 +22,13 @@ async function say(words: string): Promise<void> {
   await (await gateway.chat({ messages: [{ role: 'user', content: words }] })).text()
 }
 
-/** Beside a running gateway: what it has charged is in the books a moment later. */
+/** Beside a running gateway: what it has charged is in the books a moment later, and then what it had leased goes back. */
 async function booked(calls: number): Promise<Line[]> {
   const { data } = (await (await fetch(bill)).json()) as { data: Line[] }
-  await until(async () => {
-    const { code, out } = await cli.run(['reconcile', '--bill', bill, '--json'])
-    const { findings, leases } = JSON.parse(out) as { findings: { kind: string }[]; leases: unknown[] }
-    return code !== 1 && leases.length === 0 && !findings.some(({ kind }) => kind === 'vendor-only')
-  })
+  const database = new Database(join(cli.folder, 'data', 'turnpike.sqlite'), { readonly: true })
+  const rows = (query: string) => database.prepare(query).all().length
+  await until(() => rows('select 1 from attempt') === calls && rows('select 1 from lease where amount > 0') === 0)
+  database.close()
   expect(data).toHaveLength(calls)
   return data
 }
@@ -76,6 +75,16 @@ describe('reconcile', () => {
     expect((await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])).code).toBe(0)
   })
 
+  test('says what is wrong with an address that is none, or at which nobody is', async () => {
+    const none = await cli.run(['reconcile', '--bill', 'notaurl'])
+    expect([none.code, none.err]).toEqual([
+      1,
+      expect.stringMatching(/--bill takes an address .*, not "notaurl"; a file: --vendor-export/),
+    ])
+    const away = await cli.run(['reconcile', '--bill', 'http://127.0.0.1:1/bill'])
+    expect([away.code, away.err]).toEqual([1, expect.stringContaining('nobody answers at http://127.0.0.1:1/bill')])
+  })
+
   test('takes no empty bill for one that agrees', async () => {
     await say('Hello!')
     await booked(1)
@@ -110,9 +119,16 @@ test('a node is reclaimed only when it is silent, and named', async () => {
   const absent = await cli.run(['ledger', 'reclaim', '--node', 'node_x', '--confirm'])
   expect(absent).toMatchObject({ code: 1, err: expect.stringContaining('there is no node "node_x"') })
   const asked = await cli.run(['ledger', 'reclaim', '--node', 'node_x'])
-  expect(asked).toMatchObject({ code: 2, out: expect.stringContaining('Nothing was changed') })
+  expect(asked).toMatchObject({ code: 1, out: '', err: expect.stringContaining('there is no node "node_x"') })
   await say('Hello!')
   const node = (await Bun.file(join(cli.folder, 'data', 'node')).text()).trim()
   const alive = await cli.run(['ledger', 'reclaim', '--node', node, '--confirm'])
   expect(alive).toMatchObject({ code: 1, err: expect.stringContaining('was heard of at') })
+  const early = await cli.run(['ledger', 'reclaim', '--node', node])
+  expect(early).toMatchObject({ code: 1, out: '', err: expect.stringContaining('was heard of at') })
+  const database = new Database(join(cli.folder, 'data', 'turnpike.sqlite'))
+  database.run(`insert into node (id, epoch, turn, seen_at) select 'node_silent', epoch, turn, 0 from node limit 1`)
+  database.close()
+  const silent = await cli.run(['ledger', 'reclaim', '--node', 'node_silent'])
+  expect(silent).toMatchObject({ code: 2, out: expect.stringContaining('If so, add --confirm.') })
 })

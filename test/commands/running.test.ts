@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { readExposition } from '../support/exposition.ts'
 import { until } from '../support/gateway.ts'
 
 // Every command is a process of its own, and machines that test are busy.
@@ -85,9 +86,46 @@ describe('a changed turnpike.yaml', () => {
     await until(() => gateway.output().includes('the configuration was reloaded'))
     expect(await costOf(gateway)).toBeCloseTo(5 * single, 8)
 
+    const settings = `${priced('5')}limits: { attemptsMax: 4 }\nlog: { level: warn }\n`
+    cli.write('turnpike.yaml', settings)
+    gateway.signal('SIGHUP')
+    const said = 'reloaded, but for settings that need a restart: limits.attemptsMax, log.level"'
+    await until(() => gateway.output().includes(said))
+
     cli.write('turnpike.yaml', 'limits: { attemptsMax: none }')
     gateway.signal('SIGHUP')
     await until(() => gateway.output().includes('the old one stays in use'))
     expect(await costOf(gateway)).toBeCloseTo(5 * single, 8)
   })
+
+  test.each([
+    ['a slip of the pen', 'models: ['],
+    ['an unknown setting', 'limit: {}'],
+    ['a price that is no number', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: .nan } }]'],
+    ['a price below zero', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: "-1" } }]'],
+    ['a model without a price or a channel', 'models: [{ id: a-model-of-nobody }]'],
+    ['a hundred megabytes', `# ${'x'.repeat(100 * 1024 * 1024)}`],
+  ])('with %s is counted, and the old one stays', async (_name, text) => {
+    const gateway = await cli.serve()
+    const before = await costOf(gateway)
+    expect(await reloads(gateway)).toEqual({ accepted: 0, rejected: 0 })
+    cli.write('turnpike.yaml', text)
+    gateway.signal('SIGHUP')
+    await until(async () => (await reloads(gateway)).rejected === 1)
+    expect(await costOf(gateway)).toBe(before)
+    cli.write('turnpike.yaml', priced('5'))
+    gateway.signal('SIGHUP')
+    await until(async () => (await reloads(gateway)).accepted === 1)
+    expect(await costOf(gateway)).toBeCloseTo(5 * before, 8)
+  })
 })
+
+/** As an operator's metrics have it. */
+async function reloads(gateway: Served) {
+  const [, url] = /operator's API is at (\S+)\/admin/.exec(gateway.output()) ?? []
+  const [, key] = /^ {2}(adm-\S+)$/m.exec(gateway.output()) ?? []
+  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${key}` } })).text()
+  const found = readExposition(text)
+  const count = (outcome: string) => found.value('turnpike_config_reloads_total', { outcome })
+  return { accepted: count('accepted'), rejected: count('rejected') }
+}

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
@@ -7,11 +7,15 @@ import type { BillLine } from '../support/gateway.ts'
 // Every start is a process of its own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
-let cli: Cli
-beforeEach(() => {
-  cli = makeCli()
-})
-afterEach(() => cli.close())
+/** In a folder of its own: all that these wait for is films, and they do so side by side. */
+async function alone(work: (cli: Cli) => Promise<void>): Promise<void> {
+  const cli = makeCli()
+  try {
+    await work(cli)
+  } finally {
+    await cli.close()
+  }
+}
 
 /** One model of every vendor of films; those that go from pictures alone are given one. */
 const image = { media: [{ type: 'first_frame', url: 'https://example.com/a.png' }] }
@@ -75,55 +79,63 @@ async function beginBusy(user: ReturnType<typeof using>, served: Served) {
   return { ready, running }
 }
 
+async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const first = await cli.serve()
+  const before = using(first)
+  const { ready, running } = await beginBusy(before, first)
+  process.kill(first.pid, end)
+  await first.exited
+
+  const second = await cli.serve()
+  const after = using(second, first.key)
+  expect(after.simulators).toBe(before.simulators)
+  for (const film of ready) expect(await after.read(film.id)).toEqual(film)
+  const made = await Promise.all(running.map(({ id }) => after.comesTo(id, 'succeeded')))
+  for (const { model, content } of [...ready, ...made]) {
+    // Veo's is kept by the gateway, which has a fixed port outside of tests.
+    const link = content?.video_url?.replace(first.url, second.url)
+    expect([model, await isFilm(link)]).toEqual([model, true])
+  }
+  const bill = await after.bill()
+  expect(bill).toHaveLength(2 * films.length + 1)
+  expect(new Set(bill.map(({ ref }) => ref)).size).toBe(bill.length)
+
+  second.signal('SIGTERM')
+  await second.exited
+  // Nobody holds anything now, so that the books can be told to be whole.
+  cli.write('bill.csv', ['ref,cost', ...bill.map(({ ref, cost }) => `${ref},${cost}`)].join('\n'))
+  const { code, out } = await cli.run(['reconcile', '--vendor-export', 'bill.csv'])
+  expect([code, out]).toEqual([0, expect.any(String) as never])
+  const folder = join(cli.folder, 'data', 'sandbox')
+  for (const name of readdirSync(folder)) expect(readFileSync(join(folder, name), 'utf8')).not.toContain('secret')
+}
+
+async function takesAnotherPort(cli: Cli): Promise<void> {
+  const first = await cli.serve()
+  const before = using(first)
+  const id = await before.order('wan2.6-t2v', 'A fox. sandbox:slow=6000')
+  await before.comesTo(id, 'running')
+  process.kill(first.pid, 'SIGKILL')
+  await first.exited
+  const { port } = new URL(before.simulators)
+  const taken = Bun.serve({ hostname: '127.0.0.1', port, fetch: () => new Response('not yours', { status: 418 }) })
+  try {
+    const after = using(await cli.serve(), first.key)
+    expect(after.simulators).not.toBe(before.simulators)
+    const { content } = await after.comesTo(id, 'succeeded')
+    expect(content?.video_url).toStartWith(after.simulators)
+    expect(await isFilm(content?.video_url)).toBe(true)
+  } finally {
+    await taken.stop(true)
+  }
+}
+
 describe('a start after an end', () => {
-  test.each(['SIGTERM', 'SIGKILL'] as const)('by %s goes on with every film, and each is charged once', async (end) => {
-    const first = await cli.serve()
-    const before = using(first)
-    const { ready, running } = await beginBusy(before, first)
-    process.kill(first.pid, end)
-    await first.exited
+  test.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
+    'by %s goes on with every film, and each is charged once',
+    (end) => alone((cli) => goesOn(cli, end)),
+  )
 
-    const second = await cli.serve()
-    const after = using(second, first.key)
-    expect(after.simulators).toBe(before.simulators)
-    for (const film of ready) expect(await after.read(film.id)).toEqual(film)
-    const made = await Promise.all(running.map(({ id }) => after.comesTo(id, 'succeeded')))
-    for (const { model, content } of [...ready, ...made]) {
-      // Veo's is kept by the gateway, which has a fixed port outside of tests.
-      const link = content?.video_url?.replace(first.url, second.url)
-      expect([model, await isFilm(link)]).toEqual([model, true])
-    }
-    const bill = await after.bill()
-    expect(bill).toHaveLength(2 * films.length + 1)
-    expect(new Set(bill.map(({ ref }) => ref)).size).toBe(bill.length)
-
-    second.signal('SIGTERM')
-    await second.exited
-    // Nobody holds anything now, so that the books can be told to be whole.
-    cli.write('bill.csv', ['ref,cost', ...bill.map(({ ref, cost }) => `${ref},${cost}`)].join('\n'))
-    const { code, out } = await cli.run(['reconcile', '--vendor-export', 'bill.csv'])
-    expect([code, out]).toEqual([0, expect.any(String) as never])
-    const folder = join(cli.folder, 'data', 'sandbox')
-    for (const name of readdirSync(folder)) expect(readFileSync(join(folder, name), 'utf8')).not.toContain('secret')
-  })
-
-  test('where somebody else has the port by now takes another, and the films come with it', async () => {
-    const first = await cli.serve()
-    const before = using(first)
-    const id = await before.order('wan2.6-t2v', 'A fox. sandbox:slow=3000')
-    await before.comesTo(id, 'running')
-    process.kill(first.pid, 'SIGKILL')
-    await first.exited
-    const { port } = new URL(before.simulators)
-    const taken = Bun.serve({ hostname: '127.0.0.1', port, fetch: () => new Response('not yours', { status: 418 }) })
-    try {
-      const after = using(await cli.serve(), first.key)
-      expect(after.simulators).not.toBe(before.simulators)
-      const { content } = await after.comesTo(id, 'succeeded')
-      expect(content?.video_url).toStartWith(after.simulators)
-      expect(await isFilm(content?.video_url)).toBe(true)
-    } finally {
-      await taken.stop(true)
-    }
-  })
+  test.concurrent('where somebody else has the port by now takes another, and the films come with it', () =>
+    alone(takesAnotherPort))
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { makeCli, type Cli, type Ran } from '../support/cli.ts'
+import { makeCli, type Cli } from '../support/cli.ts'
 
 // Every command is a process of its own, and machines that test are busy.
 setDefaultTimeout(30_000)
@@ -65,6 +65,17 @@ describe('the greeting', () => {
   })
 })
 
+test('the greeting says what it was given and does not use, and which prices are in doubt', async () => {
+  const sandbox = await cli.serve([], { AZURE_OPENAI_API_KEY: 'azure-canary' })
+  expect(sandbox.output()).toMatch(/^AZURE_OPENAI_API_KEY is set and not used: vendor azure needs a channel/m)
+  expect(sandbox.output()).not.toMatch(/unverified|azure-canary/)
+  sandbox.signal('SIGTERM')
+  await sandbox.exited
+  const real = await cli.serve([], { PERPLEXITY_API_KEY: 'x' })
+  expect(real.output()).toMatch(/^\d+ of these models have unverified prices: npx turnpike models says which/m)
+  expect(real.output()).not.toContain('not used')
+})
+
 describe('a start that is refused', () => {
   const postgres = 'postgres://turnpike:hidden-password@127.0.0.1:1/none'
 
@@ -87,15 +98,12 @@ describe('a start that is refused', () => {
     },
     { name: 'PostgreSQL without a secret', variables: { DATABASE_URL: postgres }, says: 'TURNPIKE_SECRET is required' },
   ])('$name: one clear line, at once, without the secret', async ({ variables, says }) => {
-    // A busy machine may be slow once; what waits for something is slow every time.
-    const runs: Ran[] = []
-    do runs.push(await cli.run(['serve'], variables))
-    while (runs.length < 3 && Math.min(...runs.map(({ ms }) => ms)) >= 2_000)
-    const { code, out, err } = runs[0] as Ran
+    const { code, out, err, ms } = await cli.run(['serve'], variables)
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(says)])
     for (const value of Object.values(variables)) expect(err).not.toContain(value)
-    expect(Math.min(...runs.map(({ ms }) => ms))).toBeLessThan(2_000)
+    // Two seconds are promised, and several times that granted to a busy machine. What waits for a database waits for ever.
+    expect(ms).toBeLessThan(15_000)
   })
 
   test.each([
@@ -124,6 +132,17 @@ describe('a start that is refused', () => {
     const { code, err } = await cli.run(['serve'], { HOST: '203.0.113.9', PORT: '0' })
     expect(code).toBe(1)
     expect(err).toStartWith('turnpike: port 0 of 203.0.113.9 (PORT) cannot be opened: EADDRNOTAVAIL')
+  })
+
+  test.each([
+    { HOST: '999.1.1.1', PORT: '0' },
+    { HOST: '999.1.1.1', PORT: '47811' },
+    { ADMIN_HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' },
+  ])('an address that is none: one line, which names it: %p', async (variables) => {
+    const { code, err } = await cli.run(['serve'], variables)
+    const [setting, host] = 'HOST' in variables ? ['PORT', '999.1.1.1'] : ['ADMIN_PORT', 'no-such-host.invalid']
+    const said = `"${host}" is no address that this machine can listen at, and ${setting} was to be opened there`
+    expect([code, err]).toEqual([1, `turnpike: ${said}\n`])
   })
 
   test('a folder that cannot be used, or a port that is none: one line, which names the setting', async () => {

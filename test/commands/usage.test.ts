@@ -57,6 +57,7 @@ test.each([
   { args: ['usage', '--from', 'yesterday'], says: '"yesterday" is no time: write unix seconds, or a date' },
   { args: ['usage', '--by', 'month'], says: 'Allowed choices are hour, day' },
   { args: ['usage', '--account', 'nobody'], says: 'there is no account "nobody" in sandbox mode' },
+  { args: ['usage', '--key', 'key_nobody'], says: 'there is no key "key_nobody"; turnpike keys list shows their ids' },
   { args: ['requests', 'list', '--limit', '101'], says: '--limit takes a number from 1 to 100' },
   { args: ['requests', 'list', '--after', 'req_0'], says: 'There is no such request' },
   { args: ['requests', 'show', 'req_0'], says: 'there is no request "req_0"' },

@@ -174,6 +174,8 @@ describe('the pages over HTTP', () => {
     expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
     const head = await fetch(gateway.url + path, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
+    expect(head.headers.get('content-length')).toBe(first.headers.get('content-length'))
+    expect(Number(head.headers.get('content-length'))).toBeGreaterThan(1_000)
     expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
   })
 })

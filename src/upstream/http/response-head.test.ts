@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { leastMs } from '../../../test/support/least-ms.ts'
 import { Garbled } from './garbled.ts'
 import { readHead, type Framing } from './response-head.ts'
 
@@ -125,8 +126,10 @@ test('a name that every object has is a name like others', () => {
 test('sixty-four kilobytes of headers are read in no time', () => {
   const lines = Array.from({ length: 8_000 }, (_, i) => `x${i}: y`)
   const spaces = `x:${' '.repeat(60_000)}y`
-  const startedAt = performance.now()
-  expect(readHead([ok, ...lines].join('\r\n')).headers.get('x7999')).toBe('y')
-  expect(readHead([ok, spaces].join('\r\n')).headers.get('x')).toBe('y')
-  expect(performance.now() - startedAt).toBeLessThan(250)
+  const read = () => {
+    expect(readHead([ok, ...lines].join('\r\n')).headers.get('x7999')).toBe('y')
+    expect(readHead([ok, spaces].join('\r\n')).headers.get('x')).toBe('y')
+  }
+  // The square of either is more than a second.
+  expect(leastMs(read, 250)).toBeLessThan(250)
 })

@@ -1,0 +1,34 @@
+import { badRequest } from '../base/errors.ts'
+import { accountById, findAccount } from '../store/accounts.ts'
+import { keyById } from '../store/keys.ts'
+import type { Queries, Scope } from '../store/schema.ts'
+import type { AdminParts } from './routes.ts'
+
+/**
+ * Whose records are asked for: everybody's, or those of the account that is called so, by its id or by its name in the mode
+ * that the gateway runs in. A slip of the pen is refused: zeros would pass for an account that has used nothing.
+ */
+export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'>, account?: string): Promise<Scope> {
+  if (account === undefined) return 'every-account'
+  const found = await findAccount(store.db, { mode, nameOrId: account })
+  if (found === undefined) throw noSuchAccount('account')
+  return { accountId: found.id }
+}
+
+/** The same for a key, which is called by its id alone. */
+export async function checkKey(db: Queries, id: string | undefined): Promise<void> {
+  if (id !== undefined && (await keyById(db, id)) === undefined) {
+    throw badRequest('There is no such key; a key is named by its id.', 'key', 'key_not_found')
+  }
+}
+
+/** Where a page begins: accounts and keys are never deleted, so a `next` that was given is always there. */
+export async function checkPlace(of: 'accounts' | 'keys', db: Queries, after: string | undefined): Promise<void> {
+  if (after === undefined) return
+  const found = of === 'accounts' ? await accountById(db, after) : await keyById(db, after)
+  if (found === undefined) throw badRequest(`'after' must be the 'next' of the page before.`, 'after')
+}
+
+export function noSuchAccount(param: string) {
+  return badRequest('There is no such account; an id or a name is taken.', param, 'account_not_found')
+}

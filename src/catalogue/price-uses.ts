@@ -1,0 +1,36 @@
+import type { Capability } from '../capabilities/capability.ts'
+import { CatalogueError, type Path } from './error.ts'
+import type { WrittenPrices } from './schema.ts'
+
+const tokens = ['chat', 'embeddings', 'images', 'edits', 'speech'] as const
+const films = ['video'] as const
+
+/** What each price can be charged for. Currency and markup are prices of nothing. */
+const usesOf = {
+  inputPerMillion: tokens,
+  cachedInputPerMillion: tokens,
+  cacheWritePerMillion: tokens,
+  cacheWriteHourPerMillion: tokens,
+  outputPerMillion: tokens,
+  imageInputPerMillion: tokens,
+  imageOutputPerMillion: tokens,
+  audioInputPerMillion: tokens,
+  audioOutputPerMillion: tokens,
+  tiers: tokens,
+  webSearchPerThousand: ['chat'],
+  perMillionCharacters: ['speech'],
+  perImage: ['images', 'edits'],
+  perSecond: films,
+  perVideo: films,
+  perMillionVideoTokens: films,
+  perMillionVideoTokensWithInput: films,
+} as const satisfies Partial<Record<keyof WrittenPrices, readonly Capability[]>>
+
+/** A price that nothing is ever charged by was meant for another model, or for another key. */
+export function checkUses(prices: WrittenPrices, capabilities: readonly Capability[], path: Path): void {
+  for (const [key, uses] of Object.entries<readonly Capability[]>(usesOf)) {
+    if (!(key in prices) || uses.some((use) => capabilities.includes(use))) continue
+    const does = [...new Set(capabilities)].join(', ')
+    throw new CatalogueError([...path, key], `a price of ${uses.join(', ')}, and this does ${does}`)
+  }
+}

@@ -1,0 +1,52 @@
+import { momentRule, readMoment } from '../reports/query.ts'
+import type { Store } from '../store/open.ts'
+import type { Mode } from '../store/schema.ts'
+import { accountNamed } from './accounts.ts'
+import { say, sayJson, table, type Column } from './output.ts'
+
+/** Which part of a list is wanted. */
+export type PageOptions = { readonly limit: string; readonly after?: string }
+
+/** Whose, and of when. */
+export type FilterOptions = { readonly account?: string; readonly from?: string; readonly to?: string }
+
+export const pageSizeMax = 100
+
+export function readPage({ limit, after }: PageOptions): { limit: number; after?: string } {
+  const size = Number(limit)
+  if (!/^\d{1,3}$/.test(limit) || size < 1 || size > pageSizeMax) {
+    throw new Error(`--limit takes a number from 1 to ${pageSizeMax}`)
+  }
+  return { limit: size, ...(after !== undefined && { after }) }
+}
+
+export async function readFilter(store: Store, mode: Mode, { account, ...options }: FilterOptions) {
+  const [from, to] = [momentOf(options.from), momentOf(options.to)]
+  const everyone = 'every-account' as const
+  return {
+    scope: account === undefined ? everyone : { accountId: (await accountNamed(store, mode, account)).id },
+    mode,
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  }
+}
+
+function momentOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const at = readMoment(text)
+  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
+  return at
+}
+
+type Page<Row> = { readonly data: readonly Row[]; readonly next: string | null }
+
+/** `nothing`: what is said of an empty one. */
+export function sayPage<Row>(
+  page: Page<Row>,
+  { json, columns, nothing }: { json: boolean | undefined; columns: readonly Column<Row>[]; nothing: string },
+): void {
+  if (json) return sayJson(page)
+  if (page.data.length === 0) return say(nothing)
+  say(table(columns, page.data))
+  if (page.next !== null) say(`More: --after ${page.next}`)
+}

@@ -1,0 +1,36 @@
+import type { Model } from '../catalogue/model.ts'
+import type { ConfigFile } from '../config/file.ts'
+import type { Mode } from '../store/schema.ts'
+import { ignoredVariables, type IgnoredVariable } from '../upstream/vendor-variables.ts'
+
+type Start = {
+  readonly file: ConfigFile
+  readonly variables: Readonly<Record<string, string | undefined>>
+  readonly mode: Mode
+  /** Those that are served. */
+  readonly models: ReadonlyMap<string, Model>
+}
+
+/** What is worth knowing of a start that works, for `check` and for the greeting. */
+export type Remarks = {
+  readonly ignored: readonly IgnoredVariable[]
+  /** How many models are sold at prices that nobody has checked. Play money needs no checking. */
+  readonly unverified: number
+  /** The same in words, a line for each. */
+  readonly lines: readonly string[]
+}
+
+export function remarksOn({ file, variables, mode, models }: Start): Remarks {
+  const ignored = ignoredVariables(file.settings.channels, variables)
+  const unverified = mode === 'sandbox' ? 0 : [...models.values()].filter(isDoubtful).length
+  const lines = ignored.map(({ variable, why }) => `${variable} is set and not used: ${why} (docs/vendors.md).`)
+  if (unverified > 0) {
+    const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'
+    lines.push(`${unverified} of these models have unverified prices: ${which}.`)
+  }
+  return { ignored, unverified, lines }
+}
+
+function isDoubtful({ confidence }: Model): boolean {
+  return confidence === 'unverified'
+}
