@@ -12,10 +12,13 @@ const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !taken.has(name) && !name.startsWith('TURNPIKE_')),
 )
 
-// Files run side by side, each worker with a PostgreSQL of its own. Modules stay loaded from one file to the next.
+// Files run side by side, each worker with a PostgreSQL of its own. Modules stay loaded from one file to the next. There is
+// a worker more than cores: two in five seconds of a worker are spent waiting for processes, deadlines and films.
 const workersMax = 4
-const workers = Math.min(workersMax, availableParallelism())
-const options = [`--parallel=${workers}`, '--no-isolate']
+const workers = Math.min(workersMax, availableParallelism() + 1)
+// A test that nobody gave a time of its own: what hangs is found, and what a busy machine holds up for a while is not.
+const timeoutMs = 60_000
+const options = [`--parallel=${workers}`, '--no-isolate', `--timeout=${timeoutMs}`]
 const tests = spawn(process.execPath, ['test', ...options, ...process.argv.slice(2)], { env, stdio: 'inherit' })
 tests.on('exit', (code) => {
   process.exitCode = code ?? 1

@@ -251,6 +251,21 @@ describe('models', () => {
     expect(await client.models.retrieve(model)).toMatchObject({ id: model, object: 'model', owned_by: 'openai' })
     await thrownBy(client.models.retrieve('nothing-like-it'), OpenAI.NotFoundError)
   })
+
+  test('come with what the customer pays for them, and never with what the vendor charges', async () => {
+    const dear = await startTestGateway({ yaml: 'models: [{ id: "*", prices: { markup: "3" } }]' })
+    try {
+      const buyer = new OpenAI({ baseURL: `${dear.url}/v1`, apiKey: dear.key })
+      const prices = { inputPerMillion: '0.45', cachedInputPerMillion: '0.225', outputPerMillion: '1.8' }
+      expect(await buyer.models.retrieve('gpt-4o-mini')).toMatchObject({ prices })
+      const all = new Map((await Array.fromAsync(await buyer.models.list())).map((each) => [each.id, each]))
+      expect(all.get('gpt-4o-mini')).toMatchObject({ prices })
+      expect(all.get('gen4-turbo')).toMatchObject({ prices: { perSecond: expect.any(Object) } })
+      expect(JSON.stringify([...all.values()])).not.toMatch(/cost|confidence|source|markup/)
+    } finally {
+      await dear.close()
+    }
+  })
 })
 
 /** The error that a call rejects with, of the class the library gives it. */

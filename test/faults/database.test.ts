@@ -2,17 +2,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { nano, parseDollars } from '../../src/base/money.ts'
 import { isUnavailable } from '../../src/store/faults.ts'
 import { openStore } from '../../src/store/open.ts'
-import { readSetting, writeSetting } from '../../src/store/settings.ts'
+import { readSetting } from '../../src/store/settings.ts'
 import { makeCli } from '../support/cli.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { holdsOf } from '../support/records.ts'
+import { writeSetting } from '../support/settings.ts'
 import { says } from '../support/streams.ts'
 
 const startTimeoutMs = 60_000
-// The short form; `npm run chaos -- --outage` makes it half a minute.
-const outageMs = Number(process.env['CHAOS_OUTAGE_MS'] ?? 6_000)
-const backWithinMs = 5_000
-const refusedWithinMs = 2_000
+// The short form; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised: service
+// within five seconds, a refusal within two. Beside other tests it is given several times that, which is still nothing to
+// whoever waits for a database that is away for good.
+const longOutage = process.env['CHAOS_OUTAGE_MS']
+const outageMs = Number(longOutage ?? 3_000)
+const backWithinMs = longOutage === undefined ? 25_000 : 5_000
+const refusedWithinMs = longOutage === undefined ? 10_000 : 2_000
 const credit = '10'
 
 /** Holds a thousand times what it costs: what a node has leased lasts. */
@@ -53,7 +58,7 @@ function keepAsking(gateway: TestGateway, key: string, clients: number) {
   const running = Array.from({ length: clients }, async () => {
     while (!state.isOver) {
       answers.push(await ask(gateway, key))
-      await pause(20)
+      await pause(50)
     }
   })
   return {
@@ -78,7 +83,7 @@ const faults = {
 
 let server: TestPostgres
 beforeAll(async () => {
-  server = await startPostgres()
+  server = await startPostgres({ fsync: false })
 }, startTimeoutMs)
 afterAll(() => server.stop())
 
@@ -109,7 +114,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       const before = load.answers.length
       await during(async () => {
         const mendAt = performance.now() + outageMs
-        while (performance.now() < mendAt) {
+        while (performance.now() < mendAt || refused.length < 6 || load.answers.length < before + 100) {
           refused.push(await ask(gateway, quiet.key), await ask(gateway, `sk-${'u'.repeat(40)}`))
           await pause(200)
         }
@@ -123,7 +128,6 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       expect(performance.now() - mendedAt).toBeLessThan(backWithinMs)
       await load.stop()
 
-      expect(refused.length).toBeGreaterThan(4)
       for (const { status, ms, retryAfter } of refused) {
         expect(status).toBe(503)
         expect(retryAfter).not.toBeNull()
@@ -146,12 +150,16 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       const load = keepAsking(gateway, key, 4)
       await until(() => load.answers.length > 20)
       const before = load.answers.length
-      await during(() => pause(outageMs / 2))
+      // Twice each of those who ask, who are all refused while it is still away.
+      const refusedSince = () => load.answers.slice(before).filter(({ status }) => status === 503).length
+      await during(() => until(() => refusedSince() >= 8))
       const served = load.answers.slice(before)
       const mendedAt = performance.now()
       await until(async () => (await ask(gateway, key)).status === 200)
       expect(performance.now() - mendedAt).toBeLessThan(backWithinMs)
       await load.stop()
+      // Whoever was told to try again has the money for it.
+      await until(async () => (await holdsOf(gateway, id)).every(({ state }) => state !== 'open'), backWithinMs)
 
       // Those under way when it happened may have waited twice. A hold waits for its statement's second and a half each time.
       for (const { status, ms } of served.slice(4)) {

@@ -69,11 +69,11 @@ describe.each([
   }
 
   async function repriced<T>(perToken: string, work: () => Promise<T>): Promise<T> {
-    gateway.reload(readConfigFile('test.yaml', models(perToken), {}))
+    gateway.reload(() => readConfigFile('test.yaml', models(perToken), {}))
     try {
       return await work()
     } finally {
-      gateway.reload(readConfigFile('test.yaml', models(), {}))
+      gateway.reload(() => readConfigFile('test.yaml', models(), {}))
     }
   }
 
@@ -169,7 +169,8 @@ describe.each([
       const { key, charged } = await customer('2')
       const headers = { authorization: `Bearer ${key}`, 'x-request-id': 'again', 'x-client-request-id': 'again' }
       const send = () => gateway.post('/v1/chat/completions', says('Hi', { model: 'flat' }), headers)
-      const answers = await Promise.all(Array.from({ length: 100 }, send))
+      const answers: Response[] = []
+      while (answers.length < 100) answers.push(...(await Promise.all(Array.from({ length: 20 }, send))))
       expect(new Set(answers.map((answer) => answer.headers.get('x-request-id'))).size).toBe(100)
       // On a busy machine a strict database may be too slow for some: those are told so, and pay nothing.
       const paid = answers.filter(({ status }) => status === 200).length

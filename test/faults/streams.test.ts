@@ -81,7 +81,6 @@ describe('a reader that does not read', () => {
         if (!socket.write(events)) await new Promise<void>((resolve) => (wake = resolve))
       }
     })
-    const before = process.memoryUsage.rss()
     const client = await openSocket(gateway.url)
     client.on('error', () => {})
     client.pause()
@@ -89,9 +88,8 @@ describe('a reader that does not read', () => {
     // At rest: the vendor has been unable to write for a while.
     await until(() => sent > 0 && performance.now() - sentLastAt > 300)
     const atRest = sent
-    // What the sockets' own buffers on the way hold; without a brake it would grow for ever.
+    // What the sockets' own buffers on the way hold; without a brake it would grow for ever. More cannot be in our memory.
     expect(atRest).toBeLessThan(64 * mebibyte)
-    expect(process.memoryUsage.rss() - before).toBeLessThan(128 * mebibyte)
 
     let read = 0
     client.on('data', (bytes: Buffer) => (read += bytes.length))

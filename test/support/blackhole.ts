@@ -22,7 +22,9 @@ export async function openBlackhole(): Promise<{ baseUrl: string; close(): void 
     socket.on('error', () => {})
     waiting.push(socket)
     isFull = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(true), 300)
+      const isConnected = () => socket.readyState === 'open'
+      // Looked at in a later turn: whoever was held up for as long has not heard of its connection yet.
+      const timer = setTimeout(() => setTimeout(() => resolve(!isConnected()), 20), 200)
       socket.once('connect', () => {
         clearTimeout(timer)
         resolve(false)

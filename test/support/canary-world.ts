@@ -22,6 +22,7 @@ function plant() {
   return {
     clientKey: canary('sk-'),
     operatorKey: canary('adm-'),
+    metricsKey: canary('mtr-'),
     installationSecret: canary(),
     databasePassword: canary(),
     bucketSecret: canary(),
@@ -235,6 +236,7 @@ function variablesOf(given: { secrets: Planted; port: number; tap: TappedPostgre
     PORT: String(port),
     TURNPIKE_BOOTSTRAP_KEY: secrets.clientKey,
     TURNPIKE_ADMIN_KEY: secrets.operatorKey,
+    TURNPIKE_METRICS_KEY: secrets.metricsKey,
     TURNPIKE_SECRET: secrets.installationSecret,
     // Where there is something to trace by, it would say so there.
     OTEL_EXPORTER_OTLP_ENDPOINT: sinkUrl,

@@ -7,7 +7,7 @@ const program = join(import.meta.dir, '../../bin/turnpike')
 
 type Variables = Readonly<Record<string, string>>
 
-export type Ran = { readonly code: number; readonly out: string; readonly err: string; readonly ms: number }
+type Ran = { readonly code: number; readonly out: string; readonly err: string; readonly ms: number }
 
 /** A gateway in a process of its own, as an operator runs it. */
 export type Served = {

@@ -9,7 +9,7 @@ export type RawAnswer = {
   readonly closed: boolean
 }
 
-const quietMsDefault = 2_000
+const quietMsDefault = 10_000
 
 /**
  * Writes bytes as they are and reads until the server closes, the first answer is whole, or nothing has come for a

@@ -21,6 +21,7 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
   return {
     clientKey: [],
     operatorKey: [],
+    metricsKey: [],
     unknownKey: [],
     foreignKey: [],
     installationSecret: [],
@@ -35,7 +36,8 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     webhookSecret: ['an operator'],
 
     prompt: ['a vendor', 'an answer'],
-    instructions: ['a vendor'],
+    // A response repeats them to whoever gave them.
+    instructions: ['a vendor', 'an answer'],
     answer: ['an answer'],
     // A vendor's refusal is the client's to read.
     refusal: ['a refusal', 'an answer'],
@@ -98,7 +100,8 @@ async function beOperator({ send, operate }: Ports, secrets: Planted) {
   const ask = async () => (await send('/v1/chat/completions', { key, body: says(secrets.prompt) })).status
   expect([await ask(), await ask(), await ask()]).toEqual([402, 402, 429])
   await operate(`/admin/keys/${found(/key_\w+/, made)}`, { method: 'DELETE' })
-  for (const shown of [secrets.unknownKey, secrets.clientKey, '']) await operate('/admin/keys', { key: shown })
+  const foreign = [secrets.unknownKey, secrets.clientKey, secrets.metricsKey, '']
+  for (const shown of foreign) await operate('/admin/keys', { key: shown })
   const broken = secrets.brokenBody
   for (const body of [broken, { account: 'poor', [broken]: 1 }, { account: broken }, { amount: broken }]) {
     await operate('/admin/keys', { body })
@@ -148,7 +151,9 @@ async function liveLong(world: CanaryWorld, places: Places): Promise<Record<stri
   for (const list of ['accounts', 'keys', 'requests', 'tasks', 'audit', 'models', 'channels', 'usage']) {
     expect((await operate(`/admin/${list}`)).status).toBe(200)
   }
-  expect((await operate('/metrics', { place: 'the metrics' })).status).toBe(200)
+  for (const key of [secrets.operatorKey, secrets.metricsKey]) {
+    expect((await operate('/metrics', { key, place: 'the metrics' })).status).toBe(200)
+  }
   await changeSettings(world, life)
   for (const args of [
     ['keys', 'list'],

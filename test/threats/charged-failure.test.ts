@@ -66,7 +66,7 @@ describe.each([
   /** As an operator does, with the simulators' bill over HTTP. */
   async function reconciled() {
     const bill = readBill(await (await fetch(`${gateway.sandboxUrl}/__bill`)).text())
-    return reconcile({ store: gateway.store, bill, priceList: () => undefined, requestMsMax: 3_600_000 })
+    return reconcile({ store: gateway.store, bill, priceLists: () => undefined, requestMsMax: 3_600_000 })
   }
 
   /** Booked once, however often the bill is read. */

@@ -58,6 +58,10 @@ const asks = {
   'chat, translated from Google': { path: chat, body: says('Hi', { ...streamed, model: 'gemini-2.5-flash' }) },
   'messages, passed through': { path: messages, body: says('Hi', { ...streamed, model: 'claude-sonnet-4-5' }) },
   'messages, translated': { path: messages, body: says('Hi', streamed) },
+  'responses, translated': {
+    path: '/v1/responses',
+    body: { model: 'gpt-4o-mini', input: 'Hi', stream: true, max_output_tokens: 100 },
+  },
 } as const
 
 /** Begins an answer, and then the same bytes for ever, or for a gigabyte; how many of them were taken. */

@@ -16,7 +16,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   gateway = await startTestGateway({
     clock,
-    yaml: 'trustedProxies: ["127.0.0.1"]\nlimits: { authFailuresPerMinute: 50 }',
+    yaml: 'trustedProxies: ["127.0.0.1", "192.0.2.0/24"]\nlimits: { authFailuresPerMinute: 50 }',
   })
 })
 afterEach(() => gateway.assertBooks())
@@ -154,6 +154,7 @@ describe('a key that was good', () => {
         expect(await seen()).toEqual([200, 200, 200])
         await revokeKey(one.store, { id: keyId, actor: 'test' })
         const revokedAt = performance.now()
+        // Each of them looks for changes once a second, and believes its memory for a minute.
         await until(async () => (await seen()).every((status) => status === 401))
         expect(performance.now() - revokedAt).toBeLessThan(5_000)
       }
@@ -165,6 +166,10 @@ describe('a key that was good', () => {
 })
 
 const from = (address: string) => ({ 'x-forwarded-for': `8.8.8.8, ${address}` })
+
+const behind = (address: string, claimed: string) => ({
+  'x-forwarded-for': `${claimed}, ${address}, 192.0.2.10, 192.0.2.11`,
+})
 
 const guess = (index: number) => `sk-${createHash('sha256').update(String(index)).digest('hex')}`
 
@@ -192,6 +197,14 @@ describe('guessing keys', () => {
       await list(guess(5_000 + index), { 'x-forwarded-for': `198.51.100.${index}, 203.0.113.99` })
     }
     expect((await list(guess(6_000), { 'x-forwarded-for': '198.51.100.200, 203.0.113.99' })).status).toBe(429)
+  })
+
+  test('whom one proxy after another lets through has an address of his own, whatever he wrote before it', async () => {
+    for (let index = 0; index < 51; index++) {
+      await list(guess(9_000 + index), behind('203.0.113.120', `192.0.2.${index}`))
+    }
+    expect((await list(guess(9_100), behind('203.0.113.120', '203.0.113.121'))).status).toBe(429)
+    expect((await list(guess(9_101), behind('203.0.113.121', '203.0.113.120'))).status).toBe(401)
   })
 
   test('the operator’s own machine is not locked out', async () => {

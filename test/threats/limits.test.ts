@@ -71,5 +71,27 @@ test('tokens a minute: an estimate on entry, corrected by what was used', async 
   const second = await send(says('a few more words '.repeat(20)))
   expect(second.status).toBe(429)
   expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0)
+  const { error } = (await second.json()) as { error: { message: string } }
+  const told = /estimated at (\d+) tokens; (\d+) are left of the 400 a minute/.exec(error.message)
+  expect(Number(told?.[1])).toBeWithin(51, 400)
+  // What was not let in is not counted.
+  expect(second.headers.get('x-ratelimit-remaining-tokens')).toBe(told?.[2] ?? '')
+  expect(Number(told?.[2])).toBeWithin(1, 51)
+  expect((await send(says('Hi'))).status).toBe(200)
+})
+
+test('a request with more tokens than a minute has is told that waiting is of no use', async () => {
+  const { key, send } = await customer({ tokensPerMinute: 50 })
+  const long = says('a few more words '.repeat(200))
+  const idempotent = () =>
+    gateway.post('/v1/chat/completions', long, { authorization: `Bearer ${key}`, 'idempotency-key': 'too-long' })
+  for (const refused of [await send(long), await idempotent(), await idempotent()]) {
+    expect(refused.status).toBe(429)
+    const { error } = (await refused.json()) as { error: { message: string } }
+    expect(error.message).toMatch(/^This request is estimated at \d{3,4} tokens, and this key may use 50 a minute: /)
+    expect(refused.headers.get('retry-after')).toBeNull()
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    expect(refused.headers.get('x-ratelimit-remaining-tokens')).toBe('50')
+  }
   expect((await send(says('Hi'))).status).toBe(200)
 })

@@ -36,10 +36,15 @@ describe('every route asks who is calling, and whether they may', () => {
   type Row = { readonly path: (model: string) => string; readonly body?: object; readonly answers: Answers }
   const guarded = { withoutKey: 401, forbidden: 404, allowed: 200 }
   const open = { withoutKey: 200, forbidden: 200, allowed: 200 }
+  const nothing = { withoutKey: 404, forbidden: 404, allowed: 404 }
 
   // A new route has no row and fails the test below, until somebody has thought about who may call it.
   const rows: Readonly<Record<string, Row>> = {
     'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
+    'POST /v1/responses': { path: () => '/v1/responses', body: { input: 'Hello!' }, answers: guarded },
+    // None is kept, whoever asks.
+    'GET /v1/responses/{id}': { path: () => '/v1/responses/resp_1', answers: nothing },
+    'DELETE /v1/responses/{id}': { path: () => '/v1/responses/resp_1', answers: nothing },
     'POST /v1/messages': {
       path: () => '/v1/messages',
       body: { ...says('Hello!'), max_tokens: 10 },
@@ -91,10 +96,7 @@ describe('every route asks who is calling, and whether they may', () => {
       answers: { ...guarded, allowed: 404 },
     },
     // A token that we did not make is a path that is not there.
-    'POST /callbacks/video/{id}': {
-      path: () => '/callbacks/video/vid_1.x',
-      answers: { withoutKey: 404, forbidden: 404, allowed: 404 },
-    },
+    'POST /callbacks/video/{id}': { path: () => '/callbacks/video/vid_1.x', answers: nothing },
     'GET /v1/models': { path: () => '/v1/models', answers: { ...guarded, forbidden: 200 } },
     'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
     'GET /v1/usage': { path: () => '/v1/usage?group_by=model', answers: { ...guarded, forbidden: 200 } },

@@ -141,7 +141,7 @@ describe('waiting (T-13)', () => {
     const startedAt = performance.now()
     const response = await order('A fox. sandbox:slow=2500', wan, {}, '?wait=true&timeout=1')
     expect(response.status).toBe(202)
-    expect(performance.now() - startedAt).toBeLessThan(2_400)
+    expect(performance.now() - startedAt).toBeGreaterThan(990)
     const body = (await response.json()) as Record
     expect(body).toEqual({
       id: body.id,
@@ -230,7 +230,7 @@ describe('a vendor that fails', () => {
   })
 
   test('a word that nobody knows keeps the state', async () => {
-    const { id } = await ordered('A fox. sandbox:odd-state=PONDERING sandbox:slow=1500')
+    const { id } = await ordered('A fox. sandbox:odd-state=PONDERING sandbox:slow=1000')
     expect((await ended(id)).status).toBe('succeeded')
     expect(gateway.logged.join('')).toContain('PONDERING')
   })

@@ -5,7 +5,8 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
-// Forms that no honest client sends (B-02, B-11, B-12, B-13): refused quickly, in the usual shape, for free.
+// Forms that no honest client sends (B-02, B-11, B-12, B-13): refused in the usual shape, for free. That it takes no time
+// either: `stalls.test.ts`.
 
 let gateway: TestGateway
 
@@ -35,9 +36,7 @@ function send(body: string | ReadableStream<Uint8Array>, headers: Record<string,
 }
 
 async function refused(body: string | ReadableStream<Uint8Array>, headers?: Record<string, string>) {
-  const startedAt = performance.now()
-  const error = await errorOf(await refusedForFree(gateway, () => send(body, headers)))
-  return { ...error, ms: performance.now() - startedAt }
+  return errorOf(await refusedForFree(gateway, () => send(body, headers)))
 }
 
 /** What comes a few bytes at a time, as over a slow network. */
@@ -107,9 +106,8 @@ describe('not a form', () => {
     ['a field of 65 KiB', good + field('user', 'x'.repeat(65 * 1024)) + end, formType],
     ['eighteen files', good + file('image').repeat(17) + end, formType],
   ])('%s', async (_name, body, contentType) => {
-    const { status, type, ms } = await refused(body, { 'content-type': contentType })
+    const { status, type } = await refused(body, { 'content-type': contentType })
     expect([status, type]).toEqual([400, 'invalid_request_error'])
-    expect(ms).toBeLessThan(1_000)
   })
 
   test('a field twice: the last must not win', async () => {
@@ -137,9 +135,8 @@ describe('not a picture', () => {
   test.each(formats)('a %s that breaks off: in its head, in its middle, just before its end', async (format) => {
     const file = draw(format)
     for (const bytes of [14, 20, file.length >> 1, file.length - 1]) {
-      const { status, param, code, ms } = await refusedFile(file.subarray(0, bytes))
+      const { status, param, code } = await refusedFile(file.subarray(0, bytes))
       expect({ bytes, status, param, code }).toEqual({ bytes, status: 400, param: 'image', code: 'invalid_image' })
-      expect(ms).toBeLessThan(1_000)
     }
   })
 
@@ -182,9 +179,8 @@ describe('not a picture', () => {
     line.writeUInt32BE(16_777_216, 16)
     line.writeUInt32BE(1, 20)
     line.writeUInt32BE(crc32(line.subarray(12, 29)), 29)
-    const { status, code, ms } = await refusedFile(line)
+    const { status, code } = await refusedFile(line)
     expect([status, code]).toEqual([400, 'invalid_image'])
-    expect(ms).toBeLessThan(1_000)
   })
 
   test('a WebP that says less of itself than it needs', async () => {
@@ -198,9 +194,8 @@ describe('not a picture', () => {
     const segment = Buffer.alloc(65_537)
     segment.set([0xff, 0xe2, 0xff, 0xff])
     const filled = Buffer.concat([file.subarray(0, 2), ...Array.from({ length: 20 }, () => segment), file.subarray(2)])
-    const { status, code, ms } = await refusedFile(filled)
+    const { status, code } = await refusedFile(filled)
     expect([status, code]).toEqual([400, 'invalid_image'])
-    expect(ms).toBeLessThan(1_000)
   })
 
   test('a mask that breaks off', async () => {
