@@ -16,7 +16,7 @@ import { sharedPostgres } from '../support/postgres.ts'
 const slowMs = 120_000
 /** Requests that a node answers before something changes. */
 const requestsEach = 40
-const clientsEach = 4
+const clientsEach = 2
 
 let newer: NewerRelease
 beforeAll(async () => {
