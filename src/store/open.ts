@@ -15,6 +15,8 @@ export type StoreOptions = {
   /** A path, or `:memory:`. */
   readonly file?: string
   readonly clock?: Pick<Clock, 'now'>
+  /** How long PostgreSQL is waited for where a request of a customer would be refused, in milliseconds. */
+  readonly waitMs?: number
 }
 
 export type Store = {
@@ -41,7 +43,7 @@ export type Store = {
 /** Opens and migrates the database. Rejects while PostgreSQL is not to be reached: `isUnavailable` tells, try again. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const clock = options.clock ?? systemClock
-  if (options.url !== undefined) return openOnPostgres(options.url, clock)
+  if (options.url !== undefined) return openOnPostgres(options.url, clock, options.waitMs)
   if (options.file !== undefined) return openOnSqlite(options.file, clock)
   throw new Error('openStore needs a url or a file')
 }
@@ -78,7 +80,7 @@ function storeOnSqlite(db: Queries, clock: Pick<Clock, 'now'>): Store {
   }
 }
 
-async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>): Promise<Store> {
+async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: number): Promise<Store> {
   // Its driver is loaded where there is a server to talk to, and nowhere else.
   const { openPostgres } = await import('./postgres.ts')
   const migration = connect(openPostgres(url, 'migration'))
@@ -87,7 +89,7 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>): Promise<S
   } finally {
     await migration.destroy()
   }
-  const db = connect(openPostgres(url, 'requests'))
+  const db = connect(openPostgres(url, 'requests', waitMs))
   const reports = connect(openPostgres(url, 'reports'))
   return {
     engine: 'postgres',

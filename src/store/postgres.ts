@@ -41,12 +41,14 @@ function statementWithin(limitMs: number) {
   return { statement_timeout: limitMs, query_timeout: limitMs + clientGraceMs }
 }
 
-export function openPostgres(url: string, purpose: keyof typeof purposes): Dialect {
+/** `waitMs`: for whoever would rather wait than be refused. As long may a connection take, and a statement. */
+export function openPostgres(url: string, purpose: keyof typeof purposes, waitMs?: number): Dialect {
   const pool = new Pool({
     ...purposes[purpose],
+    ...(waitMs !== undefined && statementWithin(waitMs)),
     connectionString: url,
     application_name: `turnpike-${purpose}`,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: waitMs ?? connectTimeoutMs,
     idleTimeoutMillis: idleConnectionMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
     keepAlive: true,

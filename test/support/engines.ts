@@ -6,7 +6,7 @@ import { checkLedger } from '../../src/store/check.ts'
 import { type Engine, openStore, type Store, type StoreOptions } from '../../src/store/open.ts'
 import { sharedPostgres } from './postgres.ts'
 
-export type OpenOptions = Pick<StoreOptions, 'clock'> & {
+export type OpenOptions = Pick<StoreOptions, 'clock' | 'waitMs'> & {
   /** Where to open, if not in a new database: see `place`. */
   readonly at?: Place
   /** For tests that break the books on purpose; all others end with a balanced ledger. */
@@ -19,6 +19,8 @@ export type NewPlace = (content?: 'empty') => Promise<Place>
 
 // A cold start of PostgreSQL on a busy machine.
 const startTimeoutMs = 60_000
+// Who opens it here asks what becomes of something, and not how soon.
+const waitMs = 20_000
 
 /** Runs the same tests on both engines. What a test opens is checked, closed and removed after it. */
 export function eachEngine(name: string, define: (open: Open, place: NewPlace, engine: Engine) => void): void {
@@ -69,7 +71,7 @@ function bookkeeping() {
     open:
       (place: NewPlace): Open =>
       async ({ at, books, ...options } = {}) => {
-        const store = await openStore({ ...(at ?? (await place())), ...options })
+        const store = await openStore({ ...(at ?? (await place())), waitMs, ...options })
         stores.push({ store, checked: books !== 'unchecked' })
         return store
       },

@@ -125,7 +125,7 @@ function serverSettings(folder: string, port: number, options: PostgresOptions):
 function control(url: TestPostgres['url'], servers: Server[], again: () => Promise<Server>): TestPostgres {
   const pidNow = () => servers.at(-1)?.pid ?? 0
   const signal = (name: NodeJS.Signals) => {
-    for (const pid of [pidNow(), ...childrenOf(pidNow())]) process.kill(pid, name)
+    for (const pid of [pidNow(), ...childrenOf(pidNow())]) tell(pid, name)
   }
   let databases = 0
   let templateMade: Promise<void> | undefined
@@ -251,6 +251,15 @@ function childrenOf(pid: number): number[] {
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((candidate) => statOf(candidate)?.parent === pid)
+}
+
+/** The server's children come and go with those who are connected: one may be gone by now. */
+function tell(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (thrown) {
+    if (isAlive(pid)) throw thrown
+  }
 }
 
 function isAlive(pid: number): boolean {
