@@ -30,7 +30,7 @@ import { makeEdge } from './edge/edge.ts'
 import { makeRoutes } from './http/routes.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
 import { openPort } from './http/starting.ts'
-import { giveNotice, stopListening } from './http/stopping.ts'
+import { beingStopped, giveNotice, stopListening } from './http/stopping.ts'
 import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
@@ -171,7 +171,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     log,
   })
   closing.opened('artifacts', () => artifacts.close())
-  const idempotency = makeIdempotency({ store, secret, node, longAnswers: artifacts })
+  const idempotency = makeIdempotency({ store, secret, node, longAnswers: artifacts, log })
   const calling = {
     transport: makeTransport(clock),
     channels,
@@ -200,10 +200,11 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   const mp3 = makeMp3Encoders()
   closing.opened('mp3', () => mp3.stop())
   const publicUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
+  // A stop ends calls whose clients it answers. What a vendor has begun to make is carried through, or nobody knew its id.
+  const making = makeTransport(clock)
   const tasks = openTasks({
     ...calling,
-    // A stop ends calls whose clients it answers. What a vendor has begun to make is carried through, or nobody knew its id.
-    transport: makeTransport(clock),
+    transport: making,
     store,
     node,
     mode,
@@ -346,8 +347,12 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       await stopListening(listener, books.billing, calling.transport, drainMs)
       const isSecond = deliverMs !== undefined
       deliverMs = drainMs
-      // Whoever asks again is in a hurry, and does not wait for what the first lets arrive.
-      if (isSecond) await webhooks.close({ withinMs: drainMs })
+      // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id
+      // of are looked for by the next process.
+      if (isSecond) {
+        making.stop(beingStopped())
+        await webhooks.close({ withinMs: drainMs })
+      }
       await closing.close()
     },
   }

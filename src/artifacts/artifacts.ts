@@ -8,6 +8,7 @@ import { openBucketStore } from './bucket.ts'
 import { openDiskStore } from './disk.ts'
 import { makeLinks, type Link } from './links.ts'
 import { mediaTypeOf, nameOf, newArtifactId } from './names.ts'
+import { Share } from './share.ts'
 import { NoRoom, StoreUnreachable, type ArtifactStore, type Result, type Stored } from './store.ts'
 import { startSweeper } from './sweeper.ts'
 
@@ -19,8 +20,11 @@ export type Artifacts = {
   keep(result: Result, about: About): Promise<Kept>
   /** What a link leads to. Throws `bad-request` with a code for a link that is not good, `not-found` for a lost result. */
   find(link: Link): Promise<Artifact>
-  /** Keeps bytes of our own that no link leads to. Gives the name under which they can be had again. */
-  layAside(bytes: Uint8Array, expiresAt: number): Promise<string>
+  /**
+   * Keeps bytes of our own that no link leads to. Gives the name under which they can be had again; undefined where they
+   * would take more than their share of the room.
+   */
+  layAside(bytes: Uint8Array, expiresAt: number): Promise<string | undefined>
   /** Undefined where they are no longer kept, or lie on another node's disk. */
   pickUp(name: string): Promise<Uint8Array | undefined>
   close(): Promise<void>
@@ -53,12 +57,15 @@ export type ArtifactParts = {
 }
 
 const hourMs = 60 * 60 * 1000
+// Of all the room, for what is laid aside. A result that has to have a link is paid for whether there is room or not.
+const ownPart = 8
 
 export function openArtifacts(parts: ArtifactParts): Artifacts {
   const { settings, clock, log } = parts
   const store = openArtifactStore(settings, join(parts.dataFolder, 'artifacts'))
   const links = makeLinks(parts.mac, parts.publicUrl)
   const stopSweeper = startSweeper({ ...parts, store })
+  const ownShare = new Share(settings.bytesMax / ownPart)
 
   return {
     keepsAll: settings.keep,
@@ -82,6 +89,7 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
     },
 
     async layAside(bytes, expiresAt) {
+      if (!ownShare.take(bytes.length, expiresAt, clock.now())) return undefined
       const id = newArtifactId('application/octet-stream')
       await put(id, expiresAt, bytes)
       return nameOf(id, expiresAt)

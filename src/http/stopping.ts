@@ -10,6 +10,10 @@ const noticeMs = 2_000
 const lastWordsMs = 1_000
 const lastSettlementsMs = 4_000
 
+export function beingStopped(): GatewayError {
+  return new GatewayError('overloaded', 'The gateway is being stopped.', { retryAfterSeconds: 5 })
+}
+
 export async function giveNotice(drainMs: number): Promise<void> {
   if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
 }
@@ -23,7 +27,7 @@ export async function stopListening(
 ): Promise<void> {
   const stopped = listener.stop(false)
   await within(drainMs, Promise.all([stopped, billing.idle()]))
-  transport.stop(new GatewayError('overloaded', 'The gateway is being stopped.', { retryAfterSeconds: 5 }))
+  transport.stop(beingStopped())
   for (let waitedMs = 0; listener.underway > 0 && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
   await listener.stop(true)
   await within(lastSettlementsMs, billing.idle())

@@ -1,24 +1,33 @@
 import { expect, test } from 'bun:test'
+import type { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
+import { silentLog } from '../base/log.ts'
+import { takeHold } from '../store/holds.ts'
+import { closeAbandoned } from '../store/idempotency.ts'
+import { settleHold } from '../store/ledger.ts'
 import { eachEngine } from '../../test/support/engines.ts'
-import { accountId, fundedAccount } from '../../test/support/ledger.ts'
+import { flakyStore } from '../../test/support/flaky-store.ts'
+import { until } from '../../test/support/gateway.ts'
+import { accountId, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { makeIdempotency } from './idempotency.ts'
 
 // What is kept here is short. Long answers: test/faults/idempotency.test.ts
-const none = { layAside: () => Promise.reject(new Error('no room')), pickUp: () => Promise.resolve(undefined) }
+const none = { layAside: () => Promise.resolve(undefined), pickUp: () => Promise.resolve(undefined) }
 
 eachEngine('what is remembered under an Idempotency-Key', (open) => {
   const begin = async () => {
-    const store = await open()
+    const flaky = flakyStore(await open())
+    const { store } = flaky
     await fundedAccount(store)
-    const idempotency = makeIdempotency({ store, secret: Buffer.alloc(32, 1), node: 'node_a', longAnswers: none })
+    const parts = { store, secret: Buffer.alloc(32, 1), node: 'node_a', longAnswers: none, log: silentLog }
+    const idempotency = makeIdempotency(parts)
     const body = Buffer.from('{}')
     const ask = () =>
       idempotency.begin({ accountId, path: '/v1/videos/generations', key: 'once', body, requestId: newRequestId() })
     const begun = await ask()
     if (begun.kind === 'replay') throw new Error('somebody was here before')
-    return { store, ask, attempt: begun.attempt }
+    return { flaky, store, ask, attempt: begun.attempt }
   }
   const completed = { details: { code: 'already_completed' } }
 
@@ -45,6 +54,44 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
   test('of an answer that there is no room for, it is kept that it was given', async () => {
     const { ask, attempt } = await begin()
     await attempt.keep(200, Buffer.alloc(2 * 1024 * 1024, '0'))
+    expect(await thrownBy(ask())).toMatchObject(completed)
+  })
+
+  test.each(['an answer', 'a fact', 'that it is free'] as const)(
+    '%s is kept once the database is back',
+    async (what) => {
+      const { flaky, ask, attempt } = await begin()
+      flaky.isAway = true
+      if (what === 'an answer') await attempt.keep(200, Buffer.from('{}'))
+      else if (what === 'a fact') await attempt.keepFact(500)
+      else await attempt.free()
+      flaky.isAway = false
+      const running = { details: { code: 'idempotency_in_progress' } }
+      expect(await thrownBy(ask())).toMatchObject(running)
+      const found = () =>
+        ask().then(
+          ({ kind }) => kind,
+          (thrown: GatewayError) => thrown.details.code,
+        )
+      await until(async () => (await found()) !== 'idempotency_in_progress')
+      // Whoever looked last began it, where it was free.
+      const kept = {
+        'an answer': 'replay',
+        'a fact': 'already_completed',
+        'that it is free': 'idempotency_in_progress',
+      }
+      expect(await found()).toBe(kept[what])
+    },
+  )
+
+  test('what a process left running and was charged for is done; what never came so far is free', async () => {
+    const { store, ask } = await begin()
+    const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()
+    await takeHold(store, holdOf('hold_1', 100n))
+    await settleHold(store, settlementOf('hold_1', 5n, { request: requestOf('', { id }) }))
+    await closeAbandoned(store, 'node_b', [])
+    expect(await thrownBy(ask())).toMatchObject({ details: { code: 'idempotency_in_progress' } })
+    await closeAbandoned(store, 'node_a', [])
     expect(await thrownBy(ask())).toMatchObject(completed)
   })
 })

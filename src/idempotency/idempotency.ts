@@ -1,10 +1,14 @@
+import { systemTimers } from '../base/clock.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import type { RequestId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
 import { macFor } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
+import { isUnavailable } from '../store/faults.ts'
 import { beginAnswer, freeAnswer, keepAnswer, keepFact, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
+import { Insisting } from '../store/insisting.ts'
 import type { Store } from '../store/open.ts'
-import type { Tx } from '../store/schema.ts'
+import type { Queries, Tx } from '../store/schema.ts'
 import { sealUnder } from './seal.ts'
 
 /** What is remembered under an Idempotency-Key. */
@@ -42,6 +46,7 @@ export type Idempotency = { begin(asked: Asked): Promise<Begun> }
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 export const keepAnswersMs = 24 * 60 * 60 * 1000
 const runningRetrySeconds = 1
+const behindPauseMs = 500
 
 // What a row holds. Pictures and vectors are longer, and would keep a database, and on SQLite everybody, waiting.
 const rowBytesMax = 1024 * 1024
@@ -50,7 +55,8 @@ const elsewhere = 'artifact:'
 
 /** Where there is room for what does not belong into a row. */
 export type LongAnswers = {
-  layAside(bytes: Uint8Array, expiresAt: number): Promise<string>
+  /** Undefined where there is no room. */
+  layAside(bytes: Uint8Array, expiresAt: number): Promise<string | undefined>
   pickUp(name: string): Promise<Uint8Array | undefined>
 }
 
@@ -59,23 +65,44 @@ type IdempotencyParts = {
   readonly secret: Uint8Array
   readonly node: string
   readonly longAnswers: LongAnswers
+  readonly log: Log
 }
 
-export function makeIdempotency({ store, secret, node, longAnswers }: IdempotencyParts): Idempotency {
+export function makeIdempotency({ store, secret, node, longAnswers, log }: IdempotencyParts): Idempotency {
   const mac = macFor(secret, 'idempotency')
+  const behind = new Insisting({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
   function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
     const { requestId } = asked
     const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
+    const keepShort = (db: Queries, status: number, body: string) =>
+      keepAnswer(db, id, { requestId, status, sealedBody: sealed(body) })
+    const happened = async (status: number) => keepFact(store.db, id, { requestId, status })
+
+    /** Tried again while the database is away: a client that comes back must not find its request running for ever. */
+    async function surely(write: () => Promise<void>): Promise<void> {
+      try {
+        await write()
+      } catch (thrown) {
+        if (!isUnavailable(thrown)) throw thrown
+        void behind.add({ write, about: { request: requestId }, deadline: store.now() + keepAnswersMs })
+      }
+    }
+
     return {
       async keep(status, body) {
-        const isShort = body.length <= rowBytesMax
-        const sealedBody = isShort ? sealed(decodeUtf8(body)) : await layAside(body, asked)
-        await keepAnswer(store.db, id, { requestId, status, sealedBody })
+        if (body.length <= rowBytesMax) return surely(async () => keepShort(store.db, status, decodeUtf8(body)))
+        await surely(() => happened(status))
+        // Nobody waits for a disk or a bucket: the answer is paid for, and its client is to have it now.
+        void layAside(body, asked)
+          .then((sealedBody) => keepAnswer(store.db, id, { requestId, status, sealedBody }))
+          .catch((thrown: unknown) =>
+            log.warn({ request: requestId, cause: String(thrown) }, 'a long answer was not kept'),
+          )
       },
-      keepIn: (tx, status, body) => keepAnswer(tx, id, { requestId, status, sealedBody: sealed(body) }),
-      keepFact: (status) => keepFact(store.db, id, { requestId, status }),
-      free: () => freeAnswer(store.db, id, requestId),
+      keepIn: keepShort,
+      keepFact: (status) => surely(() => happened(status)),
+      free: () => surely(async () => freeAnswer(store.db, id, requestId)),
     }
   }
 
@@ -100,10 +127,10 @@ export function makeIdempotency({ store, secret, node, longAnswers }: Idempotenc
     },
   }
 
-  /** Null where there is no room for it, which has been complained of: then it is known that it happened, and no more. */
+  /** Null where there is no room for it: then it is known that it happened, and no more. */
   async function layAside(body: Uint8Array, asked: Asked): Promise<string | null> {
     const sealed = await sealUnder(asked.key, secret).sealBytes(body)
-    const name = await longAnswers.layAside(sealed, store.now() + keepAnswersMs).catch(() => undefined)
+    const name = await longAnswers.layAside(sealed, store.now() + keepAnswersMs)
     return name === undefined ? null : elsewhere + name
   }
 

@@ -1,5 +1,7 @@
+import type { ExpressionBuilder } from 'kysely'
+import { zeroNano } from '../base/money.ts'
 import type { Store } from './open.ts'
-import type { Queries } from './schema.ts'
+import type { Queries, Schema } from './schema.ts'
 
 /** Which answer: a key counts within one account and one path. The key itself is never stored. */
 export type AnswerId = { readonly accountId: string; readonly path: string; readonly keyDigest: string }
@@ -84,7 +86,7 @@ export async function freeAnswer(db: Queries, id: AnswerId, requestId: string): 
 
 /**
  * At the start of a node: what its last process left running. Requests that had reached a vendor are done, since they may
- * have been charged; the others never happened.
+ * have been charged; so are those that were, which is on record. The others never happened.
  */
 export async function closeAbandoned(
   store: Store,
@@ -101,6 +103,15 @@ export async function closeAbandoned(
       const ids = sentRequestIds.slice(i, i + idsPerQuery)
       await left.set({ state: 'done', status: 500 }).where('request_id', 'in', ids).execute()
     }
+    const charged = (db: ExpressionBuilder<Schema, 'idempotency'>) =>
+      db.exists(
+        db
+          .selectFrom('request')
+          .select('request.id')
+          .whereRef('request.id', '=', 'idempotency.request_id')
+          .where('request.cost', '>', zeroNano),
+      )
+    await left.set({ state: 'done', status: 500 }).where(charged).execute()
     await tx.deleteFrom('idempotency').where('node', '=', node).where('state', '=', 'running').execute()
   })
 }

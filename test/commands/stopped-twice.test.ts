@@ -69,3 +69,17 @@ test('the second stop gives back the webhook that the first lets arrive', async 
   await nextWorks()
   receiver.close()
 })
+
+test('the second stop does not wait for a vendor to say that it makes a film, and the film is not forgotten', async () => {
+  const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=50000' } }
+  const asked = post(gateway, '/v1/videos/generations', film).catch(() => undefined)
+  await until(async () => (await site.look((store) => store.db.selectFrom('task').select('id').execute())).length === 1)
+  const first = gateway.close({ drainMs })
+  const startedAt = performance.now()
+  await stopAgain()
+  await first
+  expect(performance.now() - startedAt).toBeLessThan(30_000) // of the vendor's fifty
+  await asked
+  const look = () => site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
+  expect(await look()).toEqual([{ state: 'creating', in_doubt: true }])
+})

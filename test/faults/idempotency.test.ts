@@ -79,6 +79,8 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
       gateway.post('/v1/embeddings', { model: 'text-embedding-3-large', input }, { 'idempotency-key': key })
     const first = await (await ask()).text()
     expect(first.length).toBeGreaterThan(1024 * 1024)
+    // Nobody waits for the disk: until it is there, it is known that there was one.
+    await until(async () => (await ask()).status === 200)
     const again = await ask()
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
     expect((await again.text()) === first).toBe(true)
