@@ -17,7 +17,7 @@ const env = Object.fromEntries(
 const workersMax = 4
 const workers = Math.min(workersMax, availableParallelism() + 1)
 // A test that nobody gave a time of its own: what hangs is found, and what a busy machine holds up for a while is not.
-const timeoutMs = 60_000
+const timeoutMs = 120_000
 const options = [`--parallel=${workers}`, '--no-isolate', `--timeout=${timeoutMs}`]
 const tests = spawn(process.execPath, ['test', ...options, ...process.argv.slice(2)], { env, stdio: 'inherit' })
 tests.on('exit', (code) => {

@@ -55,7 +55,7 @@ log: { level: warn }
 `
 }
 
-const servesMsMax = 20_000
+const servesMsMax = 60_000
 const outputCharactersMax = 8_000
 
 export async function makeWorld(options: {

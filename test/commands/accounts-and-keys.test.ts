@@ -8,7 +8,7 @@ import { until } from '../support/gateway.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
 // Every command is a process of its own, and machines that test are busy.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 type ShownAccount = { id: string; name: string; mode: string; balance: string; unlimited: boolean }
 type ShownKey = { id: string; key: string; account: string; models: string[] | null; state: string; expires_at: number }

@@ -6,7 +6,7 @@ import { openNow, watchTimers, type WatchedTimers } from '../support/leftovers.t
 import { chat, openSite, type Asked, type Site } from '../support/site.ts'
 
 // A start takes a fraction of a second; machines that test are busy.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 type Struck = {
   readonly asked?: Asked

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 let cli: Cli
 let gateway: Served

@@ -7,7 +7,7 @@ import { readExposition } from '../support/exposition.ts'
 import { until } from '../support/gateway.ts'
 
 // Every command is a process of its own, and machines that test are busy.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 let cli: Cli
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from
 import { makeCli, type Cli } from '../support/cli.ts'
 
 // Every command is a process of its own, and machines that test are busy.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 let cli: Cli
 beforeEach(() => {

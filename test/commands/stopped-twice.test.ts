@@ -6,7 +6,7 @@ import { startReceiver } from '../support/receiver.ts'
 import { chat, openSite, post, type Site } from '../support/site.ts'
 
 // A stop gives load balancers two seconds; machines that test are busy.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 let site: Site
 let gateway: Gateway

@@ -3,7 +3,7 @@ import { makeCli, type Cli, type Served } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
 
 // Every command is a process of its own, and machines that test are busy.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 type Sums = { data: Record<string, string | number>[]; next: null }
 type Requests = { data: { id: string; model: string; cost: string }[]; next: string | null }

@@ -8,7 +8,7 @@ import { putEvent } from '../support/outbox.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 
 // Every command is a process of its own, and machines that test are busy.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 type Shown = { id: string; state: string; attempts: { status: number | null; error: string | null }[] }
 

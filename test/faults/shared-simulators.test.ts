@@ -7,7 +7,7 @@ import { sharedPostgres } from '../support/postgres.ts'
 import { catalogue } from '../support/video-asks.ts'
 
 // A database is made for it, and machines that test are busy.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const hint = "at this node's own simulators"
 const unanswered = 'no simulators answer at SANDBOX_URL'

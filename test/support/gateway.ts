@@ -190,7 +190,7 @@ export async function startTestGateway(
 }
 
 /** For what comes in moments, on a machine that others keep busy. */
-const untilMsMax = 30_000
+const untilMsMax = 90_000
 
 /** Awaits a condition; never a time. */
 export async function until(condition: () => boolean | Promise<boolean>, msMax = untilMsMax): Promise<void> {

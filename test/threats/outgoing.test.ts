@@ -6,7 +6,7 @@ import { GuardRefusal } from '../../src/base/untrusted-url.ts'
 import { openBlackhole } from '../support/blackhole.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 /** This machine's own network, with somebody listening who must never be spoken to. */
 let server: Server

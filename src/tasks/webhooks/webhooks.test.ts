@@ -14,7 +14,7 @@ import { gateLimits } from './gate.ts'
 import { retryWaitsMs } from './schedule.ts'
 import { openWebhooks, type WebhookParts, type Webhooks } from './webhooks.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 const secret = Buffer.from('an installation secret of enough bytes')
 const minuteMs = 60_000
