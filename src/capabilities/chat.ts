@@ -107,7 +107,12 @@ export type ReplyReader = {
 }
 
 /** What a translated reply is called: ours, since the vendor's own id may be missing or of another form. */
-export type ReplyName = { readonly requestId: string; readonly createdAt: number }
+export type ReplyName = {
+  readonly requestId: string
+  readonly createdAt: number
+  /** Milliseconds since then. */
+  elapsedMs(): number
+}
 
 /** A protocol that only clients speak: every request of it is translated. */
 export type TranslatedCodec = {

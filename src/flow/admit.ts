@@ -83,6 +83,6 @@ function adviceFor({ capability, bound }: AskFacts, available: Nano, model: Mode
   if (capability !== 'chat') return `${remedy.replace(/^./, (first) => first.toUpperCase())} to go on.`
   const affordable = Math.floor(affordableOutput(available, input + request * capFieldBytesMax, model.prices) / request)
   return affordable > 0
-    ? `It affords ${affordable} output tokens: lower max_tokens, or ${remedy}.`
+    ? `It affords ${affordable} output tokens: lower the cap on output tokens, or ${remedy}.`
     : `It affords no output tokens for an input of this size: ${remedy}.`
 }

@@ -28,7 +28,7 @@ import { editsManner, imagesManner } from './images.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
 import { serveModel, serveModelList, type ModelParts } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
-import { serveNoResponse } from './responses.ts'
+import { serveNoResponse, serveNothingBelow } from './responses.ts'
 import type { Route as EdgeRoute } from '../edge/route.ts'
 import type { OperationId } from './openapi/operations.ts'
 import { serveBalance, serveUsage, type UsageParts } from './usage.ts'
@@ -111,6 +111,9 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     { ...responding, method: 'POST', path: '/v1/responses', docs: 'createResponse', serve: responses },
     { ...open, method: 'GET', path: '/v1/responses/{id}', serve: serveNoResponse },
     { ...open, method: 'DELETE', path: '/v1/responses/{id}', serve: serveNoResponse },
+    { ...open, method: 'POST', path: '/v1/responses/{id}', serve: serveNothingBelow },
+    { ...open, method: 'POST', path: '/v1/responses/{id}/cancel', serve: serveNoResponse },
+    { ...open, method: 'GET', path: '/v1/responses/{id}/input_items', serve: serveNoResponse },
     { ...native, speaksBelow: true, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
     { ...native, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
     { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },

@@ -17,7 +17,7 @@ export function modelShower(showPrices: ShowPrices): ShowModel {
     capabilities: model.capabilities,
     ...(model.aliasOf !== undefined && { alias_of: model.aliasOf }),
     ...(model.capabilities.includes('chat') && {
-      context_tokens: model.contextTokens,
+      ...(!model.contextAssumed && { context_tokens: model.contextTokens }),
       output_tokens_max: model.outputTokensMax,
       ...(model.efforts.length > 0 && { reasoning_efforts: model.efforts }),
     }),

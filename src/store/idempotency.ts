@@ -103,17 +103,14 @@ export async function closeAbandoned(
       const ids = sentRequestIds.slice(i, i + idsPerQuery)
       await left.set({ state: 'done', status: 500 }).where('request_id', 'in', ids).execute()
     }
-    const charged = (db: ExpressionBuilder<Schema, 'idempotency'>) =>
-      db.exists(
-        db
-          .selectFrom('request')
-          .select('request.id')
-          .whereRef('request.id', '=', 'idempotency.request_id')
-          .where('request.cost', '>', zeroNano),
-      )
-    await left.set({ state: 'done', status: 500 }).where(charged).execute()
+    await left.set({ state: 'done', status: 500 }).where(wasCharged).execute()
     await tx.deleteFrom('idempotency').where('node', '=', node).where('state', '=', 'running').execute()
   })
+}
+
+function wasCharged(db: ExpressionBuilder<Schema, 'idempotency'>) {
+  const request = db.selectFrom('request').select('request.id').where('request.cost', '>', zeroNano)
+  return db.exists(request.whereRef('request.id', '=', 'idempotency.request_id'))
 }
 
 export async function dropOldAnswers(db: Queries, before: number): Promise<void> {

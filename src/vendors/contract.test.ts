@@ -119,7 +119,7 @@ function textIn({ choices }: Reply): string {
 const usageOf = (events: readonly ReplyEvent[]) => events.findLast((event) => event.kind === 'usage-count')?.usage
 const kindsOf = (events: readonly ReplyEvent[]): ReadonlySet<string> => new Set(events.map(({ kind }) => kind))
 
-const name = { requestId: 'req_1', createdAt: 1_794_700_000_000 }
+const name = { requestId: 'req_1', createdAt: 1_794_700_000_000, elapsedMs: () => 0 }
 const adapters = [...vendors].flatMap(([id, vendor]) =>
   vendor.chat === undefined ? [] : [[id, vendor, vendor.chat] as const],
 )

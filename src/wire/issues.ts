@@ -28,7 +28,7 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   }
   const received = number === undefined ? receivedBy(issue) : 'number'
   return badRequest(
-    `Invalid '${param}': ${explain(issue, received)}.`,
+    `Invalid '${param}': ${explain(issue, received)}${shownBehind(issue, body, path)}.`,
     param,
     isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value',
   )
@@ -68,8 +68,27 @@ function explain(issue: Issue, received: string | undefined): string {
     .replace(/^Invalid (?:input|option): /, '')
     .replace(/^Too /, 'too ')
     .replace(/^Invalid discriminator value. Expected (.*)$/, (_, values: string) =>
-      explainValues(values.split(' | ').map((value) => shown(value.slice(1, -1)))),
+      explainValues(
+        values
+          .split(' | ')
+          .map((value) => value.slice(1, -1))
+          .filter((value) => !absent.has(value))
+          .map(shown),
+      ),
     )
+}
+
+/** A discriminator that may be left out lists these among its values; nobody has to be told to write them. */
+const absent: ReadonlySet<string> = new Set(['null', 'undefined'])
+
+const shownCharactersMax = 100
+
+/** The `type` or `role` that names none of the branches: those that are left say little about which was meant. */
+function shownBehind(issue: Issue, body: unknown, path: Path): string {
+  if (issue.code !== 'invalid_union' || issue.errors.length > 0) return ''
+  const value = valueAt(body, path)
+  if (typeof value === 'string') return `, received '${value.slice(0, shownCharactersMax)}'`
+  return value === undefined ? '' : `, received ${value === null ? 'null' : typeof value}`
 }
 
 function explainValues(values: readonly string[]): string {
@@ -108,11 +127,16 @@ function listed(names: readonly string[]): string {
 
 /** The number that stands there, where it kept its own text since a double does not hold it: to a schema, an object. */
 function keptNumber(body: unknown, path: Path): number | undefined {
-  let value: unknown = body
-  for (const step of path) value = (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[step]
+  const value = valueAt(body, path)
   if (typeof value !== 'object' || value === null) return undefined
   const double = asDouble(value as Json)
   return typeof double === 'number' ? double : undefined
+}
+
+function valueAt(body: unknown, path: Path): unknown {
+  let value: unknown = body
+  for (const step of path) value = (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[step]
+  return value
 }
 
 function takesNumbers(issue: Issue): boolean {

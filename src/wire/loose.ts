@@ -33,6 +33,11 @@ export function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return itemsIn(value).filter(isObject)
 }
 
+/** The same with the place of each in the list, for whoever names it to the client. */
+export function placedObjectsIn(value: Json | undefined): readonly (readonly [index: number, item: JsonObject])[] {
+  return itemsIn(value).flatMap((item, index) => (isObject(item) ? [[index, item] as const] : []))
+}
+
 export function textIn(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
 }

@@ -257,7 +257,7 @@ describe('a scrape', () => {
 
   test('counts words of vendors that are not known', async () => {
     const gateway = await start()
-    const order = { ...film, input: { prompt: 'A fox. sandbox:odd-state=DREAMING' } }
+    const order = { ...film, input: { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=5000' } }
     expect((await gateway.post(videos, order)).status).toBe(202)
     const name = 'turnpike_unknown_task_states_total'
     await until(async () => ((await scrape(gateway)).value(name, { channel: 'dashscope' }) ?? 0) > 0)

@@ -44,7 +44,7 @@ test('operators see how often a vendor said a word for a state that is not known
     return data.find(({ id }) => id === 'dashscope')?.unknown_task_states
   }
   expect(await heard()).toEqual({ count: 0, last: null })
-  const input = { prompt: 'A fox. sandbox:odd-state=DREAMING' }
+  const input = { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=1000' }
   const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input })).json()) as Shown
   await until(async () => (await operator.get<Shown>(`/admin/tasks/${placed.id}`)).state === 'succeeded')
   expect(await heard()).toMatchObject({ count: expect.any(Number), last: 'DREAMING' })

@@ -80,6 +80,6 @@ test('the second stop does not wait for a vendor to say that it makes a film, an
   await first
   expect(performance.now() - startedAt).toBeLessThan(30_000) // of the vendor's fifty
   await asked
-  const look = () => site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
-  expect(await look()).toEqual([{ state: 'creating', in_doubt: true }])
+  const tasks = await site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
+  expect(tasks).toEqual([{ state: 'creating', in_doubt: true }])
 })

@@ -87,7 +87,14 @@ function asChanges(shown: Fields, before: Fields): Fields {
   return { ...(same.length > 0 && { 'as before': same.join(', ') }), ...(Object.fromEntries(changed) as Fields) }
 }
 
-const ours: ReadonlySet<string> = new Set(['id', 'created', 'created_at', 'request_id', 'system_fingerprint'])
+const ours: ReadonlySet<string> = new Set([
+  'id',
+  'created',
+  'created_at',
+  'completed_at',
+  'request_id',
+  'system_fingerprint',
+])
 // The items of a response are called after its request.
 const itemId = /^([a-z]+_)[0-9a-f]{32}(\d\d)$/
 

@@ -150,7 +150,7 @@ describe('what else becomes of a task', () => {
 
   test.each(all.filter((id) => !id.startsWith('veo')))('%s: a word that nobody knows', async (id) => {
     const shop = shopOf(id)
-    const ask = askFor(id, { input: { prompt: 'a fox sandbox:odd-state=DREAMING' } })
+    const ask = askFor(id, { input: { prompt: 'a fox sandbox:odd-state=DREAMING sandbox:slow=2000' } })
     const task = await create(shop, ask)
     const odd = await until(async () => {
       const found = await look(shop, ask, task)

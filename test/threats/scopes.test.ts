@@ -45,6 +45,9 @@ describe('every route asks who is calling, and whether they may', () => {
     // None is kept, whoever asks.
     'GET /v1/responses/{id}': { path: () => '/v1/responses/resp_1', answers: nothing },
     'DELETE /v1/responses/{id}': { path: () => '/v1/responses/resp_1', answers: nothing },
+    'POST /v1/responses/{id}': { path: () => '/v1/responses/compact', answers: nothing },
+    'POST /v1/responses/{id}/cancel': { path: () => '/v1/responses/resp_1/cancel', answers: nothing },
+    'GET /v1/responses/{id}/input_items': { path: () => '/v1/responses/resp_1/input_items', answers: nothing },
     'POST /v1/messages': {
       path: () => '/v1/messages',
       body: { ...says('Hello!'), max_tokens: 10 },

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAnswer, ChatAsk, ChatStream, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Conversation, Reply } from '../../capabilities/conversation.ts'
+import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
 import type { ChatRouted } from './chat.ts'
@@ -65,7 +66,7 @@ export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLin
 export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
   return {
     usage: reply.usage,
-    estimateOutput: () => Math.max(1, Math.ceil(textLength(reply) / charactersPerToken)),
+    estimateOutput: () => estimateReply(reply, routed.ask),
     body: routed.codec.writeAnswer(routed.ask, reply, nameOf(routed)),
   }
 }
@@ -76,20 +77,6 @@ export function writerFor(routed: ChatRouted, ask: ChatAsk): ReplyWriter {
   return writer
 }
 
-function nameOf({ requestId, receivedAt }: ChatRouted): ReplyName {
-  return { requestId, createdAt: receivedAt }
-}
-
-// English text averages about four characters a token.
-const charactersPerToken = 4
-
-function textLength(reply: Reply): number {
-  let length = 0
-  for (const { blocks } of reply.choices) {
-    for (const block of blocks) {
-      if (block.kind === 'tool-call') length += block.argumentsText.length
-      else if ('text' in block) length += block.text.length
-    }
-  }
-  return length
+function nameOf(routed: ChatRouted): ReplyName {
+  return { requestId: routed.requestId, createdAt: routed.receivedAt, elapsedMs: () => routed.elapsedMs() }
 }

@@ -34,7 +34,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
     {
       when: 'the balance or the spending cap is used up; the message says what was needed and what there is',
       message:
-        'Insufficient balance: this request needs up to $0.02 and $0.01 is available. It affords 600 output tokens: lower max_tokens, or add credit.',
+        'Insufficient balance: this request needs up to $0.02 and $0.01 is available. It affords 600 output tokens: lower the cap on output tokens, or add credit.',
     },
   ],
   'unknown-model': [

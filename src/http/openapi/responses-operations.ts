@@ -11,7 +11,8 @@ export const responsesOperations = {
     summary: 'Create a response',
     description: [
       "Answers an `input`, in one piece or as a stream: the protocol of OpenAI's newer clients and of its command-line " +
-        'tool. Every chat model answers, always by translation; fields that are not listed have no effect.',
+        'tool. Every chat model answers, always by translation; fields of chat that have another name here are refused with ' +
+        'that name, and others that are not listed have no effect.',
       'Nothing is kept: `store` has no effect, and `previous_response_id`, `conversation`, `prompt` and `background` are ' +
         'refused. Send the whole conversation with every request. With `reasoning.encrypted_content` in `include`, what ' +
         "a vendor wants back of its model's thoughts comes with the answer; send its items back as they came.",

@@ -39,7 +39,7 @@ const ask = chatAsk(
     sells: () => true,
   },
 )
-const name = { requestId: 'req_1', createdAt: 0 }
+const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
 
 function clientOf(body: Uint8Array | string, status = 200, headers: Record<string, string> = {}): Anthropic {
   const fetch = () => Promise.resolve(new Response(new Blob([body as BlobPart]), { status, headers }))

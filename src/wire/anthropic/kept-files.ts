@@ -1,6 +1,6 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
-import { objectIn, objectsIn } from '../loose.ts'
+import { objectIn, placedObjectsIn } from '../loose.ts'
 
 /**
  * What the vendor keeps, it keeps for the account whose key we show: the operator's. No client can put a file or a
@@ -8,14 +8,14 @@ import { objectIn, objectsIn } from '../loose.ts'
  */
 export function refuseKeptFiles(body: JsonObject): void {
   if (body['container'] !== undefined && body['container'] !== null) throw refusal('container')
-  for (const [index, { content }] of objectsIn(body['messages']).entries()) {
+  for (const [index, { content }] of placedObjectsIn(body['messages'])) {
     refuseIn(content, `messages[${index}].content`)
   }
 }
 
 /** Blocks stand in blocks: in the result of a tool, and in a document that is made of them. */
 function refuseIn(content: Json | undefined, at: string): void {
-  for (const [index, block] of objectsIn(content).entries()) {
+  for (const [index, block] of placedObjectsIn(content)) {
     const place = `${at}[${index}]`
     const source = objectIn(block['source'])
     if (block['type'] === 'container_upload') throw refusal(`${place}.file_id`)

@@ -24,6 +24,7 @@ describe('a block that nobody knows is refused where it stands', () => {
   const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
   test.each([
     ['of a user', [user(text('a'), odd)], 'messages[0].content[1].type'],
+    ['behind what is no block', [{ role: 'user', content: ['a', odd] }], 'messages[0].content[1].type'],
     ['of a model', [user(text('a')), assistant(odd)], 'messages[1].content[0].type'],
     ['of instructions', [user(text('a')), { role: 'system', content: [odd] }], 'messages[1].content[0].type'],
     [

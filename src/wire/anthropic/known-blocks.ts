@@ -1,6 +1,6 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
-import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 type Place = 'user' | 'assistant' | 'system' | 'result' | 'document' | 'search'
 
@@ -39,14 +39,14 @@ const hostedResult = /_tool_result$/
 
 /** A block that nobody knows would be missing from the prompt, and the answer would be another: it is refused. */
 export function refuseUnknownBlocks(body: JsonObject): void {
-  for (const [index, { role, content }] of objectsIn(body['messages']).entries()) {
+  for (const [index, { role, content }] of placedObjectsIn(body['messages'])) {
     const place = role === 'assistant' || role === 'system' ? role : 'user'
     refuseIn(place, content, `messages[${index}].content`)
   }
 }
 
 function refuseIn(place: Place, content: Json | undefined, at: string): void {
-  for (const [index, block] of objectsIn(content).entries()) {
+  for (const [index, block] of placedObjectsIn(content)) {
     const type = textIn(block['type'])
     const where = `${at}[${index}]`
     if (!isKnown(place, type)) throw unknown(place, type, `${where}.type`)

@@ -12,7 +12,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
+import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
 import { joinTurn, resultsFirst } from '../turns.ts'
 import { refuseUnknownBlocks } from './known-blocks.ts'
 import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
@@ -65,7 +65,7 @@ function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> 
   }))
   const system = written.flatMap(readText)
   const turns: Turn[] = []
-  for (const [index, message] of objectsIn(body['messages']).entries()) {
+  for (const [index, message] of placedObjectsIn(body['messages'])) {
     const turn = readTurn(message, `messages[${index}]`)
     if (turn.role === 'system' && turns.length === 0) system.push(...turn.blocks)
     else if (turn.blocks.length > 0) joinTurn(turns, turn)

@@ -14,7 +14,7 @@ const traits = {
   efforts: [],
   sells: () => true,
 }
-const name = { requestId: 'req_1', createdAt: 0 }
+const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
 
 function askOf(native: JsonObject) {
   const facts = { model: 'ours', stream: true, usageShown: true, choices: 1, outputTokensMax: 100 } as const

@@ -1,6 +1,6 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 /**
  * Who runs a tool, and what it costs. `client`: the client, for nothing but tokens. `search`: the vendor, at a price a
@@ -43,9 +43,9 @@ export type PlacedTool = { readonly tool: JsonObject; readonly at: string }
 
 /** The tools of a request: those offered from the start, and those that a turn in the middle brings in by value. */
 export function toolsIn(body: JsonObject): readonly PlacedTool[] {
-  const placed = objectsIn(body['tools']).map((tool, index) => ({ tool, at: `tools[${index}]` }))
-  for (const [turn, message] of objectsIn(body['messages']).entries()) {
-    for (const [index, block] of objectsIn(message['content']).entries()) {
+  const placed = placedObjectsIn(body['tools']).map(([index, tool]) => ({ tool, at: `tools[${index}]` }))
+  for (const [turn, message] of placedObjectsIn(body['messages'])) {
+    for (const [index, block] of placedObjectsIn(message['content'])) {
       if (block['type'] !== 'tool_addition') continue
       const { definition } = objectIn(block['tool'])
       if (definition === undefined) continue

@@ -71,7 +71,7 @@ test('and so it is for an older model, with its sampling', () => {
   )
 })
 
-const name = { requestId: 'req_1', createdAt: 0 }
+const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
 const thinkingAsk = asked({
   model: 'm',
   max_tokens: 5_000,

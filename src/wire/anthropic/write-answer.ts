@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Reply, ToolCallBlock } from '../../capabilities/conversation.ts'
+import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import { writeCitation } from './citations.ts'
-import { countText, estimateInput } from './estimate.ts'
+import { estimateInput } from './estimate.ts'
 import {
   thoughtsFor,
   writeImageText,
@@ -29,8 +30,8 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
     stop_reason: stopReason,
     stop_sequence: choice.stopSequence ?? null,
     stop_details: writeStopDetails(stopReason),
-    // Clients reckon with these numbers: where the vendor gave none, ours are better than nothing.
-    usage: writeUsage(reply.usage ?? { input: estimateInput(ask), output: countText(content) }),
+    // Clients reckon with these numbers: where the vendor gave none, what is charged is better than nothing.
+    usage: writeUsage(reply.usage ?? { input: estimateInput(ask), output: estimateReply(reply, ask) }),
   }
   return new TextEncoder().encode(JSON.stringify(message))
 }

@@ -39,7 +39,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
   const traits = lookUp(model)
 
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
-  const request = checkRequest(withDoubles(native))
+  const request = checkRequest(withDoubles(native, fractions))
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)
@@ -75,9 +75,9 @@ export function outputCapOf(request: Pick<ChatRequest, 'max_tokens' | 'max_compl
 const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
 
 /** `0.70000000000000000001` is a temperature too. It goes on as it was written, and is checked as a vendor will read it. */
-function withDoubles(body: JsonObject): JsonObject {
-  if (!fractions.some((field) => typeof body[field] === 'object')) return body
-  return { ...body, ...Object.fromEntries(fractions.map((field) => [field, asDouble(body[field])])) }
+export function withDoubles(body: JsonObject, fields: readonly string[]): JsonObject {
+  if (!fields.some((field) => typeof body[field] === 'object')) return body
+  return { ...body, ...Object.fromEntries(fields.map((field) => [field, asDouble(body[field])])) }
 }
 
 function checkFieldsTogether(request: ChatRequest): void {
@@ -99,6 +99,11 @@ function needs(field: keyof ChatRequest, what: string) {
 /** The words of the protocol, and the one that some servers of open models have beside them. */
 const anyVendorsEfforts: readonly string[] = [...efforts, 'default']
 
+/** Where nothing is known of a model's efforts its vendor judges; but many charge for a word that they do not know. */
+export function effortsOf(traits: ChatTraits): readonly string[] {
+  return traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
+}
+
 function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   if ((request.n ?? 1) > traits.choicesMax) {
     throw badRequest(`Invalid 'n': this model gives at most ${traits.choicesMax} choices.`, 'n')
@@ -111,8 +116,7 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
     const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
     throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
   }
-  // Where nothing is known of a model's efforts its vendor judges; but many charge for a word that they do not know.
-  const supported = traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
+  const supported = effortsOf(traits)
   if (isGiven(effort) && !supported.includes(effort)) {
     throw unsupported('reasoning_effort', `'${effort}'`, `Supported values are: ${listValues(supported)}.`)
   }
@@ -122,9 +126,11 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
 const reroutingFields = ['models', 'route', 'preset', 'provider'] as const
 const searchFields = ['web_search_options', 'enable_search', 'search_options', 'search_parameters', 'plugins'] as const
 
+/** The tiers that a vendor sells at its plain price. */
+export const plainTiers: readonly string[] = ['auto', 'default', 'standard_only']
+
 /** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
 function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
-  const plainTiers = ['auto', 'default', 'standard_only']
   if (isGiven(request.service_tier) && !plainTiers.includes(request.service_tier)) {
     throw unsupported('service_tier', `'${request.service_tier}'`, `Supported values are: ${listValues(plainTiers)}.`)
   }

@@ -26,7 +26,7 @@ export const target: TranslationTarget = {
   outputTokensMax: 1_000,
   namespaced: (label) => label,
 }
-export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000 }
+export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000, elapsedMs: () => 2_500 }
 
 export function askOf(body: JsonObject): ChatAsk {
   return openaiChat.readAsk({ body, files: [], bodyBytes: 1_000, header: () => null }, () => traits)

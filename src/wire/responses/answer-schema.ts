@@ -51,6 +51,7 @@ export const response = z.looseObject({
   id: text('The answer. Nothing is kept under it.'),
   object: z.literal('response'),
   created_at: count('Unix time in seconds.'),
+  completed_at: count('Unix time in seconds; null where the answer is not whole.').nullable(),
   status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
   error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
   incomplete_details: z.looseObject({ reason: text('`max_output_tokens` or `content_filter`.') }).nullable(),

@@ -7,6 +7,10 @@ import { askOf, traits } from './testing.ts'
 const search = { type: 'web_search' }
 const estimate = (body: JsonObject) => responsesChat.estimateInput(askOf(body, {}, 90_000))
 
+const few = (mode: string, ...types: string[]) => {
+  return { type: 'allowed_tools', mode, tools: types.map((type) => ({ type })) }
+}
+
 const refused = (body: JsonObject, more = {}) => {
   try {
     askOf(body, more)
@@ -76,6 +80,38 @@ describe('what is refused', () => {
     for (const field of ['context_management', 'moderation']) expect(refused({ [field]: {} }).param).toBe(field)
   })
 
+  test.each([
+    ['max_tokens', 9, '`max_output_tokens`'],
+    ['max_completion_tokens', 9, '`max_output_tokens`'],
+    ['response_format', { type: 'json_object' }, '`text.format`'],
+    ['reasoning_effort', 'low', '`reasoning.effort`'],
+    ['verbosity', 'low', '`text.verbosity`'],
+    ['messages', [{ role: 'user', content: 'Hi' }], '`input`'],
+    ['functions', [{ name: 'f' }], '`tools`'],
+    ['function_call', 'auto', '`tool_choice`'],
+    ['web_search_options', {}, '`web_search`'],
+    ['stop', ['.'], 'send the request there'],
+    ['n', 2, 'send the request there'],
+  ])('%s, which is a field of chat, with the one to write instead', (field, value, instead) => {
+    const { message, param, code } = refused({ [field]: value })
+    expect({ param, code }).toEqual({ param: field, code: 'unsupported_parameter' })
+    expect(message).toStartWith(`'${field}' is a field of \`/v1/chat/completions\``)
+    expect(message.slice(`'${field}' is a field of \`/v1/chat/completions\``.length)).toContain(instead)
+    expect(askOf({ [field]: null }).model).toBe('m')
+  })
+
+  test('a way of thinking or of looking at pictures that nobody is asked for', () => {
+    expect(refused({ reasoning: { mode: 'pro' } })).toMatchObject({
+      param: 'reasoning.mode',
+      code: 'unsupported_value',
+    })
+    expect(refused({ reasoning: { context: 'current_turn' } }).param).toBe('reasoning.context')
+    expect(askOf({ reasoning: { context: 'all_turns' } }).model).toBe('m')
+    expect(refused({ image: { context_compression: 'enabled' } }).param).toBe('image')
+    expect(askOf({ n: 1, image: null, reasoning: { mode: 'standard', context: 'auto' } }).model).toBe('m')
+    expect(askOf({ reasoning: { mode: null, context: null } }).model).toBe('m')
+  })
+
   test('what has no price', () => {
     const unsold = { sells: () => false }
     expect(refused({ tools: [search] }, unsold)).toMatchObject({ param: 'tools[0].type', code: 'unsupported_value' })
@@ -111,9 +147,26 @@ describe('what is refused', () => {
     })
   })
 
+  test('a choice that insists on a tool where none is offered', () => {
+    const inIndex = { ...search, external_web_access: false }
+    expect(refused({ tools: [], tool_choice: 'required' }).param).toBe('tool_choice')
+    expect(refused({ tools: [inIndex], tool_choice: 'required' }).message).toContain('none of them is offered')
+    expect(refused({ tools: [inIndex], tool_choice: few('required', 'web_search') }).param).toBe('tool_choice')
+    const empty = { type: 'namespace', name: 'n', description: '', tools: [] }
+    expect(refused({ tools: [empty], tool_choice: 'required' }).param).toBe('tool_choice')
+    const tools = [{ type: 'function', name: 'f' }]
+    expect(refused({ tools, tool_choice: few('required', 'web_search') }).param).toBe('tool_choice.tools[0].type')
+    expect(refused({ tools, tool_choice: few('auto', 'web_search') }).param).toBe('tool_choice.tools[0].type')
+    expect(askOf({ tools: [inIndex], tool_choice: few('auto', 'web_search') }).searchesMax).toBe(0)
+    expect(askOf({ tools: [search], tool_choice: few('required', 'web_search') }).searchesMax).toBe(5)
+    expect(askOf({ tools: [search], tool_choice: 'required' }).searchesMax).toBe(5)
+    expect(askOf({ tools: [...tools, inIndex], tool_choice: 'required' }).searchesMax).toBe(0)
+  })
+
   test('files that somebody else has', () => {
     const part = { type: 'input_file', file_id: 'file_1' }
     expect(refused({ input: [{ role: 'user', content: [part] }] }).param).toBe('input[0].content[0].file_id')
+    expect(refused({ input: ['x', { role: 'user', content: ['x', part] }] }).param).toBe('input[1].content[1].file_id')
     const result = { type: 'function_call_output', call_id: 'c', output: [part] }
     expect(refused({ input: [result] }).param).toBe('input[0].output[0].file_id')
   })

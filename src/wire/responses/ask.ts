@@ -1,15 +1,14 @@
 import { badRequest } from '../../base/errors.ts'
-import { asDouble, type JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { efforts } from '../../capabilities/conversation.ts'
 import { checkBy } from '../check.ts'
-import { isGiven, listValues, searchesMax } from '../openai/chat-ask.ts'
+import { effortsOf, isGiven, listValues, plainTiers, searchesMax, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
 import { inputTokensMax } from './bounds.ts'
 import { refuseFields } from './refused.ts'
 import { responsesRequest, type ResponsesRequest } from './schema.ts'
-import { placedTools, webSearches } from './tools.ts'
+import { offeredTools, placedTools, webSearches } from './tools.ts'
 
 const checkRequest = checkBy(responsesRequest)
 
@@ -22,7 +21,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
   // Before the schema: whoever goes on from a kept answer may send no input at all.
   refuseFields(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
-  const request = checkRequest(withDoubles(native))
+  const request = checkRequest(withDoubles(native, fractions))
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPrices(request, traits)
@@ -47,26 +46,22 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
 
 const fractions = ['temperature', 'top_p'] as const
 
-/** `0.70000000000000000001` is a temperature too: it is checked as a vendor will read it. */
-function withDoubles(body: JsonObject): JsonObject {
-  if (!fractions.some((field) => typeof body[field] === 'object')) return body
-  return { ...body, ...Object.fromEntries(fractions.map((field) => [field, asDouble(body[field])])) }
-}
-
 /** `tool_choice: auto` and `parallel_tool_calls` are sent by command-line tools whether there are tools or not. */
 function checkFieldsTogether(request: ResponsesRequest): void {
   const { stream, stream_options: options, tool_choice: choice } = request
   if (isGiven(options) && stream !== true) {
     throw badRequest("'stream_options' is only allowed when 'stream' is true.", 'stream_options')
   }
-  const insists = isGiven(choice) && choice !== 'auto' && choice !== 'none'
-  if (insists && placedTools(request).length === 0) {
+  if (!isGiven(choice) || choice === 'auto' || choice === 'none') return
+  if (placedTools(request).length === 0) {
     throw badRequest("'tool_choice' is only allowed when 'tools' are given.", 'tool_choice')
   }
+  // To read what is offered refuses a list that names anything else.
+  const isAnyOffered = offeredTools(request).size > 0 || webSearches(request).length > 0
+  const isFree = typeof choice === 'object' && choice.type === 'allowed_tools' && choice.mode === 'auto'
+  if (isAnyOffered || isFree) return
+  throw badRequest("'tool_choice' asks for a call of the 'tools', and none of them is offered.", 'tool_choice')
 }
-
-/** The words of the protocol, and the one that some servers of open models have beside them. */
-const anyVendorsEfforts: readonly string[] = [...efforts, 'default']
 
 function checkModelRules({ temperature, reasoning }: ResponsesRequest, traits: ChatTraits): void {
   if (traits.reasoning && isGiven(temperature) && temperature !== 1) {
@@ -77,13 +72,11 @@ function checkModelRules({ temperature, reasoning }: ResponsesRequest, traits: C
     const message = `Unsupported parameter: 'reasoning.effort' is not supported with the '${traits.id}' model.`
     throw badRequest(message, 'reasoning.effort', 'unsupported_parameter')
   }
-  const supported = traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
+  const supported = effortsOf(traits)
   if (isGiven(effort) && !supported.includes(effort)) {
     throw unsupported('reasoning.effort', `'${effort}'`, traits, `Supported values are: ${listValues(supported)}.`)
   }
 }
-
-const plainTiers: readonly string[] = ['auto', 'default', 'standard_only']
 
 /** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
 function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {

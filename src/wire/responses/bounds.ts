@@ -1,7 +1,7 @@
 import { estimateTokenCount } from 'tokenx'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { objectsIn, textIn } from '../loose.ts'
+import { objectsIn } from '../loose.ts'
 import { imageTokensMax } from '../openai/chat-ask.ts'
 import type { Item, ResponsesRequest } from './schema.ts'
 import { placedTools } from './tools.ts'
@@ -59,18 +59,11 @@ export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
 }
 
 /** Tokens of all text inside a value, by a tokenizer's rule of thumb. */
-export function countText(value: Json | undefined): number {
+function countText(value: Json | undefined): number {
   if (typeof value === 'string') return value.startsWith('data:') ? 0 : estimateTokenCount(value)
   if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
   if (!isObject(value)) return 0
   let tokens = 0
   for (const [name, item] of Object.entries(value)) if (!unread.has(name)) tokens += countText(item)
   return tokens
-}
-
-/** Tokens of an answer's own text. */
-export function countOutput(items: readonly JsonObject[]): number {
-  return items.reduce((sum, { type, arguments: text, ...item }) => {
-    return sum + (textIn(type) === 'function_call' ? countText(text) : countText(item))
-  }, 0)
 }

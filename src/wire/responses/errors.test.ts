@@ -29,6 +29,10 @@ describe('the field at fault has the name that it has here', () => {
   })
 })
 
+test('a field of another protocol that the client wrote itself has the name that it wrote', () => {
+  expect(paramOf(badRequest('Bad.', 'max_tokens', 'unsupported_parameter'))).toBe('max_tokens')
+})
+
 test('what has no field, or is no JSON, is as the common protocol has it', () => {
   expect(paramOf(new GatewayError('overloaded', 'Busy.', { retryAfterSeconds: 3 }))).toBeNull()
   const refusal = { protocol: 'openai', status: 400, body: '<html>' }

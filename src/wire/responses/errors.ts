@@ -24,7 +24,9 @@ function fieldOf(param: string): string {
 /** Errors in the shape of the common protocol, with fields by the names that they have in this one. */
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const written = writeCommonError(error, requestId)
-  const body = parseLoosely(written.body)
+  // Of our own checks only those of the request as it was written say this, and by the name that the client wrote.
+  const isAsWritten = error.kind === 'bad-request' && error.details.code === 'unsupported_parameter'
+  const body = isAsWritten ? undefined : parseLoosely(written.body)
   if (!isObject(body)) return written
   const said = objectIn(body['error'])
   const { param } = said

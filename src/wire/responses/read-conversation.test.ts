@@ -215,6 +215,29 @@ describe('tools', () => {
     expect(() => chosen({ ...some, tools: [] })).toThrow('it names no tool')
   })
 
+  test('of one name are told apart by namespace and kind, and a name that fits several is refused', () => {
+    const find = { ...functionTool, name: 'find' }
+    const space = (name: string) => ({ type: 'namespace', name, description: '', tools: [find] })
+    const tools = [space('a'), space('b'), inside]
+    const chosen = (choice: JsonObject) => read({ tools, tool_choice: choice })
+    const allowing = (tool: JsonObject) => chosen({ type: 'allowed_tools', mode: 'required', tools: [tool] })
+    const inB = { type: 'function', name: 'find', namespace: 'b' }
+    expect(allowing(inB).tools.map(({ name }) => name)).toEqual(['b__find'])
+    expect(chosen(inB).toolChoice).toEqual({ name: 'b__find' })
+    const bare = { type: 'function', name: 'find' }
+    expect(() => chosen(bare)).toThrow("'tool_choice.name': 'find' is in the namespaces 'a' and 'b'")
+    expect(() => allowing(bare)).toThrow("'tool_choice.tools[0].name': 'find' is in the namespaces 'a' and 'b'")
+    expect(() => allowing({ ...inB, namespace: 'c' })).toThrow("in the namespace 'c'")
+    expect(() => chosen({ type: 'custom', name: 'f' })).toThrow("'f' is not among the tools of type 'custom'")
+    expect(() => allowing({ type: 'function', name: 'patch' })).toThrow('not among the tools')
+    // Outside of all namespaces a name is whole.
+    const whole = read({ tools: [...tools, find], tool_choice: bare })
+    expect(whole.toolChoice).toEqual({ name: 'find' })
+    const search = { type: 'tool_search', execution: 'client' }
+    const few = { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'tool_search' }] }
+    expect(read({ tools: [find, search], tool_choice: few }).tools.map(({ name }) => name)).toEqual(['tool_search'])
+  })
+
   test('of the vendor are a search and no more than was paid for', () => {
     expect(read({ tools: [{ type: 'web_search' }], max_tool_calls: 3 }).hostedTools).toEqual([
       { kind: 'web-search', usesMax: 3 },

@@ -70,7 +70,7 @@ function readInput({ instructions, input }: ResponsesRequest): Pick<Conversation
     if (turn.role !== 'system' || turns.length > 0) joinTurn(turns, turn)
     else for (const block of turn.blocks) system.push(block)
   }
-  if (turns.length === 0) throw badRequest("Invalid 'input': nothing is said in it.", 'input')
+  if (turns.length === 0 && system.length === 0) throw badRequest("Invalid 'input': nothing is said in it.", 'input')
   return { system, turns: turns.map(resultsFirst) }
 }
 

@@ -74,7 +74,6 @@ export function readItem(item: Item, at: string, signature: string | undefined):
     }
     case 'additional_tools': // they stand among the tools
     case 'web_search_call':
-    case 'item_reference': // refused before it is read
       return undefined
     case 'message':
     case null:

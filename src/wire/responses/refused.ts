@@ -1,6 +1,7 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { objectIn, objectsIn } from '../loose.ts'
+import { objectIn, placedObjectsIn } from '../loose.ts'
+import { isGiven } from '../openai/chat-ask.ts'
 
 const nothingKept = 'nothing is kept here. Send the whole conversation in `input`.'
 
@@ -15,24 +16,59 @@ const refused: Readonly<Record<string, { readonly why: string; readonly plain?: 
   background: { why: 'nothing is kept here. Send the request with `stream` and read its answer.', plain: [false] },
   context_management: { why: 'a conversation is not shortened here. Send what is to be read.' },
   moderation: { why: 'it has no price here.' },
+  image: { why: 'pictures go to the vendor as they are.' },
+}
+
+/** The same inside of `reasoning`. */
+const refusedThinking: typeof refused = {
+  mode: { why: 'it has no price here. `reasoning.effort` says how long to think.', plain: ['standard'] },
+  // The command-line tool of the protocol's own vendor sends the second, and all that is sent is what is passed on.
+  context: { why: 'thoughts of earlier turns are passed on as they are sent.', plain: ['auto', 'all_turns'] },
+}
+
+const onlyInChat = 'has no like here: send the request there'
+
+/** Fields of chat, which would have no effect here, and what to write instead. */
+const fieldsOfChat: Readonly<Record<string, string>> = {
+  messages: 'is `input` here',
+  max_tokens: 'is `max_output_tokens` here',
+  max_completion_tokens: 'is `max_output_tokens` here',
+  response_format: 'is `text.format` here',
+  reasoning_effort: 'is `reasoning.effort` here',
+  verbosity: 'is `text.verbosity` here',
+  functions: 'is `tools` here',
+  function_call: 'is `tool_choice` here',
+  web_search_options: 'is a tool `web_search` in `tools` here',
+  stop: onlyInChat,
+  n: onlyInChat,
 }
 
 /** What cannot be done here is said, and never left out in silence. */
 export function refuseFields(body: JsonObject): void {
-  for (const [field, { why, plain = [] }] of Object.entries(refused)) {
+  refuseAmong(refused, body, '')
+  refuseAmong(refusedThinking, objectIn(body['reasoning']), 'reasoning.')
+  for (const [field, instead] of Object.entries(fieldsOfChat)) {
     const value = body[field]
-    if (value === undefined || value === null || plain.includes(value)) continue
-    throw refusal(field, why)
+    if (!isGiven(value) || (field === 'n' && value === 1)) continue
+    const message = `'${field}' is a field of \`/v1/chat/completions\` and ${instead}.`
+    throw badRequest(message, field, 'unsupported_parameter')
   }
   // What a vendor keeps, it keeps for the operator: whoever names a file of it names somebody else's.
-  for (const [at, item] of objectsIn(body['input']).entries()) refuseItem(item, `input[${at}]`)
+  for (const [at, item] of placedObjectsIn(body['input'])) refuseItem(item, `input[${at}]`)
+}
+
+function refuseAmong(fields: typeof refused, body: JsonObject, at: string): void {
+  for (const [field, { why, plain = [] }] of Object.entries(fields)) {
+    const value = body[field]
+    if (isGiven(value) && !plain.includes(value)) throw refusal(`${at}${field}`, why)
+  }
 }
 
 function refuseItem(item: JsonObject, at: string): void {
   if (item['type'] === 'item_reference') throw refusal(`${at}.type`, nothingKept)
   for (const list of ['content', 'output'] as const) {
-    for (const [index, part] of objectsIn(item[list]).entries()) {
-      const id = objectIn(part)['file_id']
+    for (const [index, part] of placedObjectsIn(item[list])) {
+      const id = part['file_id']
       if (typeof id !== 'string') continue
       throw refusal(`${at}.${list}[${index}].file_id`, 'files are not kept here. Send the bytes or a URL.')
     }

@@ -1,7 +1,7 @@
 import { unreachable } from '../../base/errors.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Finish, ReplyEvent } from '../../capabilities/conversation.ts'
-import { countOutput, estimateInput } from './bounds.ts'
+import { estimateInput } from './bounds.ts'
 import { commonError, responseError } from './errors.ts'
 import type { Output, OutputEvent } from './output.ts'
 import { openResponse, statusOf } from './response.ts'
@@ -64,7 +64,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       const status = statusOf(finish)
       const ending = start() + write(output.finish(status))
       const { items } = output
-      const counted = usage ?? { input: estimateInput(ask), output: countOutput(items) }
+      // Without any, nothing was said.
+      const counted = usage ?? { input: estimateInput(ask), output: 0 }
       const response = writeResponse({ status, finish, output: items, usage: counted })
       return encoder.encode(ending + eventOf(`response.${status}`, `"response":${response}`))
     },

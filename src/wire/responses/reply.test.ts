@@ -88,6 +88,7 @@ describe('a response', () => {
       id: 'resp_0123',
       object: 'response',
       created_at: 1_700_000_000,
+      completed_at: 1_700_000_002,
       status: 'completed',
       error: null,
       incomplete_details: null,
@@ -137,6 +138,7 @@ describe('a response', () => {
     for (const response of [said, streamed.response]) {
       expect(response).toMatchObject({ status, incomplete_details: why === null ? null : { reason: why } })
       expect(response.output[0]).toMatchObject({ status })
+      expect(response['completed_at']).toBe(status === 'completed' ? 1_700_000_002 : null)
     }
     expect(streamed.types.at(-1)).toBe(status)
   })

@@ -26,8 +26,8 @@ export function nameOf({ requestId }: ReplyName): string {
 }
 
 /**
- * Writes the response at any moment of its life. It repeats the request, as far as that had an effect: a stream does so
- * three times, so that this part, which may be long, is put into text once.
+ * Writes the response at any moment of its life. It repeats the request, as it was asked: a stream does so three times, so
+ * that this part, which may be long, is put into text once.
  */
 export function openResponse(ask: ChatAsk, name: ReplyName): (state: ResponseState) => string {
   const repeated = JSON.stringify(repeat(ask, name)).slice(0, -1)
@@ -35,6 +35,7 @@ export function openResponse(ask: ChatAsk, name: ReplyName): (state: ResponseSta
     const reason = finish === undefined || status !== 'incomplete' ? undefined : reasons[finish]
     const state = {
       status,
+      completed_at: status === 'completed' ? secondsOf(name.createdAt + name.elapsedMs()) : null,
       error: error ?? null,
       incomplete_details: reason === undefined ? null : { reason },
       output,
@@ -44,13 +45,17 @@ export function openResponse(ask: ChatAsk, name: ReplyName): (state: ResponseSta
   }
 }
 
+function secondsOf(ms: number): number {
+  return Math.floor(ms / 1000)
+}
+
 function repeat({ native, model }: ChatAsk, name: ReplyName): JsonObject {
   const text = objectIn(native['text'])
   const reasoning = objectIn(native['reasoning'])
   return {
     id: `resp_${nameOf(name)}`,
     object: 'response',
-    created_at: Math.floor(name.createdAt / 1000),
+    created_at: secondsOf(name.createdAt),
     access_programs: null,
     background: false,
     instructions: native['instructions'] ?? null,

@@ -122,7 +122,6 @@ const item = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('additional_tools'), tools: z.array(tool) }),
   z.looseObject({ type: z.literal('tool_search_call'), call_id: callId, arguments: z.looseObject({}) }),
   z.looseObject({ type: z.literal('tool_search_output'), call_id: callId, tools: z.array(tool) }),
-  z.looseObject({ type: z.literal('item_reference') }),
   // A search that a vendor made itself: what it found stands in the words behind it.
   z.looseObject({ type: z.literal('web_search_call') }),
 ])
@@ -137,7 +136,7 @@ const toolChoice = z.union([
     z.looseObject({
       type: z.literal('allowed_tools'),
       mode: z.enum(['auto', 'required']),
-      tools: z.array(z.looseObject({ type: z.string(), name: z.string().nullish() })),
+      tools: z.array(z.looseObject({ type: z.string(), name: z.string().nullish(), namespace: z.string().nullish() })),
     }),
   ]),
 ])

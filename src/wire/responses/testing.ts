@@ -12,7 +12,7 @@ export const traits: ChatTraits = {
   efforts: [],
   sells: () => true,
 }
-export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000 }
+export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000, elapsedMs: () => 2_500 }
 
 export function askOf(body: JsonObject, more: Partial<ChatTraits> = {}, bodyBytes = 1_000): ChatAsk {
   const asked = { body: { model: 'm', input: 'Hi', ...body }, files: [], bodyBytes, header: () => null }

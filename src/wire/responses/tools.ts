@@ -1,7 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
-import { isGiven } from '../openai/chat-ask.ts'
+import { isGiven, listValues } from '../openai/chat-ask.ts'
 import type { ResponsesRequest, WrittenTool } from './schema.ts'
 
 type OwnTool = Extract<WrittenTool, { type: 'function' | 'custom' }>
@@ -37,7 +37,11 @@ export function placedTools({ tools, input }: ResponsesRequest): Placed[] {
 }
 
 function isWebSearch(tool: WrittenTool): tool is WebSearch {
-  return tool.type.startsWith('web_search')
+  return isSearchType(tool.type)
+}
+
+function isSearchType(type: string): boolean {
+  return type.startsWith('web_search')
 }
 
 /**
@@ -47,7 +51,7 @@ function isWebSearch(tool: WrittenTool): tool is WebSearch {
  */
 export function webSearches(request: ResponsesRequest): { readonly tool: WebSearch; readonly at: string }[] {
   const few = allowedTools(request)
-  if (few !== undefined && !few.some(({ type }) => type.startsWith('web_search'))) return []
+  if (few !== undefined && !few.some(({ type }) => isSearchType(type))) return []
   return placedTools(request).flatMap(({ tool, at }) => {
     return isWebSearch(tool) && tool.external_web_access !== false ? [{ tool, at }] : []
   })
@@ -107,15 +111,58 @@ function allowed(offered: ReadonlyMap<string, Offered>, request: ResponsesReques
   const few = allowedTools(request)
   if (few === undefined) return offered
   if (few.length === 0) throw badRequest("Invalid 'tool_choice.tools': it names no tool.", 'tool_choice.tools')
-  const all = new Set([...offered.values()].map(({ called }) => called.name))
-  const unknown = few.findIndex(({ type, name }) => !type.startsWith('web_search') && !all.has(name ?? type))
-  if (unknown !== -1) throw notOffered(few[unknown]?.name ?? '', `tool_choice.tools[${unknown}].name`)
-  const names = new Set(few.map(({ type, name }) => name ?? type))
-  return new Map([...offered].filter(([, { called }]) => names.has(called.name)))
+  const find = finderIn(offered)
+  const hasSearch = placedTools(request).some(({ tool }) => isWebSearch(tool))
+  const names = new Set<string>()
+  for (const [index, named] of few.entries()) {
+    const at = `tool_choice.tools[${index}]`
+    if (!isSearchType(named.type)) names.add(find(named, at).tool.name)
+    else if (!hasSearch) {
+      throw badRequest(`Invalid '${at}.type': '${named.type}' is not among the tools.`, `${at}.type`)
+    }
+  }
+  return new Map([...offered].filter(([name]) => names.has(name)))
 }
 
-function notOffered(name: string, param: string) {
-  return badRequest(`Invalid '${param}': '${name}' is not among the tools.`, param)
+type Named = {
+  readonly type: string
+  readonly name?: string | null | undefined
+  readonly namespace?: string | null | undefined
+}
+
+const kinds: Readonly<Record<string, Called['kind']>> = {
+  function: 'function',
+  custom: 'custom',
+  tool_search: 'tool-search',
+}
+
+/**
+ * Finds what a choice names. A bare name means the tool outside of all namespaces, or else the only one that is called so.
+ * Of tools and names there may be a hundred thousand each: no name is looked for among all of the tools.
+ */
+function finderIn(offered: ReadonlyMap<string, Offered>): (named: Named, at: string) => Offered {
+  const alike = Map.groupBy(offered.values(), ({ called }) => `${called.kind} ${called.name}`)
+  return (named, at) => {
+    const { type, namespace } = named
+    const name = named.name ?? type
+    const isBare = !isGiven(namespace) || namespace === ''
+    const exact = offered.get(neutralName({ name, namespace }))
+    if (exact !== undefined && isCalled(exact.called, kinds[type], isBare ? undefined : namespace)) return exact
+    const [only, ...others] = isBare ? (alike.get(`${kinds[type]} ${name}`) ?? []) : []
+    const param = `${at}.name`
+    if (only === undefined) {
+      const where = isBare ? '' : ` in the namespace '${namespace}'`
+      throw badRequest(`Invalid '${param}': '${name}' is not among the tools of type '${type}'${where}.`, param)
+    }
+    if (others.length === 0) return only
+    const spaces = listValues([only, ...others].flatMap(({ called }) => called.namespace ?? []))
+    throw badRequest(`Invalid '${param}': '${name}' is in the namespaces ${spaces}. Send its 'namespace' too.`, param)
+  }
+}
+
+/** `a__b` may be `b` of the namespace `a`, and may be called so itself. */
+function isCalled(called: Called, kind: Called['kind'] | undefined, namespace: string | undefined): boolean {
+  return called.kind === kind && called.namespace === namespace
 }
 
 function readTool(tool: OwnTool | ToolSearch, name: string): Tool {
@@ -159,10 +206,5 @@ export function readToolChoice(
 ): ToolChoice | undefined {
   if (!isGiven(choice) || typeof choice === 'string') return choice ?? undefined
   if (choice.type === 'allowed_tools') return choice.mode
-  const found = [...offered.values()].find(
-    ({ called }) =>
-      called.name === choice.name && (!isGiven(choice.namespace) || called.namespace === choice.namespace),
-  )
-  if (found !== undefined) return { name: found.tool.name }
-  throw notOffered(choice.name, 'tool_choice.name')
+  return { name: finderIn(offered)(choice, 'tool_choice').tool.name }
 }

@@ -1,6 +1,7 @@
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Reply } from '../../capabilities/conversation.ts'
-import { countOutput, estimateInput } from './bounds.ts'
+import { estimateReply } from '../../capabilities/estimate-reply.ts'
+import { estimateInput } from './bounds.ts'
 import { Output } from './output.ts'
 import { requestOf } from './read-conversation.ts'
 import { nameOf, openResponse, statusOf } from './response.ts'
@@ -21,8 +22,8 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
   const status = statusOf(finish)
   output.finish(status)
   const { items } = output
-  // Clients reckon with these numbers: where the vendor gave none, ours are better than nothing.
-  const usage = reply.usage ?? { input: estimateInput(ask), output: countOutput(items) }
+  // Clients reckon with these numbers: where the vendor gave none, what is charged is better than nothing.
+  const usage = reply.usage ?? { input: estimateInput(ask), output: estimateReply(reply, ask) }
   return new TextEncoder().encode(openResponse(ask, name)({ status, finish, output: items, usage }))
 }
 
