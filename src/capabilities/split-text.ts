@@ -1,7 +1,7 @@
 /** Where a reader would breathe, best first. Each matches up to and with the mark, and the space behind it. */
 const ends: readonly RegExp[] = [
   // A full stop inside a number has no space behind it; the marks of Chinese and Japanese need none.
-  /\n\s*|[.!?…]+["'”’)\]]*\s+|[。！？｡]+["'”’」』）]*\s*/g,
+  /\n\s*|(?<![.!?…])[.!?…]+["'”’)\]]*\s+|[。！？｡]+["'”’」』）]*\s*/g,
   /[;:,]\s+|[；：，、]\s*/g,
   /\s+/g,
 ]

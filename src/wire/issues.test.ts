@@ -27,7 +27,7 @@ describe('a value that fits no branch of a union is told what is taken, in one s
     ['{"tool_choice":7}', "invalid_type Invalid 'tool_choice': expected string or object, received number."],
     [
       '{"tool_choice":{"type":"odd"}}',
-      "invalid_value Invalid 'tool_choice.type': expected one of 'function', 'custom' or 'allowed_tools', received 'odd'.",
+      "invalid_value Invalid 'tool_choice.type': expected one of 'function', 'custom' or 'allowed_tools'.",
     ],
     [
       '{"tool_choice":{"type":"allowed_tools"}}',
@@ -42,7 +42,7 @@ describe('a value that fits no branch of a union is told what is taken, in one s
     ['{"messages":[{"role":"user"}]}', "missing_required_parameter Missing required parameter: 'messages[0].content'."],
     [
       '{"messages":[{"role":"odd","content":"Hi"}]}',
-      "invalid_value Invalid 'messages[0].role': expected one of 'developer', 'system', 'user', 'assistant', 'tool' or 'function', received 'odd'.",
+      "invalid_value Invalid 'messages[0].role': expected one of 'developer', 'system', 'user', 'assistant', 'tool' or 'function'.",
     ],
     [
       '{"audio":{"voice":3,"format":"wav"}}',
@@ -64,13 +64,13 @@ describe('a value that fits no branch of a union is told what is taken, in one s
     ],
     [
       user('[{"type":"image","source":{"type":"odd"}}]'),
-      "invalid_value Invalid 'messages[0].content[0].source.type': expected one of 'base64', 'url' or 'file', received 'odd'.",
+      "invalid_value Invalid 'messages[0].content[0].source.type': expected one of 'base64', 'url' or 'file'.",
     ],
     ['{"system":3}', "invalid_type Invalid 'system': expected string or array, received number."],
     ['{"system":[{"type":"odd"}]}', "invalid_value Invalid 'system[0].type': expected 'text'."],
     [
       '{"tool_choice":{"type":"odd"}}',
-      "invalid_value Invalid 'tool_choice.type': expected one of 'auto', 'any', 'tool' or 'none', received 'odd'.",
+      "invalid_value Invalid 'tool_choice.type': expected one of 'auto', 'any', 'tool' or 'none'.",
     ],
   ])('messages %s', (fields, said) => {
     expect(complaint('messages', fields)).toBe(said)

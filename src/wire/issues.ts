@@ -28,7 +28,7 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   }
   const received = number === undefined ? receivedBy(issue) : 'number'
   return badRequest(
-    `Invalid '${param}': ${explain(issue, received)}${shownBehind(issue, body, path)}.`,
+    `Invalid '${param}': ${explain(issue, received)}.`,
     param,
     isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value',
   )
@@ -80,16 +80,6 @@ function explain(issue: Issue, received: string | undefined): string {
 
 /** A discriminator that may be left out lists these among its values; nobody has to be told to write them. */
 const absent: ReadonlySet<string> = new Set(['null', 'undefined'])
-
-const shownCharactersMax = 100
-
-/** The `type` or `role` that names none of the branches: those that are left say little about which was meant. */
-function shownBehind(issue: Issue, body: unknown, path: Path): string {
-  if (issue.code !== 'invalid_union' || issue.errors.length > 0) return ''
-  const value = valueAt(body, path)
-  if (typeof value === 'string') return `, received '${value.slice(0, shownCharactersMax)}'`
-  return value === undefined ? '' : `, received ${value === null ? 'null' : typeof value}`
-}
 
 function explainValues(values: readonly string[]): string {
   return values.length === 1 ? `expected ${values[0]}` : `expected one of ${listed(values)}`

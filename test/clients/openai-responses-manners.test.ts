@@ -184,10 +184,8 @@ describe('errors', () => {
   test('of an item of a kind that is not known, with those that are', async () => {
     const { message } = await ask({ input: [{ type: 'computer_call', call_id: 'x' }] })
     expect(message).toContain("'message', 'function_call'")
-    expect(message).toEndWith("or 'web_search_call', received 'computer_call'.")
+    expect(message).toEndWith("or 'web_search_call'.")
     expect(message).not.toMatch(/null|undefined|item_reference/)
-    const odd = await ask({ input: [{ type: 7 }] })
-    expect(odd.message).toEndWith('received number.')
     const cut = await ask({ tools: [{ type: `x${'y'.repeat(300)}` }] })
     expect(cut.message).not.toContain('y'.repeat(101))
   })
