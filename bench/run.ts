@@ -17,7 +17,7 @@ const quick = process.argv.includes('--quick')
 // The runtime compiles what runs often in several steps, and is done with a gateway after some 80,000 requests.
 const plan = quick
   ? { rounds: 3, warmAnswers: 10_000, warmMs: 2_500, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
-  : { rounds: 7, warmAnswers: 100_000, warmMs: 25_000, plainMs: 1_500, chunks: 200, latencyMs: 2_500, starts: 5 }
+  : { rounds: 9, warmAnswers: 100_000, warmMs: 25_000, plainMs: 1_000, chunks: 200, latencyMs: 2_500, starts: 5 }
 
 const plainConnections = 16
 const streamConnections = 32
@@ -53,28 +53,35 @@ async function warmUp(child: Child): Promise<void> {
   await readStreams(post(child.port, benchKey, streamBody), { ...streams, each: quick ? 1 : 10 })
 }
 
-type Round = Omit<Figures, 'startMs' | 'rssIdleMb' | 'latencyP50Us' | 'latencyP99Us'> & {
-  readonly latencies: readonly number[]
+type Saturated = Pick<Figures, 'requestCpuUs' | 'requestsPerSecond'> & { readonly saturatedMb: number }
+type Relayed = Pick<Figures, 'eventCpuUs' | 'readsPerEvent'> & { readonly relayedMb: number }
+type Sparse = Pick<Figures, 'sparseCpuUs'> & { readonly latencies: readonly number[] }
+type Round = Saturated & Relayed & Sparse
+
+/** As much as the core bears. */
+async function saturate({ child }: Measured): Promise<Saturated> {
+  const plain = post(child.port, benchKey, plainBody)
+  const load = { connections: plainConnections, ms: plan.plainMs }
+  await closedLoop(plain, load)
+  const startedAt = performance.now()
+  const { result: answers, cpuUs, rssMb } = await spent(child, () => closedLoop(plain, load))
+  const elapsedMs = performance.now() - startedAt
+  return { requestCpuUs: cpuUs / answers, requestsPerSecond: (answers / elapsedMs) * 1000, saturatedMb: rssMb }
 }
 
-async function measure(child: Child): Promise<Round> {
-  const plain = post(child.port, benchKey, plainBody)
+/** Streams, an event at a time. */
+async function relay({ child }: Measured): Promise<Relayed> {
   const streamed = post(child.port, benchKey, streamBody)
+  await readStreams(streamed, streams)
+  const { result, cpuUs, rssMb } = await spent(child, () => readStreams(streamed, streams))
+  return { eventCpuUs: cpuUs / result.events, readsPerEvent: result.reads / result.events, relayedMb: rssMb }
+}
 
-  const startedAt = performance.now()
-  const saturated = await spent(child, () => closedLoop(plain, { connections: plainConnections, ms: plan.plainMs }))
-  const elapsedMs = performance.now() - startedAt
-  const relayed = await spent(child, () => readStreams(streamed, streams))
-  const sparse = await spent(child, () => openLoop(plain, { everyMs: latencyEveryMs, ms: plan.latencyMs }))
-  return {
-    requestCpuUs: saturated.cpuUs / saturated.result,
-    requestsPerSecond: (saturated.result / elapsedMs) * 1000,
-    eventCpuUs: relayed.cpuUs / relayed.result.events,
-    readsPerEvent: relayed.result.reads / relayed.result.events,
-    sparseCpuUs: sparse.cpuUs / sparse.result.length,
-    rssLoadMb: Math.max(saturated.rssMb, relayed.rssMb),
-    latencies: sparse.result,
-  }
+/** A request now and then, each by itself. */
+async function trickle({ child }: Measured): Promise<Sparse> {
+  const plain = post(child.port, benchKey, plainBody)
+  const { result, cpuUs } = await spent(child, () => openLoop(plain, { everyMs: latencyEveryMs, ms: plan.latencyMs }))
+  return { sparseCpuUs: cpuUs / result.length, latencies: result }
 }
 
 async function spent<T>(child: Child, work: () => Promise<T>): Promise<{ result: T; cpuUs: number; rssMb: number }> {
@@ -100,13 +107,15 @@ function summarise(rounds: readonly Round[], idle: Idle): Figures {
     latencyP50Us: percentile(0.5),
     latencyP99Us: percentile(0.99),
     rssIdleMb: idle.rssIdleMb,
-    rssLoadMb: middle('rssLoadMb'),
+    rssLoadMb: median(rounds.map(({ saturatedMb, relayedMb }) => Math.max(saturatedMb, relayedMb))),
     startMs: idle.startMs,
   }
 }
 
+type Measured = { readonly child: Child; readonly idle: Idle }
+
 /** Started several times for the cold start; the last one stays. */
-async function startMeasured(system: System, upstream: string): Promise<{ child: Child; idle: Idle }> {
+async function startMeasured(system: System, upstream: string): Promise<Measured> {
   const starts: number[] = []
   for (;;) {
     const child = await start(system, upstream)
@@ -126,6 +135,25 @@ async function each<T>(of: (system: System) => Promise<T>): Promise<Record<Syste
   return Object.fromEntries(found) as Record<System, T>
 }
 
+/**
+ * All systems in turn, and again, under one kind of load. One kind after another: a runtime that was idle for half a minute has
+ * thrown away what it had compiled, and takes seconds under load to be as fast again.
+ */
+async function inTurns<T>(kind: string, measure: (system: System) => Promise<T>): Promise<Record<System, T>[]> {
+  const rounds: Record<System, T>[] = []
+  while (rounds.length < plan.rounds) {
+    process.stderr.write(`${kind}, round ${rounds.length + 1} of ${plan.rounds}\n`)
+    rounds.push(await each(measure))
+  }
+  return rounds
+}
+
+function turnOf<T>(turns: readonly T[], index: number): T {
+  const turn = turns[index]
+  if (turn === undefined) throw new Error(`there is no round ${index + 1}`)
+  return turn
+}
+
 async function run(): Promise<void> {
   // This process moves to the load generator's core; its children are given theirs at their start.
   if (pinned(loadCore).length > 0) Bun.spawnSync(['taskset', '-a', '-cp', String(loadCore), String(process.pid)])
@@ -136,15 +164,18 @@ async function run(): Promise<void> {
   await each((system) => warmUp(measured[system].child))
 
   const others = watchOthers(running)
-  const rounds: Record<System, Round>[] = []
-  const translated: ChunkCpu[] = []
+  const sparse = await inTurns('sparse', (system) => trickle(measured[system]))
+  const saturated = await inTurns('saturated', (system) => saturate(measured[system]))
+  const relayed = await inTurns('streams', (system) => relay(measured[system]))
+  const rounds = await Promise.all(
+    relayed.map((turn, i) =>
+      each(async (system) => ({ ...turnOf(sparse, i)[system], ...turnOf(saturated, i)[system], ...turn[system] })),
+    ),
+  )
   const streaming = { connections: streamConnections, chunks: plan.chunks, spreadMs }
   await measureWays(measured.counting.child, streaming) // compiles what only translation runs
-  while (rounds.length < plan.rounds) {
-    process.stderr.write(`round ${rounds.length + 1} of ${plan.rounds}\n`)
-    rounds.push(await each((system) => measure(measured[system].child)))
-    translated.push(await measureWays(measured.counting.child, streaming))
-  }
+  const translated: ChunkCpu[] = []
+  while (translated.length < plan.rounds) translated.push(await measureWays(measured.counting.child, streaming))
 
   const figures: All = await each(async (system) =>
     summarise(
