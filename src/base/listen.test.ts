@@ -9,14 +9,14 @@ afterAll(async () => {
   await Promise.all(listeners.map((listener) => listener.stop(true)))
 })
 
-/** A port whose connections may be idle for a second, and one that was made to it. */
-function visit(answer: (connection: Connection) => Response) {
+/** A port whose connections may be idle for so long, and one that was made to it. */
+function visit(answer: (connection: Connection) => Response, idleSeconds = 1) {
   const listener = listen({
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
     bodyBytesMax: 1_000,
-    idleSeconds: 1,
+    idleSeconds,
     async fetch(request, connection) {
       await request.text()
       connection.holdOpen()
@@ -61,6 +61,43 @@ describe('a connection that was held open for its answer', () => {
     await until(isClosed)
     expect(isClosed()).toBe(true)
   }, 20_000)
+
+  test.concurrent('nor any longer after an answer that is too long to be taken at once', async () => {
+    const bytes = 64 * 1024
+    const { text, isClosed } = visit((connection) => {
+      connection.letGo(bytes)
+      return new Response(`${'x'.repeat(bytes - 5)}whole`)
+    })
+    await until(() => text().endsWith('whole'))
+    expect(text()).toEndWith('whole')
+    await until(isClosed)
+    expect(isClosed()).toBe(true)
+  }, 20_000)
+
+  test.concurrent('stays open while a long answer is read, however slowly, and is closed when nothing comes after it', async () => {
+    const bytes = 24 * 1024 * 1024
+    // The shortest that can be renewed: the runtime counts in steps of four seconds.
+    const idleSeconds = 8
+    const { socket, text, isClosed } = visit((connection) => {
+      connection.letGo(bytes)
+      return new Response(`${'x'.repeat(bytes - 5)}whole`)
+    }, idleSeconds)
+    // Twice as long as it may be idle; then all that is left at once.
+    const readUntil = performance.now() + 16_000
+    let taken = 0
+    const slowly = (piece: Buffer) => {
+      taken += piece.length
+      if (performance.now() > readUntil) return
+      socket.pause()
+      setTimeout(() => socket.resume(), piece.length / 200)
+    }
+    socket.on('data', slowly)
+    await until(() => text().endsWith('whole') || isClosed(), 60_000)
+    expect(performance.now()).toBeGreaterThan(readUntil)
+    expect(taken).toBeGreaterThan(bytes)
+    await until(isClosed, 24_000)
+    expect(isClosed()).toBe(true)
+  }, 120_000)
 
   test.concurrent('stays open while its answer is followed, however quiet that is, until it is let go', async () => {
     let end: (() => void) | undefined

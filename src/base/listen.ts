@@ -1,5 +1,7 @@
 import type { Server } from 'bun'
-import { systemClock } from './clock.ts'
+import { systemClock, type Clock } from './clock.ts'
+import { Deadlines } from './deadlines.ts'
+import { watchLongAnswer, type Sending } from './long-answer.ts'
 import { makeSocketTable, type SocketTable } from './socket-table.ts'
 
 /** Asked for only where it is needed: finding it out takes 15 µs, a tenth of a request. */
@@ -48,10 +50,6 @@ export type ListenOptions = {
 
 // With 0, half-sent bodies and idle sockets would stay open for ever; Bun's own default of 10 s cuts quiet streams.
 const idleSecondsDefault = 65
-
-// The longest that Bun takes. It is told of a reader only when a third of the system's buffer is free again: a million
-// bytes and more, so that who reads slowly needs minutes.
-const unreadSecondsMax = 255
 
 // What every system takes at once, so that no reader has to be waited for.
 const takenAtOnceBytes = 16 * 1024
@@ -102,7 +100,12 @@ function canListenAt(hostname: string): boolean {
 
 function begin(options: ListenOptions): Server<undefined> {
   const { idleSeconds = idleSecondsDefault } = options
-  const shared = { sockets: makeSocketTable(systemClock), idleSeconds }
+  const shared = {
+    sockets: makeSocketTable(systemClock),
+    clock: systemClock,
+    deadlines: new Deadlines(systemClock),
+    idleSeconds,
+  }
   return Bun.serve({
     hostname: options.hostname,
     port: options.port,
@@ -116,9 +119,14 @@ function begin(options: ListenOptions): Server<undefined> {
   })
 }
 
-type Shared = { readonly sockets: SocketTable; readonly idleSeconds: number }
+type Shared = {
+  readonly sockets: SocketTable
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  readonly idleSeconds: number
+}
 
-class OpenConnection implements Connection {
+class OpenConnection implements Connection, Sending {
   readonly #request: Request
   readonly #server: Server<undefined>
   readonly #shared: Shared
@@ -141,7 +149,7 @@ class OpenConnection implements Connection {
 
   holdOpen(): void {
     this.#guard = 'ours'
-    this.#server.timeout(this.#request, 0)
+    this.allow(0)
   }
 
   follow(): void {
@@ -155,7 +163,16 @@ class OpenConnection implements Connection {
 
   letGo(bytes = 0): void {
     this.#guard = 'runtime'
-    this.#server.timeout(this.#request, bytes > takenAtOnceBytes ? unreadSecondsMax : this.#shared.idleSeconds)
+    if (bytes > takenAtOnceBytes) watchLongAnswer(this, this.#shared)
+    else this.allow(this.#shared.idleSeconds)
+  }
+
+  isUnderway(): boolean {
+    return this.#guard === 'runtime' && this.#server.requestIP(this.#request) !== null
+  }
+
+  allow(seconds: number): void {
+    this.#server.timeout(this.#request, seconds)
   }
 
   async untaken(ageMsMax: number): Promise<number | undefined> {
