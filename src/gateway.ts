@@ -344,7 +344,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       tasks.hurry()
       await giveNotice(drainMs)
       mcp.drain()
-      await stopListening(listener, books.billing, calling.transport, drainMs)
+      await stopListening(listener, books.billing, [calling.transport, tasks], drainMs)
       const isSecond = deliverMs !== undefined
       deliverMs = drainMs
       // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id

@@ -2,7 +2,6 @@ import { GatewayError } from '../base/errors.ts'
 import type { Listener } from '../base/listen.ts'
 import { within } from '../base/within.ts'
 import type { TrackedBilling } from '../billing/open-holds.ts'
-import type { StoppableTransport } from '../upstream/transport.ts'
 
 // A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
 const noticeMs = 2_000
@@ -18,16 +17,19 @@ export async function giveNotice(drainMs: number): Promise<void> {
   if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
 }
 
+/** Lets nobody wait any longer, who is then told the reason. */
+type Stoppable = { stop(reason: GatewayError): void }
+
 /** Waits for what is in flight, then ends what is left: a stream settles what it delivered, and its client is told. */
 export async function stopListening(
   listener: Listener,
   billing: TrackedBilling,
-  transport: StoppableTransport,
+  waitedFor: readonly Stoppable[],
   drainMs: number,
 ): Promise<void> {
   const stopped = listener.stop(false)
   await within(drainMs, Promise.all([stopped, billing.idle()]))
-  transport.stop(beingStopped())
+  for (const each of waitedFor) each.stop(beingStopped())
   for (let waitedMs = 0; listener.underway > 0 && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
   await listener.stop(true)
   await within(lastSettlementsMs, billing.idle())

@@ -16,6 +16,7 @@ import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } fr
 import type { Route } from '../upstream/channels.ts'
 import { adopt, asItIs, keepInDoubt } from './adopt.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
+import type { Orderer } from './orderer.ts'
 import type { TaskParts } from './parts.ts'
 import { draftFor, type Leg, sendLeg, type SendOutcome, writeLeg } from './send.ts'
 import { showAccepted } from './show.ts'
@@ -47,18 +48,19 @@ const holdMarginMs = 60 * 60_000
  * Record before send: the task and its money are in the database before the vendor hears of it, and the vendor's id comes
  * in a second commit. Throws what the client is to be told where the vendor would not have it; nothing is left open then.
  */
-export async function createTask(parts: TaskParts, order: VideoOrder): Promise<Placed> {
+export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
   const routes = await routesFor(parts, order)
   const first = await nextLeg(parts, order, id, routes, 'throw')
   if (first === undefined) {
     throw new GatewayError('overloaded', `No vendor serves ${order.model.id} now.`, { retryAfterSeconds: 5 })
   }
+  orderer.recording()
   const recorded = await record(parts, order, newTask(parts, order, id, first))
   if (recorded.kind === 'no-funds') return recorded
   crashPoint('task-recorded')
   try {
-    return { kind: 'placed', task: await sendSomewhere(parts, order, recorded.task, first, routes) }
+    return { kind: 'placed', task: await sendSomewhere(parts, order, orderer, recorded.task, first, routes) }
   } catch (thrown) {
     parts.tally.failed(thrown)
     throw thrown
@@ -69,6 +71,7 @@ export async function createTask(parts: TaskParts, order: VideoOrder): Promise<P
 async function sendSomewhere(
   parts: TaskParts,
   order: VideoOrder,
+  orderer: Orderer,
   recorded: Task,
   first: Leg,
   routes: Iterator<Route>,
@@ -79,14 +82,16 @@ async function sendSomewhere(
   for (let attempts = 1; ; attempts++) {
     // A process that slept for long may have been given up, and the task be in other hands.
     if (parts.clock.monotonic() - recordedAt > parts.timeouts.create.totalMs * attempts) throw tooLate()
+    orderer.sending(task)
     const outcome = await sendLeg(parts, leg)
     if (outcome.kind === 'created') return adopt(parts, task, outcome.upstreamId)
     logFailure(parts, task, outcome)
     if (outcome.kind === 'doubt') return keepInDoubt(parts, task)
+    orderer.notTaken()
     const mayTryAgain = outcome.kind === 'unsent' || outcome.elsewhere
     const next =
       mayTryAgain && attempts < parts.attemptsMax ? await nextLeg(parts, order, task.id, routes, 'skip') : undefined
-    if (next === undefined) throw await refuse(parts, task, outcome)
+    if (next === undefined) throw await refuse(parts, task, outcome, orderer)
     task = await reroute(parts, task, next, outcome)
     leg = next
   }
@@ -98,20 +103,31 @@ function statusOf(outcome: NotTaken): number {
   return outcome.kind === 'unsent' ? 0 : outcome.status
 }
 
-/** Nothing came of it: the money goes back, and the client is told. */
-async function refuse(parts: TaskParts, task: Task, outcome: NotTaken): Promise<GatewayError> {
+/** Nothing came of it: the money goes back, and the client is told; one that has its task already, by how that ends. */
+async function refuse(
+  parts: TaskParts,
+  task: Task,
+  outcome: NotTaken,
+  { hasTask }: Pick<Orderer, 'hasTask'>,
+): Promise<GatewayError> {
   const { error } = outcome
   const failure = { code: error.details.code ?? 'upstream_refused', message: error.message }
   const end = { failure, status: recordedStatus(error), vendorStatus: statusOf(outcome) }
-  const isOurs = await parts.insist(() => withdraw(parts, task, end), 'goes on', { task: task.id })
+  const undo = async () => {
+    if (!hasTask) return withdraw(parts, task, end)
+    await endTask(parts, task, { state: 'failed', failure, ofSending: true })
+    return true
+  }
+  const isOurs = await parts.insist(undo, 'goes on', { task: task.id })
   return isOurs ? error : tooLate()
 }
 
-type Withdrawal = Omit<Extract<TaskEnd, { state: 'refused' }>, 'state'>
+type Withdrawal = Omit<Extract<TaskEnd, { state: 'refused' }>, 'state' | 'ofSending'>
 
 /** Ends a creation of which nothing came. False where somebody else has sent the task meanwhile: then it goes on. */
 async function withdraw(parts: TaskParts, task: Task, end: Withdrawal): Promise<boolean> {
-  const { state } = (await endTask(parts, task, { state: 'refused', ...end })) ?? (await asItIs(parts, task))
+  const { state } =
+    (await endTask(parts, task, { state: 'refused', ofSending: true, ...end })) ?? (await asItIs(parts, task))
   return state === 'refused'
 }
 

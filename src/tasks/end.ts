@@ -28,10 +28,12 @@ export type TaskEnd = {
 } & (
   | { readonly state: 'succeeded'; readonly result: TaskResult }
   | { readonly state: 'cancelled' }
-  | { readonly state: 'failed'; readonly failure: TaskError }
+  /** `ofSending`: that sending was refused. Who has found it meanwhile, or sent it again, may have been taken. */
+  | { readonly state: 'failed'; readonly failure: TaskError; readonly ofSending?: true }
   /** `status`: as the client was answered; `vendorStatus`: as we were, 0 where nobody was reached. */
   | {
       readonly state: 'refused'
+      readonly ofSending: true
       readonly failure: TaskError
       readonly status: number
       readonly vendorStatus: number
@@ -51,8 +53,10 @@ export async function endTask(
   if (sale?.basis === 'estimated') log.warn({ task: task.id, model: task.model }, 'a video without a usable usage')
   const ended = await store.transaction(async (tx) => {
     const now = clock.now()
-    // A refusal is of one sending: who has sent it again since may have been taken.
-    const from = { id: task.id, from: before(end.state), ...(end.state === 'refused' && { sends: task.sends }) }
+    const from =
+      'ofSending' in end
+        ? { id: task.id, from: before('refused'), sends: task.sends }
+        : { id: task.id, from: before(end.state) }
     const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined
     const records = recordsOf(changed, end, sale, now)

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../base/errors.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { hintTask } from '../store/task-claims.ts'
@@ -6,6 +7,7 @@ import { cancelTask } from './cancel.ts'
 import { createTask, type Placed, type VideoOrder } from './create.ts'
 import { makeInsistence, type Patience, usualPatience } from './insist.ts'
 import { countOddWords } from './odd-words.ts'
+import { Orderer } from './orderer.ts'
 import { Allowances } from './pace.ts'
 import { type OddWords, type TaskParts, turnsByChannel } from './parts.ts'
 import { startPoller } from './poller.ts'
@@ -22,6 +24,11 @@ export type Tasks = {
   hint(token: string): Promise<'heard' | 'unknown'>
   /** Nobody is let wait any longer: the node is about to stop, and the tasks go on without it. */
   hurry(): void
+  /**
+   * The ports are about to be cut: whoever waits for a vendor to take an order has it as it is on record, and what is not
+   * on record is refused for this reason. The vendor's answer is waited for until `close`.
+   */
+  stop(reason: GatewayError): void
   /** Takes what is due now; the looks go on behind it. For tests, which move the clock by hand. */
   turn(): Promise<number>
   /** Resolves when no look and no creation is under way. */
@@ -55,8 +62,8 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
   }
   const { store, clock } = parts
   const waiters = new Map<string, Set<() => void>>()
-  const state = { isHurried: false }
-  const creating = new Set<Promise<unknown>>()
+  const state: { isHurried: boolean; stopped: GatewayError | undefined } = { isHurried: false, stopped: undefined }
+  const creating = new Map<Promise<unknown>, Orderer>()
 
   const poller = startPoller(parts, ({ id }) => {
     for (const wake of waiters.get(id) ?? []) wake()
@@ -97,12 +104,15 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
 
   return {
     create(order) {
-      const created = createTask(parts, order).finally(() => {
+      const orderer = new Orderer()
+      const told = orderer.told.then((task) => ({ kind: 'placed', task }) as const)
+      if (state.stopped !== undefined) orderer.dismiss(state.stopped)
+      const created = createTask(parts, order, orderer).finally(() => {
         creating.delete(created)
         poller.attend()
       })
-      creating.add(created)
-      return created
+      creating.set(created, orderer)
+      return Promise.race([created, told])
     },
 
     async wait(task, ms, signal) {
@@ -127,12 +137,17 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
 
     hurry,
 
+    stop(reason) {
+      state.stopped = reason
+      for (const orderer of creating.values()) orderer.dismiss(reason)
+    },
+
     oddWords: parts.oddWords,
 
     turn: () => poller.turn(),
 
     async idle() {
-      await Promise.allSettled(creating)
+      await Promise.allSettled(creating.keys())
       await poller.idle()
     },
 
@@ -140,7 +155,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       // Questions end here. A creation does not: its vendor may have begun, and then nobody would know under which id.
       stopping.abort()
       hurry()
-      await Promise.allSettled(creating)
+      await Promise.allSettled(creating.keys())
       await poller.close()
       await insistence.close()
     },

@@ -81,27 +81,35 @@ describe('a stop while a vendor is asked to make a film', () => {
 
   const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=3000' } }
 
-  async function ordered(signal?: AbortSignal): Promise<void> {
+  /** What the client is answered, and undefined where it leaves. The vendor is at it. */
+  async function ordered(signal?: AbortSignal): Promise<{ readonly answer: Promise<Response | undefined> }> {
     const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
     const asked = { method: 'POST', headers, body: JSON.stringify(film), ...(signal && { signal }) }
-    fetch(`${gateway.url}/v1/videos/generations`, asked).catch(() => {}) // the stop, or its client, may cut it off
+    const answer = fetch(`${gateway.url}/v1/videos/generations`, asked).catch(() => undefined)
     await until(async () => (await gateway.calls()).length === 1)
+    return { answer }
   }
 
-  async function isKnown(): Promise<void> {
+  /** The film of which the vendor's id is on record. */
+  async function knownFilm(): Promise<string> {
     const store = await openStore({ url: databaseUrl })
-    const task = await store.db
+    const { id, ...task } = await store.db
       .selectFrom('task')
-      .select(['state', 'in_doubt', 'upstream_id'])
+      .select(['id', 'state', 'in_doubt', 'upstream_id'])
       .executeTakeFirstOrThrow()
     await store.close()
     expect(task).toEqual({ state: 'submitted', in_doubt: false, upstream_id: expect.any(String) })
+    return id
   }
 
-  test('waits for its answer, however little patience it has', async () => {
-    await ordered()
-    await gateway.close({ drainMs: 100 })
-    await isKnown()
+  test('waits for its answer, however little patience it has, and the client has its task without it', async () => {
+    const { answer } = await ordered()
+    const closed = gateway.close({ drainMs: 100 })
+    const accepted = await answer
+    expect(accepted?.status).toBe(202)
+    const task: unknown = await accepted?.json()
+    await closed
+    expect(task).toMatchObject({ id: await knownFilm(), status: 'submitted' })
   })
 
   test('waits for it too where nobody else does', async () => {
@@ -109,6 +117,6 @@ describe('a stop while a vendor is asked to make a film', () => {
     await ordered(leaving.signal)
     leaving.abort()
     await gateway.close({ drainMs: 30_000 })
-    await isKnown()
+    await knownFilm()
   })
 })

@@ -1,0 +1,112 @@
+import { expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import { nano } from '../base/money.ts'
+import type { Transport } from '../upstream/transport.ts'
+import {
+  dollars,
+  eventsOf,
+  held,
+  moneyOf,
+  requestsOf,
+  taskSuite,
+  type TaskOverrides,
+} from '../../test/support/tasks.ts'
+import { until } from '../../test/support/gateway.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
+
+const reason = new GatewayError('overloaded', 'The gateway is being stopped.')
+
+taskSuite('orders under way when the node stops', ({ begin }) => {
+  /** A vendor that hears everything and says nothing until it is let. */
+  async function beginSilent(overrides: TaskOverrides = {}) {
+    const silence = Promise.withResolvers<void>()
+    let heard = 0
+    let vendors: Transport | undefined
+    const transport: Transport = {
+      async send(...call) {
+        heard++
+        await silence.promise
+        if (vendors === undefined) throw new Error('a vendor is called before there is one')
+        return vendors.send(...call)
+      },
+    }
+    const begun = await begin({ transport, ...overrides })
+    vendors = begun.vendor.transport
+    return { ...begun, speak: silence.resolve, heard: () => heard }
+  }
+
+  test('are told of their task without their vendor, whose answer is waited for', async () => {
+    const { world, speak, heard } = await beginSilent()
+    const asked = world.order()
+    await until(() => heard() === 1)
+    world.tasks.stop(reason)
+    const task = await asked
+    expect(task).toMatchObject({ state: 'creating', upstreamId: null })
+    const closed = world.close()
+    speak()
+    await closed
+    expect(await world.task(task.id)).toMatchObject({ state: 'submitted', upstreamId: expect.any(String) })
+  })
+
+  test('that their vendor refuses after that have failed, as their webhook says, and cost nothing', async () => {
+    const { store, vendor, world, speak, heard } = await beginSilent()
+    vendor.tricks.push({ status: 400 })
+    const asked = world.order({ webhookUrl: 'https://customer.example/hook' })
+    await until(() => heard() === 1)
+    expect((await moneyOf(store)).held).toBe(held)
+    world.tasks.stop(reason)
+    const { id } = await asked
+    speak()
+    await world.close()
+    expect(await world.task(id)).toMatchObject({ state: 'failed', failure: { message: 'The vendor says 400.' } })
+    expect(await eventsOf(store)).toMatchObject([{ task_id: id }])
+    expect(await requestsOf(store)).toMatchObject([{ status: 202, cost: nano(0n) }])
+    expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+  })
+
+  test('that were found at their vendor before it refused them go on', async () => {
+    const { store, vendor, world, speak, heard } = await beginSilent()
+    vendor.tricks.push({ status: 400 })
+    const asked = world.order()
+    await until(() => heard() === 1)
+    world.tasks.stop(reason)
+    const { id } = await asked
+    const found = { state: 'submitted', upstream_id: 'up-found' } as const
+    await store.db.updateTable('task').set(found).where('id', '=', id).execute()
+    speak()
+    await world.close()
+    expect(await world.task(id)).toMatchObject({ state: 'submitted', upstreamId: 'up-found' })
+    expect((await moneyOf(store)).held).toBe(held)
+  })
+
+  test('that are not on record are refused, and never will be', async () => {
+    const { store, world, heard } = await beginSilent()
+    const asked = world.order()
+    world.tasks.stop(reason)
+    expect(await thrownBy(asked)).toBe(reason)
+    expect(await thrownBy(world.order())).toBe(reason)
+    await world.close()
+    expect(await store.db.selectFrom('task').select('id').execute()).toEqual([])
+    expect(heard()).toBe(0)
+  })
+
+  test('that are just being recorded are told once they are', async () => {
+    const recording = Promise.withResolvers<void>()
+    let isRecording = false
+    const { store, world, speak } = await beginSilent({
+      async reserve() {
+        isRecording = true
+        await recording.promise
+        return { kind: 'reserved', giveBack() {}, heldByTask() {} }
+      },
+    })
+    const asked = world.order()
+    await until(() => isRecording)
+    world.tasks.stop(reason)
+    recording.resolve()
+    const { id } = await asked
+    expect(await store.db.selectFrom('task').select('id').execute()).toEqual([{ id }])
+    speak()
+    await world.close()
+  })
+})
