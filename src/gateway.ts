@@ -340,13 +340,14 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       }
     },
     async close({ drainMs = 0 } = {}) {
+      const isSecond = draining
       draining = true
+      // Of two stops, the one in more of a hurry, whichever gets as far as that first.
+      deliverMs = Math.min(deliverMs ?? drainMs, drainMs)
       tasks.hurry()
       await giveNotice(drainMs)
       mcp.drain()
       await stopListening(listener, books.billing, [calling.transport, tasks], drainMs)
-      const isSecond = deliverMs !== undefined
-      deliverMs = drainMs
       // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id
       // of are looked for by the next process.
       if (isSecond) {

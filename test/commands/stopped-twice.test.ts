@@ -31,6 +31,14 @@ async function nextWorks(): Promise<void> {
   await site.checkBooks()
 }
 
+/** A film that its vendor says for fifty seconds nothing about. */
+function slowFilm(): Promise<Response | undefined> {
+  const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=50000' } }
+  return post(gateway, '/v1/videos/generations', film).catch(() => undefined)
+}
+
+const tasks = () => site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
+
 test('the second stop cuts the stream that the first lets go on, and both end together', async () => {
   const messages = [{ role: 'user', content: 'sandbox:endless sandbox:pace=20' }]
   const endless = await post(gateway, '/v1/chat/completions', { model: 'gpt-4o-mini', stream: true, messages })
@@ -41,7 +49,8 @@ test('the second stop cuts the stream that the first lets go on, and both end to
   await nextWorks()
 })
 
-test('the second stop gives back the webhook that the first lets arrive', async () => {
+/** A film whose end is being told to somebody who does not answer. */
+async function untold() {
   const receiver = await startReceiver('silence')
   const ordered = await post(gateway, '/v1/videos/generations', {
     model: 'wan2.6-t2v',
@@ -52,6 +61,21 @@ test('the second stop gives back the webhook that the first lets arrive', async 
   })
   expect(ordered.status).toBe(202)
   await until(() => receiver.received.length === 1)
+  return {
+    /** Had it been waited for, its silence would be on record. */
+    async isGivenBack() {
+      const attempts = await site.look((store) => store.db.selectFrom('webhook_attempt').select('event_id').execute())
+      expect(attempts).toEqual([])
+      receiver.reply(204)
+      receiver.release()
+      await nextWorks()
+      receiver.close()
+    },
+  }
+}
+
+test('the second stop gives back the webhook that the first lets arrive', async () => {
+  const webhook = await untold()
   const first = gateway.close({ drainMs })
   const isClosed = () =>
     fetch(`${gateway.adminUrl}/healthz`, { keepalive: false }).then(
@@ -61,25 +85,28 @@ test('the second stop gives back the webhook that the first lets arrive', async 
   await until(isClosed)
   await stopAgain()
   await first
-  // Had it been waited for, its silence would be on record.
-  const attempts = await site.look((store) => store.db.selectFrom('webhook_attempt').select('event_id').execute())
-  expect(attempts).toEqual([])
-  receiver.reply(204)
-  receiver.release()
-  await nextWorks()
-  receiver.close()
+  await webhook.isGivenBack()
+})
+
+test('and also where the first has only given notice, and a vendor is asked to make another film', async () => {
+  const webhook = await untold()
+  const asked = slowFilm()
+  await until(async () => (await tasks()).length === 2)
+  const first = gateway.close({ drainMs })
+  await stopAgain()
+  await first
+  await asked
+  await webhook.isGivenBack()
 })
 
 test('the second stop does not wait for a vendor to say that it makes a film, and the film is not forgotten', async () => {
-  const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=50000' } }
-  const asked = post(gateway, '/v1/videos/generations', film).catch(() => undefined)
-  await until(async () => (await site.look((store) => store.db.selectFrom('task').select('id').execute())).length === 1)
+  const asked = slowFilm()
+  await until(async () => (await tasks()).length === 1)
   const first = gateway.close({ drainMs })
   const startedAt = performance.now()
   await stopAgain()
   await first
   expect(performance.now() - startedAt).toBeLessThan(30_000) // of the vendor's fifty
   await asked
-  const tasks = await site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
-  expect(tasks).toEqual([{ state: 'creating', in_doubt: true }])
+  expect(await tasks()).toEqual([{ state: 'creating', in_doubt: true }])
 })
