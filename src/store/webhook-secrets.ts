@@ -25,14 +25,17 @@ export async function replaceSecret(
 ): Promise<'replaced' | 'absent'> {
   return store.transaction(async (tx) => {
     const now = store.now()
-    if (!(await lockAccount(tx, secret.accountId))) return 'absent'
+    if (!(await findAccount(store, tx, secret.accountId, 'alone'))) return 'absent'
     await tx
       .updateTable('webhook_secret')
       .set({ expires_at: now + secret.keepOldMs })
       .where('account_id', '=', secret.accountId)
       .where('expires_at', 'is', null)
       .execute()
-    await insertSecret(tx, secret, now)
+    await tx
+      .insertInto('webhook_secret')
+      .values(rowOf(secret, newOrderedId('whs', now), now))
+      .execute()
     await dropOthers(tx, secret, now)
     await recordChange(tx, {
       at: now,
@@ -45,13 +48,22 @@ export async function replaceSecret(
   })
 }
 
-/** A secret for an account that has none; where it has one by now, nothing changes. */
+/**
+ * A secret for an account that has none; where it has one by now, nothing changes. Of two nodes that make it at once, the
+ * second finds its id taken: neither waits for the account's row, and what is billed to the account does not wait for them.
+ */
 export async function addFirstSecret(store: Store, secret: NewSecret): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
-    if (!(await lockAccount(tx, secret.accountId))) return
+    if (!(await findAccount(store, tx, secret.accountId, 'beside-others'))) return
     if ((await sealedSecrets(tx, secret.accountId, now)).length > 0) return
-    await insertSecret(tx, secret, now)
+    const added = await tx
+      .insertInto('webhook_secret')
+      .values(rowOf(secret, `whs_first_${secret.accountId}`, now))
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (added === undefined) return
     await recordChange(tx, {
       at: now,
       actor: secret.actor,
@@ -62,23 +74,19 @@ export async function addFirstSecret(store: Store, secret: NewSecret): Promise<v
   })
 }
 
-/** Of two that change an account's secrets at once, one waits. */
-async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
-  const row = await tx
-    .updateTable('account')
-    // An update that changes nothing locks the row, on both engines.
-    .set((eb) => ({ name: eb.ref('name') }))
-    .where('id', '=', accountId)
-    .returning('id')
-    .executeTakeFirst()
-  return row !== undefined
+/**
+ * Whoever replaces secrets is alone with the account. Who adds the first may have others at it, billing too, but nobody who
+ * replaces. On SQLite nobody else is in a transaction now.
+ */
+async function findAccount(store: Store, tx: Tx, id: string, company: 'alone' | 'beside-others'): Promise<boolean> {
+  const account = tx.selectFrom('account').select('id').where('id', '=', id)
+  if (store.engine === 'sqlite') return (await account.executeTakeFirst()) !== undefined
+  const locked = company === 'alone' ? account.forUpdate() : account.forKeyShare()
+  return (await locked.executeTakeFirst()) !== undefined
 }
 
-async function insertSecret(tx: Tx, { accountId, sealed }: NewSecret, now: number): Promise<void> {
-  await tx
-    .insertInto('webhook_secret')
-    .values({ id: newOrderedId('whs', now), account_id: accountId, sealed, created_at: now, expires_at: null })
-    .execute()
+function rowOf({ accountId, sealed }: NewSecret, id: string, now: number) {
+  return { id, account_id: accountId, sealed, created_at: now, expires_at: null }
 }
 
 /** What has expired is forgotten, and so is the oldest where somebody replaces them faster than they expire. */

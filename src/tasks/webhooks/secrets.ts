@@ -40,6 +40,17 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
     return { secrets, found: sealed.length }
   }
 
+  // Many events of an account without a secret may be due at once, and one maker is enough for them.
+  const making = new Map<string, Promise<void>>()
+  function makeFirst(accountId: string): Promise<void> {
+    const underWay = making.get(accountId)
+    if (underWay !== undefined) return underWay
+    const first = { accountId, sealed: newSealed(accountId).sealed, actor: 'webhooks' }
+    const made = addFirstSecret(store, first).finally(() => making.delete(accountId))
+    making.set(accountId, made)
+    return made
+  }
+
   return {
     async replace(accountId, actor) {
       const { secret, sealed } = newSealed(accountId)
@@ -51,7 +62,7 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
       const { secrets, found } = await read(accountId)
       if (found > 0) return secrets
       // Nothing leaves unsigned. Whoever wants to check asks for a secret first, and gets another one.
-      await addFirstSecret(store, { accountId, sealed: newSealed(accountId).sealed, actor: 'webhooks' })
+      await makeFirst(accountId)
       return (await read(accountId)).secrets
     },
   }

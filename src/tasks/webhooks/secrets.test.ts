@@ -1,0 +1,83 @@
+import { beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { eachEngine } from '../../../test/support/engines.ts'
+import { putAccount } from '../../../test/support/outbox.ts'
+import { silentLog } from '../../base/log.ts'
+import { listAudit } from '../../store/audit.ts'
+import type { Store } from '../../store/open.ts'
+import { makeWebhookSecrets } from './secrets.ts'
+
+setDefaultTimeout(120_000)
+
+const secret = Buffer.from('an installation secret of enough bytes')
+
+/** A gateway as far as its secrets go, and how many transactions it has begun. */
+function startNode(store: Store) {
+  const made = { transactions: 0 }
+  const transaction: Store['transaction'] = (work) => {
+    made.transactions++
+    return store.transaction(work)
+  }
+  const secrets = makeWebhookSecrets({ store: { ...store, transaction }, secret, log: silentLog })
+  return Object.assign(made, { secrets })
+}
+
+eachEngine('the first secret of an account', (open, place, engine) => {
+  let stores: Store[]
+  let nodes: ReturnType<typeof startNode>[]
+
+  beforeEach(async () => {
+    const at = await place()
+    stores = [await open({ at }), await open({ at })]
+    nodes = stores.map(startNode)
+  })
+
+  const newAccount = async () => putAccount(stores[0] as Store)
+  const together = <T>(work: (node: (typeof nodes)[number]) => Promise<T>) => Promise.all(nodes.map(work))
+  /** Those that nobody has replaced. */
+  const current = async (accountId: string) => {
+    const all = stores[0]?.db.selectFrom('webhook_secret').select('id').where('account_id', '=', accountId)
+    return all?.where('expires_at', 'is', null).execute()
+  }
+
+  test('is one, whoever needs it at once on however many nodes, and each node makes it once', async () => {
+    const accountId = await newAccount()
+    const needed = await together(({ secrets }) =>
+      Promise.all(Array.from({ length: 20 }, () => secrets.valid(accountId))),
+    )
+    const [first] = needed.flat()
+    expect(first).toHaveLength(1)
+    for (const each of needed.flat()) expect(each).toEqual(first ?? [])
+    for (const { transactions } of nodes) expect(transactions).toBeLessThanOrEqual(1)
+    const audited = (await listAudit((stores[0] as Store).db, { limit: 10 })).map(({ action }) => action)
+    expect(audited.filter((action) => action === 'webhook-secret.create')).toHaveLength(1)
+  })
+
+  test('stands for itself beside one that is asked for at the same time', async () => {
+    for (let round = 0; round < 20; round++) {
+      const accountId = await newAccount()
+      const [one, other] = nodes
+      const [, shown] = await Promise.all([one?.secrets.valid(accountId), other?.secrets.replace(accountId, 'test')])
+      expect(await one?.secrets.valid(accountId)).toContain(shown ?? '')
+      expect(await current(accountId)).toHaveLength(1)
+    }
+  })
+
+  test('is not made for an account that there is not', async () => {
+    expect(await nodes[0]?.secrets.valid('acc_none')).toEqual([])
+  })
+
+  // On SQLite there is one writer at a time, whoever it is.
+  if (engine === 'postgres') {
+    test('is made while something is billed to the account', async () => {
+      const accountId = await newAccount()
+      await stores[1]?.transaction(async (tx) => {
+        await tx
+          .updateTable('account')
+          .set((eb) => ({ held: eb.ref('held') }))
+          .where('id', '=', accountId)
+          .execute()
+        expect(await nodes[0]?.secrets.valid(accountId)).toHaveLength(1)
+      })
+    })
+  }
+})
