@@ -49,7 +49,7 @@ import { openTelemetry } from './telemetry/telemetry.ts'
 import { discoverLocalServers } from './upstream/discover.ts'
 import { makeFetchLink } from './upstream/links.ts'
 import { makeOwnLinks } from './upstream/own-links.ts'
-import { makeTransport } from './upstream/transport.ts'
+import { makeTransport, type Transport } from './upstream/transport.ts'
 import { videoCodec } from './wire/native/video.ts'
 import { writeError } from './wire/openai/errors.ts'
 
@@ -313,7 +313,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   operatorsPort.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
   market.warmUp()
   // Nobody waits for them: what is found is served from then on.
-  if (mode === 'real') void offerLocalModels(listener.port, market, log)
+  if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, log)
 
   return {
     url: listener.url,
@@ -380,9 +380,9 @@ async function notReady(books: Books, market: Market, draining: boolean): Promis
 }
 
 /** What a server on this machine says of itself must never keep the gateway from working. */
-async function offerLocalModels(ownPort: number, market: Market, log: Log): Promise<void> {
+async function offerLocalModels(ownPort: number, transport: Transport, market: Market, log: Log): Promise<void> {
   try {
-    market.addLocal(await discoverLocalServers(ownPort))
+    market.addLocal(await discoverLocalServers(transport, ownPort))
   } catch (thrown) {
     log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
   }

@@ -1,22 +1,31 @@
 import { isObject } from '../base/json.ts'
 import { vendors } from '../vendors/index.ts'
+import type { Vendor } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
+import type { Transport } from './transport.ts'
 
 /** A model server found on the operator's own machine. */
 export type LocalServer = { readonly channel: Channel; readonly upstreamModels: readonly string[] }
 
 // A server on this machine answers at once; nobody waits for one that is not there.
 const answerMsMax = 500
+const timeouts = { connectMs: answerMsMax, firstByteMs: answerMsMax, idleMs: answerMsMax, totalMs: answerMsMax }
 const modelsMax = 1_000
+const answerBytesMax = 4 * 1024 * 1024
 
-/** Asks the usual ports of local model servers what they serve. `ownPort` is not asked: it is us. */
-export async function discoverLocalServers(ownPort: number): Promise<LocalServer[]> {
-  const local = [...vendors.values()].filter(
-    (vendor) => vendor.local && new URL(vendor.baseUrl).port !== String(ownPort),
-  )
+/**
+ * Asks the usual ports of local model servers what they serve. `ownPort` is not asked: it is us. Asked as vendors are, since
+ * the runtime's own fetch would ask a proxy of the environment.
+ */
+export async function discoverLocalServers(
+  transport: Transport,
+  ownPort: number,
+  among: Iterable<Vendor> = vendors.values(),
+): Promise<LocalServer[]> {
+  const local = [...among].filter((vendor) => vendor.local && new URL(vendor.baseUrl).port !== String(ownPort))
   const found = await Promise.all(
     local.map(async (vendor) => {
-      const upstreamModels = await listModels(vendor.baseUrl).catch(() => [])
+      const upstreamModels = await listModels(transport, vendor.baseUrl).catch(() => [])
       const channel = { id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: ['local'], weight: 1, priority: 0 }
       return { channel, upstreamModels }
     }),
@@ -24,9 +33,12 @@ export async function discoverLocalServers(ownPort: number): Promise<LocalServer
   return found.filter(({ upstreamModels }) => upstreamModels.length > 0)
 }
 
-async function listModels(baseUrl: string): Promise<string[]> {
-  const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(answerMsMax), redirect: 'error' })
-  const body: unknown = response.ok ? await response.json() : undefined
+async function listModels(transport: Transport, baseUrl: string): Promise<string[]> {
+  const call = { method: 'GET', url: `${baseUrl}/models`, headers: {} } as const
+  const sent = await transport.send(call, timeouts, new AbortController().signal, 'new')
+  if (sent.kind === 'failed') return []
+  const answer = await sent.exchange.readAll(answerBytesMax)
+  const body: unknown = sent.exchange.status === 200 ? JSON.parse(Buffer.from(answer).toString()) : undefined
   if (!isObject(body) || !Array.isArray(body['data'])) return []
   const ids: string[] = []
   for (const model of body['data'].slice(0, modelsMax)) {
