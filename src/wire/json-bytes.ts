@@ -53,6 +53,12 @@ export function valueByteAfter(bytes: Uint8Array, quotedKey: Buffer): number {
   return bytes[i] ?? 0
 }
 
+/** The string behind `"key":`, found anywhere. Inside another string a key is not found: its quotes are escaped there. */
+export function findString(bytes: Uint8Array, quotedKey: Buffer): Span | undefined {
+  const found = indexOfBytes(bytes, quotedKey)
+  return found === -1 ? undefined : stringValueAt(bytes, found + quotedKey.length)
+}
+
 /** The bytes with the span replaced, and the same bytes where that changes nothing. */
 export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Uint8Array): Uint8Array {
   if (span === undefined || equals(bytes, span.start, span.end, value)) return bytes

@@ -234,21 +234,25 @@ describe.each([
       ['an error in the middle', 'sandbox:midstream-error', true],
       ['a vendor that does not count, streamed', 'sandbox:nousage', true],
       ['a vendor that does not count', 'sandbox:nousage', false],
-    ])('%s is estimated: more than nothing, no more than was held, and near what the vendor bills', async (...row) => {
-      const [, words, stream] = row
-      const { key, charged } = await customer()
-      const body = dear(`Tell me something. sandbox:tokens=200 ${words}`, { stream })
-      const response = await chat(body, key)
-      await response.text()
-      const record = await recordOf(gateway, response)
-      expect(record.basis).toBe('estimated')
-      expect(record.cost).toBeGreaterThan(0n)
-      expect(record.cost).toBeLessThanOrEqual(mostFor(body))
-      expect(await charged()).toBe(record.cost)
-      const [line] = await billedFor(response)
-      const ratio = Number(formatDollars(record.cost)) / Number(line?.cost)
-      expect(ratio).toBeWithin(0.5, 2)
-    })
+      ['a connection that dies, amid what else might have been said', 'sandbox:cut=20', true, { logprobs: true }],
+    ] as const)(
+      '%s is estimated: more than nothing, no more than was held, and near what the vendor bills',
+      async (...row) => {
+        const [, words, stream, more = {}] = row
+        const { key, charged } = await customer()
+        const body = dear(`Tell me something. sandbox:tokens=200 ${words}`, { stream, ...more })
+        const response = await chat(body, key)
+        await response.text()
+        const record = await recordOf(gateway, response)
+        expect(record.basis).toBe('estimated')
+        expect(record.cost).toBeGreaterThan(0n)
+        expect(record.cost).toBeLessThanOrEqual(mostFor(body))
+        expect(await charged()).toBe(record.cost)
+        const [line] = await billedFor(response)
+        const ratio = Number(formatDollars(record.cost)) / Number(line?.cost)
+        expect(ratio).toBeWithin(0.5, 2)
+      },
+    )
 
     test('one that only thought, where thinking is shown, is not free', async () => {
       const { key } = await customer()

@@ -15,6 +15,8 @@ export type ChatAsk = TextAsk & {
   readonly model: SandboxModel
   readonly stream: boolean
   readonly includeUsage: boolean
+  /** Whether chunks are padded at random, so that nobody can tell words by their length. */
+  readonly isPadded: boolean
   readonly prompt: Prompt
   readonly promptTokens: number
   readonly promptCacheKey: string
@@ -47,6 +49,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
     model,
     stream: body.stream === true,
     includeUsage: fieldsIn(body.stream_options).include_usage === true,
+    isPadded: model.vendor === 'openai' && fieldsIn(body.stream_options).include_obfuscation !== false,
     steering,
     userText,
     prompt,

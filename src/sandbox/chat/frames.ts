@@ -3,15 +3,30 @@ import { type Frame, free } from '../event-stream.ts'
 import type { ChatAsk } from './ask.ts'
 import type { Choice, Composition, ToolCall } from './compose.ts'
 import { errorBody, errorForStatus } from './errors.ts'
+import { seeded, seededId } from '../seeded.ts'
 import { showsReasoning } from './reasoning.ts'
 import { writeLogprobs, writeUsage } from './write.ts'
 
 /** The events of a stream in order, made as they are pulled. */
 export function frames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
-  return disturb(regularFrames(ask, composition), ask.steering, {
+  const regular = regularFrames(ask, composition)
+  return disturb(ask.isPadded ? padded(regular, ask.seed) : regular, ask.steering, {
     error: () => JSON.stringify(errorBody(ask.model.vendor, errorForStatus(500), 'req_midstream')),
     malformed: () => '{"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"unfini',
   })
+}
+
+const paddingMax = 16
+
+/** Every chunk with some letters in it that mean nothing; the last word is no chunk. */
+function* padded(regular: Iterable<Frame>, seed: number): Generator<Frame, void> {
+  const random = seeded(seed)
+  const letters = seededId('', seed)
+  for (const frame of regular) {
+    const padding = letters.slice(0, 1 + Math.floor(random() * paddingMax))
+    const isChunk = frame.text.endsWith('}')
+    yield isChunk ? { ...frame, text: `${frame.text.slice(0, -1)},"obfuscation":"${padding}"}` } : frame
+  }
 }
 
 /** Who tells the usage with the last words, whether or not it was asked for. */

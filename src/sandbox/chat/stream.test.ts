@@ -22,6 +22,11 @@ async function hangUpAfterFirstRead(text: string, more: object): Promise<void> {
 
 const firstLine = () => until(async () => (await bill())[0])
 
+const paddings = async (more: object, vendor = 'openai') => {
+  const chunks = await chunksOf(say('Go on', { ...stream, ...more }, { vendor }))
+  return chunks.map((chunk) => ('obfuscation' in chunk ? String(chunk.obfuscation).length : 0))
+}
+
 describe('the layout of a stream', () => {
   test('is role, a chunk per token, finish, usage, [DONE]', async () => {
     const response = await say('Go on', { ...stream, max_tokens: 3 })
@@ -38,6 +43,15 @@ describe('the layout of a stream', () => {
       { choices: [], usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 } },
     ])
     expect(new Set(chunks.map((chunk) => JSON.stringify(chunk).slice(0, 60))).size).toBe(1)
+  })
+
+  test('is padded at random by the vendor that hides how long words are, unless it is told not to', async () => {
+    const lengths = await paddings({})
+    expect(Math.min(...lengths)).toBeGreaterThan(0)
+    expect(new Set(lengths).size).toBeGreaterThan(3)
+    const unpadded = { stream_options: { include_usage: true, include_obfuscation: false } }
+    expect(new Set(await paddings(unpadded))).toEqual(new Set([0]))
+    expect(new Set(await paddings({ model: 'reasoner' }, 'deepseek'))).toEqual(new Set([0]))
   })
 
   test('never mentions usage unasked', async () => {

@@ -134,6 +134,8 @@ describe('the end', () => {
 
 const counted = (...events: readonly string[]) => follow(events).facts.outputEvents
 
+const likely = (token: string) => ({ token, logprob: -0.5, bytes: [...Buffer.from(token)] })
+
 describe('output that was delivered', () => {
   test('is nothing as long as only the role came', () => {
     expect(counted(opening)).toBe(0)
@@ -156,6 +158,27 @@ describe('output that was delivered', () => {
   test('is measured without its frame', () => {
     const { facts } = follow([opening, chunk({ content: 'x'.repeat(400) })])
     expect(facts.outputBytes).toBeWithin(350, 450)
+  })
+
+  test('is measured without what a vendor pads it with', () => {
+    const padded = ['x', 'abcdefgh', 'abc', 'abcdefghijklmno'].map((obfuscation, at) =>
+      chunk({ content: `w${at}` }, null, { obfuscation }),
+    )
+    const { facts } = follow([chunk({ role: 'assistant', content: '' }, null, { obfuscation: 'abcdefg' }), ...padded])
+    expect(facts).toMatchObject({ outputEvents: 4, outputBytes: 0 })
+    const words = chunk({ content: '"obfuscation":"abc"' })
+    expect(follow([chunk({ content: '' }), words]).facts.outputBytes).toBeGreaterThan(15)
+  })
+
+  test('is measured without what else might have been said', () => {
+    const said = (token: string) => {
+      const logprobs = { content: [{ ...likely(token), top_logprobs: ['ä', 'b', 'c'].map(likely) }], refusal: null }
+      return event({ choices: [{ index: 0, delta: { content: token }, logprobs, finish_reason: null }] })
+    }
+    const begun = event({ choices: [{ index: 0, delta: { role: 'assistant' }, logprobs: null, finish_reason: null }] })
+    const { facts } = follow([begun, said('one'), said('two'), said('six')])
+    expect(facts).toMatchObject({ outputEvents: 3, outputBytes: 0 })
+    expect(follow([begun, said('x'.repeat(400))]).facts.outputBytes).toBeWithin(0, 450)
   })
 
   test('is not the event that only counts it', () => {

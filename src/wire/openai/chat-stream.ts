@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
+import { findString, findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { modelKey, readFailure, readUsage } from './chat-answer.ts'
 
@@ -15,6 +15,8 @@ const doneEventBytesMax = 64
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
 const finishKey = Buffer.from('"finish_reason"')
+const paddingKey = Buffer.from('"obfuscation"')
+const logprobsKey = Buffer.from('"logprobs"')
 const openBrace = 123
 const quote = 34
 
@@ -75,21 +77,20 @@ export function passStream(ask: ChatAsk): ChatStream {
 
   /** A reason to finish, given by one choice or several; words may come in the same event, and a reason may be empty. */
   function takeFinish(event: Uint8Array): void {
-    const chunk = parseLoosely(dataOf(event))
-    const choices: readonly Json[] = isObject(chunk) && Array.isArray(chunk['choices']) ? chunk['choices'] : []
-    for (const choice of choices) {
+    for (const choice of choicesIn(event)) {
       if (isObject(choice) && typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishes++
     }
     if (isOpening(event)) return
     outputEvents++
-    outputBytes += event.length
+    outputBytes += bytesSaid(event)
   }
 
   function countOutput(event: Uint8Array): void {
-    frameBytes = Math.min(frameBytes, event.length)
+    const bytes = bytesSaid(event)
+    frameBytes = Math.min(frameBytes, bytes)
     if (outputEvents === 0 && isOpening(event)) return
     outputEvents++
-    outputBytes += event.length
+    outputBytes += bytes
   }
 
   return {
@@ -125,6 +126,31 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
     closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),
   }
+}
+
+/**
+ * Of an event, what was said in it and its frame. OpenAI pads its chunks at random, so that nobody can tell words by their
+ * length; and what else might have been said is many times as long as what was.
+ */
+function bytesSaid(event: Uint8Array): number {
+  let bytes = event.length
+  const padding = findString(event, paddingKey)
+  if (padding !== undefined) bytes -= padding.end - padding.start
+  if (valueByteAfter(event, logprobsKey) === openBrace) bytes -= logprobsBytes(event)
+  return bytes
+}
+
+function logprobsBytes(event: Uint8Array): number {
+  let bytes = 0
+  for (const choice of choicesIn(event)) {
+    if (isObject(choice) && isObject(choice['logprobs'])) bytes += Buffer.byteLength(JSON.stringify(choice['logprobs']))
+  }
+  return Math.min(bytes, event.length)
+}
+
+function choicesIn(event: Uint8Array): readonly Json[] {
+  const chunk = parseLoosely(dataOf(event))
+  return isObject(chunk) && Array.isArray(chunk['choices']) ? chunk['choices'] : []
 }
 
 /**
