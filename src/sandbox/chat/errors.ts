@@ -136,7 +136,8 @@ const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524]
 export function writeError(vendor: string, error: VendorError, seed: string): Response {
   const requestId = seededId('req_', hashText(seed))
   const headers: Record<string, string> = { 'x-request-id': requestId }
-  if (error.status === 429) headers['retry-after'] = '1'
+  // DashScope does not say when to come back.
+  if (error.status === 429 && vendor !== 'dashscope') headers['retry-after'] = '1'
   if (edgeStatuses.has(error.status)) return htmlPage(error.status, headers)
   return Response.json(errorBody(vendor, error, requestId), { status: error.status, headers })
 }

@@ -10,6 +10,8 @@ import type { BadResponse, Verdict } from '../vendor.ts'
 const operators =
   /^(?:InvalidApiKey|Arrearage|\w*BillOverdue|CommodityNotPurchased|(?:\w+\.)?AccessDenied|AllocationQuota\.Free)/
 const unknownModel = /^(?:ModelNotFound|WorkSpaceNotFound)/
+/** Elsewhere the word for an account that has run dry; here, in the common protocol, for too many tokens a minute. */
+const tokenRate = 'insufficient_quota'
 
 /**
  * Alibaba speaks two protocols, and refuses in the one that it was asked in: its own has a code at the top, and no error
@@ -17,6 +19,8 @@ const unknownModel = /^(?:ModelNotFound|WorkSpaceNotFound)/
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const json = parseLoosely(response.body)
+  if (response.status === 429 && isObject(json) && isObject(json['error']) && json['error']['code'] === tokenRate)
+    return explainCommon({ ...response, body: '' }, secrets)
   if (!isObject(json) || typeof json['code'] !== 'string' || isObject(json['error'])) {
     return explainCommon(response, secrets)
   }

@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test'
+import { explain } from './explain.ts'
+
+const secrets = { baseUrl: 'https://dashscope.vendor.example', credential: 'vk-0123456789abcdef' }
+const told = (status: number, body: unknown) =>
+  explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
+const common = (code: string, type = 'invalid_request_error') => ({ error: { message: 'no', type, param: null, code } })
+
+test.each([
+  ['requests', common('limit_requests', 'limit_requests')],
+  ['tokens', common('insufficient_quota', 'insufficient_quota')],
+  ['requests, in its own protocol', { code: 'Throttling.RateQuota', message: 'slow down', request_id: 'r' }],
+])('too many %s a minute are waited for, and no fault of the account', (_what, body) => {
+  expect(told(429, body)).toMatchObject({
+    error: { kind: 'too-many', details: { retryAfterSeconds: 1 } },
+    retryable: true,
+    restCredentialSeconds: 1,
+  })
+})
+
+test.each([
+  ['in the common protocol', 400, common('Arrearage', 'Arrearage')],
+  ['under its newer status', 403, common('Arrearage', 'Arrearage')],
+  ['in its own', 400, { code: 'Arrearage', message: 'overdue', request_id: 'r' }],
+  ['as a bill that is overdue', 429, { code: 'PostpaidBillOverdue', message: 'overdue', request_id: 'r' }],
+])('an account that has run dry is the operator’s affair, said %s', (_how, status, body) => {
+  const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
+  expect(told(status, body)).toMatchObject(verdict)
+})
