@@ -15,12 +15,18 @@ let databaseUrl: string
 let writer: Client
 let bystander: Client
 
-beforeAll(async () => {
-  databaseUrl = await (await sharedPostgres()).emptyDatabase()
-  const db = new Kysely<unknown>({ dialect: openPostgres(databaseUrl, 'migration') })
+/** A database as an older version left it. */
+async function olderDatabase(): Promise<string> {
+  const url = await (await sharedPostgres()).emptyDatabase()
+  const db = new Kysely<unknown>({ dialect: openPostgres(url, 'migration') })
   const older = { '0001-ledger': ledger('postgres'), '0002-leases': leases(), '0003-chains': chains() }
   await new Migrator({ db, provider: { getMigrations: () => Promise.resolve(older) } }).migrateToLatest()
   await db.destroy()
+  return url
+}
+
+beforeAll(async () => {
+  databaseUrl = await olderDatabase()
   writer = new Client({ connectionString: databaseUrl })
   bystander = new Client({ connectionString: databaseUrl })
   await Promise.all([writer.connect(), bystander.connect()])
@@ -68,6 +74,26 @@ test(
     }
     const { rows } = await bystander.query<{ name: string }>('select name from kysely_migration order by name')
     expect(rows.map(({ name }) => name)).toContain('0005-tasks')
+  },
+  startTimeoutMs,
+)
+
+test(
+  'an index that an operator has built beforehand, so that nobody waits for it, is taken as it is',
+  async () => {
+    const url = await olderDatabase()
+    const operator = new Client({ connectionString: url })
+    await operator.connect()
+    try {
+      await operator.query('create index concurrently request_created on request (created_at)')
+      const oid = "select 'request_created'::regclass::oid as oid"
+      const { rows: built } = await operator.query<{ oid: number }>(oid)
+      await (await openStore({ url })).close()
+      expect((await operator.query<{ oid: number }>(oid)).rows).toEqual(built)
+    } finally {
+      await operator.end()
+      await (await sharedPostgres()).dropDatabase(url)
+    }
   },
   startTimeoutMs,
 )
