@@ -1,31 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findClaudeCode, openSession, type Session } from '../support/claude-code.ts'
+import { findClaudeCode, openSession } from '../support/claude-code.ts'
 import { lastCall } from '../support/clients.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { toolOnGateway } from '../support/tool-on-gateway.ts'
 
 const binary = findClaudeCode()
 // It starts in a second or two; a machine that is busy with other tests takes longer.
 const msMax = 90_000
 
-let gateway: TestGateway
-const sessions: Session[] = []
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(async () => {
-  for (const session of sessions.splice(0)) session.close()
-  await gateway.assertBooks()
-})
-afterAll(() => gateway.close())
-
-function open(model: string, token = gateway.key): Session {
-  const session = openSession(binary ?? '', gateway, model, token)
-  sessions.push(session)
-  return session
-}
+const claude = toolOnGateway((gateway, model, key) => openSession(binary ?? '', gateway, model, key))
 
 // By pass-through, one model of each generation; by translation, one of each protocol.
 const models = [
@@ -41,13 +25,13 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   test.each(models)(
     'a turn, and another that goes on from it: %s',
     async (model) => {
-      const session = open(model)
+      const session = claude.open(model)
       const first = await session.turn('Hello!')
       expect(first).toMatchObject({ code: 0, isError: false, models: [model] })
       expect(first.result).not.toBeEmpty()
       const second = await session.turn('And again.', { flags: ['--continue'] })
       expect(second).toMatchObject({ code: 0, isError: false })
-      const { text } = await lastCall(gateway)
+      const { text } = await lastCall(claude.gateway)
       expect(text).toContain('Hello!')
       expect(text).toContain('And again.')
     },
@@ -57,13 +41,13 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   test.each(models)(
     'a turn in which it runs a tool: %s',
     async (model) => {
-      const session = open(model)
+      const session = claude.open(model)
       const turn = await session.turn('A file, please. sandbox:tool=Write', { flags: ['--allowedTools', 'Write'] })
       expect(turn).toMatchObject({ code: 0, isError: false, turns: 2 })
       const [name = 'no file'] = readdirSync(session.folder)
       expect(readFileSync(join(session.folder, name), 'utf8')).not.toBeEmpty()
       // The vendor was told what came of it.
-      expect((await lastCall(gateway)).text).toContain(`File created successfully at: ${name}`)
+      expect((await lastCall(claude.gateway)).text).toContain(`File created successfully at: ${name}`)
     },
     msMax,
   )
@@ -71,11 +55,11 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   test(
     'a key that nobody knows ends it at once, and so does an empty balance',
     async () => {
-      const stranger = await open('claude-opus-5', 'sk-nobody').turn('Hello!')
+      const stranger = await claude.open('claude-opus-5', 'sk-nobody').turn('Hello!')
       expect(stranger.isError).toBe(true)
       expect(stranger.result).toContain('401')
-      const { key } = await gateway.account({ dollars: '0.001' })
-      const poor = await open('gpt-5-mini', key).turn('Hello!')
+      const { key } = await claude.gateway.account({ dollars: '0.001' })
+      const poor = await claude.open('gpt-5-mini', key).turn('Hello!')
       expect(poor.isError).toBe(true)
       expect(poor.result).toContain('402')
       expect(stranger.ms + poor.ms).toBeLessThan(60_000)
@@ -87,11 +71,11 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
     'an error in the middle of a stream is told, not taken for the end',
     async () => {
       for (const model of ['claude-opus-5', 'gpt-5-mini', 'gemini-2.5-flash']) {
-        const before = (await gateway.calls()).length
-        const turn = await open(model).turn('Hello! sandbox:midstream-error')
+        const before = (await claude.gateway.calls()).length
+        const turn = await claude.open(model).turn('Hello! sandbox:midstream-error')
         // It says so, or asks again, for an answer in one piece.
         if (turn.isError) expect(turn.result).toContain('API Error')
-        expect((await gateway.calls()).length - before).toBeGreaterThan(1)
+        expect((await claude.gateway.calls()).length - before).toBeGreaterThan(1)
       }
     },
     msMax,
@@ -100,12 +84,12 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   test(
     'its look at the context counts tokens for nothing',
     async () => {
-      const before = await gateway.balance()
-      const turn = await open('claude-opus-5').turn('/context')
+      const before = await claude.gateway.balance()
+      const turn = await claude.open('claude-opus-5').turn('/context')
       expect(turn).toMatchObject({ code: 0, isError: false })
       expect(turn.result).toContain('Context Usage')
-      expect((await gateway.calls()).some(({ path }) => path.endsWith('/count_tokens'))).toBe(true)
-      expect(await gateway.balance()).toEqual(before)
+      expect((await claude.gateway.calls()).some(({ path }) => path.endsWith('/count_tokens'))).toBe(true)
+      expect(await claude.gateway.balance()).toEqual(before)
     },
     msMax,
   )
@@ -113,15 +97,15 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
 
 describe('what it asks before the first turn', () => {
   test.each(['/api/hello', '/'])('HEAD %s is answered without a key', async (path) => {
-    const answer = await fetch(gateway.url + path, { method: 'HEAD', headers: { 'user-agent': 'Bun/1.4.4' } })
+    const answer = await fetch(claude.gateway.url + path, { method: 'HEAD', headers: { 'user-agent': 'Bun/1.4.4' } })
     expect(answer.status).toBe(200)
     expect(await answer.text()).toBe('')
-    expect((await fetch(gateway.url + path)).status).toBe(200)
+    expect((await fetch(claude.gateway.url + path)).status).toBe(200)
   })
 
   test('the list of models, by whichever key it has', async () => {
-    for (const credential of [{ authorization: `Bearer ${gateway.key}` }, { 'x-api-key': gateway.key }]) {
-      const answer = await fetch(`${gateway.url}/v1/models?limit=1000`, {
+    for (const credential of [{ authorization: `Bearer ${claude.gateway.key}` }, { 'x-api-key': claude.gateway.key }]) {
+      const answer = await fetch(`${claude.gateway.url}/v1/models?limit=1000`, {
         headers: { ...credential, 'anthropic-version': '2023-06-01', 'user-agent': 'claude-code/2.1.325' },
         redirect: 'error',
       })

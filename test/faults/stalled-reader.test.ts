@@ -7,13 +7,13 @@ import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
 import {
+  channelsTo,
   chunk,
-  delta,
   done,
   finish,
   flood,
+  floodWithWords,
   lastChunk,
-  opening,
   startVendor,
   streamHead,
   usageEvent,
@@ -94,25 +94,11 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
 
 test('one that reads slowly is not gone: what it takes is seen while it is still on the way', async () => {
   vendor = await startVendor(async (to) => {
-    to.write(streamHead)
-    to.write(chunk(opening))
-    await flood(to, chunk(delta('x'.repeat(1_000)).repeat(64)), 64 * 1024 * 1024)
+    await floodWithWords(to, 64 * 1024 * 1024)
     to.write(chunk(finish + usageEvent(7, 52) + done))
     to.write(lastChunk)
   })
-  gateway = await startTestGateway({
-    yaml: `
-sandbox: false
-timeouts: { readerSeconds: 2 }
-channels: [{ id: v, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }]
-models:
-  - id: m
-    capability: chat
-    channels: [{ channel: v }]
-    outputTokensMax: 100000
-    prices: { inputPerMillion: "1", outputPerMillion: "10" }
-`,
-  })
+  gateway = await startTestGateway({ yaml: channelsTo({ v: vendor }, 'timeouts: { readerSeconds: 2 }', 100_000) })
   const bytesPerMs = 250
   let isInHurry = false
   const slowly = (socket: Socket, bytes: number) => {

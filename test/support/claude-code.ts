@@ -1,43 +1,25 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
+import { findInstalled } from './installed-tool.ts'
 
 /** The release whose behaviour the project's notes describe; a newer one may ask for more. */
 const version = '2.1.325'
-const installMsMax = 180_000
 const turnMsMax = 60_000
 
-/**
- * Where the vendor's command-line tool is, installed into a folder of the machine's own on the first call: it has 350 MB,
- * too much for everybody who checks the project out. Undefined, with the reason printed, where it cannot be had.
- */
+const names = ['', '-musl'].map((libc) => `claude-code-${process.platform}-${process.arch}${libc}`)
+
+/** The vendor's command-line tool, where it can be had. */
 export function findClaudeCode(): string | undefined {
-  const cache = join(tmpdir(), `turnpike-claude-code-${version}`)
-  const names = ['', '-musl'].map((libc) => `claude-code-${process.platform}-${process.arch}${libc}`)
-  const found = (folder: string) =>
-    names.map((name) => join(folder, 'node_modules/@anthropic-ai', name, 'claude')).find((path) => existsSync(path))
-  const known = found(cache)
-  if (known !== undefined) return known
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-claude-code-install-'))
-  const wanted = `@anthropic-ai/claude-code@${version}`
-  // Its script would only copy the binary that stands beside it.
-  const flags = ['--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  const { status, stderr } = spawnSync('npm', ['install', ...flags, wanted], {
-    cwd: folder,
-    timeout: installMsMax,
-    encoding: 'utf8',
+  return findInstalled({
+    name: 'claude-code',
+    package: '@anthropic-ai/claude-code',
+    version,
+    found: (folder) =>
+      names.map((name) => join(folder, 'node_modules/@anthropic-ai', name, 'claude')).find((path) => existsSync(path)),
   })
-  if (status !== 0 || found(folder) === undefined) {
-    rmSync(folder, { recursive: true, force: true })
-    process.stderr.write(`claude-code is not tested: ${wanted} could not be installed. ${stderr.slice(0, 300)}\n`)
-    return undefined
-  }
-  // Another run may have been faster; then its folder stands, and ours is not needed.
-  if (found(cache) === undefined) renameSync(folder, cache)
-  else rmSync(folder, { recursive: true, force: true })
-  return found(cache)
 }
 
 export type Session = {

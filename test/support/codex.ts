@@ -1,45 +1,26 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
+import { findInstalled } from './installed-tool.ts'
 
 /** The release that was tried by hand; a newer one may ask for more. */
 const version = '0.166.0'
-const installMsMax = 180_000
 const turnMsMax = 60_000
 
-function found(folder: string): string | undefined {
-  const platform = join(folder, 'node_modules/@openai', `codex-${process.platform}-${process.arch}`)
-  const script = join(folder, 'node_modules/@openai/codex/bin/codex.js')
-  return existsSync(platform) && existsSync(script) ? script : undefined
-}
-
-/**
- * Where OpenAI's command-line tool is, installed into a folder of the machine's own on the first call: it has 440 MB, too
- * much for everybody who checks the project out. Undefined, with the reason printed, where it cannot be had.
- */
+/** OpenAI's command-line tool, where it can be had. */
 export function findCodex(): string | undefined {
-  const cache = join(tmpdir(), `turnpike-codex-${version}`)
-  const known = found(cache)
-  if (known !== undefined) return known
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-codex-install-'))
-  const wanted = `@openai/codex@${version}`
-  const flags = ['--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  const { status, stderr } = spawnSync('npm', ['install', ...flags, wanted], {
-    cwd: folder,
-    timeout: installMsMax,
-    encoding: 'utf8',
+  return findInstalled({
+    name: 'codex',
+    package: '@openai/codex',
+    version,
+    found(folder) {
+      const platform = join(folder, 'node_modules/@openai', `codex-${process.platform}-${process.arch}`)
+      const script = join(folder, 'node_modules/@openai/codex/bin/codex.js')
+      return existsSync(platform) && existsSync(script) ? script : undefined
+    },
   })
-  if (status !== 0 || found(folder) === undefined) {
-    rmSync(folder, { recursive: true, force: true })
-    process.stderr.write(`codex is not tested: ${wanted} could not be installed. ${stderr.slice(0, 300)}\n`)
-    return undefined
-  }
-  // Another run may have been faster; then its folder stands, and ours is not needed.
-  if (found(cache) === undefined) renameSync(folder, cache)
-  else rmSync(folder, { recursive: true, force: true })
-  return found(cache)
 }
 
 export type Session = {

@@ -155,6 +155,7 @@ export function completion(content: string, more: Record<string, unknown> = {}):
 export function channelsTo(
   vendors: Readonly<Record<string, Pick<RawVendor, 'baseUrl'> & { key?: string }>>,
   more = '',
+  outputTokensMax = 1_000,
 ): string {
   const ids = Object.keys(vendors)
   const channels = Object.entries(vendors).map(
@@ -169,8 +170,15 @@ export function channelsTo(
     '  - id: m',
     '    capability: chat',
     `    channels: [${ids.map((id) => `{ channel: ${id} }`).join(', ')}]`,
-    '    outputTokensMax: 1000',
+    `    outputTokensMax: ${outputTokensMax}`,
     '    prices: { inputPerMillion: "1", outputPerMillion: "10" }',
     more,
   ].join('\n')
+}
+
+/** The beginning of a stream, and words without an end until so many bytes are sent, as fast as they are taken. */
+export async function floodWithWords(socket: Socket, bytes: number): Promise<void> {
+  socket.write(streamHead)
+  socket.write(chunk(opening))
+  await flood(socket, chunk(delta('x'.repeat(1_000)).repeat(64)), bytes)
 }

@@ -4,7 +4,7 @@ import { until } from '../support/gateway.ts'
 import { isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
 import { lines, openSocket } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
-import { chunk, delta, flood, opening, startVendor, streamHead, type RawVendor } from '../support/vendor.ts'
+import { channelsTo, floodWithWords, startVendor, type RawVendor } from '../support/vendor.ts'
 
 // O-03: a hundred clients that are sent a hundred megabytes each and do not read them. The gateway has a process of its own:
 // its memory is seen from outside. What a single one of them pays is in test/faults/stalled-reader.test.ts.
@@ -25,22 +25,8 @@ const sockets: Socket[] = []
 
 beforeAll(async () => {
   if (!isTold) return
-  vendor = await startVendor(async (socket) => {
-    socket.write(streamHead)
-    socket.write(chunk(opening))
-    await flood(socket, chunk(delta('x'.repeat(1_000)).repeat(64)), answerBytes)
-  })
-  gateway = await startOwnGateway(`
-sandbox: false
-timeouts: { readerSeconds: 3 }
-channels: [{ id: v, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }]
-models:
-  - id: m
-    capability: chat
-    channels: [{ channel: v }]
-    outputTokensMax: 100000
-    prices: { inputPerMillion: "1", outputPerMillion: "10" }
-`)
+  vendor = await startVendor((socket) => floodWithWords(socket, answerBytes))
+  gateway = await startOwnGateway(channelsTo({ v: vendor }, 'timeouts: { readerSeconds: 3 }', 100_000))
 }, slowMs)
 afterAll(async () => {
   for (const socket of sockets) socket.destroy()
