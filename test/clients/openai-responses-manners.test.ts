@@ -141,6 +141,7 @@ describe('errors', () => {
     [{ input: [{ role: 'user', content: [{ type: 'video', video: 'x' }] }] }, 'input[0].content[0].type'],
     [{ input: [{ type: 'computer_call', call_id: 'x' }] }, 'input[0].type'],
     [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0].type'],
+    [{ input: [{ id: 'msg_1' }] }, 'input[0].id'],
     [
       { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file_1' }] }] },
       'input[0].content[0].file_id',

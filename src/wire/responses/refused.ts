@@ -1,6 +1,6 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
-import { objectIn, placedObjectsIn } from '../loose.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { itemsIn, objectIn } from '../loose.ts'
 import { isGiven } from '../openai/chat-ask.ts'
 
 const nothingKept = 'nothing is kept here. Send the whole conversation in `input`.'
@@ -54,7 +54,7 @@ export function refuseFields(body: JsonObject): void {
     throw badRequest(message, field, 'unsupported_parameter')
   }
   // What a vendor keeps, it keeps for the operator: whoever names a file of it names somebody else's.
-  for (const [at, item] of placedObjectsIn(body['input'])) refuseItem(item, `input[${at}]`)
+  for (const [at, item] of itemsIn(body['input']).entries()) if (isObject(item)) refuseItem(item, at)
 }
 
 function refuseAmong(fields: typeof refused, body: JsonObject, at: string): void {
@@ -64,15 +64,26 @@ function refuseAmong(fields: typeof refused, body: JsonObject, at: string): void
   }
 }
 
-function refuseItem(item: JsonObject, at: string): void {
-  if (item['type'] === 'item_reference') throw refusal(`${at}.type`, nothingKept)
-  for (const list of ['content', 'output'] as const) {
-    for (const [index, part] of placedObjectsIn(item[list])) {
-      const id = part['file_id']
-      if (typeof id !== 'string') continue
-      throw refusal(`${at}.${list}[${index}].file_id`, 'files are not kept here. Send the bytes or a URL.')
-    }
+/** What may name a file. */
+const lists = ['content', 'output'] as const
+
+/** There may be a hundred thousand of them: where one stands is put into words only where it is refused. */
+function refuseItem(item: JsonObject, at: number): void {
+  const { type, role, id } = item
+  if (type === 'item_reference') throw refusal(`input[${at}].type`, nothingKept)
+  // A reference may leave out what it is.
+  if (!isGiven(type) && !isGiven(role) && isGiven(id)) throw refusal(`input[${at}].id`, nothingKept)
+  for (const list of lists) {
+    const parts = item[list]
+    if (!Array.isArray(parts)) continue
+    const index = parts.findIndex(namesFile)
+    if (index === -1) continue
+    throw refusal(`input[${at}].${list}[${index}].file_id`, 'files are not kept here. Send the bytes or a URL.')
   }
+}
+
+function namesFile(part: Json): boolean {
+  return isObject(part) && typeof part['file_id'] === 'string'
 }
 
 function refusal(field: string, why: string): GatewayError {
