@@ -35,9 +35,11 @@ export function writeMessages(turns: readonly Turn[], style: MessageStyle): Mess
 /** The results that come before the assistant speaks again, wherever they stand. */
 function resultsAfter(turns: readonly Turn[], index: number): ToolResultBlock[] {
   const found: ToolResultBlock[] = []
-  for (const turn of turns.slice(index + 1)) {
-    if (turn.role === 'assistant') break
-    if (turn.role === 'user') for (const block of turn.blocks) if (block.kind === 'tool-result') found.push(block)
+  // By number: a copy of the rest for each of ten thousand turns would take seconds.
+  for (let next = index + 1; next < turns.length; next++) {
+    const turn = turns[next]
+    if (turn?.role === 'assistant') break
+    if (turn?.role === 'user') for (const block of turn.blocks) if (block.kind === 'tool-result') found.push(block)
   }
   return found
 }
@@ -48,6 +50,8 @@ class Draft {
   readonly #style: MessageStyle
   readonly #messages: Message[] = []
   readonly #ids = new Set<string>()
+  /** The number that an id had last. Counted from one again each time, ten thousand calls of one id would take minutes. */
+  readonly #timesOf = new Map<string, number>()
   /** Results that stand with their calls already; one that answers no call is only something that was said. */
   readonly #placed = new Set<ToolResultBlock>()
 
@@ -59,13 +63,13 @@ class Draft {
     const { cache } = this.#style
     const answers: JsonObject[] = []
     const content: JsonObject[] = []
-    const pending = [...results]
+    // Of several results of one id the first is taken first.
+    const pending = Map.groupBy(results.toReversed(), ({ callId }) => callId)
     for (const block of blocks) {
       let written = ''
       content.push(...writeAssistantBlock(block, (id) => (written = this.#newId(id)), cache))
       if (block.kind !== 'tool-call') continue
-      const at = pending.findIndex(({ callId }) => callId === block.id)
-      const [result] = at === -1 ? [] : pending.splice(at, 1)
+      const result = pending.get(block.id)?.pop()
       if (result !== undefined) this.#placed.add(result)
       answers.push(
         result === undefined
@@ -122,11 +126,17 @@ class Draft {
   /** Some vendors number their calls anew in every turn; here no two may have the same id. */
   #newId(id: string): string {
     const written = writeCallId(id)
-    let unique = written
-    for (let count = 2; this.#ids.has(unique); count++) unique = `${written}_${count}`
+    let times = (this.#timesOf.get(written) ?? 0) + 1
+    while (this.#ids.has(numbered(written, times))) times++
+    this.#timesOf.set(written, times)
+    const unique = numbered(written, times)
     this.#ids.add(unique)
     return unique
   }
+}
+
+function numbered(id: string, times: number): string {
+  return times === 1 ? id : `${id}_${times}`
 }
 
 function said(text: string): JsonObject {

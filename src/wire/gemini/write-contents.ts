@@ -93,7 +93,8 @@ function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<strin
   const text = block.blocks.flatMap(writtenText).filter((said) => said !== '')
   const media = block.blocks.flatMap(writtenMedia)
   // The third generation takes pictures inside of an answer; before it they stand behind the answers.
-  const inside = isThird ? media.filter((part) => part['inlineData'] !== undefined) : []
+  const isInside = (part: JsonObject) => isThird && part['inlineData'] !== undefined
+  const inside = media.filter(isInside)
   draft.answers.push({
     order: call.order,
     part: {
@@ -105,7 +106,7 @@ function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<strin
       },
     },
   })
-  const behind = media.filter((part) => !inside.includes(part))
+  const behind = media.filter((part) => !isInside(part))
   // There nothing else says whose they are.
   if (behind.length > 0)
     draft.parts.push({ text: `Attached to the result of ${call.name} (${block.callId}):` }, ...behind)
@@ -145,6 +146,8 @@ function addModelBlocks(
   isThird: boolean,
 ): void {
   let carried: string | undefined
+  // Of calls side by side the vendor signs the first alone.
+  let isFirst = !draft.parts.some((part) => part['functionCall'] !== undefined)
   for (const block of blocks) {
     switch (block.kind) {
       case 'text':
@@ -160,12 +163,11 @@ function addModelBlocks(
       case 'thinking-redacted':
         break
       case 'tool-call': {
-        // Of calls side by side the vendor signs the first alone.
-        const isFirst = !draft.parts.some((part) => part['functionCall'] !== undefined)
         const signature = googleSignature(block.signature) ?? carried
         carried = undefined
         made.set(block.id, { name: block.name, order: made.size })
         draft.parts.push(writeCall(block, signature ?? (isThird && isFirst ? skippedSignature : undefined)))
+        isFirst = false
       }
     }
   }

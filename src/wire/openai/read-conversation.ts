@@ -8,10 +8,10 @@ import {
   type TextBlock,
   type Tool,
   type ToolChoice,
-  type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { objectIn, textIn } from '../loose.ts'
+import { joinedTurns } from '../turns.ts'
 import { isGiven, outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
@@ -66,16 +66,16 @@ function number(field: NumberField, given: Json | undefined): { readonly [F in N
 /** Instructions at the beginning stand apart; those in between keep their place. Neighbours of one role become one turn. */
 function readMessages(messages: readonly Message[]): Pick<Conversation, 'system' | 'turns'> {
   const system: TextBlock[] = []
-  const turns: Turn[] = []
+  const { turns, join } = joinedTurns()
   for (const [index, message] of messages.entries()) {
     if (message.role === 'system' || message.role === 'developer') {
       const blocks = textBlocks(message.content)
       if (turns.length === 0) system.push(...blocks)
-      else join(turns, { role: 'system', blocks })
+      else join({ role: 'system', blocks })
     } else if (message.role === 'assistant') {
-      join(turns, { role: 'assistant', blocks: assistantBlocks(message, index) })
+      join({ role: 'assistant', blocks: assistantBlocks(message, index) })
     } else {
-      join(turns, { role: 'user', blocks: userTurn(message, index) })
+      join({ role: 'user', blocks: userTurn(message, index) })
     }
   }
   return { system, turns: turns.filter(({ blocks }) => blocks.length > 0) }
@@ -97,16 +97,6 @@ function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'as
       ...(cache !== undefined && { cache }),
     },
   ]
-}
-
-function join(turns: Turn[], turn: Turn): void {
-  const last = turns.at(-1)
-  if (last?.role !== turn.role) {
-    turns.push(turn)
-    return
-  }
-  // Both have the role of `turn`, which the compiler cannot see.
-  turns[turns.length - 1] = { role: turn.role, blocks: [...last.blocks, ...turn.blocks] } as Turn
 }
 
 function readTools(request: ChatRequest): Tool[] {
