@@ -117,6 +117,7 @@ describe('what a request means', () => {
             { type: 'image_url', image_url: { url: 'data:image/PNG;base64,AAAA' } },
             { type: 'input_audio', input_audio: { data: 'BBBB', format: 'wav' } },
             { type: 'file', file: { file_data: 'data:application/pdf;base64,CCCC', filename: 'a.pdf' } },
+            { type: 'image_url', image_url: { url: 'DATA:image/png;name=a;x=y;BASE64,DDDD,' } },
           ],
         },
       ],
@@ -126,6 +127,7 @@ describe('what a request means', () => {
       { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } },
       { kind: 'audio', media: { kind: 'bytes', mediaType: 'audio/wav', base64: 'BBBB' } },
       { kind: 'document', media: { kind: 'bytes', mediaType: 'application/pdf', base64: 'CCCC' }, title: 'a.pdf' },
+      { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'DDDD,' } },
     ])
   })
 
