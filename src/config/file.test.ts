@@ -43,6 +43,30 @@ describe('a mistake is shown where it stands', () => {
     expect(error.message).toStartWith(`turnpike.yaml:${line}:`)
   })
 
+  test.each([
+    ['artifacts:\n  s3: { endpoint: "https://x", bucket: abc, accessKeyId: a }\n', 'is missing'],
+    ['limits:\n', 'has no value: write one, or take the line out'],
+    ['limits:\n  atemptsMax: 3\n', 'no such setting'],
+    ['exchange: { cny: "0.14" }\n', 'must be three capital letters, such as CNY'],
+    [
+      'mcp: { hosts: ["https://tools.example.com"] }\n',
+      'must be as the Host header has it, such as tools.example.com:8443',
+    ],
+    ['mcp: { hosts: ["*.example.com"] }\n', 'must be as the Host header has it, such as tools.example.com:8443'],
+    ['log: { level: info }\nlog: { level: warn }\n', 'Map keys must be unique'],
+    ['log:\n\tlevel: info\n', 'Tabs are not allowed as indentation'],
+  ])('%j says what is wrong, in words and without the place again', (text, message) => {
+    expect(complaints(text).complaints[0]?.message).toBe(message)
+  })
+
+  test('of several unknown keys each has its line', () => {
+    const unknown = complaints('limit: {}\ntimeout: {}\n').complaints
+    expect(unknown.map(({ line, path }) => [line, path])).toEqual([
+      [1, 'limit'],
+      [2, 'timeout'],
+    ])
+  })
+
   test('all of them at once', () => {
     const error = complaints('limits:\n  attemptsMax: 0\ntimeouts:\n  idleSeconds: no\n')
     expect(error.complaints.map(({ line }) => line)).toEqual([2, 4])

@@ -48,7 +48,7 @@ export function readConfigFile(
   if (!parsed.success) {
     throw new ConfigError(
       name,
-      parsed.error.issues.map((issue) => complaintAt(pathOf(issue), issue.message)),
+      parsed.error.issues.flatMap(faultsOf).map(({ path, message }) => complaintAt(path, message)),
     )
   }
   return {
@@ -79,7 +79,7 @@ function readYaml(name: string, text: string, environment: Record<string, string
     line: linePos?.[0].line ?? 1,
     column: linePos?.[0].col ?? 1,
     path: '',
-    message: message.split('\n')[0] ?? message,
+    message: withoutPlace(message),
   }))
   if (broken.length > 0) throw new ConfigError(name, broken)
 
@@ -110,9 +110,28 @@ function substitute(
   return missing
 }
 
-/** An unknown key is complained about where it stands, not where its parent does. */
-function pathOf(issue: z.core.$ZodIssue): Path {
-  return issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0] ?? ''] : issue.path
+/** The parser says the place once more behind its first line, and quotes the file below that. */
+function withoutPlace(message: string): string {
+  return (message.split('\n')[0] ?? message).replace(/ at line \d+, column \d+:$/, '')
+}
+
+type Fault = { readonly path: Path; readonly message: string }
+
+/** Unknown keys are complained about one by one, where they stand, not where their parent does. */
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  const { path } = issue
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: [...path, key], message: 'no such setting' }))
+  }
+  if (issue.code === 'invalid_key') return [{ path, message: issue.issues[0]?.message ?? issue.message }]
+  return [{ path, message: inPlainWords(issue.message) }]
+}
+
+/** YAML has no undefined: what is, was not written. What is null has a name and nothing behind it. */
+function inPlainWords(message: string): string {
+  if (message.endsWith('received undefined')) return 'is missing'
+  if (message.endsWith('received null')) return 'has no value: write one, or take the line out'
+  return message
 }
 
 function positionOf(document: yaml.Document, lines: yaml.LineCounter, path: Path): Position {

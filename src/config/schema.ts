@@ -10,6 +10,9 @@ const seconds = z.number().positive().max(86_400)
 const bytes = z.int().min(1024)
 
 const httpUrl = z.string().refine(isHttpUrl, 'must be an http or https address without a trailing slash')
+// A host with a scheme, a path or a wildcard would never be equal to what a client sends.
+const host = z.string().regex(/^[^\s/*]+$/, 'must be as the Host header has it, such as tools.example.com:8443')
+const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
 const origin = z.string().refine(isOriginOrAny, "must be an origin such as https://example.com, or '*'")
 
 export const channelEntry = z.strictObject({
@@ -81,7 +84,7 @@ export const fileSchema = z.strictObject({
   channels: z.array(channelEntry).default([]),
   /** Checked by the catalogue, which knows what a model is. */
   models: z.array(z.unknown()).default([]),
-  exchange: z.record(z.string().regex(/^[A-Z]{3}$/), z.string()).default({}),
+  exchange: z.record(currency, z.string()).default({}),
   limits: limits.prefault({}),
   timeouts: timeouts.prefault({}),
   billing: z
@@ -102,9 +105,7 @@ export const fileSchema = z.strictObject({
     })
     .prefault({}),
   webhooks: z.strictObject({ allowPrivate: z.boolean().default(false) }).prefault({}),
-  mcp: z
-    .strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(z.string().min(1)).default([]) })
-    .prefault({}),
+  mcp: z.strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(host).default([]) }).prefault({}),
   publicUrl: httpUrl.refine((text) => !/[?#]/.test(text), 'must not have a query').optional(),
   trustedProxies: z
     .array(z.string().refine(isAddressRange, 'must be an IP address, or a range such as 10.0.0.0/8'))
