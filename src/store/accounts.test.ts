@@ -96,7 +96,9 @@ eachEngine('accounts', (open) => {
     expect(await readRevision(store.db)).toBe(created + 3)
 
     const [last, ...earlier] = await listAudit(store.db, { limit: 2 })
-    expect(last).toMatchObject({ actor: 'cli', action: 'account.change', detail: { cap: 'none' } })
+    expect(last).toMatchObject({ actor: 'cli', action: 'account.change' })
+    expect(last?.detail).toEqual({ cap: 'none' })
+    expect(earlier[0]?.detail).toEqual({ name: 'renamed', enabled: false })
     const next = await listAudit(store.db, { limit: 9, before: earlier[0] ?? { at: 0, id: '' } })
     expect(next.map((record) => record.action)).toEqual(['account.change', 'account.create'])
   })

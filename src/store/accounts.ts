@@ -203,10 +203,10 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
       action: 'account.change',
       subject: change.id,
       detail: {
-        name: change.name ?? null,
-        enabled: change.enabled ?? null,
-        unlimited: change.unlimited ?? null,
-        cap: change.cap === undefined ? null : change.cap === null ? 'none' : describeCap(change.cap),
+        ...(change.name !== undefined && { name: change.name }),
+        ...(change.enabled !== undefined && { enabled: change.enabled }),
+        ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
+        ...(change.cap !== undefined && { cap: change.cap === null ? 'none' : describeCap(change.cap) }),
       },
     })
     return { outcome: 'changed', account: toAccount(row) }

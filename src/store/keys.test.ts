@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, fundedAccount } from '../../test/support/ledger.ts'
 import { addAdminKey, anyAdminKey, hasAdminKey } from './admin-keys.ts'
-import { readRevision } from './audit.ts'
+import { listAudit, readRevision } from './audit.ts'
 import { changeKey, insertKey, keyByDigest, keyById, listKeys, revokeKey } from './keys.ts'
 import { claimSetting, readSetting } from './settings.ts'
 
@@ -36,12 +36,14 @@ eachEngine('keys', (open) => {
     const changed = await changeKey(store, { id: 'key_a', actor: 'admin', name: 'new', expiresAt: null })
     expect(changed).toMatchObject({ name: 'new', expiresAt: null, limits: { concurrent: 2 }, enabled: true })
     expect(await changeKey(store, { id: 'key_a', actor: 'admin' })).toEqual(changed)
+    await changeKey(store, { id: 'key_a', actor: 'admin', metadata: { team: 'x' } })
+    expect((await listAudit(store.db, { limit: 1 }))[0]?.detail).toEqual({ metadata: '{"team":"x"}' })
 
     expect(await revokeKey(store, { id: 'key_a', actor: 'admin' })).toBe(true)
     expect(await revokeKey(store, { id: 'key_a', actor: 'admin' })).toBe(false)
     expect(await changeKey(store, { id: 'key_a', actor: 'admin', enabled: true })).toBeUndefined()
     expect((await keyByDigest(store.db, 'd1'))?.key).toMatchObject({ enabled: false, revokedAt: expect.any(Number) })
-    expect(await readRevision(store.db)).toBe(before + 3)
+    expect(await readRevision(store.db)).toBe(before + 4)
   })
 
   test('are listed for one account, or for all', async () => {

@@ -182,6 +182,7 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
         ...(change.limits !== undefined && { limits: JSON.stringify(change.limits) }),
         ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
         ...(change.expiresAt !== undefined && { expiresAt: change.expiresAt }),
+        ...(change.metadata !== undefined && { metadata: JSON.stringify(change.metadata) }),
         ...(change.enabled !== undefined && { enabled: change.enabled }),
       },
     })
