@@ -1,5 +1,6 @@
 import { creditMax, nameRule, readName } from '../admin/fields.ts'
 import { showAccount } from '../admin/show.ts'
+import { unreachable } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { formatDollars, parseDollars, zeroNano, type Nano } from '../base/money.ts'
 import {
@@ -11,10 +12,11 @@ import {
   findAccount,
   listAccounts,
   type Account,
+  type AccountChanged,
 } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
-import { readCap, showCap } from './allowance.ts'
+import { mustChange, readCap, showCap } from './allowance.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
 import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
@@ -49,6 +51,8 @@ export async function change(
   nameOrId: string,
   options: Options & { name?: string; cap?: string; enabled?: string; unlimited?: string },
 ): Promise<void> {
+  const { name, cap, enabled, unlimited } = options
+  mustChange({ name, cap, enabled, unlimited })
   await withInstallation(options, async ({ store, mode }) => {
     const account = await accountNamed(store, mode, nameOrId)
     const changed = await changeAccount(store, {
@@ -59,10 +63,23 @@ export async function change(
       ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
       ...(options.unlimited !== undefined && { unlimited: options.unlimited === 'true' }),
     })
-    if (changed.outcome !== 'changed') throw new Error(`account "${account.name}" was not changed: ${changed.outcome}`)
+    if (changed.outcome !== 'changed') throw new Error(whyUnchanged(changed, account))
     if (options.json) return sayJson(showAccount(changed.account))
     say(describe(changed.account))
   })
+}
+
+function whyUnchanged(outcome: Exclude<AccountChanged, { outcome: 'changed' }>, { name, mode }: Account): string {
+  switch (outcome.outcome) {
+    case 'name-taken':
+      return `there is another account of that name in ${mode} mode already`
+    case 'below-zero':
+      return `"${name}" stands at $${formatDollars(outcome.available)}: credit it before it has to pay`
+    case 'absent':
+      return `there is no account "${name}" any more`
+    default:
+      return unreachable(outcome)
+  }
 }
 
 /** `turnpike accounts list` */

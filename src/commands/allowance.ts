@@ -11,6 +11,13 @@ export type LimitOptions = {
 
 const periods: readonly CapPeriod[] = ['total', 'day', 'month']
 
+/** A change of nothing would say that it was made, and stand in the audit. */
+export function mustChange(given: Readonly<Record<string, string | undefined>>): void {
+  if (Object.values(given).every((value) => value === undefined)) {
+    throw new Error('nothing was given that should change; --help lists what can')
+  }
+}
+
 /** `--cap 25/month`, or `none`. */
 export function readCap(text: string): Cap | null {
   if (text === 'none') return null

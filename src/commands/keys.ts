@@ -6,7 +6,7 @@ import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from 
 import type { Store } from '../store/open.ts'
 import type { Scope } from '../store/schema.ts'
 import { accountNamed, allAccounts } from './accounts.ts'
-import { readCap, readLimits, showCap, showLimits, type LimitOptions } from './allowance.ts'
+import { mustChange, readCap, readLimits, showCap, showLimits, type LimitOptions } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
 import { secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
@@ -58,6 +58,8 @@ export async function create(options: Options & Allowance & { account: string })
 
 /** `turnpike keys change`: only what is given changes. */
 export async function change(id: string, options: Allowance & { json?: boolean; enabled?: string }): Promise<void> {
+  const { json: _, ...given } = options
+  mustChange(given)
   const expires = options.expires === 'never' ? null : options.expires
   await withInstallation({ mode: 'real' }, async ({ store }) => {
     const before = await keyById(store.db, id)

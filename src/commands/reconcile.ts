@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { parseMoment } from '../base/moment.ts'
 import { formatDollars, nano, type Nano } from '../base/money.ts'
 import { readBill, readExport, type BillLine } from '../billing/reconcile/bill.ts'
@@ -12,6 +12,7 @@ import {
   type Verdict,
 } from '../billing/reconcile/reconcile.ts'
 import { holdMarginMs } from '../flow/admit.ts'
+import { vendors } from '../vendors/index.ts'
 import { withInstallation, type Installation } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'
@@ -29,6 +30,10 @@ type Options = {
 /** `turnpike reconcile`: the books against themselves and against a vendor's bill. Works beside running gateways. */
 export async function reconcile(options: Options): Promise<void> {
   const since = options.since === undefined ? undefined : readSince(options.since)
+  // A misspelt one has no calls on record, and an empty bill would agree with that.
+  if (options.vendor !== undefined && !vendors.has(options.vendor)) {
+    throw new Error(`there is no vendor "${options.vendor}": --vendor takes one of ${[...vendors.keys()].join(', ')}`)
+  }
   // Before the books: whatever is on the bill had been sent by the time they are read.
   const bill = await readAnyBill(options)
   // Calls are looked for by the vendors that are on the bill: an empty one, or a wrong file, would agree with everything.
@@ -59,7 +64,10 @@ export async function reconcile(options: Options): Promise<void> {
 
 async function readAnyBill({ bill, vendorExport }: Options): Promise<BillLine[] | undefined> {
   if (bill !== undefined && vendorExport !== undefined) throw new Error('give --bill or --vendor-export, not both')
-  if (vendorExport !== undefined) return readExport(readFileSync(vendorExport, 'utf8'))
+  if (vendorExport !== undefined) {
+    if (!existsSync(vendorExport)) throw new Error(`there is no file ${vendorExport}`)
+    return readExport(readFileSync(vendorExport, 'utf8'))
+  }
   if (bill === undefined) return undefined
   if (!isHttpUrl(bill)) {
     throw new Error(

@@ -65,6 +65,23 @@ describe('beside a running gateway', () => {
     expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('there is no account "nobody"') })
   })
 
+  test('a change that cannot be made says why', async () => {
+    await cli.json(['accounts', 'create', '--name', 'one'])
+    const taken = await cli.run(['accounts', 'change', 'one', '--name', 'demo'])
+    expect(taken).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'turnpike: there is another account of that name in sandbox mode already\n',
+    })
+    const owing = await cli.json<ShownAccount>(['accounts', 'create', '--name', 'owing', '--unlimited'])
+    const { key } = await cli.json<ShownKey>(['keys', 'create', '--account', owing.id])
+    expect((await gateway.chat({}, key)).status).toBe(200)
+    await until(async () => (await cli.run(['accounts', 'list'])).out.match(/^owing +\$-/m) !== null)
+    const { code, err } = await cli.run(['accounts', 'change', 'owing', '--unlimited', 'false'])
+    expect(code).toBe(1)
+    expect(err).toMatch(/^turnpike: "owing" stands at \$-0\.\d+: credit it before it has to pay\n$/)
+  })
+
   test('what is no amount is refused in one line', async () => {
     for (const amount of ['ten', '1e3', '0.0000000001', '2000000', '0', '']) {
       const { code, err } = await cli.run(['accounts', 'credit', 'demo', amount])
@@ -126,6 +143,9 @@ describe('beside a running gateway', () => {
     },
     { args: ['keys', 'create', '--account', 'demo', '--expires', 'soon'], says: '"soon" is no time' },
     { args: ['keys', 'create', '--account', 'demo', '--models', 'gpt-*,'], says: '--models takes ids or patterns' },
+    { args: ['keys', 'change', 'key_0'], says: 'nothing was given that should change' },
+    { args: ['keys', 'change', 'key_0', '--json'], says: 'nothing was given that should change' },
+    { args: ['accounts', 'change', 'demo'], says: 'nothing was given that should change' },
     { args: ['keys', 'revoke', 'key_0'], says: 'there is no key "key_0"' },
     { args: ['accounts', 'create', '--name', ' '], says: 'a name has 1 to 100 characters' },
     { args: ['accounts', 'list', '--mode', 'both'], says: 'Allowed choices are sandbox, real' },

@@ -93,6 +93,10 @@ describe('reconcile', () => {
     expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('the bill has no line')])
     const named = await cli.run(['reconcile', '--vendor-export', 'empty.csv', '--vendor', 'openai'])
     expect([named.code, named.out]).toEqual([2, expect.stringContaining('ledger-only')])
+    const misspelt = await cli.run(['reconcile', '--vendor-export', 'empty.csv', '--vendor', 'opneai'])
+    expect([misspelt.code, misspelt.err]).toEqual([1, expect.stringContaining('there is no vendor "opneai"')])
+    const absent = await cli.run(['reconcile', '--vendor-export', 'nowhere.csv'])
+    expect([absent.code, absent.err]).toEqual([1, 'turnpike: there is no file nowhere.csv\n'])
   })
 
   test('reads a vendor’s export', async () => {
