@@ -54,6 +54,8 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, remarks }: Greeting)
   if (key !== undefined) {
     say('Your key (shown only now; Turnpike keeps a keyed hash of it):')
     say(`  ${key}`)
+    if (account.unlimited)
+      say(`Its account "${account.name}" is metered and never refused for money: keep it to yourself.`)
   } else {
     say(`Make a new key with: npx turnpike keys create --account ${quoted(account.name)}`)
   }

@@ -32,6 +32,7 @@ describe('the greeting', () => {
     const first = await cli.serve()
     expect(first.key).toMatch(/^sk-[\w-]{40,}$/)
     expect(first.output()).toMatch(/^ {2}adm-[\w-]{40,}$/m)
+    expect(first.output()).not.toContain('never refused for money')
     expect((await first.chat()).status).toBe(200)
     first.signal('SIGTERM')
     expect(await first.exited).toBe(0)
@@ -62,6 +63,7 @@ describe('the greeting', () => {
     const model = /"model": "([^"]+)"/.exec(curlIn(output()))?.[1]
     const answer = await fetch(`${url}/v1/models/${model}`, { headers: { authorization: `Bearer ${key}` } })
     expect(await answer.json()).toMatchObject({ id: model, owned_by: 'deepseek', capabilities: ['chat'] })
+    expect(output()).toMatch(/^Its account "main" is metered and never refused for money/m)
   })
 })
 
