@@ -33,7 +33,8 @@ const sums = z.strictObject({
   key,
   model: exactText.exactOptional(),
   group_by: z.enum(groupings).exactOptional(),
-  records: z.literal('false', { error: "'true' or 'false'" }).exactOptional(),
+  // 'true' is read below; here it stands for the complaint about anything else.
+  records: z.enum(['true', 'false']).exactOptional(),
 })
 // No model here: with it, a search could walk through millions of rows for a few.
 const records = z.strictObject({ ...periodFields, ...pageFields, key, records: z.literal('true') })

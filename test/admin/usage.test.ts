@@ -287,7 +287,9 @@ describe.each([
       usageReport.parse(await as(0).get('/v1/usage?group_by=model'))
       usageReport.parse(await as(0).get('/v1/usage?records=true'))
       balanceSchema.parse(await as(0).get('/v1/balance'))
-      expect(errorOf(await as(0).call('GET', '/v1/usage?records=maybe'))).toMatchObject({ param: 'records' })
+      const odd = await as(0).call('GET', '/v1/usage?records=maybe')
+      expect(errorOf(odd)).toMatchObject({ param: 'records' })
+      expect(odd.body).toMatchObject({ error: { message: "Invalid 'records': expected one of 'true' or 'false'." } })
       expect(errorOf(await as(0).call('GET', '/v1/usage?records=true&group_by=day'))).toMatchObject({
         param: 'group_by',
       })
