@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { until } from '../support/gateway.ts'
+
+// Every command is a process of its own, and machines that test are busy.
+setDefaultTimeout(120_000)
+
+const page = await Bun.file(new URL('../../docs/operators.md', import.meta.url)).text()
+const copying = /## Backups and upgrades[^]*?```sh\n([^]*?)```/.exec(page)?.[1] ?? ''
+
+type Shown = { readonly data: readonly { readonly name: string; readonly balance: string }[] }
+
+let cli: Cli
+beforeEach(() => {
+  cli = makeCli()
+})
+afterEach(() => cli.close())
+
+async function balance(): Promise<string | undefined> {
+  const { data } = await cli.json<Shown>(['accounts', 'list'])
+  return data.find(({ name }) => name === 'demo')?.balance
+}
+
+/** One answer, and its charge in the database: a running gateway posts it within moments. */
+async function charged(gateway: Served, key: string | undefined): Promise<string | undefined> {
+  const before = await balance()
+  expect((await gateway.chat({}, key)).status).toBe(200)
+  await until(async () => (await balance()) !== before)
+  return balance()
+}
+
+test('what docs/operators.md copies from a running gateway is what a start needs', async () => {
+  const first = await cli.serve()
+  const then = await charged(first, first.key)
+  const endless = { stream: true, messages: [{ role: 'user', content: 'sandbox:endless sandbox:pace=100' }] }
+  const underWay = await first.chat(endless)
+  const child = Bun.spawn(['sh', '-ec', copying.replace('npx bun', process.execPath)], {
+    cwd: cli.folder,
+    stderr: 'pipe',
+  })
+  expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ''])
+  await underWay.body?.cancel()
+  await charged(first, first.key)
+  first.signal('SIGTERM')
+  expect(await first.exited).toBe(0)
+
+  renameSync(join(cli.folder, 'data'), join(cli.folder, 'lost'))
+  mkdirSync(join(cli.folder, 'data'), { mode: 0o700 })
+  for (const name of ['turnpike.sqlite', 'node', 'secret']) {
+    renameSync(join(cli.folder, 'backup', name), join(cli.folder, 'data', name))
+  }
+  const second = await cli.serve()
+  expect(second.key).toBeUndefined()
+  expect(await balance()).toBe(then)
+  await charged(second, first.key)
+  second.signal('SIGTERM')
+  expect(await second.exited).toBe(0)
+  // Nothing stays set aside for what ran while the copy was made.
+  expect(await cli.json(['reconcile'])).toMatchObject({ verdict: 0, breaches: [], leases: [], holds: [] })
+})
