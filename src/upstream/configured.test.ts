@@ -15,3 +15,18 @@ describe('a vendor that has no address of its own', () => {
     expect(configuredChannels([], variables).map(({ id }) => id)).toEqual(['google'])
   })
 })
+
+describe('a key that no header can carry', () => {
+  test.each(['sk-pasted\n', ' ', 'sk with space', 'sk-ключ'])('%j is refused, in the file and in a variable', (key) => {
+    const says = 'letters, digits and signs of ASCII, without a space or a line end'
+    const inFile = { ...entry, vendor: 'openai', keys: ['k', key] }
+    expect(() => configuredChannels([inFile], {})).toThrow(`a key of vendor "openai" is ${says}`)
+    expect(() => configuredChannels([], { OPENAI_API_KEY: key })).toThrow(`OPENAI_API_KEY must be ${says}`)
+  })
+
+  test('stands at its place in the list', () => {
+    expect(() => configuredChannels([{ ...entry, vendor: 'openai', keys: ['k', 'k\n'] }], {})).toThrow(
+      expect.objectContaining({ path: ['channels', 0, 'keys', 1] }),
+    )
+  })
+})

@@ -1,6 +1,7 @@
 import type { ChannelEntry } from '../config/schema.ts'
 import { vendors } from '../vendors/index.ts'
 import type { Channel } from './channels.ts'
+import { faultOfKey } from './key-form.ts'
 import { channelsOfVariables } from './vendor-variables.ts'
 
 /** A channel that cannot be: the path leads to the field in the operator's file. */
@@ -39,10 +40,10 @@ function readEntry(entry: ChannelEntry, index: number): Channel {
   const isLocal = vendor.local || vendor.environment.length === 0
   if (entry.keys.length === 0 && !isLocal)
     throw new ChannelError(['channels', index, 'keys'], 'at least one key is needed')
-  const { keyForm } = vendor
-  const bad = keyForm === undefined ? -1 : entry.keys.findIndex((key) => !keyForm.pattern.test(key))
-  if (bad >= 0) {
-    throw new ChannelError(['channels', index, 'keys', bad], `a key of vendor "${vendor.id}" is ${keyForm?.says}`)
+  for (const [place, key] of entry.keys.entries()) {
+    const fault = faultOfKey(vendor, key)
+    if (fault === undefined) continue
+    throw new ChannelError(['channels', index, 'keys', place], `a key of vendor "${vendor.id}" is ${fault}`)
   }
   return {
     id: entry.id,

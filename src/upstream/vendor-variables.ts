@@ -3,6 +3,7 @@ import type { ChannelEntry } from '../config/schema.ts'
 import { vendors } from '../vendors/index.ts'
 import type { Vendor } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
+import { faultOfKey } from './key-form.ts'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -16,9 +17,8 @@ export function channelsOfVariables(entries: readonly ChannelEntry[], variables:
     const [variable] = variablesOf(vendor, variables)
     if (variable === undefined || whyNone(vendor, entries) !== undefined) continue
     const key = variables[variable] ?? ''
-    if (vendor.keyForm?.pattern.test(key) === false) {
-      throw new EnvironmentError(`${variable} must be ${vendor.keyForm.says}`)
-    }
+    const fault = faultOfKey(vendor, key)
+    if (fault !== undefined) throw new EnvironmentError(`${variable} must be ${fault}`)
     found.push({ id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: [key], weight: 1, priority: 0 })
   }
   return found
