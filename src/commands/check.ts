@@ -91,7 +91,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
   const models = servedModels(plan.catalogue, channels)
   const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
   const idle = notServed(plan.catalogue, channels).filter(({ id }) => own.has(id))
-  const remarks = remarksOn({ file, variables: process.env, mode, models })
+  const remarks = remarksOn({ environment, file, variables: process.env, mode, models })
   if (json) {
     sayJson({
       valid: true,

@@ -1,9 +1,12 @@
 import type { Model } from '../catalogue/model.ts'
+import type { Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
+import { forgottenSecret } from '../config/installation-secret.ts'
 import type { Mode } from '../store/schema.ts'
 import { ignoredVariables, type IgnoredVariable } from '../upstream/vendor-variables.ts'
 
 type Start = {
+  readonly environment: Environment
   readonly file: ConfigFile
   readonly variables: Readonly<Record<string, string | undefined>>
   readonly mode: Mode
@@ -20,10 +23,14 @@ export type Remarks = {
   readonly lines: readonly string[]
 }
 
-export function remarksOn({ file, variables, mode, models }: Start): Remarks {
+export function remarksOn({ environment, file, variables, mode, models }: Start): Remarks {
   const ignored = ignoredVariables(file.settings.channels, variables)
   const unverified = mode === 'sandbox' ? 0 : [...models.values()].filter(isDoubtful).length
   const lines = ignored.map(({ variable, why }) => `${variable} is set and not used: ${why} (docs/vendors.md).`)
+  const forgotten = forgottenSecret(environment.secret, environment.dataFolder)
+  if (forgotten !== undefined) {
+    lines.push(`${forgotten} holds another secret than TURNPIKE_SECRET: keys that were made under it do not work.`)
+  }
   if (unverified > 0) {
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'
     lines.push(`${unverified} of these models have unverified prices: ${which}.`)

@@ -24,7 +24,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   // The variable that holds a key which works: the operator's own shell has the one that was given.
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
   const { mode, models } = gateway
-  const remarks = remarksOn({ file, variables: process.env, mode, models }).lines
+  const remarks = remarksOn({ environment, file, variables: process.env, mode, models }).lines
   greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, remarks })
   reloadOnChange(gateway, { path, used: file.settings, log })
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { keptOnce } from './kept-once.ts'
+import { keptOnce, readKept } from './kept-once.ts'
 
 const secretBytes = 32
 
@@ -11,4 +11,16 @@ export function installationSecret(given: string | undefined, dataFolder: string
   const kept = keptOnce(file, () => randomBytes(secretBytes).toString('hex'))
   if (kept.length < secretBytes) throw new Error(`${file} holds no secret of at least ${secretBytes} bytes`)
   return Buffer.from(kept)
+}
+
+/** The file of a secret that starts before this one had made, and that the given one has taken the place of. */
+export function forgottenSecret(given: string | undefined, dataFolder: string): string | undefined {
+  if (given === undefined) return undefined
+  const file = join(dataFolder, 'secret')
+  try {
+    const kept = readKept(file)
+    return kept === undefined || kept === given ? undefined : file
+  } catch {
+    return undefined // It is not needed, so one that cannot be read stops nobody.
+  }
 }

@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
  */
 export function keptOnce(file: string, make: () => string): string {
   try {
-    return read(file) ?? keep(file, make())
+    return readKept(file) ?? keep(file, make())
   } catch (thrown) {
     const message = `${dirname(file)} cannot be used (TURNPIKE_DATA names the folder): ${String(thrown)}`
     throw new Error(message, { cause: thrown })
@@ -25,12 +25,12 @@ function keep(file: string, text: string): string {
   } finally {
     unlinkSync(aside)
   }
-  const kept = read(file)
+  const kept = readKept(file)
   if (kept === undefined) throw new Error('what was written there is gone')
   return kept
 }
 
-function read(file: string): string | undefined {
+export function readKept(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (thrown) {

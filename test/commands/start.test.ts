@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { makeCli, type Cli } from '../support/cli.ts'
 
 // Every command is a process of its own, and machines that test are busy.
@@ -76,6 +77,19 @@ test('the greeting says what it was given and does not use, and which prices are
   const real = await cli.serve([], { PERPLEXITY_API_KEY: 'x' })
   expect(real.output()).toMatch(/^\d+ of these models have unverified prices: npx turnpike models says which/m)
   expect(real.output()).not.toContain('not used')
+})
+
+test('the greeting says that keys were made under another secret than the one given', async () => {
+  const first = await cli.serve()
+  first.signal('SIGTERM')
+  await first.exited
+  const kept = (await Bun.file(join(cli.folder, 'data/secret')).text()).trim()
+  const remark = 'holds another secret than TURNPIKE_SECRET'
+  expect((await cli.run(['check'], { TURNPIKE_SECRET: kept })).out).not.toContain(remark)
+  const second = await cli.serve([], { TURNPIKE_SECRET: 's'.repeat(32) })
+  expect(second.output()).toContain(`${join(cli.folder, 'data/secret')} ${remark}`)
+  expect(second.output()).not.toContain(kept)
+  expect((await second.chat({}, first.key)).status).toBe(401)
 })
 
 describe('a start that is refused', () => {
