@@ -23,11 +23,13 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
   } as const
   const about = { task: task.id, attempt: task.attemptId, channel: task.channel, upstream: upstreamId }
   // Whoever has claimed it meanwhile: an id that nobody wrote down is a film that nobody gets, and that is bought again.
-  const write = () => changeTask(store.db, { id: task.id, from: ['creating'] }, change)
-  try {
-    const adopted = await parts.insist(write, 'goes on', about)
+  const write = async () => {
+    const adopted = await changeTask(store.db, { id: task.id, from: ['creating'] }, change)
     if (adopted !== undefined) crashPoint('task-created')
-    return adopted ?? (await asItIs(parts, task))
+    return adopted ?? asItIs(parts, task)
+  }
+  try {
+    return await parts.insist(write, 'goes on', about)
   } catch (thrown) {
     if (!isStillAway(thrown)) throw thrown
     // The vendor has it, and that is written down as soon as it can be: whoever asked need not wait, nor ask again.
@@ -47,9 +49,10 @@ export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
     claim_until: null,
   } as const
   const about = { task: task.id, attempt: task.attemptId, channel: task.channel }
-  const write = () => changeTask(store.db, { id: task.id, from: ['creating'], owner: node }, change)
+  const from = { id: task.id, from: ['creating'], owner: node } as const
+  const write = async () => (await changeTask(store.db, from, change)) ?? asItIs(parts, task)
   try {
-    return (await parts.insist(write, 'ends', about)) ?? (await asItIs(parts, task))
+    return await parts.insist(write, 'ends', about)
   } catch (thrown) {
     if (!isStillAway(thrown)) throw thrown
     // It is on record as being created: when its creator's claim has run out, somebody looks what became of it.

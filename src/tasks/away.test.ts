@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
 import { nano } from '../base/money.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { filmVendor } from '../../test/support/film-vendor.ts'
@@ -107,6 +108,30 @@ eachEngine('video tasks while the database is away', (open) => {
     expect(await world.task(task.id)).toMatchObject({ upstreamId, inDoubt: false })
     await world.close()
   })
+
+  test.each(['has', 'may have'] as const)(
+    'a film that its vendor %s is not bought again where the database goes while it is asked who wrote that down',
+    async (what) => {
+      const vendor = filmVendor()
+      const { store, database, world } = await begin({
+        transport: {
+          async send(...call) {
+            const answer = await vendor.transport.send(...call)
+            // As if our own commit had taken place, and its answer were lost.
+            await store.db.updateTable('task').set({ state: 'submitted', upstream_id: 'film_1' }).execute()
+            database.queriesLeft = 1
+            if (what === 'has') return answer
+            return { kind: 'failed', error: new GatewayError('upstream-failed', 'cut'), delivery: 'unknown' }
+          },
+        },
+      })
+      const task = await world.order()
+      expect([vendor.tasks.size, task.inDoubt]).toEqual([1, what === 'may have'])
+      Object.assign(database, { isAway: false, queriesLeft: Infinity })
+      expect(await world.task(task.id)).toMatchObject({ state: 'submitted', upstreamId: 'film_1' })
+      await world.close()
+    },
+  )
 
   test('a stop ends the trying, and says what was not written down', async () => {
     const vendor = filmVendor()

@@ -10,6 +10,8 @@ export type FlakyStore = {
   commitsToLose: number
   /** Whether the database stays away once an answer or a commit was lost. */
   staysAway: boolean
+  /** So many more queries outside of transactions are answered; then it is away. */
+  queriesLeft: number
 }
 
 function gone(): Error {
@@ -18,7 +20,7 @@ function gone(): Error {
 
 /** A store whose database goes away when a test says so. */
 export function flakyStore(store: Store): FlakyStore {
-  const flaky = { isAway: false, answersToLose: 0, commitsToLose: 0, staysAway: false }
+  const flaky = { isAway: false, answersToLose: 0, commitsToLose: 0, staysAway: false, queriesLeft: Infinity }
   const transaction: Store['transaction'] = async (work) => {
     if (flaky.isAway) throw gone()
     const done = await store.transaction(async (tx) => {
@@ -39,6 +41,7 @@ export function flakyStore(store: Store): FlakyStore {
       transaction,
       get db() {
         if (flaky.isAway) throw gone()
+        flaky.isAway = --flaky.queriesLeft === 0
         return store.db
       },
     },
