@@ -84,6 +84,19 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     },
   )
 
+  test.each(['answersToLose', 'commitsToLose'] as const)(
+    'a beginning of which nobody knows whether it took place did not: %s',
+    async (doubt) => {
+      const { flaky, ask, attempt } = await begin()
+      await attempt.free()
+      Object.assign(flaky, { [doubt]: 1, staysAway: true })
+      expect(await thrownBy(ask())).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
+      flaky.isAway = false
+      const begun = () => ask().catch(() => undefined)
+      await until(async () => (await begun())?.kind === 'begun')
+    },
+  )
+
   test('what a process left running and was charged for is done; what never came so far is free', async () => {
     const { store, ask } = await begin()
     const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()

@@ -5,7 +5,15 @@ import type { Log } from '../base/log.ts'
 import { macFor } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import { isUnavailable } from '../store/faults.ts'
-import { beginAnswer, freeAnswer, keepAnswer, keepFact, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
+import {
+  beginAnswer,
+  forsakeAnswer,
+  freeAnswer,
+  keepAnswer,
+  keepFact,
+  type AnswerId,
+  type KeptAnswer,
+} from '../store/idempotency.ts'
 import { Insisting } from '../store/insisting.ts'
 import type { Store } from '../store/open.ts'
 import type { Queries, Tx } from '../store/schema.ts'
@@ -72,6 +80,10 @@ export function makeIdempotency({ store, secret, node, longAnswers, log }: Idemp
   const mac = macFor(secret, 'idempotency')
   const behind = new Insisting({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
+  function insistOn(write: () => Promise<void>, request: string): void {
+    void behind.add({ write, about: { request }, deadline: store.now() + keepAnswersMs })
+  }
+
   function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
     const { requestId } = asked
     const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
@@ -85,7 +97,7 @@ export function makeIdempotency({ store, secret, node, longAnswers, log }: Idemp
         await write()
       } catch (thrown) {
         if (!isUnavailable(thrown)) throw thrown
-        void behind.add({ write, about: { request: requestId }, deadline: store.now() + keepAnswersMs })
+        insistOn(write, requestId)
       }
     }
 
@@ -114,14 +126,16 @@ export function makeIdempotency({ store, secret, node, longAnswers, log }: Idemp
       const id = { accountId: asked.accountId, path: asked.path, keyDigest: mac(asked.key).toString('hex') }
       const fingerprint = mac(Buffer.from(asked.body).toString('latin1')).toString('hex')
       const { requestId } = asked
-      const found = await beginAnswer(store, id, { fingerprint, requestId, node, keepMs: keepAnswersMs }).catch(
-        (thrown: unknown) => {
-          throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
-            retryAfterSeconds: 1,
-            cause: thrown,
-          })
-        },
-      )
+      const begun = { fingerprint, requestId, node, keepMs: keepAnswersMs }
+      let mayHaveBegun = false
+      const found = await beginAnswer(store, id, begun, () => (mayHaveBegun = true)).catch((thrown: unknown) => {
+        // Whoever is told to try again must not find a request running that nobody runs.
+        if (mayHaveBegun && isUnavailable(thrown)) insistOn(() => forsakeAnswer(store, id, begun), requestId)
+        throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
+          retryAfterSeconds: 1,
+          cause: thrown,
+        })
+      })
       if (found === 'begun') return { kind: 'begun', attempt: attemptOf(id, asked) }
       return recall(found, fingerprint, asked)
     },

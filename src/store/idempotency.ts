@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely'
 import { zeroNano } from '../base/money.ts'
 import type { Store } from './open.ts'
-import type { Queries, Schema } from './schema.ts'
+import type { Queries, Schema, Tx } from './schema.ts'
 
 /** Which answer: a key counts within one account and one path. The key itself is never stored. */
 export type AnswerId = { readonly accountId: string; readonly path: string; readonly keyDigest: string }
@@ -15,35 +15,32 @@ export type KeptAnswer = {
   readonly sealedBody: string | null
 }
 
-/** Begins, or gives what is there. Of any number that come at once, one begins. */
+type Beginning = {
+  readonly fingerprint: string
+  readonly requestId: string
+  readonly node: string
+  readonly keepMs: number
+}
+
+/**
+ * Begins, or gives what is there. Of any number that come at once, one begins. `committing` is called when nothing but the
+ * commit is left: from then on it may have begun, whatever is heard of it.
+ */
 export async function beginAnswer(
   store: Store,
   id: AnswerId,
-  begun: { readonly fingerprint: string; readonly requestId: string; readonly node: string; readonly keepMs: number },
+  begun: Beginning,
+  committing?: () => void,
 ): Promise<'begun' | KeptAnswer> {
   const now = store.now()
   return store.transaction(async (tx) => {
     await where(tx.deleteFrom('idempotency'), id)
       .where('created_at', '<', now - begun.keepMs)
       .execute()
-    const inserted = await tx
-      .insertInto('idempotency')
-      .values({
-        account_id: id.accountId,
-        path: id.path,
-        key_digest: id.keyDigest,
-        fingerprint: begun.fingerprint,
-        state: 'running',
-        request_id: begun.requestId,
-        node: begun.node,
-        status: null,
-        sealed_body: null,
-        created_at: now,
-      })
-      .onConflict((conflict) => conflict.columns(['account_id', 'path', 'key_digest']).doNothing())
-      .returning('request_id')
-      .executeTakeFirst()
-    if (inserted !== undefined) return 'begun'
+    if (await insertRunning(tx, id, begun, now)) {
+      committing?.()
+      return 'begun'
+    }
     const row = await where(tx.selectFrom('idempotency').selectAll(), id).executeTakeFirstOrThrow()
     return {
       fingerprint: row.fingerprint,
@@ -53,6 +50,39 @@ export async function beginAnswer(
       sealedBody: row.sealed_body,
     }
   })
+}
+
+/**
+ * For a beginning of which nobody knows whether it was committed: afterwards it is not there, and cannot come any more. Who
+ * inserts the same key waits for a commit that is still on its way.
+ */
+export async function forsakeAnswer(store: Store, id: AnswerId, begun: Beginning): Promise<void> {
+  await store.transaction(async (tx) => {
+    await insertRunning(tx, id, begun, store.now())
+    await freeAnswer(tx, id, begun.requestId)
+  })
+}
+
+/** False where somebody else has it. */
+async function insertRunning(tx: Tx, id: AnswerId, begun: Beginning, now: number): Promise<boolean> {
+  const inserted = await tx
+    .insertInto('idempotency')
+    .values({
+      account_id: id.accountId,
+      path: id.path,
+      key_digest: id.keyDigest,
+      fingerprint: begun.fingerprint,
+      state: 'running',
+      request_id: begun.requestId,
+      node: begun.node,
+      status: null,
+      sealed_body: null,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'path', 'key_digest']).doNothing())
+    .returning('request_id')
+    .executeTakeFirst()
+  return inserted !== undefined
 }
 
 export async function keepAnswer(
