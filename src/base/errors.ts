@@ -61,6 +61,12 @@ export function asGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', 'The gateway made a mistake. Tell its operator the request id.', { cause: thrown })
 }
 
+/** A vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
+export function final(error: GatewayError): GatewayError {
+  if (error.kind === 'client-gone') return error
+  return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
+}
+
 // Both quote what the client wrote, where a single name may have megabytes.
 const messageCharactersMax = 4_000
 const paramCharactersMax = 500

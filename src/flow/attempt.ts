@@ -1,5 +1,5 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { asGatewayError, final, GatewayError } from '../base/errors.ts'
 import { withoutSecrets, type Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Label } from '../base/secret.ts'
@@ -144,12 +144,6 @@ function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Fail
 
 export function judge({ channel, credential }: Route, refusal: BadResponse): Verdict {
   return channel.vendor.explain(refusal, { baseUrl: channel.baseUrl, credential })
-}
-
-/** The vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
-export function final(error: GatewayError): GatewayError {
-  if (error.kind === 'client-gone' || error.kind === 'bug') return error
-  return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }
 
 /** A client that left and a request that was refused are nobody's fault here. */

@@ -3,12 +3,15 @@ import { connect } from 'node:net'
 import { until } from '../../test/support/gateway.ts'
 import { World } from '../../test/simulation/world.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { Deadlines } from '../base/deadlines.ts'
 import { silentLog } from '../base/log.ts'
 import type { Outlet } from '../base/pour.ts'
+import type { AttemptRecord } from '../store/requests.ts'
 import { Drains } from './drains.ts'
 import { makeMeter } from './meter.ts'
 import { StreamRelay, type Relay } from './relay.ts'
+import type { Delivered } from './stages.ts'
 
 const piece = `data: ${'x'.repeat(40_000)}\n\n`
 const leg = {
@@ -16,8 +19,8 @@ const leg = {
   count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
 }
 
-/** One stream's way through the meter: what its reader gets, and how often its hold was marked and ended. */
-function metered(relay: Relay, { marksBroken = false } = {}) {
+/** A request that has reached the meter, and how often its hold was marked and ended. */
+function atMeter({ marksBroken = false } = {}) {
   const world = new World(1)
   const seen = { marked: 0, settled: 0 }
   let letGo = 0
@@ -52,11 +55,18 @@ function metered(relay: Relay, { marksBroken = false } = {}) {
     deadlines: new Deadlines(world.clock, world),
     timeouts,
   })
-  const answer = meter(routed as never, { kind: 'streaming', relay, contentType: 'text/event-stream' }, []) as {
+  const measure = (delivered: Delivered, failed: AttemptRecord[]) => meter(routed as never, delivered, failed)
+  return { measure, seen, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
+}
+
+/** One stream's way through the meter: what its reader gets, and what became of its hold. */
+function metered(relay: Relay, options: Parameters<typeof atMeter>[0] = {}) {
+  const { measure, ...rest } = atMeter(options)
+  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, []) as {
     body: ReadableStream
     ended: Promise<string>
   }
-  return { ...answer, seen, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
+  return { ...answer, ...rest }
 }
 
 async function streamed(pieces: string[], marksBroken: boolean) {
@@ -72,6 +82,19 @@ async function streamed(pieces: string[], marksBroken: boolean) {
   const text = await new Response(body).text().catch((thrown: unknown) => `broken: ${String(thrown)}`)
   return { text: text.slice(-5), settled: seen.settled, ended: await ended }
 }
+
+function hasNoPrice(): never {
+  throw new Error('an image of that size has no price')
+}
+
+test('an answer that has no price is our loss, and nobody is to buy it again', async () => {
+  const legs = [{ attemptId: leg.attemptId, count: hasNoPrice }]
+  const failed: AttemptRecord[] = []
+  const answered = { kind: 'answered', body: Buffer.from('{}'), contentType: 'application/json', legs } as const
+  const thrown = await thrownBy(Promise.resolve(atMeter().measure(answered, failed)))
+  expect(thrown).toMatchObject({ kind: 'bug', details: { shouldRetry: false, cause: expect.any(Error) } })
+  expect(failed).toMatchObject([{ id: 'att_1', status: 200, delivered: false }])
+})
 
 test('a stream is settled once', async () => {
   expect(await streamed([piece, piece], false)).toMatchObject({ settled: 1, ended: 'charged' })

@@ -1,6 +1,6 @@
 import { crashPoint } from '../base/crash-points.ts'
 import type { Deadlines } from '../base/deadlines.ts'
-import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { asGatewayError, final, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
@@ -52,7 +52,7 @@ async function meterWhole(
     return { kind: 'whole', body, contentType, cost }
   } catch (thrown) {
     failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // what it cost is our loss, for whoever releases the hold
-    throw thrown
+    throw final(asGatewayError(thrown))
   }
 }
 

@@ -79,6 +79,7 @@ const breaks =
   async () => ({ kind: 'failed', error, delivery })
 
 const answers = says(200, whole)
+const breaksUs = streams('{', new TypeError('ours'))
 const fails = says(500, '{"error":{"message":"no"}}')
 const refuses = says(400, '{"error":{"message":"bad"}}')
 const hangsUp: Behaviour = async (leave) => {
@@ -199,16 +200,18 @@ async function walk(
   }
   let text = ''
   let error: string | undefined
+  let mayTryAgain = true
   try {
     const answer = await run(parts, received)
     if (answer.kind === 'whole') text = Buffer.from(answer.body).toString()
     else text = await readStream(answer.body, options.readBytes ?? Infinity)
   } catch (thrown) {
     error = thrown instanceof GatewayError ? thrown.kind : String(thrown)
+    mayTryAgain = !(thrown instanceof GatewayError) || thrown.details.shouldRetry !== false
   }
   // Whoever settles after the client has gone does so behind everybody's back.
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-  return { endings, sales, losses, totalsMs, attempts, text, error, placesLeft }
+  return { endings, sales, losses, totalsMs, attempts, text, error, mayTryAgain, placesLeft }
 }
 
 async function readStream(body: ReadableStream<Uint8Array>, bytes: number): Promise<string> {
@@ -223,7 +226,8 @@ async function readStream(body: ReadableStream<Uint8Array>, bytes: number): Prom
   return text
 }
 
-// Whatever happens upstream, a hold ends exactly once: settled when something was delivered, released when not.
+// Whatever happens upstream, a hold ends exactly once: settled when something was delivered, released when not, and for
+// good where the vendor may charge for it.
 describe('every ending of a request ends its hold once', () => {
   test.each([
     { name: 'the first channel answers', channels: [answers], hold: 'settled', tried: 1 },
@@ -233,14 +237,15 @@ describe('every ending of a request ends its hold once', () => {
     { name: 'there is no channel', channels: [], hold: 'released', tried: 0 },
     { name: 'the client leaves before a byte', channels: [hangsUp, answers], hold: 'released', tried: 1 },
     { name: 'a vendor that was never reached', channels: [breaks('unsent'), answers], hold: 'settled', tried: 2 },
-    { name: 'one that may have worked', channels: [breaks('unknown'), answers], hold: 'released', tried: 1 },
+    { name: 'one that may have worked', channels: [breaks('unknown'), answers], hold: 'final', tried: 1 },
     { name: 'one that always shuts the door', channels: [breaks('closed')], hold: 'released', tried: 2 },
     { name: 'no more tries than are allowed', channels: [fails, fails, fails, answers], hold: 'released', tried: 3 },
-    { name: 'an answer that is none', channels: [says(200, '<html>'), answers], hold: 'released', tried: 1 },
-    { name: 'an answer that breaks off', channels: [streams('{"ch', cut), answers], hold: 'released', tried: 1 },
+    { name: 'an answer that is none', channels: [says(200, '<html>'), answers], hold: 'final', tried: 1 },
+    { name: 'an answer that breaks off', channels: [streams('{"ch', cut), answers], hold: 'final', tried: 1 },
+    { name: 'an answer that breaks us', channels: [breaksUs, answers], hold: 'final', tried: 1 },
   ])('$name', async ({ channels, hold, tried }) => {
-    const { endings, attempts, placesLeft } = await walk(channels)
-    expect(endings).toEqual([hold])
+    const { endings, attempts, placesLeft, mayTryAgain } = await walk(channels)
+    expect([endings, mayTryAgain]).toEqual(hold === 'final' ? [['released'], false] : [[hold], true])
     expect(attempts).toBe(tried)
     expect(placesLeft).toBeGreaterThanOrEqual(1)
   })

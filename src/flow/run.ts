@@ -1,9 +1,8 @@
-import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { asGatewayError, final, GatewayError } from '../base/errors.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import { final } from './attempt.ts'
 import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
 /** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */

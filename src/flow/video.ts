@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { GatewayError } from '../base/errors.ts'
+import { asGatewayError, final, GatewayError } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type Nano, zeroNano } from '../base/money.ts'
 import type { Asked } from '../capabilities/ask.ts'
@@ -54,7 +54,20 @@ export async function placeVideo(
       throw storeError(thrown)
     })
   if (placed.kind === 'no-funds') throw noFunds(placed.needed, placed, ask, model)
-  const task = wait ? await parts.tasks.wait(placed.task, timeoutSeconds * 1000, signal) : placed.task
+  try {
+    return await answerFor(parts, placed.task, wait ? { ms: timeoutSeconds * 1000, signal } : undefined)
+  } catch (thrown) {
+    throw final(asGatewayError(thrown)) // it is ordered, whatever we have to say of it
+  }
+}
+
+/** What its client is told: at once, or when it is over where it waits for that. */
+async function answerFor(
+  parts: VideoParts,
+  placed: Task,
+  wait: { readonly ms: number; readonly signal: AbortSignal } | undefined,
+): Promise<Answer> {
+  const task = wait ? await parts.tasks.wait(placed, wait.ms, wait.signal) : placed
   const cost = wait && isOver(task.state) ? await costOf(parts, task) : undefined
   if (cost === undefined) return whole(202, showAccepted(task), zeroNano)
   return whole(200, showTask(task, parts.clock.now()), cost)

@@ -133,6 +133,25 @@ eachEngine('video tasks while the database is away', (open) => {
     },
   )
 
+  test('a mistake of ours, after the order was sent, is nobody’s to make by ordering again', async () => {
+    const vendor = filmVendor()
+    const { store, database, world } = await begin({
+      transport: {
+        async send(...call) {
+          const answer = await vendor.transport.send(...call)
+          Object.defineProperty(database.store, 'db', { value: null, configurable: true })
+          return answer
+        },
+      },
+    })
+    expect(await thrownBy(world.order())).toMatchObject({
+      kind: 'bug',
+      details: { shouldRetry: false, cause: expect.any(TypeError) },
+    })
+    Object.defineProperty(database.store, 'db', { value: store.db })
+    await world.close()
+  })
+
   test('a stop ends the trying, and says what was not written down', async () => {
     const vendor = filmVendor()
     const { database, world } = await begin({

@@ -1,5 +1,5 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { GatewayError } from '../base/errors.ts'
+import { asGatewayError, final, GatewayError } from '../base/errors.ts'
 import { newAttemptId, newId, newOpaqueId, type RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
@@ -63,7 +63,9 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
     return { kind: 'placed', task: await sendSomewhere(parts, order, orderer, recorded.task, first, routes) }
   } catch (thrown) {
     parts.tally.failed(thrown)
-    throw thrown
+    // A mistake of ours says nothing of the vendor, and the task is on record: it is looked for, and not ordered again.
+    const error = asGatewayError(thrown)
+    throw error.kind === 'bug' ? final(error) : error
   }
 }
 

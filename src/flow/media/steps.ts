@@ -1,4 +1,4 @@
-import { asGatewayError, GatewayError } from '../../base/errors.ts'
+import { asGatewayError, final, GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
@@ -9,7 +9,6 @@ import {
   contextOf,
   discreet,
   failedBesidePaid,
-  final,
   logFailure,
   type CallParts,
   type Failed,
