@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { sql } from 'kysely'
 import type { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
@@ -106,5 +107,23 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     expect(await thrownBy(ask())).toMatchObject({ details: { code: 'idempotency_in_progress' } })
     await closeAbandoned(store, 'node_a', [])
     expect(await thrownBy(ask())).toMatchObject(completed)
+  })
+
+  test('and is found among all that others left', async () => {
+    const { store, ask } = await begin()
+    const { created_at: at } = await store.db.selectFrom('idempotency').select('created_at').executeTakeFirstOrThrow()
+    // More than is looked at in one go, before it and after it, and many of one moment.
+    await sql`insert into idempotency
+        (account_id, path, key_digest, fingerprint, state, request_id, node, status, sealed_body, created_at)
+      with recursive n (i) as (select 1 union all select i + 1 from n where i < 60000)
+      select ${accountId}, '/v1/embeddings', cast(i as text), '', 'done', 'req', 'node_a', 200, null,
+        cast(${at} as bigint) + i / 5 - 6000
+      from n`.execute(store.db)
+    await closeAbandoned(store, 'node_a', [])
+    expect(await ask()).toMatchObject({ kind: 'begun' })
+    await closeAbandoned(store, 'node_a', 'all')
+    expect(await thrownBy(ask())).toMatchObject(completed)
+    const kept = store.db.selectFrom('idempotency').select((eb) => eb.fn.countAll<bigint>().as('rows'))
+    expect(Number((await kept.executeTakeFirstOrThrow()).rows)).toBe(60_001)
   })
 })

@@ -1,7 +1,6 @@
-import type { ExpressionBuilder } from 'kysely'
 import { zeroNano } from '../base/money.ts'
 import type { Store } from './open.ts'
-import type { Queries, Schema, Tx } from './schema.ts'
+import type { Queries, Tx } from './schema.ts'
 
 /** Which answer: a key counts within one account and one path. The key itself is never stored. */
 export type AnswerId = { readonly accountId: string; readonly path: string; readonly keyDigest: string }
@@ -123,24 +122,47 @@ export async function closeAbandoned(
   node: string,
   sentRequestIds: readonly string[] | 'all',
 ): Promise<void> {
+  const sent = new Set(sentRequestIds === 'all' ? [] : sentRequestIds)
   await store.transaction(async (tx) => {
-    const left = tx.updateTable('idempotency').where('node', '=', node).where('state', '=', 'running')
-    if (sentRequestIds === 'all') {
-      await left.set({ state: 'done', status: 500 }).execute()
-      return
+    for await (const left of leftRunning(tx, node)) {
+      const ids = left.map(({ requestId }) => requestId)
+      const charged = sentRequestIds === 'all' ? new Set(ids) : await chargedAmong(tx, ids)
+      for (const { requestId, ...id } of left) {
+        if (sent.has(requestId) || charged.has(requestId)) await keepFact(tx, id, { requestId, status: 500 })
+        else await freeAnswer(tx, id, requestId)
+      }
     }
-    for (let i = 0; i < sentRequestIds.length; i += idsPerQuery) {
-      const ids = sentRequestIds.slice(i, i + idsPerQuery)
-      await left.set({ state: 'done', status: 500 }).where('request_id', 'in', ids).execute()
-    }
-    await left.set({ state: 'done', status: 500 }).where(wasCharged).execute()
-    await tx.deleteFrom('idempotency').where('node', '=', node).where('state', '=', 'running').execute()
   })
 }
 
-function wasCharged(db: ExpressionBuilder<Schema, 'idempotency'>) {
-  const request = db.selectFrom('request').select('request.id').where('request.cost', '>', zeroNano)
-  return db.exists(request.whereRef('request.id', '=', 'idempotency.request_id'))
+// A day of them may be millions, and a statement that reads them all takes longer than one may take.
+const rowsPerLook = 20_000
+
+/** By their age, of which there is an index: from one row to another that is so many further on. */
+async function* leftRunning(tx: Tx, node: string): AsyncGenerator<(AnswerId & { readonly requestId: string })[]> {
+  for (let from = -1; ;) {
+    const rows = tx.selectFrom('idempotency').where('created_at', '>', from)
+    const further = rows.select('created_at').orderBy('created_at').offset(rowsPerLook).limit(1)
+    const { created_at: to = Number.MAX_SAFE_INTEGER } = (await further.executeTakeFirst()) ?? {}
+    const left = await rows
+      .select(['account_id', 'path', 'key_digest', 'request_id'])
+      .where('created_at', '<=', to)
+      .where('node', '=', node)
+      .where('state', '=', 'running')
+      .execute()
+    for (let i = 0; i < left.length; i += idsPerQuery) yield left.slice(i, i + idsPerQuery).map(toLeft)
+    if (to === Number.MAX_SAFE_INTEGER) return
+    from = to
+  }
+}
+
+function toLeft(row: { account_id: string; path: string; key_digest: string; request_id: string }) {
+  return { accountId: row.account_id, path: row.path, keyDigest: row.key_digest, requestId: row.request_id }
+}
+
+async function chargedAmong(tx: Tx, requestIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const charged = tx.selectFrom('request').select('id').where('cost', '>', zeroNano).where('id', 'in', requestIds)
+  return new Set((await charged.execute()).map(({ id }) => id))
 }
 
 export async function dropOldAnswers(db: Queries, before: number): Promise<void> {
