@@ -284,3 +284,16 @@ describe('the sweeper', () => {
     expect(timers.waiting).toEqual([])
   })
 })
+
+const layAside = () => artifacts.layAside(bytesOf(800), clock.now() + hourMs)
+
+test('what could not be laid aside takes up none of the room for that', async () => {
+  await reopen({ bytesMax: 8_000 })
+  const folder = join(dataFolder, 'artifacts')
+  rmSync(folder, { recursive: true, force: true })
+  writeFileSync(folder, 'in the way')
+  expect(await layAside().catch(() => 'failed')).toBe('failed')
+  rmSync(folder)
+  expect(await layAside()).toBeString()
+  expect(await layAside()).toBeUndefined()
+})

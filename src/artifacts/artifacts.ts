@@ -89,9 +89,15 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
     },
 
     async layAside(bytes, expiresAt) {
-      if (!ownShare.take(bytes.length, expiresAt, clock.now())) return undefined
+      const taken = ownShare.take(bytes.length, expiresAt, clock.now())
+      if (taken === undefined) return undefined
       const id = newArtifactId('application/octet-stream')
-      await put(id, expiresAt, bytes)
+      try {
+        await put(id, expiresAt, bytes)
+      } catch (thrown) {
+        ownShare.giveBack(taken)
+        throw thrown
+      }
       return nameOf(id, expiresAt)
     },
 

@@ -1,14 +1,17 @@
 import { expect, test } from 'bun:test'
 import { Share } from './share.ts'
 
-test('a share has an end, and what has expired is room again', () => {
+test('a share has an end, and what has expired or was given back is room again', () => {
   const share = new Share(100)
-  expect([share.take(60, 1_000, 0), share.take(60, 1_500, 500), share.take(40, 1_500, 500)]).toEqual([
-    true,
-    false,
-    true,
-  ])
-  expect(share.take(1, 1_999, 999)).toBe(false)
-  expect([share.take(60, 2_000, 1_000), share.take(1, 2_000, 1_000)]).toEqual([true, false])
-  expect(share.take(40, 2_500, 1_500)).toBe(true)
+  const take = (bytes: number, expiresAt: number, now: number) => share.take(bytes, expiresAt, now) !== undefined
+  expect([take(60, 1_000, 0), take(60, 1_500, 500), take(40, 1_500, 500)]).toEqual([true, false, true])
+  expect(take(1, 1_999, 999)).toBe(false)
+  expect([take(60, 2_000, 1_000), take(1, 2_000, 1_000)]).toEqual([true, false])
+  const taken = share.take(40, 2_500, 1_500)
+  if (taken === undefined) throw new Error('no room')
+  share.giveBack(taken)
+  share.giveBack(taken) // twice is once
+  expect([take(40, 2_500, 1_500), take(1, 2_500, 1_500)]).toEqual([true, false])
+  // What was given back is not room a second time when it would have expired.
+  expect([take(100, 3_500, 2_500), take(1, 3_500, 2_500)]).toEqual([true, false])
 })

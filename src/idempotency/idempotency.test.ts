@@ -11,17 +11,27 @@ import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
 import { accountId, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { makeIdempotency } from './idempotency.ts'
+import { makeIdempotency, type LongAnswers } from './idempotency.ts'
 
 // What is kept here is short. Long answers: test/faults/idempotency.test.ts
 const none = { layAside: () => Promise.resolve(undefined), pickUp: () => Promise.resolve(undefined) }
 
+const long = Buffer.alloc(2 * 1024 * 1024, '0')
+const layingAsideBytesMax = 1.5 * long.length
+
 eachEngine('what is remembered under an Idempotency-Key', (open) => {
-  const begin = async () => {
+  const begin = async (longAnswers: LongAnswers = none) => {
     const flaky = flakyStore(await open())
     const { store } = flaky
     await fundedAccount(store)
-    const parts = { store, secret: Buffer.alloc(32, 1), node: 'node_a', longAnswers: none, log: silentLog }
+    const parts = {
+      store,
+      secret: Buffer.alloc(32, 1),
+      node: 'node_a',
+      longAnswers,
+      log: silentLog,
+      layingAsideBytesMax,
+    }
     const idempotency = makeIdempotency(parts)
     const body = Buffer.from('{}')
     const ask = () =>
@@ -54,8 +64,25 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
 
   test('of an answer that there is no room for, it is kept that it was given', async () => {
     const { ask, attempt } = await begin()
-    await attempt.keep(200, Buffer.alloc(2 * 1024 * 1024, '0'))
+    await attempt.keep(200, long)
     expect(await thrownBy(ask())).toMatchObject(completed)
+  })
+
+  test('long answers do not pile up in memory where they are slow to be laid aside', async () => {
+    const onTheWay: { readonly bytes: number; arrive(): void }[] = []
+    const layAside = ({ length: bytes }: Uint8Array) =>
+      new Promise<undefined>((resolve) => onTheWay.push({ bytes, arrive: () => resolve(undefined) }))
+    const { ask, attempt } = await begin({ ...none, layAside })
+    await attempt.keep(200, long)
+    await until(() => onTheWay.length === 1)
+    await attempt.keep(200, Buffer.concat([long, Buffer.from('second')]))
+    expect(await thrownBy(ask())).toMatchObject(completed)
+    onTheWay[0]?.arrive()
+    await until(async () => {
+      await attempt.keep(200, long)
+      return onTheWay.length > 1
+    })
+    expect(onTheWay[1]?.bytes).toBe(onTheWay[0]?.bytes)
   })
 
   test.each(['an answer', 'a fact', 'that it is free'] as const)(

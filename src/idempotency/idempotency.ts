@@ -58,6 +58,8 @@ const behindPauseMs = 500
 
 // What a row holds. Pictures and vectors are longer, and would keep a database, and on SQLite everybody, waiting.
 const rowBytesMax = 1024 * 1024
+// A bucket that hangs is waited for, for minutes, and all that while each is in memory twice: as it is, and sealed.
+const usualLayingAsideBytesMax = 256 * 1024 * 1024
 // Before the name of what lies elsewhere. A sealed text has no such sign in it.
 const elsewhere = 'artifact:'
 
@@ -74,10 +76,14 @@ type IdempotencyParts = {
   readonly node: string
   readonly longAnswers: LongAnswers
   readonly log: Log
+  /** Of answers that are on their way to where they are laid aside, and so in memory. */
+  readonly layingAsideBytesMax?: number
 }
 
-export function makeIdempotency({ store, secret, node, longAnswers, log }: IdempotencyParts): Idempotency {
+export function makeIdempotency(parts: IdempotencyParts): Idempotency {
+  const { store, secret, node, longAnswers, log, layingAsideBytesMax = usualLayingAsideBytesMax } = parts
   const mac = macFor(secret, 'idempotency')
+  let layingAsideBytes = 0
   const behind = new Insisting({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
   function insistOn(write: () => Promise<void>, request: string): void {
@@ -89,6 +95,7 @@ export function makeIdempotency({ store, secret, node, longAnswers, log }: Idemp
     const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     const keepShort = (db: Queries, status: number, body: string) =>
       keepAnswer(db, id, { requestId, status, sealedBody: sealed(body) })
+    const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer was not kept')
     const happened = async (status: number) => keepFact(store.db, id, { requestId, status })
 
     /** Tried again while the database is away: a client that comes back must not find its request running for ever. */
@@ -105,12 +112,13 @@ export function makeIdempotency({ store, secret, node, longAnswers, log }: Idemp
       async keep(status, body) {
         if (body.length <= rowBytesMax) return surely(async () => keepShort(store.db, status, decodeUtf8(body)))
         await surely(() => happened(status))
+        if (layingAsideBytes + body.length > layingAsideBytesMax) return notKept('too many are being laid aside')
+        layingAsideBytes += body.length
         // Nobody waits for a disk or a bucket: the answer is paid for, and its client is to have it now.
         void layAside(body, asked)
           .then((sealedBody) => keepAnswer(store.db, id, { requestId, status, sealedBody }))
-          .catch((thrown: unknown) =>
-            log.warn({ request: requestId, cause: String(thrown) }, 'a long answer was not kept'),
-          )
+          .catch((thrown: unknown) => notKept(String(thrown)))
+          .finally(() => (layingAsideBytes -= body.length))
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
