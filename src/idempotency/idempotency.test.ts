@@ -4,7 +4,7 @@ import type { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
 import { takeHold } from '../store/holds.ts'
-import { closeAbandoned } from '../store/idempotency.ts'
+import { closeAbandoned, dropOldAnswers } from '../store/idempotency.ts'
 import { settleHold } from '../store/ledger.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
@@ -152,5 +152,19 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     expect(await thrownBy(ask())).toMatchObject(completed)
     const kept = store.db.selectFrom('idempotency').select((eb) => eb.fn.countAll<bigint>().as('rows'))
     expect(Number((await kept.executeTakeFirstOrThrow()).rows)).toBe(60_001)
+  })
+
+  test('what is older than was promised is dropped, however much it is', async () => {
+    const { store, ask, attempt } = await begin()
+    await attempt.keepFact(200)
+    await sql`insert into idempotency
+        (account_id, path, key_digest, fingerprint, state, request_id, node, status, sealed_body, created_at)
+      with recursive n (i) as (select 1 union all select i + 1 from n where i < 12000)
+      select ${accountId}, '/v1/embeddings', cast(i as text), '', 'done', 'req', 'node_a', 200, null, i / 3
+      from n`.execute(store.db)
+    await dropOldAnswers(store.db, 3_999)
+    const rows = await store.db.selectFrom('idempotency').select('created_at').orderBy('created_at').execute()
+    expect(rows.slice(0, -1).map(({ created_at: at }) => at)).toEqual([3_999, 3_999, 3_999, 4_000])
+    expect(await thrownBy(ask())).toMatchObject(completed)
   })
 })
