@@ -39,8 +39,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a task that somebody has sent again is withdrawn',
     file: 'src/tasks/end.ts',
-    from: "...(end.state === 'refused' && { sends: task.sends })",
-    to: '',
+    from: "from: before('refused'), sends: task.sends }",
+    to: "from: before('refused') }",
     tests: away,
   },
   {
