@@ -58,10 +58,11 @@ type Relayed = Pick<Figures, 'eventCpuUs' | 'readsPerEvent'> & { readonly relaye
 type Sparse = Pick<Figures, 'sparseCpuUs'> & { readonly latencies: readonly number[] }
 type Round = Saturated & Relayed & Sparse
 
+const load = { connections: plainConnections, ms: plan.plainMs }
+
 /** As much as the core bears. */
 async function saturate({ child }: Measured): Promise<Saturated> {
   const plain = post(child.port, benchKey, plainBody)
-  const load = { connections: plainConnections, ms: plan.plainMs }
   await closedLoop(plain, load)
   const startedAt = performance.now()
   const { result: answers, cpuUs, rssMb } = await spent(child, () => closedLoop(plain, load))
@@ -80,6 +81,7 @@ async function relay({ child }: Measured): Promise<Relayed> {
 /** A request now and then, each by itself. */
 async function trickle({ child }: Measured): Promise<Sparse> {
   const plain = post(child.port, benchKey, plainBody)
+  await closedLoop(plain, load)
   const { result, cpuUs } = await spent(child, () => openLoop(plain, { everyMs: latencyEveryMs, ms: plan.latencyMs }))
   return { sparseCpuUs: cpuUs / result.length, latencies: result }
 }
@@ -136,8 +138,9 @@ async function each<T>(of: (system: System) => Promise<T>): Promise<Record<Syste
 }
 
 /**
- * All systems in turn, and again, under one kind of load. One kind after another: a runtime that was idle for half a minute has
- * thrown away what it had compiled, and takes seconds under load to be as fast again.
+ * All systems in turn, and again, under one kind of load; each has it for a moment before it is measured. One kind after
+ * another: a runtime that was idle for half a minute has thrown away what it had compiled, and takes seconds under load to
+ * be as fast again.
  */
 async function inTurns<T>(kind: string, measure: (system: System) => Promise<T>): Promise<Record<System, T>[]> {
   const rounds: Record<System, T>[] = []
@@ -164,8 +167,8 @@ async function run(): Promise<void> {
   await each((system) => warmUp(measured[system].child))
 
   const others = watchOthers(running)
-  const sparse = await inTurns('sparse', (system) => trickle(measured[system]))
   const saturated = await inTurns('saturated', (system) => saturate(measured[system]))
+  const sparse = await inTurns('sparse', (system) => trickle(measured[system]))
   const relayed = await inTurns('streams', (system) => relay(measured[system]))
   const rounds = await Promise.all(
     relayed.map((turn, i) =>
