@@ -21,6 +21,20 @@ function startNode(store: Store) {
   return Object.assign(made, { secrets })
 }
 
+/** A store that keeps the answer to its first question until it is told to give it. */
+function firstAnswerLate(store: Store): { slow: Store; release: () => void } {
+  const released = Promise.withResolvers<void>()
+  let asked = 0
+  const db = store.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      if (++asked === 1) await released.promise
+      return result
+    },
+  })
+  return { slow: { ...store, db }, release: released.resolve }
+}
+
 eachEngine('the first secret of an account', (open, place, engine) => {
   let stores: Store[]
   let nodes: ReturnType<typeof startNode>[]
@@ -50,6 +64,18 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     for (const { transactions } of nodes) expect(transactions).toBeLessThanOrEqual(1)
     const audited = (await listAudit((stores[0] as Store).db, { limit: 10 })).map(({ action }) => action)
     expect(audited.filter((action) => action === 'webhook-secret.create')).toHaveLength(1)
+  })
+
+  test('is made once also where the first to look is the last to hear that there is none', async () => {
+    const accountId = await newAccount()
+    const [store] = stores as [Store]
+    const { slow, release } = firstAnswerLate(store)
+    const node = startNode(slow)
+    const late = node.secrets.valid(accountId)
+    const made = await node.secrets.valid(accountId)
+    release()
+    expect(await late).toEqual(made)
+    expect(node.transactions).toBe(1)
   })
 
   test('stands for itself beside one that is asked for at the same time', async () => {

@@ -45,10 +45,14 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
   function makeFirst(accountId: string): Promise<void> {
     const underWay = making.get(accountId)
     if (underWay !== undefined) return underWay
-    const first = { accountId, sealed: newSealed(accountId).sealed, actor: 'webhooks' }
-    const made = addFirstSecret(store, first).finally(() => making.delete(accountId))
+    const made = addWhereNone(accountId).finally(() => making.delete(accountId))
     making.set(accountId, made)
     return made
+  }
+  // Whoever looked before the maker was done may hear of it after: who comes that late looks once more, and finds it.
+  async function addWhereNone(accountId: string): Promise<void> {
+    if ((await read(accountId)).found > 0) return
+    await addFirstSecret(store, { accountId, sealed: newSealed(accountId).sealed, actor: 'webhooks' })
   }
 
   return {
