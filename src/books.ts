@@ -57,6 +57,8 @@ export type BooksOptions = {
   readonly fatal: (why: string, cause: unknown) => void
   /** In place of what the settings say: the bench counts in memory. */
   readonly billing?: ((books: { store: Store; node: string; log: Log }) => Billing) | undefined
+  /** For whoever asks what becomes of a request, and not how soon: how long it waits for PostgreSQL. */
+  readonly waitMs?: number
   readonly closing: Opening<'tidying' | 'billing' | 'store' | 'lock'>
 }
 
@@ -80,12 +82,13 @@ export type OpeningBooks = {
 export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   const { environment, log, closing } = options
   const { dataFolder, databaseUrl } = environment
+  const patience = options.waitMs !== undefined && { waitMs: options.waitMs }
   // A journal, and a SQLite file, belong to one process at a time.
   const lock = claimSingleNode(dataFolder)
   closing.opened('lock', () => lock.release())
   const node = nodeIdentity(dataFolder)
   const opening = openPatiently(
-    databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl },
+    databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl, ...patience },
     log,
   )
   const billing = new Closing<BillingStep>(['endings', 'bank'])
@@ -221,7 +224,7 @@ async function tidyUp(store: Store, now: number): Promise<void> {
 }
 
 /** A database that is not up yet is waited for; anything else that is wrong with it is not. */
-async function openPatiently(where: { url: string } | { file: string }, log: Log): Promise<Store> {
+async function openPatiently(where: { url: string; waitMs?: number } | { file: string }, log: Log): Promise<Store> {
   for (let tries = 0; ; tries++) {
     try {
       return await openStore(where)

@@ -62,6 +62,8 @@ export type GatewayOptions = {
   readonly clock?: Clock
   /** The bench composes a billing that only counts; everyone else gets what the settings say. */
   readonly billing?: BooksOptions['billing']
+  /** Tests wait for a busy database; everyone else is refused as soon as a customer has to be. */
+  readonly waitMs?: number
   /** Rejects where this must not serve anybody; asked before it does. */
   readonly provenSafe?: Promise<void>
   /** Called when the process must not go on; by default it ends. */

@@ -65,6 +65,9 @@ export type TestGateway = Gateway & {
   assertBooks(): Promise<void>
 }
 
+// Longer than a busy machine keeps a request waiting on PostgreSQL, where the product would refuse it.
+const databaseWaitMs = 20_000
+
 const secret = 'test-secret-test-secret-test-secret'
 
 export async function startTestGateway(
@@ -76,6 +79,7 @@ export async function startTestGateway(
     variables?: Record<string, string>
     /** What the gateway itself reads of the environment, beside what every test gives it. */
     environment?: Record<string, string>
+    /** A database of the test's own. What is about one that is slow or away is refused as soon as anybody would be. */
     databaseUrl?: string
   } & Pick<GatewayOptions, 'clock' | 'billing'> = {},
 ): Promise<TestGateway> {
@@ -108,6 +112,7 @@ export async function startTestGateway(
     log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
     ...(clock !== undefined && { clock }),
     ...(billing !== undefined && { billing }),
+    ...(options.databaseUrl === undefined && { waitMs: databaseWaitMs }),
   })
   const { store, mode } = gateway
   const accountId = gateway.firstStart.account.id
