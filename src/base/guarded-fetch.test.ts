@@ -4,6 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { certificate, certificateKey } from '../../test/support/certificate.ts'
+import { listenAlike } from '../../test/support/listen-alike.ts'
 import { GatewayError } from './errors.ts'
 import { makeGuardedFetch, type FetchLimits, type Outside } from './guarded-fetch.ts'
 import { GuardRefusal } from './untrusted-url.ts'
@@ -63,16 +64,13 @@ const listener: RequestListener = (request, response) => {
 }
 
 const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port
-const listening = (server: Server, address: string, port = 0) =>
-  new Promise<void>((resolve) => server.listen(port, address, resolve))
 
 beforeAll(async () => {
   open = createServer(listener)
-  await listening(open, publicAddress)
   inside = createServer((_request, response) => response.end('secret'))
   inside.on('connection', () => insideVisits++)
   // The same port, so that an address alone decides where a request arrives.
-  await listening(inside, insideAddress, portOf(open))
+  await listenAlike([open, publicAddress], [inside, insideAddress])
   secure = createSecureServer({ key: certificateKey, cert: certificate }, listener)
   await new Promise<void>((resolve) => secure.listen(0, publicAddress, resolve))
 })
@@ -257,7 +255,7 @@ describe('what is sent', () => {
   })
 
   test.each(['/cut', '/drip'])('a message arrived once its answer begins, however that goes on: %s', async (path) => {
-    const { status, body } = await guard().post(at(path), { headers: {}, body: '{}' }, { ...limits, totalMs: 1_000 })
+    const { status, body } = await guard().post(at(path), { headers: {}, body: '{}' }, { ...limits, totalMs: 5_000 })
     expect({ status, body: body.toString() }).toEqual({ status: 200, body: 'a' })
   })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { makeGuardedFetch } from '../../src/base/guarded-fetch.ts'
 import { GuardRefusal } from '../../src/base/untrusted-url.ts'
 import { openBlackhole } from '../support/blackhole.ts'
+import { listenAlike } from '../support/listen-alike.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
 
 setDefaultTimeout(120_000)
@@ -93,9 +94,8 @@ test('S-04: a name that leads outside and inside by turns, a thousand times, is 
     seen.inside++
     socket.destroy()
   })
-  await new Promise<void>((resolve) => outside.listen(0, outsideAddress, resolve))
+  await listenAlike([outside, outsideAddress], [inside, insideAddress])
   const { port: shared } = outside.address() as AddressInfo
-  await new Promise<void>((resolve) => inside.listen(shared, insideAddress, resolve))
   try {
     let lookups = 0
     const guard = makeGuardedFetch(
