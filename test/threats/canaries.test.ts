@@ -9,7 +9,7 @@ import { says } from '../support/streams.ts'
 
 // K-01. Every secret that passes through a gateway is a word that stands nowhere else. The gateway does all that it can
 // do, is refused, cheated, killed and started again; then everything that anybody could read is searched for them.
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 /** Where each secret stands, and nowhere else. A place of a secret that is not listed here is a leak. */
 function expected(engine: Engine, vendorKeys: readonly string[]): Record<string, readonly string[]> {
@@ -137,6 +137,8 @@ async function liveLong(world: CanaryWorld, places: Places): Promise<Record<stri
   const shown = await beOperator({ send, operate }, secrets)
   const used = await useAll(send, secrets)
   expect(used.filter(({ status }) => status !== 200)).toEqual([])
+  // Beside all of that the database may be slow to answer.
+  await until(async () => (await send('/readyz')).status === 200)
   await useTools(send, secrets)
   await world.vendorCalls()
   const films = await orderFilms(send, secrets, receiver.url())
@@ -225,7 +227,9 @@ test.each(['sqlite', 'postgres'] as const)('no secret stays behind, on %s', asyn
     // What the dead have left is repaired; then the database goes away.
     const last = await world.serve()
     await world.cutDatabase()
-    await useAll(portsOf(last, places, secrets).send, secrets)
+    const { send } = portsOf(last, places, secrets)
+    await useAll(send, secrets)
+    await send('/readyz')
     last.signal('SIGTERM')
     await last.exited
     await world.gather()
