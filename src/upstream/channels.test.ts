@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { movableClock } from '../../test/support/movable-clock.ts'
+import { standingClock } from '../../test/support/movable-clock.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
 import { makeChannels, type Channel } from './channels.ts'
 
@@ -23,7 +23,7 @@ function always(...numbers: readonly number[]): () => number {
 }
 
 function open(all: readonly Channel[], random = always(0)) {
-  const clock = movableClock()
+  const clock = standingClock()
   const channels = makeChannels(all, clock, random)
   const ids = () => [...channels.routes(offers)].map((route) => route.channel.id)
   return { clock, channels, ids }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { getEventListeners } from 'node:events'
 import { handTimers } from '../../test/support/hand-timers.ts'
-import { movableClock } from '../../test/support/movable-clock.ts'
+import { standingClock } from '../../test/support/movable-clock.ts'
 import { answer, chunk, lastChunk, streamHead } from '../../test/support/vendor.ts'
 import { noUnheardRejections, openTransport, startWire, textOf, type Line, type Wire } from '../../test/support/wire.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
@@ -19,13 +19,15 @@ afterEach(() => wire.stop())
 /** A vendor that writes when the test says so. */
 async function startWriting() {
   const asked = Promise.withResolvers<Line>()
+  let neverAsked: (() => void) | undefined
   wire = await startWire({
     reply(line, { path }) {
       if (path === '/quick') line.socket.write(answer(200, 'quick'))
-      else if (path !== '/never') asked.resolve(line)
+      else if (path === '/never') neverAsked?.()
+      else asked.resolve(line)
     },
   })
-  const clock = movableClock()
+  const clock = standingClock()
   const transport = openTransport(clock)
   return {
     transport,
@@ -33,7 +35,9 @@ async function startWriting() {
     advance: (ms: number) => clock.advance(ms),
     /** Time passes, and all deadlines that it passed are noticed: this call's is one of them. */
     pass: async (ms: number): Promise<void> => {
+      const isAsked = new Promise<void>((resolve) => (neverAsked = resolve))
       const other = transport.failure(`${wire.url}/never`, { timeouts: { firstByteMs: 1 }, connection: 'new' })
+      await isAsked
       clock.advance(ms)
       expect(await other).toBe('upstream-timeout, unknown')
     },
@@ -66,7 +70,7 @@ describe('time for the vendor', () => {
     await pass(15_000)
     const sent = transport.text(wire.url, { timeouts: limits })
     const { socket } = await asked
-    await pass(limits.firstByteMs - 1_000)
+    await pass(limits.firstByteMs - 1)
     socket.write(answer(200, 'hello'))
     expect(await sent).toBe('hello')
     expect(wire.lines[0]?.asked.length).toBe(2)
@@ -95,7 +99,7 @@ describe('time for the vendor', () => {
     const exchange = await sent
     for (let i = 0; i < 3; i++) {
       const read = exchange.read()
-      await pass(limits.idleMs - 1_000)
+      await pass(limits.idleMs - 1)
       socket.write(chunk(String(i)))
       expect(firstByte(await read)).toBe(String(i))
     }

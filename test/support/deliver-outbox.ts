@@ -2,11 +2,12 @@ import { makeLog } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openWebhooks } from '../../src/tasks/webhooks/webhooks.ts'
 import type { Place } from './engines.ts'
-import { movableClock } from './movable-clock.ts'
+import { standingClock } from './movable-clock.ts'
 
 /** A node that does nothing but deliver, until it is killed: `place aheadMs secret`. */
 const [place = '{}', aheadMs = '0', secret = ''] = process.argv.slice(2)
-const clock = movableClock()
+// What it sends again is sent by the next one, however long this one lives.
+const clock = standingClock()
 clock.advance(Number(aheadMs))
 const store = await openStore({ ...(JSON.parse(place) as Place), clock })
 openWebhooks({

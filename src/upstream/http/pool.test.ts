@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { openBlackhole } from '../../../test/support/blackhole.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
-import { movableClock } from '../../../test/support/movable-clock.ts'
+import { standingClock } from '../../../test/support/movable-clock.ts'
 import { answer } from '../../../test/support/vendor.ts'
 import { noUnheardRejections, startWire, type Wire } from '../../../test/support/wire.ts'
 import { thrownBy } from '../../../test/support/thrown.ts'
@@ -16,7 +16,7 @@ noUnheardRejections()
 
 let wire: Wire
 let target: Target
-const clock = movableClock()
+const clock = standingClock()
 let timers = handTimers()
 let pool = new Pool(clock, timers)
 
