@@ -157,16 +157,21 @@ eachEngine('webhooks', (open) => {
   })
 
   test('what cannot be reached, or takes too long, says why', async () => {
-    const attemptLimits = { bytesMax: 1024, connectMs: 10_000, totalMs: 1_000 }
-    receiver.reply('silence')
-    const slow = await put()
+    const outside = { resolve: resolveSome }
     const closed = await put('http://127.0.0.1:1/')
     const unknown = await put('http://unknown.test/')
-    start({ attemptLimits, outside: { resolve: resolveSome } }).wake()
-    for (const id of [slow, closed, unknown]) await recorded(id, 1)
-    expect(await attempts(slow)).toMatchObject([{ status: 0, why: 'too-slow' }])
+    const patient = start({ outside })
+    patient.wake()
+    for (const id of [closed, unknown]) await recorded(id, 1)
     expect(await attempts(closed)).toMatchObject([{ status: 0, why: 'unreachable' }])
     expect(await attempts(unknown)).toMatchObject([{ status: 0, why: 'unresolved' }])
+    await patient.close({ withinMs: 0 })
+
+    receiver.reply('silence')
+    const slow = await put()
+    start({ attemptLimits: { bytesMax: 1024, connectMs: 10_000, totalMs: 1_000 }, outside }).wake()
+    await recorded(slow, 1)
+    expect(await attempts(slow)).toMatchObject([{ status: 0, why: 'too-slow' }])
   })
 
   describe('a secret', () => {
