@@ -52,7 +52,7 @@ describe('a connection that was held open for its answer', () => {
     expect(text()).toEndWith('whole')
     await until(isClosed)
     expect(isClosed()).toBe(true)
-  }, 20_000)
+  }, 120_000)
 
   test.concurrent('and does not wait for the rest of a head that is half sent after that', async () => {
     const { socket, text, isClosed } = visit(() => new Response('whole'))
@@ -60,7 +60,7 @@ describe('a connection that was held open for its answer', () => {
     socket.write('POST / HTTP/1.1\r\nhos')
     await until(isClosed)
     expect(isClosed()).toBe(true)
-  }, 20_000)
+  }, 120_000)
 
   test.concurrent('nor any longer after an answer that is too long to be taken at once', async () => {
     const bytes = 64 * 1024
@@ -72,7 +72,7 @@ describe('a connection that was held open for its answer', () => {
     expect(text()).toEndWith('whole')
     await until(isClosed)
     expect(isClosed()).toBe(true)
-  }, 20_000)
+  }, 120_000)
 
   test.concurrent('stays open while a long answer is read, however slowly, and is closed when nothing comes after it', async () => {
     const bytes = 24 * 1024 * 1024
@@ -123,5 +123,5 @@ describe('a connection that was held open for its answer', () => {
     expect(text()).toEndWith('0\r\n\r\n')
     await until(isClosed)
     expect(isClosed()).toBe(true)
-  }, 40_000)
+  }, 120_000)
 })

@@ -101,5 +101,5 @@ eachEngine('the same requests', (open) => {
       throw new Error(`seed ${seed}`, { cause: error })
     }
     expect(strict.some((line) => line.includes('refused'))).toBe(true)
-  }, 60_000)
+  }, 120_000)
 })

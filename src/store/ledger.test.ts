@@ -77,7 +77,7 @@ eachEngine('a hold', (open) => {
     const taken = await Promise.all(Array.from({ length: 100 }, (_, at) => takeHold(store, holdOf(`h${at}`, 7n))))
     expect(taken.filter((one) => one.outcome === 'held')).toHaveLength(30)
     expect(await funds(store)).toEqual(amounts(210n, 210n))
-  }, 30_000)
+  }, 120_000)
 
   test('of an unlimited account is metered and never refused', async () => {
     const store = await open()

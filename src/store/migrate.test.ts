@@ -10,7 +10,7 @@ import { chains } from './migrations/0003-chains.ts'
 import { openStore } from './open.ts'
 import { openPostgres } from './postgres.ts'
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 let databaseUrl: string
 let writer: Client
 let bystander: Client

@@ -139,7 +139,7 @@ describe('beside a running gateway', () => {
     expect(isEarly).toBe(false)
     await sql`select delivered from attempt`.execute(store.db)
     await store.close()
-  }, 20_000)
+  }, 120_000)
 })
 
 describe('a PostgreSQL that does not answer', () => {

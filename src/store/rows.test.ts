@@ -80,7 +80,7 @@ describe('the same writes on both engines', () => {
     expect(fromSqlite).toEqual(await readAll(postgres))
     await sqlite.close()
     await postgres.close()
-  }, 60_000)
+  }, 120_000)
 })
 
 eachEngine('mapping', (open) => {

@@ -231,7 +231,7 @@ eachEngine('turns of several nodes', (open, _, engine) => {
       const { accounts } = await standingOf(store)
       expect(accounts.reduce((sum, { posted }) => sum + posted, 0n)).toBe(2_000_000n - 2n * BigInt(many - 2))
     },
-    30_000,
+    120_000,
   )
 
   test('never lease a balance twice', async () => {

@@ -137,4 +137,4 @@ test('a port that is taken is one clear line that names the setting', async () =
   } finally {
     await cli.close()
   }
-}, 30_000)
+}, 120_000)

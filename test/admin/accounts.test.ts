@@ -8,7 +8,7 @@ type Account = { id: string; name: string; balance: string; held: string; cap: u
 const bad = (param: string) => ({ status: 400, param })
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 describe.each([
   ['SQLite, leased', 'sqlite', 'leased'],

@@ -4,7 +4,7 @@ import { movableClock } from '../support/movable-clock.ts'
 import { operatorOf, speaker, type Speaker, type Told } from '../support/operator.ts'
 import { says } from '../support/streams.ts'
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 const day = 86_400_000
 
 /** `flat` costs a cent a request and nothing else. */

@@ -7,7 +7,7 @@ import { says } from '../support/streams.ts'
 
 type Key = { id: string; key: string; account: string; state: string; limits: unknown; expires_at: number | null }
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   const clock = movableClock()
@@ -199,4 +199,4 @@ test('a revoked key is dead on every node in moments', async () => {
     await other.close()
     await postgres.dropDatabase(databaseUrl)
   }
-}, 60_000)
+}, 120_000)

@@ -13,7 +13,7 @@ import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { says } from '../support/streams.ts'
 import { tapPostgres } from '../support/tapped-postgres.ts'
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 async function scrape({ adminUrl, adminKey }: Pick<TestGateway, 'adminUrl' | 'adminKey'>): Promise<Exposition> {
   const response = await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
@@ -135,7 +135,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(found.value('turnpike_webhooks_waiting')).toBe(0)
     expect(found.value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
     expect(new Set(found.kinds.keys())).toEqual(new Set(Object.values(metrics).map(({ name }) => name)))
-  }, 30_000)
+  }, 120_000)
 
   test('what is refused before it is admitted is counted by route and status', async () => {
     const poor = await gateway.account({ dollars: '0.000000001' })
@@ -177,7 +177,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     const counted = (found: Exposition) => found.value('turnpike_requests_refused_total', refusals) ?? 0
     expect(counted(after) - counted(before)).toBe(1_000)
     expect(JSON.stringify(after.samples)).not.toContain('made-up')
-  }, 60_000)
+  }, 120_000)
 
   test('what is under way is seen while it is', async () => {
     const leaving = new AbortController()
@@ -202,7 +202,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(after.all('turnpike_video_tasks_open')).toEqual({ creating: 0, submitted: 0, running: 0 })
     expect(after.all('turnpike_video_tasks_ended_total')).toMatchObject({ [`${film.model} cancelled`]: 1 })
     expect(after.all('turnpike_requests_total')).toEqual((await books()).requests)
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('a scrape', () => {

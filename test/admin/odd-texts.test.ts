@@ -3,7 +3,7 @@ import { startTestGateway, until, type TestGateway } from '../support/gateway.ts
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 const nul = '\u0000'
 const halfPair = '\ud800'

@@ -22,7 +22,7 @@ type Shown = {
   attempts?: Record<string, unknown>[]
 }
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 const hour = 3_600
 const day = 24 * hour
 

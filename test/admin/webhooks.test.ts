@@ -17,7 +17,7 @@ type Shown = {
   attempts: { status: number | null; error: string | null; excerpt: string | null; duration_ms: number }[]
 }
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
   let gateway: TestGateway
@@ -140,4 +140,4 @@ test('in real mode a receiver on this machine is told nothing, unless the operat
   } finally {
     receiver.close()
   }
-}, 30_000)
+}, 120_000)

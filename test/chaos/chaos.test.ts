@@ -13,10 +13,10 @@ async function survive(campaign: Omit<Campaign, 'clients' | 'seed'>): Promise<vo
 
 // The short form of `npm run chaos`: some of the ways to die, on both engines, and not one nano lost.
 describe('gateways that are killed under load', () => {
-  test('SQLite, one node', () => survive({ engine: 'sqlite', nodes: 1, kills: 4 }), 240_000)
+  test('SQLite, one node', () => survive({ engine: 'sqlite', nodes: 1, kills: 4 }), 600_000)
 
   test('PostgreSQL, three nodes', async () => {
     const databaseUrl = await (await sharedPostgres()).freshDatabase()
     await survive({ engine: 'postgres', nodes: 3, databaseUrl, kills: 6 })
-  }, 240_000)
+  }, 600_000)
 })

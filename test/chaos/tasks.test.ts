@@ -10,14 +10,14 @@ describe('gateways that are killed while videos are made', () => {
     expect(outcome.wrong).toEqual([])
     expect(outcome).toMatchObject({ kills: 5, duplicates: 0, orphans: 0 })
     expect(outcome.vendorTasks).toBeGreaterThan(5)
-  }, 240_000)
+  }, 600_000)
 
   test('PostgreSQL, two nodes', async () => {
     const databaseUrl = await (await sharedPostgres()).freshDatabase()
     const outcome = await runTasks({ engine: 'postgres', nodes: 2, databaseUrl, rounds: 1, seed: 4 })
     expect(outcome.wrong).toEqual([])
     expect(outcome).toMatchObject({ kills: 5, duplicates: 0, orphans: 0 })
-  }, 240_000)
+  }, 600_000)
 
   test('where the vendor cannot tell, a task is kept in doubt and listed, and not bought again', async () => {
     const world = await makeWorld({ engine: 'sqlite', nodes: 1, settings: filmSettings })
@@ -51,5 +51,5 @@ describe('gateways that are killed while videos are made', () => {
     } finally {
       await world.close()
     }
-  }, 240_000)
+  }, 600_000)
 })

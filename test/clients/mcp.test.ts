@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const chatModel = 'gpt-4o-mini'
-const videoMsMax = 60_000
+const videoMsMax = 120_000
 const ofType = ({ content }: Result, type: string): Block[] => content.filter((block) => block.type === type)
 
 type Picture = { url: string; media_type: string; width: number; height: number }

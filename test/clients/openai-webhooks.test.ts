@@ -26,7 +26,7 @@ beforeAll(async () => {
   taskId = ((await created.json()) as { id: string }).id
   await until(() => receiver.received.length > 0)
   letter = receiver.received[0] as Received
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await gateway.assertBooks()

@@ -8,7 +8,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   // Marks are made every two seconds: only what is quiet for longer is told to live.
   gateway = await startTestGateway({ mode: 'leased', yaml: 'timeouts: { quietSeconds: 0.2 }' })
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await gateway.assertBooks()
   await gateway.close()
@@ -75,4 +75,4 @@ test('the official clients do not notice that a stream says that it lives', asyn
     expect(afterWords).toContain('\n\nevent: ping\ndata: {"type":"ping"}\n\n')
     expect(raw).not.toContain(': keep-alive')
   }
-}, 90_000)
+}, 120_000)

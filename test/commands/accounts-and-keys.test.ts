@@ -193,7 +193,7 @@ describe('before the first start', () => {
     expect((await gateway.chat({}, key)).status).toBe(200)
     await cli.close()
     await server.dropDatabase(url)
-  }, 60_000)
+  }, 120_000)
 })
 
 test('no key is made under another secret than the one the gateway has', async () => {

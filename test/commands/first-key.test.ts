@@ -38,4 +38,4 @@ test('a start that fails at its last port has not used up the keys that are show
     await taken.stop(true)
     rmSync(folder, { recursive: true, force: true })
   }
-}, 20_000)
+}, 120_000)

@@ -41,4 +41,4 @@ test('tasks are listed, shown, and watched to their end', async () => {
   expect((await cli.run(['tasks', 'list', '--in-doubt'])).out).toContain('no such task')
   expect((await cli.run(['tasks', 'show', made])).out).toMatch(/state +succeeded/)
   expect((await cli.run(['tasks', 'show', 'vid_0'])).code).toBe(1)
-}, 60_000)
+}, 120_000)

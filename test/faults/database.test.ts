@@ -10,7 +10,7 @@ import { holdsOf } from '../support/records.ts'
 import { writeSetting } from '../support/settings.ts'
 import { says } from '../support/streams.ts'
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 // The short form; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised: service
 // within five seconds, a refusal within two. Beside other tests it is given several times that, which is still nothing to
 // whoever waits for a database that is away for good.
@@ -249,4 +249,4 @@ test('a statement that was given up leaves no transaction behind for the next us
   expect(await readSetting(other.db, 'given-up')).toBeUndefined()
   await store.close()
   await other.close()
-}, 30_000)
+}, 120_000)

@@ -70,5 +70,5 @@ describe.skipIf(!canMount)('a disk that fills up under the journal', () => {
     expect(matched.calls).toBeGreaterThan(2)
     gateway.signal('SIGTERM')
     expect(await gateway.exited).toBe(0)
-  }, 60_000)
+  }, 120_000)
 })

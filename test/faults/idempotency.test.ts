@@ -12,7 +12,7 @@ const says = (content: string, more: Record<string, unknown> = {}) => ({
 })
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engine) => {
   let gateway: TestGateway

@@ -38,7 +38,7 @@ async function lowestSeen(account: () => Promise<{ posted: Nano; held: Nano }>, 
 }
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 /** What `dear` costs at the most: a token for every byte of the body, and every candidate as long as it may be. */
 function mostFor(body: Record<string, unknown>): bigint {
@@ -125,7 +125,7 @@ describe.each([
       await until(async () => (await gateway.balance(id)).held === 0n)
       expect((await gateway.balance(id)).posted).toBe(nano(0n))
       expect(await lowest).toBe(0n)
-    }, 60_000)
+    }, 120_000)
 
     test('a hold that was not used up is there again for the next', async () => {
       const { key, id } = await customer('0.05')

@@ -26,7 +26,7 @@ const lists: PriceLists = {
 }
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 describe.each([
   ['SQLite', 'sqlite', 'leased'],

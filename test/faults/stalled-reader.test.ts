@@ -88,7 +88,7 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
       const record = await gateway.store.db.selectFrom('request').select(['status', 'cost']).executeTakeFirstOrThrow()
       expect([record.status, String(record.cost)]).toEqual([499, String(before.posted - after.posted)])
     },
-    30_000,
+    120_000,
   )
 })
 
@@ -122,7 +122,7 @@ test('one that reads slowly is not gone: what it takes is seen while it is still
     basis: 'vendor',
     cost: 527_000n,
   })
-}, 60_000)
+}, 120_000)
 
 test('one that is cut off while its text is said in pieces: the piece under way is the last that is bought', async () => {
   const known = vendors as Map<string, Vendor>
@@ -161,4 +161,4 @@ models:
   } finally {
     known.delete('drainer')
   }
-}, 30_000)
+}, 120_000)

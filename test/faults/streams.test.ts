@@ -102,7 +102,7 @@ describe('a reader that does not read', () => {
     const record = await lastRequestOf(gateway, gateway.accountId)
     expect(record).toMatchObject({ status: 499, basis: 'estimated' })
     expect(record?.cost).toBeGreaterThan(0n)
-  }, 20_000)
+  }, 120_000)
 })
 
 /** A vendor that goes on charging after a hang-up. None of those we know does, so the test brings its own. */

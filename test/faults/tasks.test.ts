@@ -46,7 +46,7 @@ test.each(['sqlite', 'postgres'] as const)(
     expect(posted).toBeGreaterThan(0n)
     await world.gateway.assertBooks()
   },
-  30_000,
+  120_000,
 )
 
 test('what tasks hold counts against a spending cap, of tasks and of everything else', async () => {
@@ -72,4 +72,4 @@ test('a vendor that fails and makes it all the same sells one film to a client t
   await until(async () => (await task()).every(({ state }) => state === 'succeeded'))
   expect(await task()).toMatchObject([{ id, sends: 1 }])
   await world.gateway.assertBooks()
-}, 30_000)
+}, 120_000)

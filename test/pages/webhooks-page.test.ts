@@ -47,5 +47,5 @@ test.skipIf(Bun.which('curl') === null || Bun.which('node') === null)(
       await collecting
     }
   },
-  60_000,
+  120_000,
 )

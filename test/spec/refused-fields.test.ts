@@ -5,7 +5,7 @@ let gateway: TestGateway
 
 beforeAll(async () => {
   gateway = await startTestGateway()
-}, 60_000)
+}, 120_000)
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
 

@@ -150,6 +150,6 @@ describe('a creation in doubt', () => {
       expect(await moving.balance()).toEqual(before)
       await moving.assertBooks()
     },
-    30_000,
+    120_000,
   )
 })

@@ -8,7 +8,7 @@ if (!hasBrowser) {
   process.stderr.write(`skipped: no browser at ${executablePath}; CHROMIUM_PATH names another\n`)
 }
 
-export const browserTimeoutMs = 60_000
+export const browserTimeoutMs = 120_000
 
 /** The browser's own sandbox does not start for root; what it is shown here is ours. */
 export function launchBrowser(): Promise<Browser> {

@@ -18,7 +18,7 @@ export type Place = { readonly url: string } | { readonly file: string }
 export type NewPlace = (content?: 'empty') => Promise<Place>
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 // Who opens it here asks what becomes of something, and not how soon.
 const waitMs = 20_000
 

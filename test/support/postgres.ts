@@ -37,7 +37,7 @@ export type PostgresOptions = {
 
 // PostgreSQL refuses to run as root; this is nobody on every Linux.
 const nobody = 65_534
-const startTimeoutMs = 30_000
+const startTimeoutMs = 90_000
 const user = 'turnpike'
 const template = 'turnpike_template'
 

@@ -34,7 +34,7 @@ const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => 
 const sum = (rows: readonly { amount: Nano }[]) => rows.reduce((total, { amount }) => total + amount, 0n)
 
 // A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 describe.each([
   ['SQLite', 'sqlite', 'leased'],

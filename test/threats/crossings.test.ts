@@ -25,7 +25,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({ engine: 'postgres', mode: 'leased' })
   keys = []
   for (let at = 0; at < accounts; at++) keys.push(await gateway.account({ dollars: '100' }))
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await gateway.assertBooks()
   await gateway.close()

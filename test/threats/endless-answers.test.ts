@@ -16,7 +16,7 @@ const underWayBytes = 24 * mebibyte
 const eventGrowthMax = 150 * mebibyte
 /** 64 MiB in pieces, or in a room that doubles; of eight such answers, one after another, 400 MB were there at once. */
 const mediaGrowthMax = 600 * mebibyte
-const slowMs = 120_000
+const slowMs = 600_000
 
 let vendor: RawVendor
 let gateway: OwnGateway

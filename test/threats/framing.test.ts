@@ -253,5 +253,5 @@ describe('more than a request should be', () => {
       if (isBody) expect(text).toMatch(/^HTTP\/1\.1 400 [^]*"body_too_slow"/)
       else expect(text).toBe('')
     }
-  }, 60_000)
+  }, 120_000)
 })

@@ -78,7 +78,7 @@ describe('A-03: the database never sees a key', () => {
       await tap.close()
       await postgres.dropDatabase(databaseUrl)
     }
-  }, 60_000)
+  }, 120_000)
 })
 
 async function digestsOf({ store }: TestGateway): Promise<string[]> {
@@ -189,7 +189,7 @@ describe('A-04: how long a refusal takes says nothing of how near a guess was', 
     } finally {
       await ring.close()
     }
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('A-09: guessing', () => {

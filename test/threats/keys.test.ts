@@ -162,7 +162,7 @@ describe('a key that was good', () => {
       for (const node of nodes) await node.close()
       await postgres.dropDatabase(databaseUrl)
     }
-  }, 60_000)
+  }, 120_000)
 })
 
 const from = (address: string) => ({ 'x-forwarded-for': `8.8.8.8, ${address}` })
@@ -241,7 +241,7 @@ describe('what a thief of the database has', () => {
         await node.close()
       }
     },
-    60_000,
+    120_000,
   )
 })
 

@@ -39,7 +39,7 @@ test('every list of the operator is here', () => {
   expect(listed.toSorted()).toEqual([...new Set(known)].toSorted())
 })
 
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 const joined = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
 /** Names that a pattern would take for one another. */

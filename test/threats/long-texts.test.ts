@@ -12,7 +12,7 @@ import { catalogue } from '../support/video-asks.ts'
 // what the gateway's own thread did between two turns of its loop.
 
 const stallMsMax = 50
-const slowMs = 120_000
+const slowMs = 600_000
 const long = `${'a'.repeat(1_000_000)}!`
 /** What is refused is told in a few words, and not in the client's own million. */
 const refusalBytesMax = 8_000

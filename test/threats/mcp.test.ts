@@ -296,7 +296,7 @@ describe('X-06: a tool acts as its caller', () => {
       )
       expect(shown.replace(String(given['model']), '')).toBe(unknown.replace('zz-none', ''))
     },
-    30_000,
+    120_000,
   )
 
   test('the caller’s key goes to nobody', async () => {

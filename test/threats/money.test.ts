@@ -109,7 +109,7 @@ test(`M-19: ${usages} random usages cost what they cost on paper`, () => {
       expect({ seed, at, total: total.toString() }).toEqual({ seed, at, total: paper.toString() })
   }
   expect(total).toBeGreaterThan(0n)
-}, 60_000)
+}, 120_000)
 
 eachEngine('M-19: the ledger', (open, _, engine) => {
   const booked = bookedOn[engine]
@@ -147,5 +147,5 @@ eachEngine('M-19: the ledger', (open, _, engine) => {
       customer: spent,
       revenue: spent,
     })
-  }, 60_000)
+  }, 120_000)
 })

@@ -13,7 +13,7 @@ import { sharedPostgres } from '../support/postgres.ts'
 // cannot show is code that differs: that a newer version writes nothing which an older one cannot read is for each
 // release to say. Nor does it show a migration that takes long: these tables are small.
 
-const slowMs = 120_000
+const slowMs = 600_000
 /** Requests that a node answers before something changes. */
 const requestsEach = 40
 const clientsEach = 2

@@ -17,7 +17,7 @@ const answerBytes = 100 * mebibyte
  * waits for the collector, another two or three.
  */
 const growthBytesMax = crowd * 6 * mebibyte
-const slowMs = 120_000
+const slowMs = 600_000
 
 let vendor: RawVendor
 let gateway: OwnGateway

@@ -8,7 +8,7 @@ import { catalogue } from '../support/video-asks.ts'
 // stands behind all that has to be put together before it is looked at. Measured as in stalls.test.ts.
 
 const stallMsMax = 100
-const slowMs = 120_000
+const slowMs = 600_000
 
 let sandbox: Sandbox
 let gateway: OwnGateway

@@ -12,7 +12,7 @@ import { catalogue } from '../support/video-asks.ts'
 // whoever else is on this machine is in it. What a disk takes is not in it either; none of these gets that far.
 
 const stallMsMax = 100
-const slowMs = 120_000
+const slowMs = 600_000
 
 let sandbox: Sandbox
 let gateway: OwnGateway

@@ -77,7 +77,7 @@ describe('where a vendor is', () => {
     } finally {
       await cli.close()
     }
-  }, 30_000)
+  }, 120_000)
 })
 
 function childrenOf(parent: number): string[] {

@@ -23,7 +23,7 @@ const refusedGrowthMax = 3 * bodyBytesMax
 /** Many, one after another: what waits for the collector comes and goes. 710 MB were the most in a run of 25. */
 const manyGrowthMax = 20 * bodyBytesMax
 const many = 30
-const slowMs = 180_000
+const slowMs = 600_000
 
 const edit = (image: Uint8Array<ArrayBuffer>): FormData => {
   const form = new FormData()

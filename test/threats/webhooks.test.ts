@@ -12,7 +12,7 @@ import { movableClock } from '../support/movable-clock.ts'
 import { putAccount, putEvent, putEvents } from '../support/outbox.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const secret = 'an installation secret of enough bytes'
 const headersOf = ({ headers }: Received) => headers as Record<string, string>

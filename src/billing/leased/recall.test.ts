@@ -21,7 +21,7 @@ let nodes: { billing: LeasedBilling; bank: Bank }[] = []
 beforeAll(async () => {
   url = await (await sharedPostgres()).freshDatabase()
   store = await openStore({ url })
-}, 60_000)
+}, 120_000)
 
 afterEach(async () => {
   for (const { billing, bank } of nodes) {
@@ -66,7 +66,7 @@ describe('two nodes on one PostgreSQL', () => {
     const other = await b.take(orderOf('req_2', accountId, 1_000n))
     expect(other.kind).toBe('hold')
     if (other.kind === 'hold') await other.hold.release(endingOf([], 0n))
-  }, 20_000)
+  }, 120_000)
 
   test('what is in use is refused for good, while it is in use', async () => {
     const accountId = await fundedAccount(store, { id: 'acc_used', amount: 1_000n })
@@ -77,7 +77,7 @@ describe('two nodes on one PostgreSQL', () => {
     const other = await b.take(orderOf('req_4', accountId, 101n))
     expect(other).toMatchObject({ kind: 'no-funds' })
     await taken.hold.release(endingOf([], 0n))
-  }, 20_000)
+  }, 120_000)
 })
 
 describe('notices', () => {
@@ -101,7 +101,7 @@ describe('notices', () => {
       where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
     expect(rows).toEqual([{ rows: 2 }])
     await Promise.all([sender.close(), listener.close()])
-  }, 20_000)
+  }, 120_000)
 
   test('to a server that is not there are lost without a word, and closing does not wait for it', async () => {
     const notices = openNotices('postgres://nobody@127.0.0.1:1/nothing', 'test_notices', () => {})

@@ -4,7 +4,7 @@ import { simulate } from '../../../test/simulation/program.ts'
 // Always the same ones, so that a change that breaks one is seen at once; and others in every run, so that more is seen.
 const knownSeeds = 1_500
 const newSeeds = 1_500
-const timeoutMs = 120_000
+const timeoutMs = 600_000
 
 /** `SIMULATION_SEED=123 npm test …` runs that one seed; `npm run simulate -- --seed 123` also tells its story. */
 const askedFor = process.env['SIMULATION_SEED']

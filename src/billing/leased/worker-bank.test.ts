@@ -118,7 +118,7 @@ test('a file that somebody else writes to for too long is named as the cause', a
   other.close()
   expect(thrown).toBeInstanceOf(BankUnavailable)
   expect(thrown).toHaveProperty('message', expect.stringContaining('database is locked'))
-}, 20_000)
+}, 120_000)
 
 test('a thread that failed fails whoever waits for it and whoever comes later, and can be closed', async () => {
   const { bank } = await openBoth()
@@ -174,4 +174,4 @@ test('requests on a real file, in a real journal, through a real thread, over a 
     ...charges.map(() => 'vendor' as const),
   ])
   expect(await checkLedger(store)).toEqual([])
-}, 20_000)
+}, 120_000)

@@ -119,7 +119,7 @@ test('a process waits for what it asked over a connection that had rested', asyn
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}, 20_000)
+}, 120_000)
 
 /** Of clients that leave so many turns of the microtask queue after the socket was open, those that were answered. */
 async function answeredThoughGone(): Promise<number[]> {
