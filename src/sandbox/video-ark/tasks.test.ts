@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { errorOf, until } from '../testing.ts'
-import { isLost, jsonOf, openListener, openVideos, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, openListener, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
@@ -44,7 +44,7 @@ describe('a task', () => {
   test('is queued, runs and succeeds', async () => {
     const response = await post(
       {
-        content: [text('sandbox:queued=400 sandbox:slow=400')],
+        content: [text()],
         resolution: '720p',
         ratio: '16:9',
         duration: 5,
@@ -55,10 +55,11 @@ describe('a task', () => {
     const { id, ...more } = await jsonOf<{ id: string }>(response)
     expect(more).toEqual({})
     expect(id).toMatch(/^cgt-\d{14}-[a-z0-9]{5}$/)
-    const queued = await get(id)
-    expect(queued).toMatchObject({ id, model: second, status: 'queued', error: null, service_tier: 'default' })
+    const waits = await create({ content: [text(staysQueued)] })
+    const queued = await get(waits)
+    expect(queued).toMatchObject({ id: waits, model: second, status: 'queued', error: null, service_tier: 'default' })
     expect(queued).not.toHaveProperty('content')
-    await reach(id, 'running')
+    await reach(await create({ content: [text(staysRunning)] }), 'running')
     expect(await end(id)).toEqual({
       id,
       model: second,
@@ -271,8 +272,8 @@ describe('words in the prompt', () => {
   })
 
   test('odd-state', async () => {
-    const id = await create({ content: [text('sandbox:odd-state=preparing sandbox:slow=400')] })
-    await reach(id, 'preparing')
-    expect(await end(id)).toMatchObject({ status: 'succeeded' })
+    const odd = 'sandbox:odd-state=preparing'
+    await reach(await create({ content: [text(`${odd} sandbox:slow=600000`)] }), 'preparing')
+    expect(await end(await create({ content: [text(`${odd} sandbox:slow=0`)] }))).toMatchObject({ status: 'succeeded' })
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../testing.ts'
-import { isLost, jsonOf, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 import { openWan, type Record } from './testing.ts'
 
 const { sandbox, root, send, post, create, get, end, cancel, bill, clearBill, lineOf } = openWan()
@@ -61,14 +61,16 @@ describe('creating', () => {
 
 describe('a task', () => {
   test('waits, runs and succeeds, in the time of Beijing', async () => {
-    const slow = { prompt: 'a fox runs sandbox:queued=400 sandbox:slow=400' }
-    const id = await create('wan2.6-t2v', slow, { size: '1280*720', duration: 4 }, 'one')
-    expect((await get(id)).output).toEqual({ task_id: id, task_status: 'PENDING', submit_time: expect.any(String) })
+    const waits = await create('wan2.6-t2v', { prompt: staysQueued })
+    const pending = { task_id: waits, task_status: 'PENDING', submit_time: expect.any(String) }
+    expect((await get(waits)).output).toEqual(pending)
+    const runs = await create('wan2.6-t2v', { prompt: staysRunning })
     const running = await until(async () => {
-      const { output } = await get(id)
+      const { output } = await get(runs)
       return output.task_status === 'RUNNING' ? output : undefined
     })
     expect(running.scheduled_time).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/)
+    const id = await create('wan2.6-t2v', quick, { size: '1280*720', duration: 4 }, 'one')
     const { output, usage } = await end(id)
     expect(output).toMatchObject({
       task_status: 'SUCCEEDED',
@@ -363,8 +365,10 @@ describe('words in the prompt', () => {
   })
 
   test('odd-state shows a word that nobody knows', async () => {
-    const id = await create('wan2.6-t2v', { prompt: 'sandbox:odd-state=SUSPENDED sandbox:slow=400' })
-    await until(async () => ((await get(id)).output.task_status === 'SUSPENDED' ? true : undefined))
+    const odd = 'sandbox:odd-state=SUSPENDED'
+    const shown = await create('wan2.6-t2v', { prompt: `${odd} sandbox:slow=600000` })
+    await until(async () => ((await get(shown)).output.task_status === 'SUSPENDED' ? true : undefined))
+    const id = await create('wan2.6-t2v', { prompt: `${odd} sandbox:slow=0` })
     expect((await end(id)).output.task_status).toBe('SUCCEEDED')
   })
 

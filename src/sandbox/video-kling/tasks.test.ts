@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../testing.ts'
-import { isLost, jsonOf, openListener, openVideos, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, openListener, openVideos, readMp4, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
@@ -64,7 +64,7 @@ describe('a token', () => {
 describe('a task', () => {
   test('is submitted, processed, and succeeds', async () => {
     const body = {
-      prompt: 'a fox sandbox:queued=400 sandbox:slow=400',
+      prompt: quick,
       mode: 'pro',
       sound: 'on',
       aspect_ratio: '9:16',
@@ -73,7 +73,8 @@ describe('a task', () => {
     const created = await jsonOf<Answer<Task>>(post(body, { ref: 'one' }))
     const id = created.data.task_id
     expect(created).toMatchObject({ code: 0, data: { task_id: expect.any(String), task_status: 'submitted' } })
-    await until(async () => ((await get(id)).data.task_status === 'processing' ? true : undefined))
+    const runs = await create({ prompt: staysRunning })
+    await until(async () => ((await get(runs)).data.task_status === 'processing' ? true : undefined))
     const task = await end(id)
     expect(task).toMatchObject({ task_status: 'succeed', final_unit_deduction: '14' })
     const [video] = task.task_result?.videos ?? []

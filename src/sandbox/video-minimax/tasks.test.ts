@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../testing.ts'
-import { isLost, jsonOf, openVideos, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
@@ -30,21 +30,22 @@ const end = (id: string): Promise<Task> =>
 
 describe('a task', () => {
   test('is prepared, queues, is processed, and succeeds with a file that says where it is', async () => {
-    const body = { prompt: 'a fox sandbox:queued=400 sandbox:slow=400', duration: 10 }
+    const body = { duration: 10 }
     const created = await jsonOf<Task>(post(body, 'one'))
     expect<Pick<Task, 'task_id' | 'base_resp'>>(created).toEqual({
       task_id: expect.stringMatching(/^\d+$/),
       base_resp: { status_code: 0, status_msg: 'success' },
     })
-    const id = created.task_id
-    expect((await get(id)).status).toBe('Preparing')
-    expect((await get(id)).status).toBe('Queueing')
+    const waits = await create({ prompt: staysQueued })
+    expect((await get(waits)).status).toBe('Preparing')
+    expect((await get(waits)).status).toBe('Queueing')
+    const runs = await create({ prompt: staysRunning })
     const running = await until(async () => {
-      const task = await get(id)
+      const task = await get(runs)
       return task.status === 'Processing' ? task : undefined
     })
     expect(running.file_id).toBe('')
-    const { file_id: fileId } = await end(id)
+    const { file_id: fileId } = await end(created.task_id)
     const { file } = await fileOf(fileId)
     expect(file?.file_id).toBe(fileId)
     // The link needs no key.

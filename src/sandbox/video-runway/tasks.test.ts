@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../testing.ts'
-import { isLost, jsonOf, openVideos, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
@@ -50,11 +50,12 @@ test.each([
 
 describe('a task', () => {
   test('is pending, runs, and succeeds with a link', async () => {
-    const promptText = 'a fox sandbox:queued=400 sandbox:slow=400'
-    const id = await create({ promptText, ratio: '720:1280', duration: 10 }, { ref: 'one' })
-    expect(await get(id)).toEqual({ id, status: 'PENDING', createdAt: expect.any(String) })
-    await until(async () => ((await get(id)).status === 'RUNNING' ? true : undefined))
-    expect(await get(id)).toMatchObject({ progress: expect.any(Number) })
+    const waits = await create({ promptText: staysQueued })
+    expect(await get(waits)).toEqual({ id: waits, status: 'PENDING', createdAt: expect.any(String) })
+    const runs = await create({ promptText: staysRunning })
+    await until(async () => ((await get(runs)).status === 'RUNNING' ? true : undefined))
+    expect(await get(runs)).toMatchObject({ progress: expect.any(Number) })
+    const id = await create({ ratio: '720:1280', duration: 10 }, { ref: 'one' })
     const task = await end(id)
     expect(task).toMatchObject({ id, status: 'SUCCEEDED' })
     const file = new Uint8Array(await (await fetch(task.output?.[0] ?? '')).arrayBuffer())

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../testing.ts'
-import { isLost, jsonOf, openVideos, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
@@ -40,14 +40,12 @@ const uriOf = ({ response }: Operation): string =>
 
 describe('an operation', () => {
   test('is named, runs, and is done with a sample', async () => {
-    const name = await create({
-      words: 'sandbox:queued=400 sandbox:slow=400',
-      parameters: { durationSeconds: 6 },
-      ref: 'one',
-    })
+    const waits = await create({ words: staysQueued })
+    expect(await get(waits)).toEqual({ name: waits })
+    const runs = await create({ words: staysRunning })
+    await until(async () => ((await get(runs)).done === false ? true : undefined))
+    const name = await create({ parameters: { durationSeconds: 6 }, ref: 'one' })
     expect(name).toMatch(new RegExp(`^models/${full}/operations/\\w+$`))
-    expect(await get(name)).toEqual({ name })
-    await until(async () => ((await get(name)).done === false ? true : undefined))
     const done = await end(name)
     expect(done).toMatchObject({ name, done: true })
     expect(uriOf(done)).toStartWith(`${root}/files/`)

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../testing.ts'
-import { isLost, jsonOf, openListener, openVideos, readMp4 } from '../video/testing.ts'
+import { isLost, jsonOf, openListener, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
@@ -47,7 +47,7 @@ test.each([
 describe('a task', () => {
   test('is created, waits, is processed, and succeeds', async () => {
     const body = {
-      prompt: 'a fox sandbox:queued=400 sandbox:slow=400',
+      prompt: quick,
       duration: 8,
       resolution: '540p',
       aspect_ratio: '9:16',
@@ -57,8 +57,10 @@ describe('a task', () => {
     const created = await jsonOf<{ task_id: string; state: string; credits: number }>(post(body, { ref: 'one' }))
     expect([created.state, created.credits]).toEqual(['created', 56])
     const id = created.task_id
-    expect(await get(id)).toMatchObject({ id, state: 'queueing', creations: [] })
-    await until(async () => ((await get(id)).state === 'processing' ? true : undefined))
+    const waits = await create({ prompt: staysQueued })
+    expect(await get(waits)).toMatchObject({ id: waits, state: 'queueing', creations: [] })
+    const runs = await create({ prompt: staysRunning })
+    await until(async () => ((await get(runs)).state === 'processing' ? true : undefined))
     const task = await end(id)
     expect([task.state, task.err_code, task.credits, task.payload]).toEqual(['success', '', 56, 'ours'])
     const [film] = task.creations

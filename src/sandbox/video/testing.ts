@@ -66,6 +66,10 @@ const models: readonly SandboxModel[] = [
   video('vidu', 'viduq3-pro', vidu),
 ]
 
+/** Words for a film that stays where it is, for as long as anybody looks. */
+export const staysQueued = 'sandbox:queued=600000'
+export const staysRunning = 'sandbox:queued=0 sandbox:stuck'
+
 export type BillLine = PlainLine & { units: { video?: Record<string, unknown> } }
 
 type Sent = { method?: string; headers?: Record<string, string>; ref?: string; signal?: AbortSignal }
