@@ -19,7 +19,7 @@ type Shown = { id: string; account: string; state: string; held: string | null; 
 const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
 
 test('operators see every task, what it holds and where it is, and never what it shows', async () => {
-  const prompt = 'a-secret-fox sandbox:slow=400'
+  const prompt = 'a-secret-fox sandbox:slow=3000'
   const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input: { prompt } })).json()) as Shown
   const shown = await operator.get<Shown>(`/admin/tasks/${placed.id}`)
   expect(shown).toMatchObject({ id: placed.id, account: gateway.accountId, held: '0.5', channel: 'dashscope' })
@@ -44,7 +44,7 @@ test('operators see how often a vendor said a word for a state that is not known
     return data.find(({ id }) => id === 'dashscope')?.unknown_task_states
   }
   expect(await heard()).toEqual({ count: 0, last: null })
-  const input = { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=1000' }
+  const input = { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=3000' }
   const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input })).json()) as Shown
   await until(async () => (await operator.get<Shown>(`/admin/tasks/${placed.id}`)).state === 'succeeded')
   expect(await heard()).toMatchObject({ count: expect.any(Number), last: 'DREAMING' })

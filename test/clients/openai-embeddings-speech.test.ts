@@ -79,7 +79,7 @@ describe('speech', () => {
   test('sound can be read while it is made', async () => {
     const response = await client.audio.speech.create({
       model: 'qwen3-tts-flash',
-      input: `${'The tide is full. '.repeat(3)}sandbox:pace=20`,
+      input: `${'The tide is full. '.repeat(6)}sandbox:pace=100`,
       voice: 'Cherry',
     })
     let pieces = 0

@@ -53,7 +53,7 @@ test('what tasks hold counts against a spending cap, of tasks and of everything 
   const world = await begin('strict', 'sqlite', '100')
   const cap = { amount: parseDollars('0.9') ?? nano(0n), period: 'day' } as const
   await changeKey(world.gateway.store, { id: world.keyId, actor: 'test', cap })
-  const slow = { input: { prompt: 'A fox. sandbox:slow=700' } }
+  const slow = { input: { prompt: 'A fox. sandbox:slow=3000' } }
   expect((await world.order(slow)).status).toBe(202)
   const refused = await world.order(slow)
   expect(refused.status).toBe(402)

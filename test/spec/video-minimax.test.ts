@@ -169,7 +169,7 @@ describe('what costs nothing', () => {
   })
 
   test('a film that is being made cannot be stopped', async () => {
-    const { id } = (await (await order(said('sandbox:slow=700'))).json()) as Shown
+    const { id } = (await (await order(said('sandbox:slow=3000'))).json()) as Shown
     const headers = { authorization: `Bearer ${gateway.key}` }
     const refused = await fetch(`${gateway.url}${path}/${id}`, { method: 'DELETE', headers })
     expect([refused.status, ((await refused.json()) as Shown).error?.code]).toEqual([409, 'not_cancellable'])

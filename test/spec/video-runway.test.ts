@@ -106,7 +106,7 @@ describe('cancelling', () => {
   })
 
   test('is too late for what runs, and does not delete what is over', async () => {
-    const { id } = await order(picture('A fox. sandbox:queued=0 sandbox:slow=900'))
+    const { id } = await order(picture('A fox. sandbox:queued=0 sandbox:slow=4000'))
     await until(async () => (await read(id)).status === 'running')
     expect((await cancel(id)).status).toBe(409)
     expect((await ended(id)).status).toBe('succeeded')

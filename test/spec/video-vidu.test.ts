@@ -98,7 +98,7 @@ test('what the vendor refuses at once is repeated, and nothing is left', async (
 })
 
 test('nobody can stop it', async () => {
-  const { id } = await order(film('A fox. sandbox:queued=300'))
+  const { id } = await order(film('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
   expect((await ended(id)).status).toBe('succeeded')

@@ -47,7 +47,7 @@ test('requests a minute: beyond them 429 with how long to wait, and every answer
 
 test('requests at once: the place is free when the answer ends, however it ends', async () => {
   const { send } = await customer({ concurrent: 1 })
-  const streaming = await send(says('Hi sandbox:pace=20 sandbox:tokens=20', { stream: true }))
+  const streaming = await send(says('Hi sandbox:pace=100 sandbox:tokens=20', { stream: true }))
   expect((await send(says('Hi'))).status).toBe(429)
   await streaming.text()
   expect((await send(says('Hi'))).status).toBe(200)

@@ -106,7 +106,7 @@ describe('F-09: a clock that jumps by hours', () => {
           gateway.post('/v1/chat/completions', says(words, more), { authorization: `Bearer ${key}` })
         let cost = 0n
         for (const jumpMs of [hourMs, -2 * hourMs]) {
-          const response = await ask('Hello! sandbox:tokens=20 sandbox:pace=10', { stream: true })
+          const response = await ask('Hello! sandbox:tokens=10 sandbox:pace=200', { stream: true })
           expect(gateway.openHolds()).toBe(1)
           ahead += jumpMs
           const events = await payloadsOf(response)

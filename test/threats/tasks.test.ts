@@ -139,7 +139,7 @@ test('what is over stays as it is, whatever a vendor may still call (T-06)', asy
 describe('waiting (T-13)', () => {
   test('ends with 202 when the time is over, and the task goes on', async () => {
     const startedAt = performance.now()
-    const response = await order('A fox. sandbox:slow=2500', wan, {}, '?wait=true&timeout=1')
+    const response = await order('A fox. sandbox:queued=4000', wan, {}, '?wait=true&timeout=1')
     expect(response.status).toBe(202)
     expect(performance.now() - startedAt).toBeGreaterThan(990)
     const body = (await response.json()) as Record
@@ -165,7 +165,7 @@ describe('waiting (T-13)', () => {
     const sent = fetch(`${gateway.url}${path}?wait=true`, {
       method: 'POST',
       headers: { ...bearer(first.key), 'content-type': 'application/json' },
-      body: JSON.stringify({ ...wan, input: { prompt: 'A fox in the snow. sandbox:slow=600' } }),
+      body: JSON.stringify({ ...wan, input: { prompt: 'A fox in the snow. sandbox:slow=3000' } }),
       signal: leave.signal,
     }).catch(() => 'gone')
     await until(async () => (await openTasks(gateway)) === 1)
@@ -230,7 +230,7 @@ describe('a vendor that fails', () => {
   })
 
   test('a word that nobody knows keeps the state', async () => {
-    const { id } = await ordered('A fox. sandbox:odd-state=PONDERING sandbox:slow=1000')
+    const { id } = await ordered('A fox. sandbox:odd-state=PONDERING sandbox:slow=3000')
     expect((await ended(id)).status).toBe('succeeded')
     expect(gateway.logged.join('')).toContain('PONDERING')
   })
@@ -259,7 +259,7 @@ describe('cancelling', () => {
   })
 
   test('is refused where the vendor cannot, or it is too late', async () => {
-    const { id } = await ordered('A fox. sandbox:slow=700', kling)
+    const { id } = await ordered('A fox. sandbox:slow=3000', kling)
     expect((await call('DELETE', id)).status).toBe(409)
     expect((await ended(id)).status).toBe('succeeded')
     expect((await call('DELETE', id)).status).toBe(409)
