@@ -17,6 +17,9 @@ import { makeStoreBank } from './leased/bank.ts'
 import { openLeasedBilling } from './leased/leased.ts'
 
 const of = { accountId: 'acc', keyId: 'key' }
+const dayMs = 86_400_000
+/** What is about one day must not meet the end of it. */
+const clockAtNoon = () => standingClock(Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2)
 const daily: SpendingCap = { of, amount: nano(100n), period: 'day' }
 const ending = { status: 200, streamed: false, durationMs: 1, attempts: [] }
 
@@ -40,7 +43,7 @@ const sale = (price: bigint): Sale => ({ ...ending, basis: 'vendor', usage: {}, 
 const nothing = () => Promise.resolve(nano(0n))
 
 function capped(booked: () => bigint = () => 0n, held: () => bigint = () => 0n) {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const spentSince = () => Promise.resolve(nano(booked()))
   const heldByTasks = () => Promise.resolve(nano(held()))
   return { clock, billing: capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks }) }
@@ -65,7 +68,7 @@ test('a hold that is open at midnight counts for the new day until it ends, and 
   const { billing, clock } = capped()
   const overnight = await billing.take(order(60n))
   if (overnight.kind !== 'hold') throw new Error('refused')
-  clock.advance(86_400_000)
+  clock.advance(dayMs)
   expect(await billing.take(order(50n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
   await overnight.hold.settle(sale(5n))
   expect(await billing.take(order(80n))).toMatchObject({ kind: 'hold' })
@@ -86,7 +89,7 @@ test('a settlement that fails has its place in the cap until it is released, wha
         },
       }),
   }
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const billing = capSpending(broken, { clock, spentSince: nothing, heldByTasks: nothing })
   const taken = await billing.take(order(90n))
   if (taken.kind !== 'hold') throw new Error('refused')
@@ -154,7 +157,7 @@ function slowToTell() {
 }
 
 test('a charge that the books show before its settlement has returned is not counted twice for good', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const { billing: strict, books, tell } = slowToTell()
   const billing = capSpending(strict, {
     clock,
@@ -208,7 +211,7 @@ function slowBooks() {
 }
 
 test('a reading that began before a task was recorded does not hide what it holds', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const { books, stall, ...reads } = slowBooks()
   const billing = capSpending(makeCountingBilling(), { clock, ...reads })
   const first = await billing.reserve(order(90n))
@@ -226,7 +229,7 @@ test('a reading that began before a task was recorded does not hide what it hold
 })
 
 test('a charge made while the books are read is not missed, and the next reading counts it once', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const { books, stall, ...reads } = slowBooks()
   const billing = capSpending(makeCountingBilling(), { clock, ...reads })
   const first = held(await billing.take(order(60n)))
@@ -243,7 +246,7 @@ test('a charge made while the books are read is not missed, and the next reading
 })
 
 test('a task that ends between the two questions of a reading is counted', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const books = { spent: 0n, tasks: 90n }
   const end = () => Object.assign(books, { spent: 90n, tasks: 0n })
   const billing = capSpending(makeCountingBilling(), {
@@ -265,7 +268,7 @@ test('a task that ends between the two questions of a reading is counted', async
 })
 
 test('many at once read the books once', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const { books, ...reads } = slowBooks()
   const billing = capSpending(makeCountingBilling(), { clock, ...reads })
   await Promise.all(Array.from({ length: 50 }, () => billing.take(order(1n))))
@@ -273,7 +276,7 @@ test('many at once read the books once', async () => {
 })
 
 test('while the books cannot be read, what this node knows has to do', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   let isAway = false
   const read = (amount: bigint) => () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(nano(amount)))
   const billing = capSpending(makeCountingBilling(), { clock, spentSince: read(30n), heldByTasks: read(20n) })
@@ -288,7 +291,7 @@ test('while the books cannot be read, what this node knows has to do', async () 
 })
 
 test('leased: a charge counts until the books have it, however often they are read, and then once', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { id: of.accountId, amount: 1_000n })
   const leased = await openLeasedBilling({
@@ -330,7 +333,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
   'strict: a charge in doubt counts, however often the books are read, and once when they have it: %s',
   async (doubt) => {
     const { store, flaky, billing: strict, comeBack } = await flakyBooks({ id: of.accountId })
-    const clock = standingClock()
+    const clock = clockAtNoon()
     const billing = capSpending(strict, { clock, spentSince: (by) => spentSince(store.db, by), heldByTasks: nothing })
     const total: SpendingCap = { of, amount: nano(100n), period: 'total' }
     const available = async () => {
@@ -354,7 +357,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
 const under = (accountId: string) => ({ ...order(101n), caps: [{ ...daily, of: { accountId } }] })
 
 test('of very many caps those are forgotten that nobody is spending from, and not what is not in the books', async () => {
-  const clock = standingClock()
+  const clock = clockAtNoon()
   const endings = { made: 0, booked: 0 }
   let spent = 0n
   const counted = makeCountingBilling()

@@ -17,8 +17,9 @@ export function movableClock(): MovableClock {
 /**
  * Time that stands until a hand moves it: a moment before something ends is one however long a busy machine takes to look.
  */
-export function standingClock(): MovableClock {
-  const [startedAt, startedAtMonotonic] = [Date.now(), performance.now()]
+export function standingClock(startedAt = Date.now()): MovableClock {
+  // Whole milliseconds: with parts of one, five seconds later would sometimes be a hair less than five seconds.
+  const startedAtMonotonic = Math.floor(performance.now())
   let passed = 0
   return {
     now: () => startedAt + passed,
