@@ -3,13 +3,14 @@ import { sql } from 'kysely'
 import type { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
+import { nano } from '../base/money.ts'
 import { takeHold } from '../store/holds.ts'
 import { closeAbandoned, dropOldAnswers } from '../store/idempotency.ts'
-import { settleHold } from '../store/ledger.ts'
+import { settleHold, voidHold } from '../store/ledger.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
-import { accountId, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { makeIdempotency, type LongAnswers } from './idempotency.ts'
 
@@ -134,6 +135,22 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     expect(await thrownBy(ask())).toMatchObject({ details: { code: 'idempotency_in_progress' } })
     await closeAbandoned(store, 'node_a', [])
     expect(await thrownBy(ask())).toMatchObject(completed)
+  })
+
+  test.each([
+    ['that a vendor was paid for, is done', { status: 200, vendorCost: nano(7n) }, completed],
+    ['that a vendor may have begun, is done', { status: 0, vendorCost: nano(0n) }, completed],
+    ['that a vendor answered with something unreadable, is done', { status: 200, vendorCost: nano(0n) }, completed],
+    ['that every vendor refused, is free', { status: 429, vendorCost: nano(0n) }, undefined],
+  ])('and a failure, on record by now, %s', async (_, ended, found) => {
+    const { store, ask } = await begin()
+    const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()
+    await takeHold(store, holdOf('hold_1', 100n))
+    const attempts = [attemptOf('1', 0n, { ...ended, delivered: false })]
+    await voidHold(store, { hold: { id: 'hold_1', accountId }, request: requestOf('', { id, status: 502 }), attempts })
+    await closeAbandoned(store, 'node_a', [])
+    if (found === undefined) expect(await ask()).toMatchObject({ kind: 'begun' })
+    else expect(await thrownBy(ask())).toMatchObject(found)
   })
 
   test('and is found among all that others left', async () => {

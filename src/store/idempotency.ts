@@ -115,7 +115,7 @@ export async function freeAnswer(db: Queries, id: AnswerId, requestId: string): 
 
 /**
  * At the start of a node: what its last process left running. Requests that had reached a vendor are done, since they may
- * have been charged; so are those that were, which is on record. The others never happened.
+ * have been charged; so are those of which that is on record by now. The others never happened.
  */
 export async function closeAbandoned(
   store: Store,
@@ -126,9 +126,9 @@ export async function closeAbandoned(
   await store.transaction(async (tx) => {
     for await (const left of leftRunning(tx, node)) {
       const ids = left.map(({ requestId }) => requestId)
-      const charged = sentRequestIds === 'all' ? new Set(ids) : await chargedAmong(tx, ids)
+      const paid = sentRequestIds === 'all' ? new Set(ids) : await paidAmong(tx, ids)
       for (const { requestId, ...id } of left) {
-        if (sent.has(requestId) || charged.has(requestId)) await keepFact(tx, id, { requestId, status: 500 })
+        if (sent.has(requestId) || paid.has(requestId)) await keepFact(tx, id, { requestId, status: 500 })
         else await freeAnswer(tx, id, requestId)
       }
     }
@@ -160,9 +160,22 @@ function toLeft(row: { account_id: string; path: string; key_digest: string; req
   return { accountId: row.account_id, path: row.path, keyDigest: row.key_digest, requestId: row.request_id }
 }
 
-async function chargedAmong(tx: Tx, requestIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const charged = tx.selectFrom('request').select('id').where('cost', '>', zeroNano).where('id', 'in', requestIds)
-  return new Set((await charged.execute()).map(({ id }) => id))
+// No answer, or one that was no refusal: such a vendor may have begun, whatever that was found to cost.
+const mayHaveBegun = [0, 200]
+
+/** Those that a customer paid for, or that a vendor may have been paid for, though nothing came of it. */
+async function paidAmong(tx: Tx, requestIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const paid = await tx
+    .selectFrom('request')
+    .select('request.id')
+    .where('request.id', 'in', requestIds)
+    .where((eb) => {
+      const attempts = eb.selectFrom('attempt').select('attempt.id').whereRef('attempt.request_id', '=', 'request.id')
+      const begun = attempts.where((of) => of.or([of('vendor_cost', '>', zeroNano), of('status', 'in', mayHaveBegun)]))
+      return eb.or([eb('request.cost', '>', zeroNano), eb.exists(begun)])
+    })
+    .execute()
+  return new Set(paid.map(({ id }) => id))
 }
 
 // A row has up to a megabyte, and 100 such took SQLite, which does nothing else meanwhile, more than a second on a busy

@@ -72,6 +72,13 @@ export const taskMutants: readonly Mutant[] = [
     tests: ['src/idempotency/idempotency.test.ts'],
   },
   {
+    name: 'an Idempotency-Key is free after a loss that is in the books',
+    file: 'src/store/idempotency.ts',
+    from: "return eb.or([eb('request.cost', '>', zeroNano), eb.exists(begun)])",
+    to: "return eb('request.cost', '>', zeroNano)",
+    tests: ['src/idempotency/idempotency.test.ts'],
+  },
+  {
     name: 'a 500 of a vendor is taken for a refusal',
     file: 'src/tasks/send.ts',
     from: "return status >= 500 && kind !== 'too-many'",
