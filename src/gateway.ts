@@ -107,6 +107,7 @@ const closingOrder = [
   // nothing goes on by itself,
   'tasks',
   'webhooks',
+  'answers',
   'artifacts',
   'mp3',
   'keys',
@@ -174,6 +175,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   })
   closing.opened('artifacts', () => artifacts.close())
   const idempotency = makeIdempotency({ store, secret, node, longAnswers: artifacts, log })
+  closing.opened('answers', () => idempotency.close())
   const calling = {
     transport: makeTransport(clock),
     channels,

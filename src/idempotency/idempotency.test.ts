@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { sql } from 'kysely'
 import type { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
-import { silentLog } from '../base/log.ts'
+import { makeLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
 import { takeHold } from '../store/holds.ts'
 import { closeAbandoned, dropOldAnswers } from '../store/idempotency.ts'
@@ -21,17 +21,19 @@ const long = Buffer.alloc(2 * 1024 * 1024, '0')
 const layingAsideBytesMax = 1.5 * long.length
 
 eachEngine('what is remembered under an Idempotency-Key', (open) => {
-  const begin = async (longAnswers: LongAnswers = none) => {
+  const begin = async (longAnswers: LongAnswers = none, closeMsMax = 60_000) => {
     const flaky = flakyStore(await open())
     const { store } = flaky
     await fundedAccount(store)
+    const logged: string[] = []
     const parts = {
       store,
       secret: Buffer.alloc(32, 1),
       node: 'node_a',
       longAnswers,
-      log: silentLog,
+      log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
       layingAsideBytesMax,
+      closeMsMax,
     }
     const idempotency = makeIdempotency(parts)
     const body = Buffer.from('{}')
@@ -39,7 +41,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
       idempotency.begin({ accountId, path: '/v1/videos/generations', key: 'once', body, requestId: newRequestId() })
     const begun = await ask()
     if (begun.kind === 'replay') throw new Error('somebody was here before')
-    return { flaky, store, ask, attempt: begun.attempt }
+    return { flaky, store, ask, attempt: begun.attempt, close: () => idempotency.close(), logged }
   }
   const completed = { details: { code: 'already_completed' } }
 
@@ -125,6 +127,51 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
       await until(async () => (await begun())?.kind === 'begun')
     },
   )
+
+  test('a stop writes down what the database was away for, and says what it cannot', async () => {
+    const back = await begin()
+    back.flaky.isAway = true
+    await back.attempt.keepFact(500)
+    back.flaky.isAway = false
+    await back.close()
+    expect(await thrownBy(back.ask())).toMatchObject(completed)
+
+    const away = await begin()
+    away.flaky.isAway = true
+    await away.attempt.keepFact(500)
+    await away.close()
+    expect(away.logged.join('')).toContain('the node stops before it could be written down')
+    // Nobody tries behind a stop, nor is silent about it.
+    await away.attempt.keepFact(500)
+    expect(away.logged.join('')).toContain('it will not be written down')
+  })
+
+  test('a stop lets a long answer arrive, and does not wait for one for ever', async () => {
+    const arrived = Promise.withResolvers<string>()
+    const kept: Uint8Array[] = []
+    const { ask, attempt, close } = await begin({
+      layAside(bytes) {
+        kept.push(bytes)
+        return arrived.promise
+      },
+      pickUp: () => Promise.resolve(kept[0]),
+    })
+    await attempt.keep(200, long)
+    const closed = close()
+    await until(() => kept.length === 1)
+    arrived.resolve('a name')
+    await closed
+    expect(await ask()).toMatchObject({ kind: 'replay', status: 200 })
+
+    const hanging = await begin({ ...none, layAside: () => new Promise(() => {}) }, 1)
+    await hanging.attempt.keep(200, long)
+    await hanging.close()
+    expect(await thrownBy(hanging.ask())).toMatchObject(completed)
+    expect(JSON.parse(hanging.logged.join(''))).toMatchObject({
+      count: 1,
+      msg: expect.stringContaining('the node stops'),
+    })
+  })
 
   test('what a process left running and was charged for is done; what never came so far is free', async () => {
     const { store, ask } = await begin()

@@ -4,6 +4,7 @@ import type { RequestId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { macFor } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
+import { within } from '../base/within.ts'
 import { isUnavailable } from '../store/faults.ts'
 import {
   beginAnswer,
@@ -49,7 +50,11 @@ export type RememberedAttempt = {
   free(): Promise<void>
 }
 
-export type Idempotency = { begin(asked: Asked): Promise<Begun> }
+export type Idempotency = {
+  begin(asked: Asked): Promise<Begun>
+  /** What is not written down is tried once more, and long answers that are on their way may arrive: for a moment. */
+  close(): Promise<void>
+}
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 export const keepAnswersMs = 24 * 60 * 60 * 1000
@@ -60,6 +65,8 @@ const behindPauseMs = 500
 const rowBytesMax = 1024 * 1024
 // A bucket that hangs is waited for, for minutes, and all that while each is in memory twice: as it is, and sealed.
 const usualLayingAsideBytesMax = 256 * 1024 * 1024
+// Who loses its connection to a node that stops asks again, and is to have its answer: but a stop waits for no bucket.
+const usualCloseMsMax = 3_000
 // Before the name of what lies elsewhere. A sealed text has no such sign in it.
 const elsewhere = 'artifact:'
 
@@ -78,11 +85,14 @@ type IdempotencyParts = {
   readonly log: Log
   /** Of answers that are on their way to where they are laid aside, and so in memory. */
   readonly layingAsideBytesMax?: number
+  readonly closeMsMax?: number
 }
 
 export function makeIdempotency(parts: IdempotencyParts): Idempotency {
-  const { store, secret, node, longAnswers, log, layingAsideBytesMax = usualLayingAsideBytesMax } = parts
+  const { store, secret, node, longAnswers, log } = parts
+  const { layingAsideBytesMax = usualLayingAsideBytesMax, closeMsMax = usualCloseMsMax } = parts
   const mac = macFor(secret, 'idempotency')
+  const layingAside = new Set<Promise<void>>()
   let layingAsideBytes = 0
   const behind = new Insisting({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
@@ -115,10 +125,14 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
         if (layingAsideBytes + body.length > layingAsideBytesMax) return notKept('too many are being laid aside')
         layingAsideBytes += body.length
         // Nobody waits for a disk or a bucket: the answer is paid for, and its client is to have it now.
-        void layAside(body, asked)
+        const laidAside = layAside(body, asked)
           .then((sealedBody) => keepAnswer(store.db, id, { requestId, status, sealedBody }))
           .catch((thrown: unknown) => notKept(String(thrown)))
-          .finally(() => (layingAsideBytes -= body.length))
+          .finally(() => {
+            layingAsideBytes -= body.length
+            layingAside.delete(laidAside)
+          })
+        layingAside.add(laidAside)
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
@@ -146,6 +160,11 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       })
       if (found === 'begun') return { kind: 'begun', attempt: attemptOf(id, asked) }
       return recall(found, fingerprint, asked)
+    },
+
+    async close() {
+      await within(closeMsMax, Promise.all([behind.close(), ...layingAside]))
+      if (layingAside.size > 0) log.warn({ count: layingAside.size }, 'the node stops before long answers were kept')
     },
   }
 

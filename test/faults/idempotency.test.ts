@@ -197,3 +197,28 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect(dump).not.toContain('canary-of-the-answer')
   })
 })
+
+test('a stop waits a moment for a bucket that keeps a long answer, and says that it did not arrive', async () => {
+  const silence = Promise.withResolvers<void>()
+  let calls = 0
+  const bucket = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch() {
+      calls++
+      await silence.promise
+      return new Response(null, { status: 403 })
+    },
+  })
+  const s3 = `endpoint: "${bucket.url.origin}", bucket: results, accessKeyId: AKTEST, secretAccessKey: secret`
+  const gateway = await startTestGateway({ mode: 'leased', yaml: `artifacts: { s3: { ${s3} } }` })
+  const input = Array.from({ length: 20 }, (_, at) => `on its way to a bucket, ${at}`)
+  const ask = { model: 'text-embedding-3-large', input }
+  await (await gateway.post('/v1/embeddings', ask, { 'idempotency-key': 'stopped' })).text()
+  await until(() => calls > 0)
+  await gateway.assertBooks()
+  await gateway.close()
+  expect(gateway.logged.join('')).toContain('the node stops before long answers were kept')
+  silence.resolve()
+  await bucket.stop(true)
+})
