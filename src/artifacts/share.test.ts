@@ -15,3 +15,13 @@ test('a share has an end, and what has expired or was given back is room again',
   // What was given back is not room a second time when it would have expired.
   expect([take(100, 3_500, 2_500), take(1, 3_500, 2_500)]).toEqual([true, false])
 })
+
+test('nothing is remembered of what was given back', () => {
+  const share = new Share(100)
+  for (let times = 0; times < 1_000; times++) {
+    const taken = share.take(60, 1_000, 0)
+    if (taken === undefined) throw new Error('no room')
+    share.giveBack(taken)
+  }
+  expect(share.things).toBe(0)
+})
