@@ -16,11 +16,12 @@ import { keepAnswersMs } from './idempotency/idempotency.ts'
 import { nodeIdentity } from './config/node-identity.ts'
 import type { FileSettings } from './config/schema.ts'
 import { isUnavailable } from './store/faults.ts'
-import { closeAbandoned, dropOldAnswers } from './store/idempotency.ts'
-import { recoverAll, recoverHolds } from './store/ledger.ts'
+import { closeAbandoned } from './store/idempotency.ts'
+import { recoverAll } from './store/ledger.ts'
 import { openStore, type Store } from './store/open.ts'
 import { claimSingleNode } from './store/single-node.ts'
 import { heldByTasks } from './store/task-claims.ts'
+import { startTidying } from './store/tidying.ts'
 import { spentSince } from './store/usage.ts'
 import type { Tally } from './telemetry/tally.ts'
 
@@ -63,7 +64,6 @@ export type BooksOptions = {
 }
 
 const reconnectMs = 500
-const recoveryEveryMs = 60_000
 const closeMsMax = 5_000
 const upToDateMsMax = 1_000
 
@@ -126,9 +126,8 @@ async function openWhole(options: OpenStore): Promise<Books> {
   })
   await closeAbandoned(store, node, opened.reachedVendors)
 
-  const recovery = setInterval(() => void tidyUp(store, clock.now()).catch(() => {}), recoveryEveryMs)
-  recovery.unref()
-  options.closing.opened('tidying', () => clearInterval(recovery))
+  const stopTidying = startTidying({ store, clock, timers: systemTimers, log: options.log, keepAnswersMs })
+  options.closing.opened('tidying', stopTidying)
   return {
     store,
     node,
@@ -215,12 +214,6 @@ async function openBilling(options: OpenStore): Promise<OpenedBilling> {
     bringUpToDate: (accountIds) => leased.bringUpToDate(accountIds),
     recall: async (accountId) => bank.recall?.(accountId),
   }
-}
-
-/** What nobody else would end: holds past their deadline, and answers kept for longer than was promised. */
-async function tidyUp(store: Store, now: number): Promise<void> {
-  await recoverHolds(store, { now })
-  await dropOldAnswers(store.db, now - keepAnswersMs)
 }
 
 /** A database that is not up yet is waited for; anything else that is wrong with it is not. */

@@ -1,0 +1,86 @@
+import { expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { makeLog } from '../base/log.ts'
+import { eachEngine } from '../../test/support/engines.ts'
+import { flakyStore } from '../../test/support/flaky-store.ts'
+import { until } from '../../test/support/gateway.ts'
+import { handTimers } from '../../test/support/hand-timers.ts'
+import { accountId, fundedAccount, holdOf } from '../../test/support/ledger.ts'
+import { takeHold } from './holds.ts'
+import { recoverHolds } from './ledger.ts'
+import type { Store } from './open.ts'
+import { startTidying } from './tidying.ts'
+
+const keepAnswersMs = 1_000
+
+async function left(store: Store) {
+  const { state } = await store.db.selectFrom('hold').select('state').executeTakeFirstOrThrow()
+  return { state, answers: (await store.db.selectFrom('idempotency').select('path').execute()).length }
+}
+
+eachEngine('what is overdue', (open) => {
+  async function begin() {
+    const flaky = flakyStore(await open())
+    const { store } = flaky
+    await fundedAccount(store)
+    await takeHold(store, holdOf('hold_1', 100n, { deadline: 500 }))
+    await sql`insert into idempotency
+        (account_id, path, key_digest, fingerprint, state, request_id, node, status, sealed_body, created_at)
+      values (${accountId}, '/v1/embeddings', 'once', '', 'done', 'req', 'node_a', 200, null, 1)`.execute(store.db)
+    const timers = handTimers()
+    const logged: string[] = []
+    const log = makeLog({ level: 'info', write: (line) => logged.push(line) })
+    const stop = startTidying({ store, clock: { now: () => 10_000 }, timers, log, keepAnswersMs })
+    const round = async () => {
+      timers.fire()
+      await until(() => timers.waiting.length === 2)
+    }
+    return { flaky, store, timers, logged, stop, round }
+  }
+
+  test('is ended every minute, and never beside itself', async () => {
+    const { store, timers, logged, stop, round } = await begin()
+    expect(timers.waiting).toEqual([60_000, 60_000])
+    timers.fire()
+    expect(timers.waiting).toEqual([])
+    await until(() => timers.waiting.length === 2)
+    expect(await left(store)).toEqual({ state: 'void', answers: 0 })
+    await round()
+    expect(logged).toEqual([])
+    stop()
+    expect(timers.waiting).toEqual([])
+  })
+
+  test('is complained about where it cannot be ended, and tried again', async () => {
+    const { flaky, store, logged, stop, round } = await begin()
+    flaky.isAway = true
+    await round()
+    flaky.isAway = false
+    expect(logged).toHaveLength(2)
+    expect(logged.join('')).toContain('Connection terminated unexpectedly')
+    expect(await left(store)).toEqual({ state: 'open', answers: 1 })
+    await round()
+    expect(await left(store)).toEqual({ state: 'void', answers: 0 })
+    stop()
+  })
+
+  test('of one kind does not wait for what is wrong with the other', async () => {
+    const { flaky, store, logged, stop, round } = await begin()
+    flaky.answersToLose = 1 // that of the hold
+    await round()
+    expect(logged).toHaveLength(1)
+    expect((await left(store)).answers).toBe(0)
+    stop()
+  })
+
+  test('is the next start’s where a stop closes the database', async () => {
+    const { flaky, store, timers, logged, stop } = await begin()
+    flaky.isAway = true
+    timers.fire()
+    stop()
+    const before = [...logged]
+    flaky.isAway = false
+    await recoverHolds(store, { now: 10_000 })
+    expect([logged, timers.waiting]).toEqual([before, []])
+  })
+})

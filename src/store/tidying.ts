@@ -1,0 +1,56 @@
+import type { Clock, Timers } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { dropOldAnswers } from './idempotency.ts'
+import { recoverHolds } from './ledger.ts'
+import type { Store } from './open.ts'
+
+const everyMs = 60_000
+
+type TidyingParts = {
+  readonly store: Store
+  readonly clock: Pick<Clock, 'now'>
+  readonly timers: Timers
+  readonly log: Log
+  readonly keepAnswersMs: number
+}
+
+/**
+ * Sees from time to time to what nobody else would end: holds past their deadline, and answers kept for longer than was
+ * promised. Neither waits for the other, of which there may be millions. The returned function ends it.
+ */
+export function startTidying(parts: TidyingParts): () => void {
+  const { store, clock, keepAnswersMs } = parts
+  const stopHolds = repeat(parts, 'holds past their deadline', () => recoverHolds(store, { now: clock.now() }))
+  const stopAnswers = repeat(parts, 'answers that are too old', () =>
+    dropOldAnswers(store.db, clock.now() - keepAnswersMs),
+  )
+  return () => {
+    stopHolds()
+    stopAnswers()
+  }
+}
+
+/** Again and again, and never beside itself, however long it takes. */
+function repeat({ timers, log }: TidyingParts, what: string, work: () => Promise<unknown>): () => void {
+  let isStopped = false
+  let callOff = timers.after(everyMs, run)
+
+  function run(): void {
+    void tidyUp()
+  }
+
+  async function tidyUp(): Promise<void> {
+    try {
+      await work()
+    } catch (thrown) {
+      // A stop closes the database under it, and the next start begins anew.
+      if (!isStopped) log.warn({ what, cause: String(thrown) }, 'what is overdue cannot be ended now')
+    }
+    if (!isStopped) callOff = timers.after(everyMs, run)
+  }
+
+  return () => {
+    isStopped = true
+    callOff()
+  }
+}
