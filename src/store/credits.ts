@@ -21,10 +21,7 @@ export async function placeOfCredit(
   return row?.seq ?? undefined
 }
 
-/**
- * Newest first; `before` is the place of the last of the page before. They stand in the chain of their account, and charges
- * mostly in those of nodes, so that few others are passed over; where all is booked at once, every charge is.
- */
+/** Newest first; `before` is the place of the last of the page before. An index has them apart from what was charged. */
 export async function listCredits(
   db: Queries,
   page: { readonly accountId: string; readonly limit: number; readonly before?: number },

@@ -78,15 +78,18 @@ test(
   startTimeoutMs,
 )
 
-test(
-  'an index that an operator has built beforehand, so that nobody waits for it, is taken as it is',
-  async () => {
+test.each([
+  ['request_created', 'on request (created_at)'],
+  ['txn_credit', "on txn (chain, seq) where kind = 'credit'"],
+])(
+  'an index that an operator has built beforehand, so that nobody waits for it, is taken as it is: %s',
+  async (name, what) => {
     const url = await olderDatabase()
     const operator = new Client({ connectionString: url })
     await operator.connect()
     try {
-      await operator.query('create index concurrently request_created on request (created_at)')
-      const oid = "select 'request_created'::regclass::oid as oid"
+      await operator.query(`create index concurrently ${name} ${what}`)
+      const oid = `select '${name}'::regclass::oid as oid`
       const { rows: built } = await operator.query<{ oid: number }>(oid)
       await (await openStore({ url })).close()
       expect((await operator.query<{ oid: number }>(oid)).rows).toEqual(built)

@@ -6,6 +6,7 @@ import { chains } from './migrations/0003-chains.ts'
 import { reports } from './migrations/0004-reports.ts'
 import { tasks } from './migrations/0005-tasks.ts'
 import { delivered } from './migrations/0006-delivered.ts'
+import { credits } from './migrations/0007-credits.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
@@ -21,6 +22,7 @@ function migrations(engine: Engine): Record<string, Migration> {
     '0004-reports': reports(),
     '0005-tasks': tasks(),
     '0006-delivered': delivered(),
+    '0007-credits': credits(),
   }
 }
 
