@@ -4,9 +4,11 @@ import type { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { makeLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
+import { reclaimNode } from '../store/corrections.ts'
 import { takeHold } from '../store/holds.ts'
 import { closeAbandoned, dropOldAnswers } from '../store/idempotency.ts'
 import { settleHold, voidHold } from '../store/ledger.ts'
+import { openNode } from '../store/turns.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
@@ -198,6 +200,16 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     await closeAbandoned(store, 'node_a', [])
     if (found === undefined) expect(await ask()).toMatchObject({ kind: 'begun' })
     else expect(await thrownBy(ask())).toMatchObject(found)
+  })
+
+  test('what a node left running that never comes back is done once it is reclaimed', async () => {
+    const { store, ask } = await begin()
+    await openNode(store, 'node_a', [])
+    const reclaim = (silentSince: number) => reclaimNode(store, { node: 'node_a', silentSince, actor: 'test' })
+    expect(await reclaim(0)).toMatchObject({ outcome: 'alive' })
+    expect(await thrownBy(ask())).toMatchObject({ details: { code: 'idempotency_in_progress' } })
+    expect(await reclaim(Number.MAX_SAFE_INTEGER)).toMatchObject({ outcome: 'reclaimed' })
+    expect(await thrownBy(ask())).toMatchObject(completed)
   })
 
   test('and is found among all that others left', async () => {

@@ -3,6 +3,7 @@ import { type Nano, nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { type Actor, recordChange } from './audit.ts'
 import { lockChain, platformChain } from './chain.ts'
+import { closeAbandonedIn } from './idempotency.ts'
 import type { Store } from './open.ts'
 import { Entries, type LedgerPosting, postingOf } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
@@ -185,7 +186,8 @@ export async function nodeSeenAt(db: Queries, node: string): Promise<number | un
 
 /**
  * For a node whose disk is gone: what it had leased goes back to its accounts, and the node is fenced off. What its
- * requests had charged by then is in no record; customers are not charged for it, and vendors' bills will tell.
+ * requests had charged by then is in no record; customers are not charged for it, and vendors' bills will tell. Their
+ * Idempotency-Keys are used up, since vendors may have been paid.
  */
 export async function reclaimNode(
   store: Store,
@@ -203,6 +205,8 @@ export async function reclaimNode(
       const seenAt = await nodeSeenAt(tx, node)
       return seenAt === undefined ? { outcome: 'absent' } : { outcome: 'alive', seenAt }
     }
+    // What became of them nobody knows. Whoever comes back for one is not to find it running for a day.
+    await closeAbandonedIn(tx, node, 'all')
     const rows = await tx
       .deleteFrom('lease')
       .where('node', '=', node)

@@ -122,17 +122,20 @@ export async function closeAbandoned(
   node: string,
   sentRequestIds: readonly string[] | 'all',
 ): Promise<void> {
+  await store.transaction((tx) => closeAbandonedIn(tx, node, sentRequestIds))
+}
+
+/** For a node that never starts again, in the commit that says so. */
+export async function closeAbandonedIn(tx: Tx, node: string, sentRequestIds: readonly string[] | 'all'): Promise<void> {
   const sent = new Set(sentRequestIds === 'all' ? [] : sentRequestIds)
-  await store.transaction(async (tx) => {
-    for await (const left of leftRunning(tx, node)) {
-      const ids = left.map(({ requestId }) => requestId)
-      const paid = sentRequestIds === 'all' ? new Set(ids) : await paidAmong(tx, ids)
-      for (const { requestId, ...id } of left) {
-        if (sent.has(requestId) || paid.has(requestId)) await keepFact(tx, id, { requestId, status: 500 })
-        else await freeAnswer(tx, id, requestId)
-      }
+  for await (const left of leftRunning(tx, node)) {
+    const ids = left.map(({ requestId }) => requestId)
+    const paid = sentRequestIds === 'all' ? new Set(ids) : await paidAmong(tx, ids)
+    for (const { requestId, ...id } of left) {
+      if (sent.has(requestId) || paid.has(requestId)) await keepFact(tx, id, { requestId, status: 500 })
+      else await freeAnswer(tx, id, requestId)
     }
-  })
+  }
 }
 
 // A day of them may be millions, and a statement that reads them all takes longer than one may take.
