@@ -7,9 +7,11 @@ import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { systemClock, systemTimers, type Clock } from './base/clock.ts'
 import { Closing } from './base/closing.ts'
 import { Deadlines } from './base/deadlines.ts'
+import type { GatewayError } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { labelBy, macFor } from './base/secret.ts'
 import { openBooks, type Books, type BooksOptions } from './books.ts'
+import { exampleOf } from './catalogue/model.ts'
 import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
 import { installationSecret } from './config/installation-secret.ts'
@@ -27,6 +29,7 @@ import { makeRoute } from './flow/route.ts'
 import type { Parts } from './flow/run.ts'
 import { makeCors } from './edge/cors.ts'
 import { makeEdge } from './edge/edge.ts'
+import { Waiting } from './edge/waiting.ts'
 import { makeRoutes } from './http/routes.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
 import { openPort } from './http/starting.ts'
@@ -184,14 +187,15 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   }
   const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl: settings.publicUrl ?? listener.url })
   const strangers = makeGuardedFetch({ isOwn: isOwnLink })
-  const fetchLink = makeFetchLink(strangers)
+  const stop = new AbortController()
+  const stopping = stop.signal
   const line: Parts = {
     authenticate: makeAuthenticate(keyRing),
     limit: makeLimit(makeLimiter()),
     once: makeOnce({ idempotency, log }),
     admit: makeAdmit({ models, billing: books.billing, totalMs: timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
-    call: makeCall({ ...calling, fetchLink, log }),
+    call: makeCall({ ...calling, fetchLink: makeFetchLink(strangers, stopping), stopping, log }),
     meter: makeMeter({
       log,
       drains: new Drains(),
@@ -216,7 +220,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     timers: systemTimers,
     random: Math.random,
     log,
-    fetchLink,
+    fetchLink: makeFetchLink(strangers),
     timeouts: taskTimeouts(timeouts.whole),
     pace: { pollMs: settings.tasks.pollSeconds * 1000, doubtMs: settings.tasks.doubtSeconds * 1000 },
     keepMs: settings.tasks.keepDays * 24 * 60 * 60_000,
@@ -265,7 +269,9 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     }),
     readiness: () => notReady(books, market, draining),
   })
-  const edge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
+  const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
+  const waiting = new Waiting()
+  const edge = { ...operatorsEdge, waiting }
   const cors = makeCors(settings.cors.origins)
   const mcp = openMcp({
     routes,
@@ -285,6 +291,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
     publicUrl: settings.publicUrl ?? listener.url,
     guardedFetch: strangers,
+    stopping,
     limiter: makeLimiter(),
     sessionMac: macFor(secret, 'tool-session'),
     showPrices,
@@ -314,7 +321,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     books,
     isDraining: () => draining,
   }
-  operatorsPort.serve(makeEdge({ ...edge, routes: makeAdminRoutes(admin), cors: undefined }))
+  operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: makeAdminRoutes(admin), cors: undefined }))
   market.warmUp()
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, log)
@@ -351,7 +358,8 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       tasks.hurry()
       await giveNotice(drainMs)
       mcp.drain()
-      await stopListening(listener, books.billing, [calling.transport, tasks], drainMs)
+      const links = { stop: (reason: GatewayError) => stop.abort(reason) }
+      await stopListening(listener, books.billing, [calling.transport, links, tasks], waiting, drainMs)
       // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id
       // of are looked for by the next process.
       if (isSecond) {
@@ -361,15 +369,6 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       await closing.close()
     },
   }
-}
-
-const usualExample = 'gpt-4o-mini'
-
-/** The example of every guide where it is served, else the first model that can chat. */
-function exampleOf(models: Market['current']['models']): string | undefined {
-  if (models.has(usualExample)) return usualExample
-  for (const [id, model] of models) if (model.capabilities.includes('chat')) return id
-  return undefined
 }
 
 async function notReady(books: Books, market: Market, draining: boolean): Promise<readonly string[]> {

@@ -231,7 +231,10 @@ type Watch = {
 
 function makeWatch(totalMs: number, late: RefusalReason, outer: AbortSignal | undefined): Watch {
   const abort = new AbortController()
-  const leave = () => abort.abort(new GatewayError('client-gone', 'The client hung up.'))
+  const leave = () => {
+    const reason: unknown = outer?.reason
+    abort.abort(reason instanceof GatewayError ? reason : new GatewayError('client-gone', 'The client hung up.'))
+  }
   const within = (ms: number, reason: () => RefusalReason) => {
     const timer = setTimeout(() => abort.abort(new GuardRefusal(reason())), ms)
     return () => clearTimeout(timer)

@@ -64,6 +64,15 @@ export function onOffer(models: Map<string, Model>, unsold: readonly Unsold[]): 
   return Object.assign(models, { unpriced: new Set(waiting.map(({ id }) => id)) })
 }
 
+const usualExample = 'gpt-4o-mini'
+
+/** The example of every guide where it is on offer, else the first model that can chat. */
+export function exampleOf(models: ModelsOnOffer): string | undefined {
+  if (models.has(usualExample)) return usualExample
+  for (const [id, model] of models) if (model.capabilities.includes('chat')) return id
+  return undefined
+}
+
 /** One immutable snapshot. Aliases are entries of their own. */
 export type Catalogue = {
   readonly version: string

@@ -9,6 +9,7 @@ import { clientAddress, type IsProxy } from './client-address.ts'
 import type { Cors } from './cors.ts'
 import type { Route, Visit } from './route.ts'
 import { pathOf } from './target.ts'
+import type { Waiting } from './waiting.ts'
 
 export type EdgeOptions = {
   readonly routes: readonly Route[]
@@ -18,6 +19,8 @@ export type EdgeOptions = {
   readonly cors: Cors | undefined
   readonly log: Log
   readonly tally: Pick<Tally, 'answered' | 'refused'>
+  /** Where a stop is to send away who waits; else it cuts them off. */
+  readonly waiting?: Waiting
 }
 
 export type Serve = (request: Request, connection: Connection) => Promise<Response>
@@ -32,6 +35,7 @@ export function makeEdge(options: EdgeOptions): Serve {
     let { writeError } = options
     let response: Response
     let route: Route | undefined
+    const waiter = options.waiting?.enter()
     try {
       const found = find(request)
       if (found.kind === 'path') route = found.route
@@ -41,11 +45,14 @@ export function makeEdge(options: EdgeOptions): Serve {
       const speak = (other: WriteError) => {
         writeError = other
       }
-      const answer = preflight ?? dispatch({ request, requestId, connection, said, speak }, found)
+      const inHands = () => waiter?.inHands()
+      const answer = preflight ?? dispatch({ request, requestId, connection, said, speak, inHands }, found)
       const isSaid = preflight === undefined && found.route?.auth !== 'open'
-      response = await (isSaid ? answer : identified(answer, requestId))
+      const told = isSaid ? answer : identified(answer, requestId)
+      response = await (told instanceof Promise && waiter !== undefined ? waiter.for(told) : told)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
+      if (waiter?.isDismissed === true) response.headers.set('connection', 'close')
       options.tally.refused(route, response.status, thrown)
     }
     options.tally.answered(route, response.status)
@@ -98,7 +105,7 @@ function tooManyHeaders(): GatewayError {
   return new GatewayError('too-many-headers', `A request may have ${headersMax} headers.`)
 }
 
-type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'speak'>
+type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'speak' | 'inHands'>
 
 type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }

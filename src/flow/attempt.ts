@@ -24,6 +24,8 @@ export type CallParts = {
   readonly timeouts: CallTimeouts
   readonly tenantLabel: Label
   readonly fetchLink: FetchLink
+  /** Aborts when the node stops: nobody is to wait for a better moment then. */
+  readonly stopping: AbortSignal
   readonly log: Log
 }
 
@@ -40,6 +42,7 @@ export async function attempt<T>(
   // The total is the request's, however many calls it makes: its hold waits for no longer.
   const timeouts = { ...limits, totalMs: limits.totalMs - routed.elapsedMs() }
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
+  routed.inHands()
   routed.funds.sending(sentAttempt(routed))
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)

@@ -6,7 +6,12 @@ const growth = 4
 const longestMs = 5_000
 
 /** Waits before the next try of one part of a request; false where that would take too long or nobody waits any more. */
-export async function pauseBefore(tries: number, error: GatewayError, signal: AbortSignal): Promise<boolean> {
+export async function pauseBefore(
+  tries: number,
+  error: GatewayError,
+  untilAny: readonly [client: AbortSignal, stop: AbortSignal],
+): Promise<boolean> {
+  const signal = AbortSignal.any([...untilAny])
   const { retryAfterSeconds = 0 } = error.details
   const ms = Math.max(retryAfterSeconds * 1000, firstMs * growth ** (tries - 1))
   if (ms > longestMs || signal.aborted) return false

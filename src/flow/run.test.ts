@@ -167,6 +167,7 @@ async function walk(
       timeouts: { stream: times, whole: times },
       tenantLabel: (text) => text,
       fetchLink: () => Promise.reject(new Error('a chat links to nothing')),
+      stopping: new AbortController().signal,
       log: silentLog,
     }),
     meter: makeMeter({
@@ -177,18 +178,15 @@ async function walk(
     }),
     release: makeRelease(silentLog),
   }
-  const body = {
-    model: 'm',
-    messages: [{ role: 'user', content: 'Hi' }],
-    n: options.sideBySide ?? 1,
-    stream: options.stream ?? false,
-  }
+  const { sideBySide = 1, stream = false } = options
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], n: sideBySide, stream }
   const received: Received = {
     requestId: newRequestId(),
     job: chatJob(openaiChat),
     credential: 'sk-x',
     address: () => '127.0.0.1',
     client: { letGo() {}, untaken: () => Promise.resolve(undefined) },
+    inHands() {},
     signal: client.signal,
     receivedAt: 0,
     elapsedMs: () => attempts * 10_000,

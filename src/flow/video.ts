@@ -48,6 +48,7 @@ export async function placeVideo(
     remembered &&
     ((tx: Parameters<RememberedAttempt['keepIn']>[0], accepted: JsonObject) =>
       remembered.keepIn(tx, 202, JSON.stringify(accepted)))
+  ordered.inHands()
   const placed = await parts.tasks
     .create({ requestId, accountId, keyId, caps, ask, model, webhookUrl, receivedAt, remember })
     .catch((thrown: unknown) => {

@@ -1,7 +1,8 @@
-import { GatewayError } from '../base/errors.ts'
+import { final, GatewayError } from '../base/errors.ts'
 import type { Listener } from '../base/listen.ts'
 import { within } from '../base/within.ts'
 import type { TrackedBilling } from '../billing/open-holds.ts'
+import type { Waiting } from '../edge/waiting.ts'
 
 // A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
 const noticeMs = 2_000
@@ -25,14 +26,27 @@ export async function stopListening(
   listener: Listener,
   billing: TrackedBilling,
   waitedFor: readonly Stoppable[],
+  waiting: Waiting,
   drainMs: number,
 ): Promise<void> {
   const stopped = listener.stop(false)
   await within(drainMs, Promise.all([stopped, billing.idle()]))
-  for (const each of waitedFor) each.stop(beingStopped())
-  for (let waitedMs = 0; listener.underway > 0 && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
+  const reason = beingStopped()
+  for (const each of [...waitedFor, waiting]) each.stop(reason)
+  await lastWords(() => listener.underway === 0)
+  if (waiting.isAnybody) {
+    // What is to be their answer waits for its money to be written down.
+    await within(lastSettlementsMs, billing.idle())
+    await lastWords(() => !waiting.isAnybody)
+    waiting.end(final(reason))
+    await lastWords(() => listener.underway === 0)
+  }
   await listener.stop(true)
   await within(lastSettlementsMs, billing.idle())
+}
+
+async function lastWords(areSaid: () => boolean): Promise<void> {
+  for (let waitedMs = 0; !areSaid() && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
 }
 
 function sleep(ms: number): Promise<void> {

@@ -59,6 +59,8 @@ export type DeskParts = {
   /** Where links to kept results begin. */
   readonly publicUrl: string
   readonly guardedFetch: GuardedFetch
+  /** Aborts when the node stops. */
+  readonly stopping: AbortSignal
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
@@ -162,7 +164,8 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
       const kept = `${parts.publicUrl}/artifacts/`
       if (url.startsWith(kept))
         return readKept(parts.artifacts, new URL(url), url.slice(kept.length).split('?')[0] ?? '')
-      const { status, body } = await parts.guardedFetch.get(url, { bytesMax: fileBytesMax, signal: call.signal })
+      const signal = AbortSignal.any([call.signal, parts.stopping])
+      const { status, body } = await parts.guardedFetch.get(url, { bytesMax: fileBytesMax, signal })
       if (status === 200) return body
       throw new GatewayError('bad-request', `The URL answered ${status}.`, { code: 'invalid_url' })
     },

@@ -19,14 +19,16 @@ const vendorTotalMs = 60_000
 
 /**
  * A vendor's link may be http, and may lead into a private network only where the vendor itself was configured to be in
- * one. A client's link has the rules for strangers. Neither is ever sent a key.
+ * one. A client's link has the rules for strangers. Neither is ever sent a key. Where `stopping` aborts, whoever waits gets
+ * its reason.
  */
-export function makeFetchLink(strangers: GuardedFetch): FetchLink {
+export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): FetchLink {
   const ofPublicVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
   const ofPrivateVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'private' })
 
-  return async (link, channel, signal) => {
+  return async (link, channel, client) => {
     const { url, bytesMax } = link
+    const signal = stopping === undefined ? client : AbortSignal.any([client, stopping])
     if (link.transport === 'guarded') {
       try {
         return respondedWith(await strangers.get(url, { bytesMax, signal }), 'client')
@@ -39,6 +41,7 @@ export function makeFetchLink(strangers: GuardedFetch): FetchLink {
     try {
       return respondedWith(await guard.get(url, { bytesMax, totalMs: vendorTotalMs, signal }), 'vendor')
     } catch (thrown) {
+      if (stopping?.aborted === true && thrown === stopping.reason) throw thrown
       throw new GatewayError('upstream-failed', "What the model's vendor made could not be fetched.", { cause: thrown })
     }
   }

@@ -14,7 +14,7 @@ import type { Answer, Authenticated, Received } from '../stages.ts'
 
 const countBytesMax = 64 * 1024
 
-export type CountParts = Omit<CallParts, 'fetchLink'> & {
+export type CountParts = Omit<CallParts, 'fetchLink' | 'stopping'> & {
   readonly authenticate: Parts['authenticate']
   readonly once: Parts['once']
   readonly limiter: Limiter

@@ -88,6 +88,7 @@ async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSig
     attemptId: 'att_1',
     principal: { accountId: 'acc_1' },
     model: traits,
+    inHands() {},
     signal: new AbortController().signal,
     funds: { sending() {} },
     elapsedMs: () => 0,

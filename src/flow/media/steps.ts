@@ -148,8 +148,12 @@ class Walk {
       if (outcome.retry === 'no' || tries === triesMax || this.#isAlone()) return outcome
       this.#noteFailed(outcome)
       if (outcome.retry === 'anew') connection = 'new'
-      else if (!(await pauseBefore(tries, outcome.error, this.#routed.signal))) return { ...outcome, attempts: [] }
+      else if (!(await this.#pauseBefore(tries, outcome.error))) return { ...outcome, attempts: [] }
     }
+  }
+
+  #pauseBefore(tries: number, error: GatewayError): Promise<boolean> {
+    return pauseBefore(tries, error, [this.#routed.signal, this.#parts.stopping])
   }
 
   #noteFailed({ attempts, mayBeCharged = false }: Failed): void {

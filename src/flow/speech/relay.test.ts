@@ -24,6 +24,7 @@ async function speaking(
   const heard: string[] = []
   const sent: string[] = []
   const routed = {
+    inHands() {},
     signal: new AbortController().signal,
     attemptId: 'att_1',
     principal: { accountId: 'acc_1' },
@@ -37,7 +38,8 @@ async function speaking(
     signals.push(signal)
     return (answers[signals.length - 1] ?? sound)(signal)
   }
-  const parts = { transport: { send }, timeouts: { stream: {}, whole: {} }, tenantLabel: String }
+  const { signal: stopping } = new AbortController()
+  const parts = { transport: { send }, timeouts: { stream: {}, whole: {} }, tenantLabel: String, stopping }
   const relay = new SpeechRelay(
     parts as never,
     routed as never,

@@ -194,7 +194,7 @@ export class SpeechRelay implements Relay {
       if (failure === undefined) throw new GatewayError('bug', 'a piece that was opened is not there')
       if (failure.retry === 'no' || tries === triesMax) throw failure.error
       if (failure.retry === 'anew') connection = 'new'
-      else if (!(await pauseBefore(tries, failure.error, signal))) throw failure.error
+      else if (!(await pauseBefore(tries, failure.error, [signal, this.#parts.stopping]))) throw failure.error
     }
   }
 

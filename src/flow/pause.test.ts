@@ -1,0 +1,17 @@
+import { expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import { pauseBefore } from './pause.ts'
+
+const busy = new GatewayError('too-many', 'Try again.', { retryAfterSeconds: 5 })
+
+test.each(['the client', 'the node'])('nobody waits for a better moment once %s is leaving', async (who) => {
+  const [client, stop] = [new AbortController(), new AbortController()]
+  const paused = pauseBefore(1, busy, [client.signal, stop.signal])
+  const leaving = who === 'the node' ? stop : client
+  leaving.abort()
+  // After the first that is over: a pause of five seconds is not.
+  expect(await Promise.race([paused, new Promise((resolve) => setTimeout(() => resolve('still waits'), 1_000))])).toBe(
+    false,
+  )
+  expect(await pauseBefore(1, busy, [client.signal, stop.signal])).toBe(false)
+})

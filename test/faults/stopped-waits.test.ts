@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Client } from 'pg'
+import { nano } from '../../src/base/money.ts'
+import { checkLedger } from '../../src/store/check.ts'
+import { openStore } from '../../src/store/open.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { sharedPostgres } from '../support/postgres.ts'
+import { lines, openSocket } from '../support/raw-socket.ts'
+
+// Whatever it is that a client waits for when the drain is over: it has an answer in its protocol, and pays nothing.
+
+let databaseUrl: string
+let silent: ReturnType<typeof Bun.serve>
+/** Those that ask something of a server which never answers. */
+let asked = 0
+
+beforeEach(async () => {
+  databaseUrl = await (await sharedPostgres()).freshDatabase()
+  asked = 0
+  silent = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    fetch: () => {
+      asked++
+      return new Promise<Response>(() => {})
+    },
+  })
+})
+afterEach(async () => {
+  await silent.stop(true)
+  await (await sharedPostgres()).dropDatabase(databaseUrl)
+})
+
+/** Every request as it stands when nobody is left, and that nobody paid for any. */
+async function records() {
+  const store = await openStore({ url: databaseUrl })
+  expect(await checkLedger(store)).toEqual([])
+  const charged = await store.db.selectFrom('account').select('id').where('held', '!=', nano(0n)).execute()
+  expect(charged).toEqual([])
+  const found = await store.db.selectFrom('request').select(['status', 'cost']).execute()
+  await store.close()
+  return found
+}
+
+async function toldToComeAgain(answer: Response) {
+  expect([answer.status, answer.headers.get('x-should-retry'), answer.headers.get('retry-after')]).toEqual([
+    503,
+    null,
+    '5',
+  ])
+  expect(await answer.json()).toMatchObject({ error: { message: 'The gateway is being stopped.' } })
+}
+
+const link = () => `${silent.url.origin}/artifacts/a.png`
+
+/** Of a model whose vendor reads nothing from the web. */
+const asking = (...content: object[]) => ({
+  model: 'gemini-2.5-flash',
+  max_tokens: 10,
+  messages: [{ role: 'user', content }],
+})
+
+describe('a link of the client', () => {
+  test.each([
+    ['/v1/chat/completions', () => asking({ type: 'image_url', image_url: { url: link() } })],
+    ['/v1/messages', () => asking({ type: 'image', source: { type: 'url', url: link() } })],
+    ['/v1/images/generations', () => ({ model: 'gemini-2.5-flash-image', prompt: 'Night.', image: [link()] })],
+  ])('of %s', async (path, body) => {
+    // What the gateway itself gave out may be on this machine: the one address that a test can have it fetch from.
+    const gateway = await startTestGateway({ databaseUrl, yaml: `publicUrl: ${silent.url.origin}` })
+    const answer = gateway.post(path, body())
+    await until(() => asked === 1)
+    const closing = gateway.close({ drainMs: 50 })
+    await toldToComeAgain(await answer)
+    await closing
+    expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
+  })
+})
+
+test("a vendor's picture that was to be kept, which is paid for: nobody is to try that again", async () => {
+  const vendor = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () =>
+      Response.json({ created: 1, data: [{ url: `${silent.url.origin}/a.png` }], usage: { generated_images: 1 } }),
+  })
+  const gateway = await startTestGateway({
+    databaseUrl,
+    yaml: `
+artifacts: { keep: true }
+channels: [{ id: one, vendor: ark, keys: [k], baseUrl: "${vendor.url.origin}" }]`,
+  })
+  const answer = gateway.post('/v1/images/generations', { model: 'doubao-seedream-4-0', prompt: 'A fox' })
+  await until(() => asked === 1)
+  const closing = gateway.close({ drainMs: 50 })
+  const { status, headers } = await answer
+  expect([status, headers.get('x-should-retry')]).toEqual([503, 'false'])
+  await closing
+  await vendor.stop(true)
+  expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
+})
+
+describe.each([
+  ['a short one', 1_000],
+  ['a long one', 1_000_000],
+])('a body that is still on its way: %s', (_, length) => {
+  test.each([
+    ['/v1/chat/completions', '"type":"overloaded_error"'],
+    ['/v1/messages', '"type":"error"'],
+  ])('to %s', async (path, shape) => {
+    const gateway = await startTestGateway({ databaseUrl })
+    const socket = await openSocket(gateway.url)
+    let text = ''
+    socket.on('data', (bytes: Buffer) => (text += bytes.toString()))
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    const authorization = `Authorization: Bearer ${gateway.key}`
+    const head = [`POST ${path} HTTP/1.1`, 'Host: x', authorization, 'Content-Type: application/json']
+    socket.write(`${lines(...head, `Content-Length: ${length}`, 'Idempotency-Key: one')}{"model":`)
+    // Nobody is told that a body has begun; a request that came after it was answered.
+    expect((await gateway.post('/v1/chat/completions', {})).status).toBe(400)
+    const closing = gateway.close({ drainMs: 50 })
+    await closed
+    await closing
+    expect(text).toStartWith('HTTP/1.1 503 ')
+    expect(text).toContain('The gateway is being stopped.')
+    expect(text).toContain(shape)
+    expect(text).not.toContain('x-should-retry')
+    expect(await records()).toEqual([])
+  })
+})
+
+describe('a database that does not answer', () => {
+  let gateway: TestGateway
+  let bystander: Client
+  beforeEach(async () => {
+    gateway = await startTestGateway({ databaseUrl })
+    bystander = new Client({ connectionString: databaseUrl })
+    await bystander.connect()
+    await bystander.query('begin')
+  })
+  afterEach(() => bystander.end())
+
+  const someWait = async () => {
+    const { rows } = await bystander.query(
+      'select 1 from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))',
+    )
+    return rows.length > 0
+  }
+
+  test('a report of what was used', async () => {
+    await bystander.query('lock table usage_day in access exclusive mode')
+    const answer = fetch(`${gateway.url}/v1/usage`, { headers: { authorization: `Bearer ${gateway.key}` } })
+    await until(someWait)
+    const closing = gateway.close({ drainMs: 50 })
+    await toldToComeAgain(await answer)
+    await bystander.query('rollback')
+    await closing
+  })
+
+  test('the bill of what a vendor has made: it is waited for, and not to be tried again', async () => {
+    const messages = [{ role: 'user', content: 'sandbox:delay=5000' }]
+    const answer = gateway.post('/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 10, messages })
+    await until(async () => (await gateway.calls()).length === 1)
+    await bystander.query('select 1 from account for update')
+    await until(someWait)
+    const closing = gateway.close({ drainMs: 50 })
+    const { status, headers } = await answer
+    expect([status, headers.get('x-should-retry')]).toEqual([503, 'false'])
+    await bystander.query('rollback')
+    await closing
+  })
+})
