@@ -1,3 +1,4 @@
+import { explain as explainArk } from '../ark/explain.ts'
 import { images as arkImages } from '../ark/images.ts'
 import { video as arkVideo } from '../ark/video.ts'
 import { explain as explainDashscope } from '../dashscope/explain.ts'
@@ -127,6 +128,7 @@ export const dialects: readonly Dialect[] = [
     outputCap: 'max_completion_tokens',
     images: arkImages,
     video: arkVideo,
+    explain: explainArk,
     embeddings: { base64: true },
   },
   {
