@@ -34,7 +34,7 @@ const frameTokens = 3
 const mediaTokens = 85
 
 export function readAsk(body: Fields, bodyText: string, model: SandboxModel): ChatAsk {
-  const messages = checkMessages(body.messages)
+  const messages = checkMessages(body.messages, model)
   checkFields(body, model)
   const rawUserText = lastUserText(messages)
   const steering = readSteering(systemText(messages), rawUserText)

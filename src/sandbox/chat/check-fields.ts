@@ -1,4 +1,6 @@
 import type { SandboxModel } from '../model.ts'
+import { emptyArray } from './check-calls-and-parts.ts'
+import { checkStrictSchemas } from './check-strict.ts'
 import { badRequest, quotedList } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
 
@@ -47,8 +49,14 @@ export function checkFields(body: Fields, model: SandboxModel): void {
     throw badRequest(message, 'top_logprobs')
   }
   checkStop(body.stop)
+  checkBias(body.logit_bias)
   checkTools(body)
   checkFormat(body.response_format)
+  if (model.vendor === 'openai') {
+    if (Array.isArray(body.tools) && body.tools.length === 0) throw emptyArray('tools')
+    checkStrictSchemas(body)
+    checkNames(body)
+  }
   const { verbosity } = body
   if (isGiven(verbosity) && verbosity !== 'low' && verbosity !== 'medium' && verbosity !== 'high') {
     const message = `Invalid value: '${String(verbosity)}'. Supported values are: 'low', 'medium', and 'high'.`
@@ -132,6 +140,42 @@ function checkStop(stop: unknown): void {
     const message = `Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length ${stop.length} instead.`
     throw badRequest(message, 'stop', 'array_above_max_length')
   }
+}
+
+function checkBias(bias: unknown): void {
+  for (const [token, value] of Object.entries(fieldsIn(bias))) {
+    checkNumber(`logit_bias.${token}`, value, { whole: false, least: -100, most: 100 })
+  }
+}
+
+/**
+ * OpenAI refuses every name that it does not know. Here those of other protocols and vendors are refused, which a translation
+ * may have left behind; what nobody knows is taken, so that it can be seen to arrive.
+ */
+const othersOwn = [
+  'cache_control',
+  'contents',
+  'enable_thinking',
+  'generationConfig',
+  'input',
+  'instructions',
+  'max_output_tokens',
+  'mcp_servers',
+  'output_config',
+  'reasoning',
+  'repetition_penalty',
+  'stop_sequences',
+  'system',
+  'systemInstruction',
+  'text',
+  'thinking',
+  'thinking_budget',
+  'top_k',
+] as const
+
+function checkNames(body: Fields): void {
+  const unknown = othersOwn.find((name) => isGiven(body[name]))
+  if (unknown !== undefined) throw badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
 }
 
 function checkTools(body: Fields): void {

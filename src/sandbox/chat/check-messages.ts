@@ -1,3 +1,5 @@
+import type { SandboxModel } from '../model.ts'
+import { checkCalls, checkParts, emptyArray } from './check-calls-and-parts.ts'
 import { badRequest } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
 
@@ -12,8 +14,12 @@ const partTypes: ReadonlySet<unknown> = new Set([
   'video',
 ])
 
-/** The vendor's rules on `messages`: shapes, and that every tool call is answered before the talk goes on. */
-export function checkMessages(messages: unknown): readonly Fields[] {
+/**
+ * The vendor's rules on `messages`: shapes, and that every tool call is answered before the talk goes on. OpenAI looks into
+ * every part; others take some of them in several shapes.
+ */
+export function checkMessages(messages: unknown, { vendor }: Pick<SandboxModel, 'vendor'>): readonly Fields[] {
+  const isParticular = vendor === 'openai'
   if (!isGiven(messages)) {
     throw badRequest("Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter')
   }
@@ -22,11 +28,7 @@ export function checkMessages(messages: unknown): readonly Fields[] {
     const message = `Invalid type for 'messages': expected an array of objects, but got ${got} instead.`
     throw badRequest(message, 'messages', 'invalid_type')
   }
-  if (messages.length === 0) {
-    const message =
-      "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."
-    throw badRequest(message, 'messages', 'empty_array')
-  }
+  if (messages.length === 0) throw emptyArray('messages')
   const open = new Set<string>()
   return messages.map((message: unknown, index) => {
     if (!isFields(message)) {
@@ -36,8 +38,10 @@ export function checkMessages(messages: unknown): readonly Fields[] {
         'invalid_type',
       )
     }
+    if (isParticular) checkEmpty(message, index)
     checkTurn(message, index, open)
     checkContent(message, index)
+    if (isParticular) checkParts(message.content, `messages[${index}].content`)
     if (index === messages.length - 1) checkAnswered(open, index)
     return message
   })
@@ -51,6 +55,7 @@ function checkTurn(message: Fields, index: number, open: Set<string>): void {
   }
   if (role !== 'tool') {
     checkAnswered(open, index)
+    checkCalls(message.tool_calls, `messages[${index}].tool_calls`)
     for (const call of itemsIn(message.tool_calls)) open.add(textIn(fieldsIn(call).id))
     return
   }
@@ -70,6 +75,13 @@ function checkAnswered(open: ReadonlySet<string>, index: number): void {
   const ids = [...open].join(', ')
   const message = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${ids}`
   throw badRequest(message, `messages.[${index}].role`)
+}
+
+function checkEmpty(message: Fields, index: number): void {
+  for (const name of ['content', 'tool_calls'] as const) {
+    const list = message[name]
+    if (Array.isArray(list) && list.length === 0) throw emptyArray(`messages[${index}].${name}`)
+  }
 }
 
 function checkContent({ role, content, tool_calls: calls, ...rest }: Fields, index: number): void {

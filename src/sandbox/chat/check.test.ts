@@ -70,6 +70,16 @@ describe('requests the vendor refuses', () => {
       'missing_required_parameter',
     ],
     ['verbosity', { messages: [user], verbosity: 'loud' }, 'verbosity', 'invalid_value'],
+    ['a list of no tools', { messages: [user], tools: [] }, 'tools', 'empty_array'],
+    ['a bias', { messages: [user], logit_bias: { 5: 101 } }, 'logit_bias.5', 'decimal_above_max_value'],
+    ['a word of another vendor', { messages: [user], enable_thinking: true }, 'enable_thinking', 'unknown_parameter'],
+    ['no parts', { messages: [{ role: 'user', content: [] }] }, 'messages[0].content', 'empty_array'],
+    [
+      'calls of nothing',
+      { messages: [user, { role: 'assistant', content: 'a', tool_calls: [] }, user] },
+      'messages[1].tool_calls',
+      'empty_array',
+    ],
     [
       'effort of a model without',
       { messages: [user], reasoning_effort: 'low' },
@@ -79,6 +89,56 @@ describe('requests the vendor refuses', () => {
   ])('%s', async (_, body, param, code) => {
     const error = await errorOf(post({ model: 'plain', ...body }))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param, code })
+  })
+
+  test.each([
+    [{ id: '' }, 'id', 'missing_required_parameter'],
+    [{ type: undefined }, 'type', 'invalid_value'],
+    [{ function: { arguments: '{}' } }, 'function.name', 'missing_required_parameter'],
+    [{ function: { name: 'f', arguments: {} } }, 'function.arguments', 'invalid_type'],
+    [{ type: 'custom', custom: { name: 'f' } }, 'custom.input', 'invalid_type'],
+  ])('a call that is quoted with %j', async (change, field, code) => {
+    const quoted = { role: 'assistant', tool_calls: [{ ...call, ...change }] }
+    const result = { role: 'tool', tool_call_id: 'call_1', content: 'done' }
+    const error = await errorOf(post({ model: 'plain', messages: [user, quoted, result] }))
+    expect(error).toMatchObject({ status: 400, param: `messages[1].tool_calls[0].${field}`, code })
+  })
+
+  test.each([
+    [{ type: 'text' }, 'text', 'missing_required_parameter'],
+    [{ type: 'image_url', image_url: 'https://h.example/a.png' }, 'image_url.url', 'missing_required_parameter'],
+    [{ type: 'image_url', image_url: { url: 'AAAA' } }, 'image_url.url', 'invalid_value'],
+    [
+      { type: 'image_url', image_url: { url: 'https://h.example/a.png', detail: 'fine' } },
+      'image_url.detail',
+      'invalid_value',
+    ],
+    [{ type: 'input_audio', input_audio: { data: 'AA', format: 'ogg' } }, 'input_audio.format', 'invalid_value'],
+    [{ type: 'input_audio', input_audio: { format: 'wav' } }, 'input_audio.data', 'missing_required_parameter'],
+    [{ type: 'file', file: { filename: 'a.pdf' } }, 'file.file_id', 'missing_required_parameter'],
+  ])('the part %j', async (part, field, code) => {
+    const error = await errorOf(post({ model: 'plain', messages: [{ role: 'user', content: [part] }] }))
+    expect(error).toMatchObject({ status: 400, param: `messages[0].content[0].${field}`, code })
+  })
+
+  const named = { type: 'object', properties: { x: { type: 'number' } } }
+  test.each([
+    [named, "In context=(), 'additionalProperties' is required"],
+    [{ ...named, additionalProperties: false }, "Missing 'x'"],
+    [
+      { type: 'object', properties: { y: named }, required: ['y'], additionalProperties: false },
+      "In context=(/y), 'additionalProperties' is required",
+    ],
+  ])('as strict, the schema %j', async (schema, message) => {
+    const answer = { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } }
+    const format = await errorOf(say('hi', { response_format: answer }))
+    expect([format.status, format.message]).toEqual([400, expect.stringContaining(message)])
+    const strict = { type: 'function', function: { name: 'f', strict: true, parameters: schema } }
+    const offered = await errorOf(say('hi', { tools: [strict] }))
+    expect([offered.status, offered.message]).toEqual([400, expect.stringContaining(message)])
+    // What nobody calls strict may be anything.
+    const loose = { type: 'function', function: { name: 'f', parameters: schema } }
+    expect((await say('hi', { tools: [loose] })).status).toBe(200)
   })
 
   test('a prompt longer than the context', async () => {

@@ -68,6 +68,7 @@ describe('pictures', () => {
     ['the other sign', 'qwen-image-2.0', [fox], { size: '1024x1024' }],
     ['too many pixels', 'qwen-image-2.0', [fox], { size: '2688*2688' }],
     ['a size where none is taken', 'qwen-image-edit', [{ image }, fox], { size: '1024*1024' }],
+    ['a prompt to be rewritten where none is', 'qwen-image-edit', [{ image }, fox], { prompt_extend: true }],
     ['seven', 'qwen-image-2.0', [fox], { n: 7 }],
     ['a seed below zero', 'qwen-image-2.0', [fox], { seed: -1 }],
   ])('are refused: %s', async (_, model, content, parameters) => {

@@ -42,6 +42,9 @@ export function readImages({ input, parameters }: Native, model: SandboxModel): 
   if (isGiven(seed) && !(Number.isInteger(seed) && Number(seed) >= 0 && Number(seed) <= 2_147_483_647)) {
     throw invalidParameter('seed must be an integer between 0 and 2147483647')
   }
+  if (rules.sizes.kind === 'none' && isGiven(parameters.prompt_extend)) {
+    throw invalidParameter('prompt_extend is not supported by this model.')
+  }
   const pictures = images.join('\n')
   return {
     model,
