@@ -33,7 +33,7 @@ import { Waiting } from './edge/waiting.ts'
 import { makeRoutes } from './http/routes.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
 import { openPort } from './http/starting.ts'
-import { beingStopped, giveNotice, stopListening } from './http/stopping.ts'
+import { beingStopped, closePort, giveNotice, stopListening } from './http/stopping.ts'
 import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
@@ -147,7 +147,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   const { listener } = publicPort
   closing.opened('public port', () => listener.stop(true))
   const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }, writeError)
-  closing.opened('admin port', () => operatorsPort.listener.stop(true))
+  closing.opened('admin port', () => closePort(operatorsPort.listener))
   const fatal = options.fatal ?? exit(log)
   const telemetry = openTelemetry({ version: packageJson.version, timers: systemTimers, closing })
   const { tally } = telemetry

@@ -45,8 +45,15 @@ export async function stopListening(
   await within(lastSettlementsMs, billing.idle())
 }
 
-async function lastWords(areSaid: () => boolean): Promise<void> {
-  for (let waitedMs = 0; !areSaid() && waitedMs < lastWordsMs; waitedMs += 10) await sleep(10)
+/** Closes a port on which nobody is sent away: who credits an account has to know whether that was done. */
+export async function closePort(listener: Listener): Promise<void> {
+  listener.stop(false).catch(() => {})
+  await lastWords(() => listener.underway === 0, lastSettlementsMs)
+  await listener.stop(true)
+}
+
+async function lastWords(areSaid: () => boolean, msMax = lastWordsMs): Promise<void> {
+  for (let waitedMs = 0; !areSaid() && waitedMs < msMax; waitedMs += 10) await sleep(10)
 }
 
 function sleep(ms: number): Promise<void> {

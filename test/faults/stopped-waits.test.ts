@@ -158,6 +158,19 @@ describe('a database that does not answer', () => {
     await closing
   })
 
+  test('what an operator asked for comes to its end', async () => {
+    await bystander.query('lock table usage_day in access exclusive mode')
+    const headers = { authorization: `Bearer ${gateway.adminKey}` }
+    const answer = fetch(`${gateway.adminUrl}/admin/usage`, { headers })
+    await until(someWait)
+    const closing = gateway.close({ drainMs: 0 })
+    const isPublic = () => fetch(`${gateway.url}/healthz`, { keepalive: false }).then(Boolean, () => false)
+    await until(async () => !(await isPublic()))
+    await bystander.query('rollback')
+    expect((await answer).status).toBe(200)
+    await closing
+  })
+
   test('the bill of what a vendor has made: it is waited for, and not to be tried again', async () => {
     const messages = [{ role: 'user', content: 'sandbox:delay=5000' }]
     const answer = gateway.post('/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 10, messages })
