@@ -197,18 +197,15 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
       .where('id', '=', change.id)
       .returningAll()
       .executeTakeFirstOrThrow()
-    await recordChange(tx, {
-      at: store.now(),
-      actor: change.actor,
-      action: 'account.change',
-      subject: change.id,
-      detail: {
-        ...(change.name !== undefined && { name: change.name }),
-        ...(change.enabled !== undefined && { enabled: change.enabled }),
-        ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
-        ...(change.cap !== undefined && { cap: change.cap === null ? 'none' : describeCap(change.cap) }),
-      },
-    })
+    const detail = {
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.enabled !== undefined && { enabled: change.enabled }),
+      ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
+      ...(change.cap !== undefined && { cap: change.cap === null ? 'none' : describeCap(change.cap) }),
+    }
+    const what = { action: 'account.change', subject: change.id, detail } as const
+    // Where nothing was given, nobody has changed anything.
+    if (Object.keys(detail).length > 0) await recordChange(tx, { at: store.now(), actor: change.actor, ...what })
     return { outcome: 'changed', account: toAccount(row) }
   })
 }

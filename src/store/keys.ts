@@ -171,21 +171,18 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
       .returningAll()
       .executeTakeFirst()
     if (row === undefined) return undefined
-    await recordChange(tx, {
-      at: store.now(),
-      actor: change.actor,
-      action: 'key.change',
-      subject: change.id,
-      detail: {
-        ...(change.name !== undefined && { name: change.name }),
-        ...(change.models !== undefined && { models: change.models }),
-        ...(change.limits !== undefined && { limits: JSON.stringify(change.limits) }),
-        ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
-        ...(change.expiresAt !== undefined && { expiresAt: change.expiresAt }),
-        ...(change.metadata !== undefined && { metadata: JSON.stringify(change.metadata) }),
-        ...(change.enabled !== undefined && { enabled: change.enabled }),
-      },
-    })
+    const detail = {
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.models !== undefined && { models: change.models }),
+      ...(change.limits !== undefined && { limits: JSON.stringify(change.limits) }),
+      ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
+      ...(change.expiresAt !== undefined && { expiresAt: change.expiresAt }),
+      ...(change.metadata !== undefined && { metadata: JSON.stringify(change.metadata) }),
+      ...(change.enabled !== undefined && { enabled: change.enabled }),
+    }
+    const what = { action: 'key.change', subject: change.id, detail } as const
+    // Where nothing was given, nobody has changed anything.
+    if (Object.keys(detail).length > 0) await recordChange(tx, { at: store.now(), actor: change.actor, ...what })
     return toKey(row)
   })
 }

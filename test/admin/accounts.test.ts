@@ -269,8 +269,10 @@ describe.each([
     await credit(id, { amount: '2', note: 'paid by card' }, 'audited')
     await credit(id, { amount: '-9' })
     await operator.patch(`/admin/accounts/${id}`, { cap: { amount: '7', period: 'month' } })
+    await operator.patch(`/admin/accounts/${id}`, {})
     const { id: keyId, key } = await operator.post<{ id: string; key: string }>('/admin/keys', { account: id })
     await operator.patch(`/admin/keys/${keyId}`, { name: 'renamed', models: ['gpt-*'] })
+    expect(await operator.patch(`/admin/keys/${keyId}`, {})).toMatchObject({ name: 'renamed' })
     await operator.call('DELETE', `/admin/keys/${keyId}`)
     await operator.call('DELETE', `/admin/keys/${keyId}`)
 
