@@ -8,6 +8,7 @@ import type { SentAttempt } from '../billing/funds.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Channels, Route } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
+import { restKey } from '../upstream/rest-key.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
 import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.ts'
 import type { Outcome, Retry, Routed } from './stages.ts'
@@ -140,9 +141,9 @@ export class RefusedInside extends Error {
 }
 
 function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Failed {
-  const { error, retryable, restCredentialSeconds } = judge(routed.route, refusal)
-  if (restCredentialSeconds !== undefined) parts.channels().rest(routed.route, restCredentialSeconds)
-  return failed(parts, routed, refusal.status, error, retryable ? 'elsewhere' : 'no')
+  const verdict = judge(routed.route, refusal)
+  restKey(parts, routed.route, verdict, refusal.status)
+  return failed(parts, routed, refusal.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
 }
 
 export function judge({ channel, credential }: Route, refusal: BadResponse): Verdict {

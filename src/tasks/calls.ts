@@ -3,6 +3,7 @@ import { asGatewayError, type GatewayError } from '../base/errors.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
+import { restKey } from '../upstream/rest-key.ts'
 import type { Timeouts } from '../upstream/transport.ts'
 import type { Call, CallContext, Responded, Verdict, VideoAdapter } from '../vendors/vendor.ts'
 import type { TaskParts } from './parts.ts'
@@ -79,9 +80,9 @@ export function contextOf(
 type Keyed = Pick<Route, 'channel' | 'credential'>
 
 /** Judges an answer that is not a success by the vendor's own table, and lets a key rest that is refused. */
-export function judge({ channels }: Pick<TaskParts, 'channels'>, keyed: Keyed, answered: Answered): Verdict {
+export function judge(parts: Pick<TaskParts, 'channels' | 'log'>, keyed: Keyed, answered: Answered): Verdict {
   const verdict = explained(keyed, answered)
-  if (verdict.restCredentialSeconds !== undefined) channels().rest(keyed, verdict.restCredentialSeconds)
+  restKey(parts, keyed, verdict, answered.status)
   return verdict
 }
 
@@ -124,15 +125,16 @@ const pollsRestSecondsMax = 60
  * wait, and whatever else its key is good for goes on. A key that is refused is refused for all of it.
  */
 export function judgeQuestion(
-  parts: Pick<TaskParts, 'channels' | 'allowances'>,
+  parts: Pick<TaskParts, 'channels' | 'allowances' | 'log'>,
   home: Keyed,
   answered: Answered,
 ): GatewayError {
-  const { error, restCredentialSeconds: seconds } = explained(home, answered)
+  const verdict = explained(home, answered)
+  const { error } = verdict
   if (error.kind === 'too-many') {
     const waitSeconds = Math.min(error.details.retryAfterSeconds ?? 1, pollsRestSecondsMax)
     parts.allowances.rest(home.channel.id, waitSeconds * 1000)
-  } else if (seconds !== undefined) parts.channels().rest(home, seconds)
+  } else restKey(parts, home, verdict, answered.status)
   return error
 }
 

@@ -28,8 +28,11 @@ export type Channels = {
   readonly all: readonly Channel[]
   /** The routes for a model, best first, at most one per channel; credentials at rest are left out. */
   routes(offers: readonly Offer[]): Iterable<Route>
-  /** A credential that the vendor refused, or that is over its rate, is not used at that channel for a while. */
-  rest(route: Pick<Route, 'channel' | 'credential'>, seconds: number): void
+  /**
+   * A credential that the vendor refused, or that is over its rate, is not used at that channel for a while. Says whether its
+   * rest begins now: several requests may have used it at once.
+   */
+  rest(route: Pick<Route, 'channel' | 'credential'>, seconds: number): boolean
   isResting(route: Pick<Route, 'channel' | 'credential'>): boolean
 }
 
@@ -46,11 +49,13 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return (restsUntil.get(channel.id)?.get(credential) ?? 0) > clock.monotonic()
   }
 
-  function rest({ channel, credential }: Pick<Route, 'channel' | 'credential'>, seconds: number): void {
-    if (channel.tireless === true) return
+  function rest({ channel, credential }: Pick<Route, 'channel' | 'credential'>, seconds: number): boolean {
+    if (channel.tireless === true) return false
+    const hasBegun = !isResting({ channel, credential })
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
     restsUntil.set(channel.id, ofChannel)
     ofChannel.set(credential, clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000)
+    return hasBegun
   }
 
   /** Which channels offer a model does not change while there are these channels. */

@@ -3,7 +3,7 @@ import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
 import { systemClock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { newRequestId } from '../../base/ids.ts'
-import type { Log } from '../../base/log.ts'
+import { silentLog } from '../../base/log.ts'
 import type { Model } from '../../catalogue/model.ts'
 import { makeLimiter } from '../../limits/limiter.ts'
 import { makeChannels, type Channel } from '../../upstream/channels.ts'
@@ -33,7 +33,7 @@ async function countWith(status: number, answer: string) {
     channels: () => channels,
     timeouts: { stream: timeouts, whole: timeouts },
     tenantLabel: (text) => text,
-    log: { warn: (fields: unknown) => warned.push(fields) } as unknown as Log,
+    log: { ...silentLog, warn: (fields) => warned.push(fields) },
     once: (_limited, walk) => walk(),
     authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
     limiter: makeLimiter(),

@@ -4,6 +4,7 @@ import { zeroNano } from '../../base/money.ts'
 import type { Model, ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
+import { restKey } from '../../upstream/rest-key.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
 import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
@@ -91,12 +92,10 @@ async function countAt(
   const { exchange } = sent
   try {
     if (exchange.status === 200) return counter.read(await exchange.readAll(countBytesMax))
-    const { error, restCredentialSeconds } = judge(counting.route, await readRefusal(exchange, counting))
+    const verdict = judge(counting.route, await readRefusal(exchange, counting))
     // A key that has counted often enough still answers: the vendor limits the two apart. One that is refused does not.
-    if (restCredentialSeconds !== undefined && exchange.status !== 429) {
-      parts.channels().rest(counting.route, restCredentialSeconds)
-    }
-    throw error
+    if (exchange.status !== 429) restKey(parts, counting.route, verdict, exchange.status)
+    throw verdict.error
   } catch (thrown) {
     const error = asGatewayError(thrown)
     if (['upstream-rejected', 'client-gone', 'bug'].includes(error.kind)) throw error

@@ -1,0 +1,28 @@
+import type { Log } from '../base/log.ts'
+import type { Verdict } from '../vendors/vendor.ts'
+import type { Channels, Route } from './channels.ts'
+
+type Parts = { readonly channels: () => Channels; readonly log: Log }
+
+const whatToDo =
+  'a vendor refuses a key of ours, or its account there has no credit: see to it at the vendor, or give another key, ' +
+  "in turnpike.yaml at once, in the vendor's variable with the next start"
+
+/**
+ * Lets a key rest for as long as its vendor's verdict says. Nobody but the operator can mend one that is refused, so that is
+ * said outright: when a rest begins, and not by each of the requests that were under way.
+ */
+export function restKey(
+  { channels, log }: Parts,
+  { channel, credential }: Pick<Route, 'channel' | 'credential'>,
+  { error, restCredentialSeconds }: Pick<Verdict, 'error' | 'restCredentialSeconds'>,
+  status: number,
+): void {
+  if (restCredentialSeconds === undefined) return
+  const hasBegun = channels().rest({ channel, credential }, restCredentialSeconds)
+  // What is over its rate is mended by the rest itself.
+  if (!hasBegun || error.kind === 'too-many') return
+  const { id, vendor, credentials } = channel
+  const key = `${credentials.indexOf(credential) + 1} of ${credentials.length}`
+  log.error({ channel: id, vendor: vendor.id, key, status, restSeconds: restCredentialSeconds }, whatToDo)
+}
