@@ -187,6 +187,28 @@ eachEngine('webhooks', (open, place, engine) => {
       expect(receiver.connections()).toBe(0)
     })
 
+    test('is refused in the words of the rule, which are the same for every host', async () => {
+      await openHere()
+      const names: Record<string, string[]> = { 'inside.test': ['10.0.0.1'], 'link.test': ['169.254.0.9'] }
+      const outside = { resolve: (name: string) => Promise.resolve(names[name] ?? []) }
+      const words = async (more: Partial<WebhookParts>, hosts: readonly string[]) => {
+        const webhooks = start({ outside, ...more })
+        const said = hosts.map((host) => webhooks.checkUrl(`https://${host}/`, 'webhook_url').catch(String))
+        return [...new Set(await Promise.all(said))]
+      }
+      const hosts = ['10.0.0.1', 'inside.test', '169.254.0.9', 'link.test', 'nowhere.test']
+      const allowed = { mode: 'real', settings: { allowPrivate: true } } as const
+      const setting = /An operator allows private addresses.* with webhooks\.allowPrivate\.$/
+      expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringMatching(setting)])
+      expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringContaining('go to public addresses alone')])
+      expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringMatching(setting)])
+      expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringContaining("the gateway's own machine")])
+      // By then it is no matter of a setting.
+      expect(await words(allowed, ['169.254.0.9', 'link.test', 'nowhere.test'])).toEqual([
+        expect.stringMatching(/never to link-local ones, nor to those at which clouds hand out keys\.$/),
+      ])
+    })
+
     test('to which a good name leads by the time of the delivery is not dialled, and the task is unharmed', async () => {
       await openHere()
       const account = await putAccount(store, 'real')

@@ -1,10 +1,10 @@
 import { systemTimers, type Clock, type Timers } from '../../base/clock.ts'
-import { GatewayError } from '../../base/errors.ts'
 import { makeGuardedFetch, type Outside } from '../../base/guarded-fetch.ts'
 import type { Log } from '../../base/log.ts'
 import { GuardRefusal, strictPolicy, type GuardPolicy } from '../../base/untrusted-url.ts'
 import type { Store } from '../../store/open.ts'
 import type { Mode } from '../../store/schema.ts'
+import { webhookRefusal } from '../../wire/native/webhook-refusal.ts'
 import { startCourier, type CourierParts } from './courier.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
 
@@ -35,7 +35,8 @@ export type WebhookParts = Pick<CourierParts, 'attemptLimits' | 'gateLimits' | '
 export function openWebhooks(parts: WebhookParts): Webhooks {
   const { timers = systemTimers } = parts
   const secrets = makeWebhookSecrets(parts)
-  const fetch = makeGuardedFetch(webhookPolicy(parts.mode, parts.settings), parts.outside)
+  const policy = webhookPolicy(parts.mode, parts.settings)
+  const fetch = makeGuardedFetch(policy, parts.outside)
   const courier = startCourier({ ...parts, timers, secrets, fetch })
   return {
     secrets,
@@ -43,8 +44,7 @@ export function openWebhooks(parts: WebhookParts): Webhooks {
       try {
         await fetch.check(url, signal === undefined ? {} : { signal })
       } catch (thrown) {
-        if (!(thrown instanceof GuardRefusal)) throw thrown
-        throw new GatewayError(thrown.kind, thrown.message, { ...thrown.details, param })
+        throw thrown instanceof GuardRefusal ? webhookRefusal(thrown, policy, param) : thrown
       }
     },
     wake: () => courier.wake(),

@@ -16,6 +16,7 @@ import { videoRequest } from './video-schema.ts'
 import { readSeedanceScene } from './video-seedance.ts'
 import { readSizing, type Sizing } from './video-sizing.ts'
 import { checkWanLength, isWanVersion, readWanScene } from './video-wan.ts'
+import { webhookRefusal } from './webhook-refusal.ts'
 
 /** https to anywhere: what may be reached is decided where it is reached. */
 const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'private', ports: 'any' }
@@ -166,7 +167,7 @@ function checkWebhook(url: string, policy: GuardPolicy): string {
     readTarget(url, policy)
     return url
   } catch (thrown) {
-    if (thrown instanceof GuardRefusal) throw badRequest(thrown.message, 'webhook_url', 'invalid_url')
+    if (thrown instanceof GuardRefusal) throw webhookRefusal(thrown, policy, 'webhook_url')
     throw thrown
   }
 }
