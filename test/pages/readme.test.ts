@@ -1,13 +1,72 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
-const readme = await Bun.file(new URL('../../README.md', import.meta.url)).text()
+const root = join(import.meta.dir, '../..')
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 /** What Claude Code asks for when nobody tells it what. */
 const itsDefault = 'claude-opus-5-5'
 
 const ask = (gateway: TestGateway, model: string | undefined) =>
   fetch(`${gateway.url}/v1/models/${model}`, { headers: { authorization: `Bearer ${gateway.key}` } })
+
+test('README fits on a screen', () => {
+  const lines = readme.trimEnd().split('\n')
+  expect(lines.length).toBeLessThanOrEqual(64)
+  expect(lines.filter((line) => line.length > 100)).toEqual([])
+})
+
+test('every link of a page leads to a file, and to a heading of it', () => {
+  const places = ['*.md', 'docs/**/*.md', 'test/**/*.md']
+  const pages = places.flatMap((place) => [...new Bun.Glob(place).scanSync(root)])
+  expect(pages).toContain('docs/clients.md')
+  const broken: string[] = []
+  for (const page of pages) {
+    for (const [, path = '', heading = ''] of readFileSync(join(root, page), 'utf8').matchAll(localLink)) {
+      const target = path === '' ? join(root, page) : join(root, dirname(page), path)
+      if (!existsSync(target) || (heading !== '' && !headingsOf(target).includes(heading))) {
+        broken.push(`${page}: ${path}#${heading}`)
+      }
+    }
+  }
+  expect(broken).toEqual([])
+})
+
+const localLink = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g
+
+/** As pages of a repository are shown: in lower case, with hyphens for spaces and without other signs. */
+function headingsOf(file: string): string[] {
+  const headings = readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)
+  return [...headings].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+test('README’s example for the official SDK works as printed', async () => {
+  const printed = /```ts\n(.*?)```/s.exec(readme)?.[1] ?? ''
+  const gateway = await startTestGateway()
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-readme-'))
+  try {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    const file = join(folder, 'example.ts')
+    writeFileSync(file, `${printed.replace('http://127.0.0.1:8080', gateway.url)}\nconsole.log(JSON.stringify(answer))`)
+    const child = Bun.spawn([process.execPath, file], {
+      env: { PATH: process.env['PATH'] ?? '', TURNPIKE_KEY: gateway.key },
+      stderr: 'inherit',
+    })
+    expect(JSON.parse(await new Response(child.stdout).text())).toMatchObject({ object: 'chat.completion' })
+    await gateway.assertBooks()
+  } finally {
+    rmSync(folder, { recursive: true })
+    await gateway.close()
+  }
+}, 60_000)
 
 describe('README’s line for Claude Code', () => {
   const chosen = /ANTHROPIC_MODEL=(\S+) claude/.exec(readme)?.[1]
