@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import type { Clock } from '../../src/base/clock.ts'
 import { makeCli } from '../support/cli.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { startTinyS3 } from '../support/s3.ts'
 import { recordOf } from '../support/records.ts'
 import { contentOf, payloadsOf, says } from '../support/streams.ts'
 import { answer, channelsTo, completion, startVendor, type RawVendor } from '../support/vendor.ts'
@@ -79,6 +80,43 @@ describe('where a vendor is', () => {
     }
   }, 120_000)
 })
+
+test('S-08: a bucket and a bill are asked for directly too, whatever proxy the environment names', async () => {
+  const cli = makeCli()
+  const bucket = startTinyS3()
+  const proxied: string[] = []
+  const proxy = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      proxied.push(request.url)
+      return new Response(null, { status: 502 })
+    },
+  })
+  const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']
+  const variables = Object.fromEntries(names.map((name) => [name, proxy.url.origin]))
+  try {
+    const place = { endpoint: bucket.endpoint, bucket: 'results', region: 'eu-test' }
+    const s3 = { ...place, accessKeyId: 'AKTEST', secretAccessKey: 'a secret of the bucket' }
+    cli.write('turnpike.yaml', `artifacts: ${JSON.stringify({ s3 })}\n`)
+    const served = await cli.serve(['--config', 'turnpike.yaml'], variables)
+    const made = await fetch(`${served.url}/v1/images/generations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${served.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-image-1', prompt: 'A fox', response_format: 'url' }),
+    })
+    expect(made.status).toBe(200)
+    expect(bucket.objects.size).toBe(1)
+    const bill = `${/simulators answer \((http:\S+)\)/.exec(served.output())?.[1]}/__bill`
+    const read = await cli.run(['reconcile', '--bill', bill], variables)
+    expect(read.out).toContain('matched  1 calls')
+    expect(proxied).toEqual([])
+  } finally {
+    await cli.close()
+    await bucket.stop()
+    await proxy.stop(true)
+  }
+}, 60_000)
 
 function childrenOf(parent: number): string[] {
   return readdirSync('/proc').filter((name) => {
