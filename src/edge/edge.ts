@@ -7,6 +7,7 @@ import type { WriteError } from '../capabilities/errors.ts'
 import type { Tally } from '../telemetry/tally.ts'
 import { clientAddress, type IsProxy } from './client-address.ts'
 import type { Cors } from './cors.ts'
+import { meantPath } from './meant-path.ts'
 import type { Route, Visit } from './route.ts'
 import { pathOf } from './target.ts'
 import type { Waiting } from './waiting.ts'
@@ -64,7 +65,8 @@ export function makeEdge(options: EdgeOptions): Serve {
   function dispatch(arrival: Arrival, found: Found): Promise<Response> | Response {
     const { request, connection } = arrival
     if (found.kind === 'nothing') {
-      throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}`)
+      const advice = found.meant === undefined ? '' : `. Did you mean ${found.meant}?`
+      throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}${advice}`)
     }
     if (found.kind === 'wrong-method') {
       const message = `This path takes ${found.allow}, not ${request.method}.`
@@ -111,7 +113,12 @@ type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }
   | { readonly kind: 'wrong-method'; readonly allow: string; readonly route: Route | undefined }
   /** `route`: the one above that speaks for it. */
-  | { readonly kind: 'nothing'; readonly shownPath: string; readonly route: Route | undefined }
+  | {
+      readonly kind: 'nothing'
+      readonly shownPath: string
+      readonly meant: string | undefined
+      readonly route: Route | undefined
+    }
 
 const shownPathCharactersMax = 100
 
@@ -146,7 +153,8 @@ function makeFinder(routes: readonly Route[]): (request: Request) => Found {
     const others = methods.filter((other) => match(other, path) !== undefined)
     if (others.length === 0) {
       const above = routes.find((route) => route.speaksBelow === true && path.startsWith(`${route.path}/`))
-      return { kind: 'nothing', shownPath: path.slice(0, shownPathCharactersMax), route: above }
+      const shownPath = path.slice(0, shownPathCharactersMax)
+      return { kind: 'nothing', shownPath, meant: meantPath(routes, method, path), route: above }
     }
     return { kind: 'wrong-method', allow: others.join(', '), route: match(others[0] ?? '', path)?.route }
   }

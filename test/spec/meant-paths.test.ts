@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import OpenAI from 'openai'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { operatorOf, speaker } from '../support/operator.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterAll(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+})
+
+const refused = async (method: string, path: string) => {
+  const { status, body } = await speaker(gateway.url, gateway.key).call(
+    method,
+    path,
+    method === 'POST' ? {} : undefined,
+  )
+  expect(status).toBe(404)
+  return (body as { error: { message: string } }).error.message
+}
+
+test.each([
+  ['POST', '/chat/completions', '/v1/chat/completions'],
+  ['POST', '/v1/v1/messages', '/v1/messages'],
+  ['POST', '/v1//chat/completions', '/v1/chat/completions'],
+  ['POST', '/v1/chat/completions/chat/completions', '/v1/chat/completions'],
+  ['POST', '/openai/v1/embeddings', '/v1/embeddings'],
+  ['GET', '/v1/models/', '/v1/models'],
+  ['GET', '/models', '/v1/models'],
+  ['GET', '/docs/', '/docs'],
+  ['POST', '/mcp/', '/mcp'],
+])('%s %s is a 404 that names the path that was meant', async (method, path, meant) => {
+  expect(await refused(method, path)).toBe(`Unknown path: ${method} ${path}. Did you mean ${meant}?`)
+})
+
+test.each([
+  ['POST', '/v1/audio/transcriptions'],
+  // Its name ends as one of ours does, and is another.
+  ['POST', '/v1/superembeddings'],
+  ['POST', '/v1/models/'],
+  ['GET', '/v1/model'],
+  ['GET', '/v1/models/openai/gpt-4o-mini'],
+  ['GET', `/${'x'.repeat(100)}/v1/models`],
+])('%s %s is like none of ours', async (method, path) => {
+  expect(await refused(method, path)).toBe(`Unknown path: ${method} ${path.slice(0, 100)}`)
+})
+
+test('the official SDK shows it, and the operator reads the same', async () => {
+  const client = new OpenAI({ baseURL: gateway.url, apiKey: gateway.key, maxRetries: 0 })
+  const asked = client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }] })
+  expect(await asked.catch(String)).toContain('Did you mean /v1/chat/completions?')
+  const { status, body } = await operatorOf(gateway).call('GET', '/admin/accounts/')
+  expect({ status, body }).toMatchObject({
+    status: 404,
+    body: {
+      error: { code: 'unknown_url', message: 'Unknown path: GET /admin/accounts/. Did you mean /admin/accounts?' },
+    },
+  })
+})
