@@ -24,6 +24,7 @@ export async function check(options: { config?: string; json?: boolean }): Promi
   })
   const loaded = await attempt(findings, () => loadSettings(options.config))
   const isUsed = environment === undefined ? false : await isUsedForReal(findings, environment)
+  if (environment !== undefined && loaded !== undefined) checkToolPort(findings, environment, loaded.file)
   if (loaded !== undefined) {
     const isSandbox = loaded.file.settings.sandbox ?? false
     for (const error of complaintsAbout(loaded.file, process.env, isSandbox)) note(findings, error)
@@ -53,6 +54,14 @@ async function isUsedForReal(findings: Findings, environment: Environment): Prom
     note(findings, thrown)
     return false
   }
+}
+
+/** Tools are served on the host of customers, where each has a port of its own. */
+function checkToolPort(findings: Findings, { host, port, adminHost, adminPort }: Environment, file: ConfigFile): void {
+  const given = file.settings.mcp.port
+  if (given === undefined || given === 0) return
+  const taken = given === port ? 'PORT' : given === adminPort && host === adminHost ? 'ADMIN_PORT' : undefined
+  if (taken !== undefined) note(findings, file.complain(['mcp', 'port'], `must be another one than ${taken}`))
 }
 
 function clean(text: string): string {

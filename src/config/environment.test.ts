@@ -28,6 +28,8 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
     ['PORT', { PORT: 'eighty' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090' }],
+    ['ADMIN_PORT', { PORT: '8081' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'canary:9090' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'ftp://canary:9090' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:9090/' }],
@@ -48,6 +50,12 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     expect(message).not.toContain('canary')
     expect(message.split('\n')).toHaveLength(1)
   })
+})
+
+test('one port may serve both on hosts of their own, and 0 is another one each time', () => {
+  const apart = { PORT: '9090', ADMIN_PORT: '9090', ADMIN_HOST: '127.0.0.2' }
+  expect(readEnvironment(apart)).toMatchObject({ port: 9090, adminPort: 9090 })
+  expect(readEnvironment({ PORT: '0', ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 })
 })
 
 test('what is well formed is taken', () => {

@@ -80,6 +80,9 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
   if (found.DATABASE_URL !== undefined && found.TURNPIKE_SECRET === undefined) {
     throw new EnvironmentError('TURNPIKE_SECRET is required with PostgreSQL: every node must hash keys alike')
   }
+  if (found.PORT !== 0 && found.PORT === found.ADMIN_PORT && found.HOST === found.ADMIN_HOST) {
+    throw new EnvironmentError('ADMIN_PORT must be another one than PORT: operators have a port of their own')
+  }
   return {
     host: found.HOST,
     port: found.PORT,

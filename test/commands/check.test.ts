@@ -23,6 +23,15 @@ describe('turnpike check', () => {
     expect(existsSync(join(cli.folder, 'data'))).toBe(false)
   })
 
+  test('a port that two would listen on', async () => {
+    cli.write('turnpike.yaml', 'mcp: { port: 19090 }\n')
+    const asked = (variables: Record<string, string>) => cli.run(['check'], variables)
+    const says = 'turnpike.yaml:1:14 mcp.port: must be another one than'
+    expect(await asked({ PORT: '19090' })).toMatchObject({ code: 1, err: `${says} PORT\n` })
+    expect(await asked({ ADMIN_PORT: '19090' })).toMatchObject({ code: 1, err: `${says} ADMIN_PORT\n` })
+    expect(await asked({ ADMIN_PORT: '19090', ADMIN_HOST: '127.0.0.2' })).toMatchObject({ code: 0 })
+  })
+
   test('what would be served, and no secret', async () => {
     cli.write('turnpike.yaml', 'channels:\n  - { id: mine, vendor: groq, keys: ["${GROQ_API_KEY}"], weight: 2 }\n')
     const variables = { GROQ_API_KEY: 'gsk_very-secret', DEEPSEEK_API_KEY: 'also-secret' }
