@@ -5,7 +5,7 @@ import type { VideoAsk, VideoMedia, VideoNews, VideoResult, VideoRole } from '..
 import type { Usage } from '../capabilities/usage.ts'
 import { parseLoosely, textIn } from '../wire/loose.ts'
 import { unsupported } from '../wire/native/video-fields.ts'
-import type { Call, CallContext, Responded } from './vendor.ts'
+import type { Responded } from './vendor.ts'
 
 /** A vendor's words for the states of its tasks. A word that is not here keeps the state: it must never end a task. */
 export type StateWords = Readonly<Record<string, Exclude<VideoNews['state'], 'unknown-word'>>>
@@ -56,11 +56,6 @@ export function unexpected(): GatewayError {
 export function idIn(value: unknown, pattern = /^[\w.-]{1,200}$/): string {
   if (typeof value === 'string' && pattern.test(value) && !/^\.+$/.test(value)) return value
   throw unexpected()
-}
-
-export function jsonCall(url: string, body: unknown, { ref }: CallContext, headers: Call['headers']): Call {
-  const sent = { ...headers, 'content-type': 'application/json', 'x-client-request-id': ref }
-  return { url, headers: sent, body: JSON.stringify(body) }
 }
 
 export function urlOf(media: readonly VideoMedia[], role: VideoRole): string | undefined {

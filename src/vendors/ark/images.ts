@@ -6,21 +6,15 @@ import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/imag
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { readFailure } from '../../wire/openai/chat-answer.ts'
 import { readSize } from '../../wire/image-sizes.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import { linkOrData, measure, pictureOf, pictureStep, promptWithAvoided, type ReadPictures } from '../pictures.ts'
 import type { Adapter } from '../vendor.ts'
 
 /** Seedream: the path is the common protocol's, the form is ByteDance's own. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
-  start(ask, { baseUrl, credential, ref, upstreamModel }) {
-    const call = {
-      url: `${baseUrl}/images/generations`,
-      headers: {
-        authorization: `Bearer ${credential}`,
-        'content-type': 'application/json',
-        'x-client-request-id': ref,
-      },
-      body: JSON.stringify(writeAsk(ask, upstreamModel)),
-    }
+  start(ask, context) {
+    const url = `${context.baseUrl}/images/generations`
+    const call = jsonCall(url, writeAsk(ask, context.upstreamModel), context, bearer(context))
     return pictureStep(ask, call, (body) => readAnswer(ask, body))
   },
 }

@@ -3,12 +3,12 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult, VideoRole } from '../../capabilities/video.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, SoughtTask, VideoAdapter } from '../vendor.ts'
 import {
   clockSkewMs,
   goodObjectOf,
   idIn,
-  jsonCall,
   newsOf,
   objectOf,
   refuseNegative,
@@ -45,7 +45,7 @@ export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
     refuseUnknown(ask, ['prompt_extend', 'shot_type', 'mode'])
-    return jsonCall(`${context.baseUrl}${path}`, writeBody(ask, context), context, keyed(context))
+    return jsonCall(`${context.baseUrl}${path}`, writeBody(ask, context), context, bearer(context))
   },
 
   readCreated(response) {
@@ -87,7 +87,7 @@ export const video: VideoAdapter = {
     call: (_, context) => ({
       method: 'GET',
       url: `${context.baseUrl}${path}?page_num=1&page_size=${pageSize}`,
-      headers: keyed(context),
+      headers: bearer(context),
     }),
     read(response, sought) {
       const { items, total } = goodObjectOf(response)
@@ -112,12 +112,8 @@ function reachesBack(tasks: readonly { readonly createdAt: number }[], { sentAt 
 // The most the vendor gives.
 const pageSize = 500
 
-function keyed({ credential }: CallContext): { authorization: string } {
-  return { authorization: `Bearer ${credential}` }
-}
-
 function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): Call {
-  return { method, url: `${context.baseUrl}${path}/${encodeURIComponent(id)}`, headers: keyed(context) }
+  return { method, url: `${context.baseUrl}${path}/${encodeURIComponent(id)}`, headers: bearer(context) }
 }
 
 /** Words of other families, ours, and what is written below. */

@@ -2,6 +2,7 @@ import { itemsIn, objectIn, textIn } from '../../wire/loose.ts'
 import { explain } from '../compatible/explain.ts'
 import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches } from '../embed-in-batches.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { Vendor } from '../vendor.ts'
 
 const inputTypes = new Set(['search_document', 'search_query', 'classification', 'clustering'])
@@ -16,25 +17,17 @@ export const cohere: Vendor = {
   explain,
   embeddings: embedInBatches({
     takesTokens: false,
-    call(ask, batch, { baseUrl, credential, upstreamModel, ref }) {
+    call(ask, batch, context) {
       const type = textIn(ask.extras['input_type'])
       const body = {
-        model: upstreamModel,
+        model: context.upstreamModel,
         texts: batch,
         // It has to be told what the vectors are for; what the common protocol has no word for is mostly documents.
         input_type: inputTypes.has(type) ? type : 'search_document',
         embedding_types: ['base64'],
         output_dimension: ask.dimensions,
       }
-      return {
-        url: `${baseUrl}/v2/embed`,
-        headers: {
-          authorization: `Bearer ${credential}`,
-          'content-type': 'application/json',
-          'x-client-request-id': ref,
-        },
-        body: JSON.stringify(body),
-      }
+      return jsonCall(`${context.baseUrl}/v2/embed`, body, context, bearer(context))
     },
     read(answer) {
       const { embeddings, meta } = objectIn(answer)

@@ -3,6 +3,7 @@ import { readAnswer } from '../../wire/openai/read-answer.ts'
 import { openReader } from '../../wire/openai/reply-reader.ts'
 import { writeAsk, type TranslationTarget } from '../../wire/openai/write-ask.ts'
 import type { ThinkingSwitch } from '../../wire/openai/write-thinking.ts'
+import { bearer } from '../json-call.ts'
 import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { embeddingsAt, type EmbeddingsDialect } from './embeddings.ts'
@@ -56,10 +57,10 @@ export function compatible(dialect: Dialect): Vendor {
     return { ...manner, upstreamModel, reasoning, efforts, outputTokensMax, namespaced }
   }
 
-  function reach(path: string, { baseUrl, credential, ref }: CallContext) {
+  function reach(path: string, context: CallContext) {
     const { keyHeader } = dialect
-    const key = keyHeader === undefined ? { authorization: `Bearer ${credential}` } : { [keyHeader]: credential }
-    return { url: `${baseUrl}${root}${path}`, headers: { ...key, 'x-client-request-id': ref } }
+    const key = keyHeader === undefined ? bearer(context) : { [keyHeader]: context.credential }
+    return { url: `${context.baseUrl}${root}${path}`, headers: { ...key, 'x-client-request-id': context.ref } }
   }
 
   function callWith(body: string, context: CallContext): Call {

@@ -5,22 +5,16 @@ import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
 import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import { linkOrData, pictureStep, type ReadPictures } from '../pictures.ts'
 import type { Adapter } from '../vendor.ts'
 import { refusedInside } from './explain.ts'
 
 /** Alibaba's pictures, in its own protocol: the one after which the native form of the specification was made. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
-  start(ask, { baseUrl, credential, ref, upstreamModel }) {
-    const call = {
-      url: `${baseUrl}/api/v1/services/aigc/multimodal-generation/generation`,
-      headers: {
-        authorization: `Bearer ${credential}`,
-        'content-type': 'application/json',
-        'x-client-request-id': ref,
-      },
-      body: JSON.stringify(writeAsk(ask, upstreamModel)),
-    }
+  start(ask, context) {
+    const url = `${context.baseUrl}/api/v1/services/aigc/multimodal-generation/generation`
+    const call = jsonCall(url, writeAsk(ask, context.upstreamModel), context, bearer(context))
     return pictureStep(ask, call, (body) => readAnswer(ask, body))
   },
 }

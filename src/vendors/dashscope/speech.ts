@@ -5,6 +5,7 @@ import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { commonRate, soundEventBytesMax } from '../compatible/speech.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
 
 /**
@@ -12,24 +13,17 @@ import type { SoundReader, SpeechAdapter } from '../vendor.ts'
  * to a file, which has to be fetched, and of which nothing can be heard before it is finished.
  */
 export const speech: SpeechAdapter = {
-  say(ask, piece, { baseUrl, credential, upstreamModel, ref }) {
+  say(ask, piece, context) {
     const input = {
       text: piece,
       voice: ask.voice,
       instructions: ask.instructions,
       language_type: ask.extras['language_type'],
     }
+    const url = `${context.baseUrl}/api/v1/services/aigc/multimodal-generation/generation`
+    const headers = { ...bearer(context), 'x-dashscope-sse': 'enable' }
     return {
-      call: {
-        url: `${baseUrl}/api/v1/services/aigc/multimodal-generation/generation`,
-        headers: {
-          authorization: `Bearer ${credential}`,
-          'content-type': 'application/json',
-          'x-dashscope-sse': 'enable',
-          'x-client-request-id': ref,
-        },
-        body: JSON.stringify({ model: upstreamModel, input }),
-      },
+      call: jsonCall(url, { model: context.upstreamModel, input }, context, headers),
       openReader: () => new EventReader(ask.soldBy),
     }
   },

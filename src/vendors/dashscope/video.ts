@@ -3,12 +3,12 @@ import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { wanFrame } from '../../wire/native/wan-sizes.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
 import {
   clockSkewMs,
   goodObjectOf,
   idIn,
-  jsonCall,
   newsOf,
   objectOf,
   secondsIn,
@@ -37,7 +37,7 @@ export const video: VideoAdapter = {
     refuseGone(ask)
     const body = { model: context.upstreamModel, input: writeInput(ask), parameters: writeParameters(ask) }
     const url = `${context.baseUrl}/api/v1/services/aigc/video-generation/video-synthesis`
-    return jsonCall(url, body, context, { ...keyed(context), 'x-dashscope-async': 'enable' })
+    return jsonCall(url, body, context, { ...bearer(context), 'x-dashscope-async': 'enable' })
   },
 
   readCreated(response) {
@@ -97,12 +97,8 @@ export const video: VideoAdapter = {
   },
 }
 
-function keyed({ credential }: CallContext): { authorization: string } {
-  return { authorization: `Bearer ${credential}` }
-}
-
 function get(path: string, context: CallContext): Call {
-  return { method: 'GET', url: `${context.baseUrl}/api/v1${path}`, headers: keyed(context) }
+  return { method: 'GET', url: `${context.baseUrl}/api/v1${path}`, headers: bearer(context) }
 }
 
 /** What was asked is not kept once the vendor has it, so its echo is not either. */

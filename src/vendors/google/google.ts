@@ -2,7 +2,8 @@ import type { ChatAsk } from '../../capabilities/chat.ts'
 import { openReader, readAnswer } from '../../wire/gemini/read-answer.ts'
 import { writeAsk } from '../../wire/gemini/write-ask.ts'
 import { isReadByVendor } from '../../wire/gemini/write-media.ts'
-import type { CallContext, Vendor } from '../vendor.ts'
+import type { Vendor } from '../vendor.ts'
+import { callTo } from './call.ts'
 import { embeddings } from './embeddings.ts'
 import { explain } from './explain.ts'
 import { images } from './images.ts'
@@ -28,16 +29,7 @@ export const google: Vendor = {
     translate(ask, conversation, context) {
       const { upstreamModel, efforts, outputTokensMax } = context
       const target = { upstreamModel, efforts, outputTokensMax, protocol: ask.protocol }
-      return {
-        url: addressOf(ask, context),
-        headers: {
-          // The vendor takes the key in the address too, from where it gets into logs.
-          'x-goog-api-key': context.credential,
-          'content-type': 'application/json',
-          'x-client-request-id': context.ref,
-        },
-        body: JSON.stringify(writeAsk(conversation, target)),
-      }
+      return callTo(methodOf(ask), writeAsk(conversation, target), context)
     },
     readsLink: isReadByVendor,
     readAnswer,
@@ -46,8 +38,6 @@ export const google: Vendor = {
 }
 
 /** Without `alt=sse` a stream would be one JSON array. */
-function addressOf({ stream }: ChatAsk, { baseUrl, upstreamModel }: CallContext): string {
-  // Tuned models have a collection of their own, which an operator writes out.
-  const model = upstreamModel.includes('/') ? upstreamModel : `models/${upstreamModel}`
-  return `${baseUrl}/v1beta/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
+function methodOf({ stream }: ChatAsk): string {
+  return stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
 }

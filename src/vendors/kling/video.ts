@@ -3,12 +3,12 @@ import type { VideoKind } from '../../capabilities/limits.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import {
   type Answered,
   goodObjectOf,
   idIn,
-  jsonCall,
   newsOf,
   objectOf,
   secondsIn,

@@ -3,12 +3,12 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { agreed, isGiven, unsupported } from '../../wire/native/video-fields.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
 import {
   type Answered,
   goodObjectOf,
   idIn,
-  jsonCall,
   newsOf,
   objectOf,
   refuseNegative,
@@ -34,7 +34,7 @@ const words: StateWords = {
  */
 export const video: VideoAdapter = {
   create(ask, context) {
-    return jsonCall(`${context.baseUrl}/video_generation`, writeBody(ask, context), context, keyed(context))
+    return jsonCall(`${context.baseUrl}/video_generation`, writeBody(ask, context), context, bearer(context))
   },
 
   readCreated(response) {
@@ -89,13 +89,9 @@ export const video: VideoAdapter = {
   },
 }
 
-function keyed({ credential }: CallContext): { authorization: string } {
-  return { authorization: `Bearer ${credential}` }
-}
-
 function read(path: string, name: string, id: string, context: CallContext): Call {
   const url = `${context.baseUrl}/${path}?${name}=${encodeURIComponent(id)}`
-  return { method: 'GET', url, headers: keyed(context) }
+  return { method: 'GET', url, headers: bearer(context) }
 }
 
 function jsonIn({ body }: Responded): JsonObject {

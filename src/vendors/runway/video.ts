@@ -3,11 +3,11 @@ import type { VideoKind } from '../../capabilities/limits.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { itemsIn, textIn } from '../../wire/loose.ts'
 import { runwaySize } from '../../wire/native/runway-sizes.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
 import {
   goodObjectOf,
   idIn,
-  jsonCall,
   newsOf,
   objectOf,
   refuseNegative,
@@ -77,8 +77,8 @@ export const video: VideoAdapter = {
   },
 }
 
-function keyed({ credential }: CallContext): Call['headers'] {
-  return { authorization: `Bearer ${credential}`, 'x-runway-version': version }
+function keyed(context: CallContext): Call['headers'] {
+  return { ...bearer(context), 'x-runway-version': version }
 }
 
 function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): Call {

@@ -2,11 +2,11 @@ import type { JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectsIn, textIn } from '../../wire/loose.ts'
+import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import {
   goodObjectOf,
   idIn,
-  jsonCall,
   newsOf,
   objectOf,
   refuseNegative,

@@ -1,6 +1,7 @@
 import { objectIn, objectsIn } from '../../wire/loose.ts'
 import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches } from '../embed-in-batches.ts'
+import { bearer, jsonCall } from '../json-call.ts'
 import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 
@@ -17,23 +18,15 @@ export const voyage: Vendor = {
   explain,
   embeddings: embedInBatches({
     takesTokens: false,
-    call(ask, batch, { baseUrl, credential, upstreamModel, ref }) {
+    call(ask, batch, context) {
       const body = {
         ...Object.fromEntries(known.map((field) => [field, ask.extras[field]])),
-        model: upstreamModel,
+        model: context.upstreamModel,
         input: batch,
         output_dimension: ask.dimensions,
         encoding_format: 'base64',
       }
-      return {
-        url: `${baseUrl}/embeddings`,
-        headers: {
-          authorization: `Bearer ${credential}`,
-          'content-type': 'application/json',
-          'x-client-request-id': ref,
-        },
-        body: JSON.stringify(body),
-      }
+      return jsonCall(`${context.baseUrl}/embeddings`, body, context, bearer(context))
     },
     read(answer) {
       const { data, usage } = objectIn(answer)

@@ -1,0 +1,12 @@
+import type { Call, CallContext } from './vendor.ts'
+
+/** A call with a JSON body and our id of the attempt; `headers` has at least the key, as this vendor takes it. */
+export function jsonCall(url: string, body: unknown, { ref }: CallContext, headers: Call['headers']): Call {
+  const sent = { ...headers, 'content-type': 'application/json', 'x-client-request-id': ref }
+  return { url, headers: sent, body: JSON.stringify(body) }
+}
+
+/** The key as most vendors take it. */
+export function bearer({ credential }: CallContext): { authorization: string } {
+  return { authorization: `Bearer ${credential}` }
+}
