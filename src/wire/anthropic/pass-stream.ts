@@ -4,6 +4,7 @@ import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { SaidOutput } from '../said-output.ts'
 import { readFailure } from './errors.ts'
 import { hostedWorkOf } from './hosted-work.ts'
 import { modelKey } from './pass-answer.ts'
@@ -28,9 +29,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let end: Uint8Array | undefined
   let started = false
   let finished = false
-  let outputEvents = 0
-  let outputBytes = 0
-  let frameBytes = Number.MAX_SAFE_INTEGER
+  const said = new SaidOutput()
   let hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
   const facts: StreamFacts = {
@@ -47,10 +46,10 @@ export function passStream(ask: ChatAsk): ChatStream {
       return failure
     },
     get outputEvents() {
-      return outputEvents
+      return said.events
     },
     get outputBytes() {
-      return outputBytes - outputEvents * Math.min(frameBytes, outputBytes / Math.max(1, outputEvents))
+      return said.bytes
     },
     get hosted() {
       return hosted
@@ -58,9 +57,8 @@ export function passStream(ask: ChatAsk): ChatStream {
   }
 
   function countOutput(event: Uint8Array): void {
-    frameBytes = Math.min(frameBytes, event.length)
-    outputEvents++
-    outputBytes += event.length
+    said.sawFrame(event.length)
+    said.add(event.length)
   }
 
   /** Some servers begin twice, which official clients throw on; the first beginning stands. */
@@ -81,7 +79,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     const { searches, foundBytes } = hostedWorkOf(block, event.length)
     hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
     const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
-    if (isEmpty) frameBytes = Math.min(frameBytes, event.length)
+    if (isEmpty) said.sawFrame(event.length)
     else if (!type.endsWith('_tool_result')) countOutput(event) // what a search found is not what the model said
   }
 

@@ -5,6 +5,7 @@ import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.t
 import type { Usage } from '../../capabilities/usage.ts'
 import { findString, findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
+import { SaidOutput } from '../said-output.ts'
 import { modelKey, readFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
@@ -31,9 +32,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let ended = false
   let finishes = 0
   let heldUsage: Uint8Array | undefined
-  let outputEvents = 0
-  let outputBytes = 0
-  let frameBytes = Number.MAX_SAFE_INTEGER
+  const said = new SaidOutput()
 
   const facts: StreamFacts = {
     get usage() {
@@ -49,10 +48,10 @@ export function passStream(ask: ChatAsk): ChatStream {
       return failure
     },
     get outputEvents() {
-      return outputEvents
+      return said.events
     },
     get outputBytes() {
-      return outputBytes - outputEvents * Math.min(frameBytes, outputBytes / Math.max(1, outputEvents))
+      return said.bytes
     },
   }
 
@@ -81,16 +80,14 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (isObject(choice) && typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishes++
     }
     if (isOpening(event)) return
-    outputEvents++
-    outputBytes += bytesSaid(event)
+    said.add(bytesSaid(event))
   }
 
   function countOutput(event: Uint8Array): void {
     const bytes = bytesSaid(event)
-    frameBytes = Math.min(frameBytes, bytes)
-    if (outputEvents === 0 && isOpening(event)) return
-    outputEvents++
-    outputBytes += bytes
+    said.sawFrame(bytes)
+    if (said.events === 0 && isOpening(event)) return
+    said.add(bytes)
   }
 
   return {
