@@ -1,7 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { simulatedChannels } from '../../src/market.ts'
+import { simulatedChannels, simulatedModels } from '../../src/market.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Served } from './cli.ts'
+import { catalogue } from './video-asks.ts'
 
 /** A gateway in a process of its own, whose loop and memory are looked at from outside. */
 export type OwnGateway = Served & {
@@ -83,6 +85,19 @@ export async function startOwnGateway(yaml: string): Promise<OwnGateway> {
       return memory('VmHWM')
     },
     close: () => cli.close(),
+  }
+}
+
+/** The same with a channel to every vendor, all simulated outside of its process: what they do is not measured with it. */
+export async function startOwnGatewayOnSimulators(): Promise<OwnGateway> {
+  const sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
+  const gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
+  return {
+    ...gateway,
+    async close() {
+      await gateway.close()
+      await sandbox.stop()
+    },
   }
 }
 

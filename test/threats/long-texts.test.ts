@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { simulatedModels } from '../../src/market.ts'
-import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import contract from '../../src/http/openapi/openapi.json'
 import { textFieldsOf, type Contract, type TextField } from '../support/contract-fields.ts'
-import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
+import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support/own-gateway.ts'
 import { says } from '../support/streams.ts'
-import { catalogue } from '../support/video-asks.ts'
 
 // B-21, O-09: a megabyte of `a…a!` in every place of every request where a text may stand. The places are read from the
 // contract, so that a new field is tried without anybody having to think of it. As in `stalls.test.ts`, what is measured is
@@ -17,18 +14,13 @@ const long = `${'a'.repeat(1_000_000)}!`
 /** What is refused is told in a few words, and not in the client's own million. */
 const refusalBytesMax = 8_000
 
-let sandbox: Sandbox
 let gateway: OwnGateway
 
 beforeAll(async () => {
   if (!isTold) return
-  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
-  gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
+  gateway = await startOwnGatewayOnSimulators()
 }, slowMs)
-afterAll(async () => {
-  await gateway?.close()
-  await sandbox?.stop()
-})
+afterAll(() => gateway?.close())
 
 /** Answered or refused, in time and in short; the status. */
 async function answered(path: string, at: string, send: () => Promise<Response>): Promise<number> {

@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { simulatedModels } from '../../src/market.ts'
-import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
-import { catalogue } from '../support/video-asks.ts'
+import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support/own-gateway.ts'
 
 // Bodies that are made to keep the loop busy while they are put into a vendor's protocol (B-04). What is wrong with each
 // stands behind all that has to be put together before it is looked at. Measured as in stalls.test.ts.
@@ -10,21 +7,16 @@ import { catalogue } from '../support/video-asks.ts'
 const stallMsMax = 100
 const slowMs = 600_000
 
-let sandbox: Sandbox
 let gateway: OwnGateway
 
 beforeAll(async () => {
   if (!isTold) return
-  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
-  gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
+  gateway = await startOwnGatewayOnSimulators()
   for (let round = 0; round < 10; round++) {
     for (const { to, made } of rows) await (await gateway.post(to, made(1))).text()
   }
 }, slowMs)
-afterAll(async () => {
-  await gateway?.close()
-  await sandbox?.stop()
-})
+afterAll(() => gateway?.close())
 
 const chat = '/v1/chat/completions'
 const responses = '/v1/responses'

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { crc32 } from 'node:zlib'
 import { drawPicture } from '../../src/sandbox/files/picture.ts'
-import { simulatedModels } from '../../src/market.ts'
-import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
+import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support/own-gateway.ts'
 import { says } from '../support/streams.ts'
-import { catalogue } from '../support/video-asks.ts'
 
 // Bodies and forms that are made to keep the loop busy (B-03, B-04, B-11, O-09). The gateway has a process of its own, and
 // what is measured is the processor's time of its main thread between two turns of the loop: neither the simulators nor
@@ -14,7 +11,6 @@ import { catalogue } from '../support/video-asks.ts'
 const stallMsMax = 100
 const slowMs = 600_000
 
-let sandbox: Sandbox
 let gateway: OwnGateway
 
 const path = '/v1/chat/completions'
@@ -22,18 +18,14 @@ const boundary = 'the-boundary'
 
 beforeAll(async () => {
   if (!isTold) return
-  sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
-  gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
+  gateway = await startOwnGatewayOnSimulators()
   for (let round = 0; round < 10; round++) {
     await (await gateway.post(path, says('Hello!'))).text()
     await (await gateway.post(path, says('word '.repeat(200_000)))).text()
     await (await upload(boundary, form(boundary, Buffer.alloc(1_000_000)))).text()
   }
 }, slowMs)
-afterAll(async () => {
-  await gateway?.close()
-  await sandbox?.stop()
-})
+afterAll(() => gateway?.close())
 
 const edits = '/v1/images/edits'
 const upload = (mark: string, body: Uint8Array) =>
