@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { lines, sendRaw, type RawAnswer } from '../support/raw-socket.ts'
+import { jsonPost, sendRaw, type RawAnswer } from '../support/raw-socket.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
 
@@ -91,15 +91,7 @@ describe.each([
     test('of five hundred at once it pays for the hundred it can', async () => {
       const { id, key } = await customer('1')
       const before = (await gateway.bill()).length
-      const body = JSON.stringify(says('Hi', { model: 'flat' }))
-      const request =
-        lines(
-          'POST /v1/chat/completions HTTP/1.1',
-          `Host: ${new URL(gateway.url).host}`,
-          `Authorization: Bearer ${key}`,
-          'Content-Type: application/json',
-          `Content-Length: ${body.length}`,
-        ) + body
+      const request = jsonPost({ url: gateway.url, key }, says('Hi', { model: 'flat' }))
       const account = () =>
         gateway.store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', id).executeTakeFirstOrThrow()
       let overloads = 0

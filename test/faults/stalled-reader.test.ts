@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { zeroNano } from '../../src/base/money.ts'
 import { compatible } from '../../src/vendors/compatible/compatible.ts'
 import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { visit, type OnRead } from '../support/raw-socket.ts'
 import { lastRequestOf } from '../support/records.ts'
 import {
   channelsTo,
@@ -34,36 +35,18 @@ afterEach(async () => {
 // More than all that lies between a vendor and a client that does not read.
 const request = { model: 'gpt-5', stream: true, messages: [{ role: 'user', content: 'sandbox:tokens=60000' }] }
 
-/** A client that does with what it reads as it is told. Gives what became of its socket. */
-function visit(
-  at: TestGateway,
-  onRead: (socket: Socket, bytes: number, all: number) => void,
-  path = '/v1/chat/completions',
-  asked: object = request,
-) {
-  const { port, hostname } = new URL(at.url)
-  const body = JSON.stringify(asked)
-  const socket = connect(Number(port), hostname)
-  sockets.push(socket)
-  let read = 0
-  let tail = ''
-  let isClosed = false
-  socket.on('error', () => {})
-  socket.on('close', () => (isClosed = true))
-  socket.on('data', (bytes) => {
-    read += bytes.length
-    tail = (tail + bytes.toString('latin1')).slice(-200)
-    onRead(socket, bytes.length, read)
-  })
-  const head = [`POST ${path} HTTP/1.1`, `host: ${hostname}:${port}`, `authorization: Bearer ${at.key}`]
-  socket.write([...head, 'content-type: application/json', `content-length: ${body.length}`, '', body].join('\r\n'))
-  return { socket, read: () => read, tail: () => tail, isClosed: () => isClosed }
+async function come(at: TestGateway, onRead: OnRead, asked: object = request, path?: string) {
+  const visitor = await visit(at, onRead, asked, path)
+  sockets.push(visitor.socket)
+  return visitor
 }
 
 /** Reads until it has so much, and then no more. */
-const stopAt = (bytesMax: number) => (socket: Socket, _bytes: number, all: number) => {
-  if (all > bytesMax) socket.pause()
-}
+const stopAt =
+  (bytesMax: number): OnRead =>
+  (socket, _bytes, all) => {
+    if (all > bytesMax) socket.pause()
+  }
 
 describe.each(['strict', 'leased'] as const)('%s: a client that stops reading its stream', (mode) => {
   test.each([
@@ -74,7 +57,7 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
     async (_why, timeouts) => {
       gateway = await startTestGateway({ mode, yaml: `timeouts: { ${timeouts} }` })
       const before = await gateway.balance()
-      const visitor = visit(gateway, stopAt(200_000))
+      const visitor = await come(gateway, stopAt(200_000))
       await until(() => visitor.read() > 200_000)
       expect(gateway.openHolds()).toBe(1)
       const { openHolds } = gateway
@@ -101,12 +84,12 @@ test('one that reads slowly is not gone: what it takes is seen while it is still
   gateway = await startTestGateway({ yaml: channelsTo({ v: vendor }, 'timeouts: { readerSeconds: 2 }', 100_000) })
   const bytesPerMs = 250
   let isInHurry = false
-  const slowly = (socket: Socket, bytes: number) => {
+  const slowly: OnRead = (socket, bytes) => {
     if (isInHurry) return
     socket.pause()
     setTimeout(() => socket.resume(), bytes / bytesPerMs)
   }
-  const visitor = visit(gateway, slowly, '/v1/chat/completions', { ...request, model: 'm' })
+  const visitor = await come(gateway, slowly, { ...request, model: 'm' })
   await until(() => visitor.read() > 0)
   const { openHolds } = gateway
   // By what the runtime says alone it would have stopped by then: that has nothing to say for four seconds and more.
@@ -149,7 +132,7 @@ models:
     })
     const input = 'A sentence of some fifty characters, more or less. '.repeat(12)
     const asked = { model: 'voice', input, response_format: 'pcm' }
-    const visitor = visit(gateway, stopAt(0), '/v1/audio/speech', asked)
+    const visitor = await come(gateway, stopAt(0), asked, '/v1/audio/speech')
     await until(() => visitor.read() > 0)
     const { openHolds } = gateway
     await until(() => openHolds() === 0)

@@ -3,7 +3,7 @@ import { compatible } from '../../src/vendors/compatible/compatible.ts'
 import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { lines, openSocket } from '../support/raw-socket.ts'
+import { jsonPost, openSocket } from '../support/raw-socket.ts'
 import { lastRequestOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import {
@@ -52,17 +52,7 @@ models:
   return { gateway, vendor }
 }
 
-function streamRequest(gateway: TestGateway): string {
-  const body = JSON.stringify(says('Hello!', { model: 'm', stream: true }))
-  const head = [
-    'POST /v1/chat/completions HTTP/1.1',
-    `Host: ${new URL(gateway.url).host}`,
-    `Authorization: Bearer ${gateway.key}`,
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-  ]
-  return lines(...head) + body
-}
+const streamRequest = (gateway: TestGateway) => jsonPost(gateway, says('Hello!', { model: 'm', stream: true }))
 
 const mebibyte = 1024 * 1024
 

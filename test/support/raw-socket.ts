@@ -55,6 +55,41 @@ export function lines(...of: readonly string[]): string {
   return `${of.join('\r\n')}\r\n\r\n`
 }
 
+/** What a client writes to post JSON with its key. */
+export function jsonPost(at: At, body: object, path = '/v1/chat/completions'): string {
+  const text = JSON.stringify(body)
+  const head = lines(
+    `POST ${path} HTTP/1.1`,
+    `Host: ${new URL(at.url).host}`,
+    `Authorization: Bearer ${at.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+  )
+  return head + text
+}
+
+export type At = { readonly url: string; readonly key: string }
+
+/** Told of all that is read: how much it was, and how much it is by now. */
+export type OnRead = (socket: Socket, bytes: number, all: number) => void
+
+/** A client that reads the answer to its request as fast, and as far, as it is told. */
+export async function visit(at: At, onRead: OnRead, body: object, path?: string) {
+  const socket = await openSocket(at.url)
+  let read = 0
+  let tail = ''
+  let isClosed = false
+  socket.on('error', () => {})
+  socket.on('close', () => (isClosed = true))
+  socket.on('data', (bytes: Buffer) => {
+    read += bytes.length
+    tail = (tail + bytes.toString('latin1')).slice(-200)
+    onRead(socket, bytes.length, read)
+  })
+  socket.write(jsonPost(at, body, path))
+  return { socket, read: () => read, tail: () => tail, isClosed: () => isClosed }
+}
+
 /** A connected socket for tests that write slowly or read slowly. */
 export function openSocket(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)

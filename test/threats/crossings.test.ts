@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Random } from '../simulation/random.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { requestIdOf, rpc, sendRpc, type Result } from '../support/mcp.ts'
-import { lines, openSocket } from '../support/raw-socket.ts'
+import { jsonPost, openSocket } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
 
 // C-05: five hundred clients at once over connections that are kept at both ends, of which three in ten hang up at any
@@ -63,7 +63,6 @@ function isWhole(text: string): boolean {
 
 test('C-05: nobody gets a word of another’s answer while hundreds come and go', async () => {
   const random = new Random(seed)
-  const { host } = new URL(gateway.url)
   const foreign: string[] = []
   const owners = new Map<string, string>()
   let whole = 0
@@ -78,18 +77,10 @@ test('C-05: nobody gets a word of another’s answer while hundreds come and go'
       const hangUpAt = random.chance(leaving)
         ? random.between(0, bytesOf[stream ? 'stream' : 'whole'])
         : Number.POSITIVE_INFINITY
-      const body = JSON.stringify(
-        says(`Say ${marker} and again ${marker}${stream ? ' sandbox:pace=1 sandbox:tokens=24' : ''}`, { stream }),
-      )
-      const head = lines(
-        'POST /v1/chat/completions HTTP/1.1',
-        `Host: ${host}`,
-        `Authorization: Bearer ${key}`,
-        'Content-Type: application/json',
-        `Content-Length: ${Buffer.byteLength(body)}`,
-      )
+      const words = `Say ${marker} and again ${marker}${stream ? ' sandbox:pace=1 sandbox:tokens=24' : ''}`
+      const request = jsonPost({ url: gateway.url, key }, says(words, { stream }))
       socket ??= (await openSocket(gateway.url)).on('error', () => {})
-      const heard = await ask(socket, head + body, hangUpAt)
+      const heard = await ask(socket, request, hangUpAt)
       const markers: readonly string[] = textOf(heard.text).match(/marker\d+r\d+x/g) ?? []
       if (markers.some((found) => found !== marker)) foreign.push(`${marker}: ${markers.join(' ')}`)
       if (!heard.whole) {

@@ -5,7 +5,7 @@ import { openStore, type Store } from '../../src/store/open.ts'
 import { makeWorld, pause, type Node, type World } from '../chaos/world.ts'
 import { balances } from '../support/ledger.ts'
 import { sharedPostgres } from '../support/postgres.ts'
-import { lines, sendRaw } from '../support/raw-socket.ts'
+import { jsonPost, sendRaw } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
 
 // M-02. Three gateways, each a process of its own, on one PostgreSQL, and one account that pays for a part of what is
@@ -47,22 +47,10 @@ const bodies = [
 
 type Heard = { readonly node: string; readonly status: number; readonly id: string; readonly text: string }
 
-function requestTo(url: string, key: string, body: object): string {
-  const text = JSON.stringify(body)
-  const head = lines(
-    'POST /v1/chat/completions HTTP/1.1',
-    `Host: ${new URL(url).host}`,
-    `Authorization: Bearer ${key}`,
-    'Content-Type: application/json',
-    `Content-Length: ${text.length}`,
-  )
-  return head + text
-}
-
 /** A database that is too slow for a moment is a 503 that took nothing: whoever tries again is told. */
 async function ask({ name, url }: Node, key: string, body: object): Promise<Heard> {
   for (;;) {
-    const { status, text } = await sendRaw(url, requestTo(url, key, body), { quietMs: 60_000 })
+    const { status, text } = await sendRaw(url, jsonPost({ url, key }, body), { quietMs: 60_000 })
     if (status !== 503) return { node: name, status, id: /\r\nx-request-id: (\S+)/i.exec(text)?.[1] ?? '', text }
   }
 }

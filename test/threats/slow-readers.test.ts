@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { until } from '../support/gateway.ts'
 import { isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
-import { lines, openSocket } from '../support/raw-socket.ts'
+import { visit, type OnRead } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
-import { channelsTo, floodWithWords, startVendor, type RawVendor } from '../support/vendor.ts'
+import { channelsTo, floodWithWords, lastChunk, startVendor, type RawVendor } from '../support/vendor.ts'
 
 // O-03: a hundred clients that are sent a hundred megabytes each and do not read them. The gateway has a process of its own:
 // its memory is seen from outside. What a single one of them pays is in test/faults/stalled-reader.test.ts.
@@ -34,29 +34,21 @@ afterAll(async () => {
   await vendor?.stop()
 })
 
+const stopAtFirst: OnRead = (socket, bytes, all) => {
+  if (bytes === all) socket.pause()
+}
+
 /** Asks for a stream, and reads no more of it than that it has begun. */
-async function visit(): Promise<{ readonly hasBegun: () => boolean; readonly isCut: () => Promise<boolean> }> {
-  const socket = await openSocket(gateway.url)
-  sockets.push(socket)
-  let hasBegun = false
-  let tail = ''
-  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
-  socket.on('error', () => {})
-  socket.on('data', (bytes: Buffer) => {
-    tail = (tail + bytes.toString('latin1')).slice(-7)
-    if (!hasBegun) socket.pause()
-    hasBegun = true
-  })
-  const body = JSON.stringify(says('Hello!', { model: 'm', stream: true }))
-  const head = ['POST /v1/chat/completions HTTP/1.1', `Host: ${new URL(gateway.url).host}`]
-  const rest = [`Authorization: Bearer ${gateway.key}`, 'Content-Type: application/json']
-  socket.write(lines(...head, ...rest, `Content-Length: ${body.length}`) + body)
+async function openAndStop(): Promise<{ readonly hasBegun: () => boolean; readonly isCut: () => Promise<boolean> }> {
+  const at = { url: gateway.url, key: gateway.key ?? '' }
+  const visitor = await visit(at, stopAtFirst, says('Hello!', { model: 'm', stream: true }))
+  sockets.push(visitor.socket)
   return {
-    hasBegun: () => hasBegun,
+    hasBegun: () => visitor.read() > 0,
     async isCut() {
-      socket.resume()
-      await closed
-      return !tail.endsWith('0\r\n\r\n')
+      visitor.socket.resume()
+      await until(visitor.isClosed, slowMs)
+      return !visitor.tail().endsWith(lastChunk)
     },
   }
 }
@@ -73,12 +65,12 @@ const settled = async () => (await ask<Records>('/v1/usage?records=true&limit=10
 test.skipIf(!isTold)(
   'a crowd that does not read holds up its vendor and not our memory; each is cut off, and pays for what it was sent',
   async () => {
-    const first = await visit()
+    const first = await openAndStop()
     await until(async () => (await settled()).length === 1, slowMs)
     expect(await first.isCut()).toBe(true)
     const before = gateway.residentBytes()
 
-    const visitors = await Promise.all(Array.from({ length: crowd - 1 }, visit))
+    const visitors = await Promise.all(Array.from({ length: crowd - 1 }, openAndStop))
     await until(() => visitors.every(({ hasBegun }) => hasBegun()), slowMs)
     const most = await gateway.peakBytesOf(() => until(async () => (await settled()).length === crowd, slowMs))
     expect(most - before).toBeLessThan(growthBytesMax)
