@@ -2,22 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import type { VideoFacts } from '../capabilities/video.ts'
 import { vendors } from './index.ts'
-import type { VideoAdapter } from './vendor.ts'
-
-function videoOf(vendor: string): VideoAdapter {
-  const video = vendors.get(vendor)?.video
-  if (video === undefined) throw new Error(`${vendor} makes no videos`)
-  return video
-}
-
-const facts: VideoFacts = {
-  kind: 't2v',
-  seconds: 5,
-  resolution: '720p',
-  ratio: '16:9',
-  sound: true,
-  hasInputVideo: false,
-}
+import { facts, videoOf } from './testing.ts'
 
 const answer = (body: unknown, status = 200) => ({
   status,

@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { AttemptId } from '../base/ids.ts'
 import { GatewayError } from '../base/errors.ts'
-import type { VideoFacts } from '../capabilities/video.ts'
 import { askFor, clip, image, media, prompt, tune } from '../../test/support/video-asks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { vendors } from './index.ts'
-import type { Call, CreateContext, VideoAdapter } from './vendor.ts'
-
-function videoOf(vendor: string): VideoAdapter {
-  const video = vendors.get(vendor)?.video
-  if (video === undefined) throw new Error(`${vendor} makes no videos`)
-  return video
-}
+import { facts, videoOf } from './testing.ts'
+import type { Call, CreateContext } from './vendor.ts'
 
 const context: CreateContext = {
   baseUrl: 'https://vendor.example',
@@ -23,14 +16,6 @@ const context: CreateContext = {
   now: 1_794_700_000_000,
   ref: 'att_1' as AttemptId,
   namespaced: (label) => `mine-${label}`,
-}
-const facts: VideoFacts = {
-  kind: 't2v',
-  seconds: 5,
-  resolution: '720p',
-  ratio: '16:9',
-  sound: true,
-  hasInputVideo: false,
 }
 
 function bodyOf({ body }: Call) {

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import OpenAI, { type APIError } from 'openai'
+import OpenAI from 'openai'
 import { zodResponseFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
 import { formatDollars } from '../../src/base/money.ts'
+import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
@@ -267,19 +268,6 @@ describe('models', () => {
     }
   })
 })
-
-/** The error that a call rejects with, of the class the library gives it. */
-async function thrownBy<T extends APIError>(
-  call: Promise<unknown>,
-  kind: abstract new (...given: never[]) => T,
-): Promise<T> {
-  const thrown: unknown = await call.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
-  expect(thrown).toBeInstanceOf(kind)
-  return thrown as T
-}
 
 describe('errors', () => {
   test('a bad key is tried once', async () => {

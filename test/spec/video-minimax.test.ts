@@ -4,6 +4,7 @@ import { readMp4 } from '../../src/sandbox/video/testing.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
+import { filmsOf } from '../support/ordered-films.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image, prompt } from '../support/video-asks.ts'
@@ -16,15 +17,13 @@ models:
 `
 
 let gateway: TestGateway
+const { idle } = filmsOf(() => gateway)
 const clock = movableClock()
 beforeAll(async () => {
   gateway = await startTestGateway({ yaml, clock })
 })
 afterEach(async () => {
-  await until(async () => {
-    const open = gateway.store.db.selectFrom('task').select('id').where('finished_at', 'is', null)
-    return (await open.execute()).length === 0
-  })
+  await idle()
   await gateway.assertBooks()
 })
 afterAll(() => gateway.close())

@@ -1,16 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { filmsOf } from '../support/ordered-films.ts'
 import { image } from '../support/video-asks.ts'
 
 let gateway: TestGateway
+const { idle } = filmsOf(() => gateway)
 beforeAll(async () => {
   gateway = await startTestGateway()
 })
 afterEach(async () => {
-  await until(async () => {
-    const open = gateway.store.db.selectFrom('task').select('id').where('finished_at', 'is', null)
-    return (await open.execute()).length === 0
-  })
+  await idle()
   await gateway.assertBooks()
 })
 afterAll(() => gateway.close())

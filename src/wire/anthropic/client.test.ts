@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { eventsOf, replies } from '../../../test/support/conversations.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
-import { chatAsk } from '../../capabilities/chat.ts'
 import { writeError, writeStreamError } from './errors.ts'
 import { openWriter } from './reply-writer.ts'
+import { askOf, name } from './testing.ts'
 import { writeAnswer } from './write-answer.ts'
 
 // The vendor's own client is the judge of whether we speak its protocol.
@@ -16,30 +16,7 @@ const params = {
   messages: [{ role: 'user' as const, content: 'Hi' }],
   thinking: { type: 'adaptive' as const },
 }
-const ask = chatAsk(
-  {
-    protocol: 'anthropic',
-    model: 'ours',
-    stream: true,
-    usageShown: true,
-    choices: 1,
-    outputTokensMax: 100,
-    inputTokensMax: 100,
-    searchesMax: 0,
-    native: params,
-    headers: {},
-  },
-  {
-    id: 'ours',
-    contextTokens: 1_000,
-    outputTokensMax: 100,
-    choicesMax: 1,
-    reasoning: false,
-    efforts: [],
-    sells: () => true,
-  },
-)
-const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
+const ask = askOf(params)
 
 function clientOf(body: Uint8Array | string, status = 200, headers: Record<string, string> = {}): Anthropic {
   const fetch = () => Promise.resolve(new Response(new Blob([body as BlobPart]), { status, headers }))

@@ -3,33 +3,10 @@ import fc from 'fast-check'
 import { cut } from '../../../test/support/conversations.ts'
 import fixture from '../../vendors/anthropic/fixtures/anthropic.json'
 import { EventSplitter } from '../../base/sse.ts'
-import { chatAsk, type ChatAsk } from '../../capabilities/chat.ts'
 import { passStream } from './pass-stream.ts'
+import { askOf } from './testing.ts'
 
-const traits = {
-  id: 'ours',
-  contextTokens: 1_000,
-  outputTokensMax: 100,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
-const ask: ChatAsk = chatAsk(
-  {
-    protocol: 'anthropic',
-    model: 'ours',
-    stream: true,
-    usageShown: true,
-    choices: 1,
-    outputTokensMax: 100,
-    inputTokensMax: 100,
-    searchesMax: 0,
-    native: {},
-    headers: {},
-  },
-  traits,
-)
+const ask = askOf({})
 
 /** What a client would get of these events, and what is known at the end. */
 function follow(events: readonly string[]) {

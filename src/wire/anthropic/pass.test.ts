@@ -1,27 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
-import { chatAsk, type ChatAsk } from '../../capabilities/chat.ts'
 import { markGoogle } from '../../capabilities/conversation.ts'
 import { passAnswer } from './pass-answer.ts'
 import { passAsk } from './pass-ask.ts'
+import { askOf } from './testing.ts'
 import { readUsage, writeUsage } from './usage.ts'
 
-function askOf(native: JsonObject): ChatAsk {
-  const traits = {
-    id: 'ours',
-    contextTokens: 1_000,
-    outputTokensMax: 100,
-    choicesMax: 1,
-    reasoning: false,
-    efforts: [],
-    sells: () => true,
-  }
-  const facts = { model: 'ours', stream: false, usageShown: true, choices: 1, outputTokensMax: 100 } as const
-  return chatAsk({ ...facts, protocol: 'anthropic', inputTokensMax: 100, searchesMax: 0, native, headers: {} }, traits)
-}
-
 const pass = (native: JsonObject) =>
-  JSON.parse(passAsk(askOf(native), { upstreamModel: 'theirs', namespaced: (label) => `mine/${label}` })) as JsonObject
+  JSON.parse(
+    passAsk(askOf(native, { stream: false }), { upstreamModel: 'theirs', namespaced: (label) => `mine/${label}` }),
+  ) as JsonObject
 
 describe('the request goes on as it came', () => {
   const messages = [{ role: 'user', content: 'Hi' }]
@@ -62,7 +50,7 @@ test('a search that has no price does not go on', () => {
 
 const answer = { id: 'msg_1', type: 'message', model: 'theirs', content: [{ type: 'text', text: 'Hello there' }] }
 const counted = { input_tokens: 3, output_tokens: 5 }
-const passed = (body: unknown) => passAnswer(askOf({}), Buffer.from(JSON.stringify(body)))
+const passed = (body: unknown) => passAnswer(askOf({}, { stream: false }), Buffer.from(JSON.stringify(body)))
 
 describe('an answer', () => {
   test('keeps its bytes but for the model, and is counted', () => {

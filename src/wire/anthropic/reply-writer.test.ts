@@ -1,25 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
-import { chatAsk } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Finish, ReplyEvent } from '../../capabilities/conversation.ts'
 import { openWriter } from './reply-writer.ts'
+import { askOf, name } from './testing.ts'
 import { writeAnswer } from './write-answer.ts'
 
-const traits = {
-  id: 'ours',
-  contextTokens: 1_000,
-  outputTokensMax: 100,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
-const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
-
-function askOf(native: JsonObject) {
-  const facts = { model: 'ours', stream: true, usageShown: true, choices: 1, outputTokensMax: 100 } as const
-  return chatAsk({ ...facts, protocol: 'anthropic', inputTokensMax: 100, searchesMax: 0, native, headers: {} }, traits)
-}
 const messages = [{ role: 'user', content: 'Hi' }]
 const plain = askOf({ messages })
 const thinking = askOf({ messages, thinking: { type: 'adaptive' } })

@@ -1,0 +1,19 @@
+import type { VideoFacts } from '../capabilities/video.ts'
+import { vendors } from './index.ts'
+import type { VideoAdapter } from './vendor.ts'
+
+export function videoOf(vendor: string): VideoAdapter {
+  const video = vendors.get(vendor)?.video
+  if (video === undefined) throw new Error(`${vendor} makes no videos`)
+  return video
+}
+
+/** What was asked for, where a test does not say otherwise. */
+export const facts: VideoFacts = {
+  kind: 't2v',
+  seconds: 5,
+  resolution: '720p',
+  ratio: '16:9',
+  sound: true,
+  hasInputVideo: false,
+}

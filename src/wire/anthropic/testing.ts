@@ -1,0 +1,20 @@
+import type { JsonObject } from '../../base/json.ts'
+import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+
+/** What the tests of answers start from: a model of which nothing matters but its name. */
+const traits: ChatTraits = {
+  id: 'ours',
+  contextTokens: 1_000,
+  outputTokensMax: 100,
+  choicesMax: 1,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+export const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
+
+/** A request that was read already. */
+export function askOf(native: JsonObject, { stream = true } = {}): ChatAsk {
+  const facts = { model: 'ours', stream, usageShown: true, choices: 1, outputTokensMax: 100 } as const
+  return chatAsk({ ...facts, protocol: 'anthropic', inputTokensMax: 100, searchesMax: 0, native, headers: {} }, traits)
+}
