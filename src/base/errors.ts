@@ -1,4 +1,4 @@
-/** Every way a request can fail. Each protocol renders each kind: see the tables typed `Record<Kind, …>` in `wire/`. */
+/** Every way a request can fail. Each protocol renders each kind: see the tables of `Kind` in `wire/` and `mcp/`. */
 export type Kind =
   | 'bad-request'
   | 'unauthenticated'

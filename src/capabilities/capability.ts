@@ -1,4 +1,4 @@
-/** What can be asked of the gateway. A new line here makes the compiler name every place to fill. */
+/** What can be asked of the gateway. A new one here makes the compiler name places to fill; CONTRIBUTING.md has all. */
 export const capabilities = ['chat', 'embeddings', 'images', 'edits', 'speech', 'video'] as const
 export type Capability = (typeof capabilities)[number]
 

@@ -5,7 +5,7 @@ import type { WrittenPrices } from './schema.ts'
 const tokens = ['chat', 'embeddings', 'images', 'edits', 'speech'] as const
 const films = ['video'] as const
 
-/** What each price can be charged for. Currency and markup are prices of nothing. */
+/** What each price can be charged for. Currency and markup are prices of nothing, and any request can have a price. */
 const usesOf = {
   inputPerMillion: tokens,
   cachedInputPerMillion: tokens,
@@ -24,7 +24,7 @@ const usesOf = {
   perVideo: films,
   perMillionVideoTokens: films,
   perMillionVideoTokensWithInput: films,
-} as const satisfies Partial<Record<keyof WrittenPrices, readonly Capability[]>>
+} as const satisfies Record<Exclude<keyof WrittenPrices, 'currency' | 'markup' | 'perRequest'>, readonly Capability[]>
 
 /** A price that nothing is ever charged by was meant for another model, or for another key. */
 export function checkUses(prices: WrittenPrices, capabilities: readonly Capability[], path: Path): void {

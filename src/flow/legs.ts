@@ -3,7 +3,7 @@ import type { Nano } from '../base/money.ts'
 import { priceOfParts } from '../billing/price.ts'
 import { sumOf, type Basis, type Counted, type PriceList, type Usage } from '../capabilities/usage.ts'
 
-/** One call to a vendor whose answer the client gets. A request has one, or where it was fanned out one a choice. */
+/** One call to a vendor whose answer the client gets. A request has one, or one for each choice, batch or piece. */
 export type Leg = {
   readonly attemptId: AttemptId
   /** What it has used by now, by the vendor's count or our estimate; undefined while it has delivered nothing. */
