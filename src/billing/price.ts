@@ -179,5 +179,5 @@ function rateOf(unit: Unit, rates: Rates): bigint {
 }
 
 function dearest(among: readonly Unit[], rates: Rates): bigint {
-  return among.reduce((most, unit) => (rateOf(unit, rates) > most ? rateOf(unit, rates) : most), 0n as Pico as bigint)
+  return among.reduce<bigint>((most, unit) => (rateOf(unit, rates) > most ? rateOf(unit, rates) : most), 0n)
 }

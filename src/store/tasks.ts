@@ -4,7 +4,7 @@ import { type NewHold, type Taken, takeHoldIn } from './holds.ts'
 import type { Store } from './open.ts'
 import { attemptRecords, type AttemptRecord, type RequestRecord, requestRecord } from './requests.ts'
 import { json } from './rows.ts'
-import type { JsonText, Queries, Scope, Tx } from './schema.ts'
+import type { Queries, Scope, Tx } from './schema.ts'
 import type { StoredTaskState, TaskError, TaskTable } from './task-schema.ts'
 
 type Row = Selectable<TaskTable>
@@ -115,10 +115,10 @@ function newRow(task: NewTask, holdId: string) {
     sent_at: task.createdAt,
     ask: json(task.ask),
     facts: json(task.facts),
-    record: json(null) as JsonText<Row['record']>,
-    result: json(null) as JsonText<Row['result']>,
-    usage: json(null) as JsonText<Row['usage']>,
-    failure: json(null) as JsonText<Row['failure']>,
+    record: json<Row['record']>(null),
+    result: json<Row['result']>(null),
+    usage: json<Row['usage']>(null),
+    failure: json<Row['failure']>(null),
     prices: json(task.prices),
     costs: json(task.costs),
     webhook_url: task.webhookUrl,
