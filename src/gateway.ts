@@ -167,10 +167,11 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   const timeouts = callTimeouts(settings.timeouts)
   const channels = () => market.current.channels
   const models = () => market.current.models
+  const publicUrl = settings.publicUrl ?? listener.url
   const artifacts = openArtifacts({
     settings: settings.artifacts,
     dataFolder: environment.dataFolder,
-    publicUrl: settings.publicUrl ?? listener.url,
+    publicUrl,
     mac: macFor(secret, 'artifact-link'),
     clock,
     timers: systemTimers,
@@ -185,7 +186,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     timeouts,
     tenantLabel: labelBy(macFor(secret, 'tenant-label')),
   }
-  const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl: settings.publicUrl ?? listener.url })
+  const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl })
   const strangers = makeGuardedFetch({ isOwn: isOwnLink })
   const stop = new AbortController()
   const stopping = stop.signal
@@ -207,7 +208,8 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
 
   const mp3 = makeMp3Encoders()
   closing.opened('mp3', () => mp3.stop())
-  const publicUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
+  // Vendors cannot reach an address of this machine; simulators can.
+  const callbackUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
   // A stop ends calls whose clients it answers. What a vendor has begun to make is carried through, or nobody knew its id.
   const making = makeTransport(clock)
   const tasks = openTasks({
@@ -225,8 +227,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     pace: { pollMs: settings.tasks.pollSeconds * 1000, doubtMs: settings.tasks.doubtSeconds * 1000 },
     keepMs: settings.tasks.keepDays * 24 * 60 * 60_000,
     attemptsMax,
-    // Vendors cannot reach an address of this machine; simulators can.
-    callbacks: publicUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), publicUrl),
+    callbacks: callbackUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), callbackUrl),
     keepResult: (result, about) => artifacts.keep(result, about),
     keepsAll: artifacts.keepsAll,
     reserve: books.reserve,
@@ -289,7 +290,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     port: settings.mcp.port,
     at: { hostname: environment.host, port: listener.port, url: listener.url },
     allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
-    publicUrl: settings.publicUrl ?? listener.url,
+    publicUrl,
     guardedFetch: strangers,
     stopping,
     limiter: makeLimiter(),
