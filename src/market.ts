@@ -5,7 +5,6 @@ import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
 import { onOffer, type Catalogue, type Model, type ModelsOnOffer, type Offer, type Unsold } from './catalogue/model.ts'
-import type { Capability } from './capabilities/capability.ts'
 import type { PriceList, Rates } from './capabilities/usage.ts'
 import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
 import type { Environment } from './config/environment.ts'
@@ -200,14 +199,14 @@ export function servedModels(catalogue: Catalogue, channels: readonly Channel[])
 
 function isServed({ capabilities, offers }: Model, channels: readonly Channel[]): boolean {
   return channels.some(
-    ({ id, vendor }) =>
-      offers.some((offer) => offer.channel === id || offer.vendor === vendor.id) &&
-      capabilities.some((capability) => doesIt(vendor, capability)),
+    (channel) =>
+      offers.some((offer) => sells(channel, offer)) &&
+      capabilities.some((capability) => channel.vendor[capability] !== undefined),
   )
 }
 
-function doesIt(vendor: Vendor, capability: Capability): boolean {
-  return capability in vendor && vendor[capability as keyof Vendor] !== undefined
+function sells({ id, vendor }: Channel, offer: Offer): boolean {
+  return offer.channel === id || offer.vendor === vendor.id
 }
 
 /** What these channels do not answer, and why: it has no price, or nobody here sells it. In order of id. */
@@ -224,8 +223,9 @@ export function whyNothing(configured: readonly Channel[]): string {
 }
 
 function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]): string {
-  const sells = (offer: Offer) => channels.some(({ id, vendor }) => offer.channel === id || offer.vendor === vendor.id)
-  if (offers.some(sells)) return `${capabilities.join(', ')} is not served yet`
+  if (offers.some((offer) => channels.some((channel) => sells(channel, offer)))) {
+    return `${capabilities.join(', ')} is not served yet`
+  }
   const places = offers.map(({ vendor, channel }) => (vendor === undefined ? `channel ${channel}` : `vendor ${vendor}`))
   return `no channel: ${places.join(', ')} is not configured`
 }

@@ -125,7 +125,7 @@ export class Output {
     const head = { type: 'image_generation_call', id: this.#id('ig') }
     const format = media.mediaType.replace(/^image\//, '')
     const item = { ...head, status: 'completed', output_format: format, result: media.base64 }
-    events.push(...this.#add({ ...head, status: 'in_progress', result: null }).events)
+    events.push(this.#add({ ...head, status: 'in_progress', result: null }))
     events.push(this.#done(this.items.length - 1, item))
     return events
   }
@@ -139,7 +139,7 @@ export class Output {
     const id = this.#id(prefixes[called.kind])
     const call: Call = { id, at: this.items.length, head, called, text: '', isOver: false }
     this.#calls.set(key, call)
-    events.push(...this.#add(writeCall(call, undefined)).events)
+    events.push(this.#add(writeCall(call, undefined)))
     return events
   }
 
@@ -163,9 +163,9 @@ export class Output {
     return `${prefix}_${this.#parts.name}${this.items.length.toString().padStart(2, '0')}`
   }
 
-  #add(item: JsonObject): { at: number; events: OutputEvent[] } {
+  #add(item: JsonObject): OutputEvent {
     const at = this.items.push(item) - 1
-    return { at, events: [{ type: 'response.output_item.added', fields: { output_index: at, item } }] }
+    return { type: 'response.output_item.added', fields: { output_index: at, item } }
   }
 
   #done(at: number, item: JsonObject): OutputEvent {
@@ -178,7 +178,7 @@ export class Output {
     const events = this.#close('completed')
     const message: Message = { kind: 'message', id: this.#id('msg'), at: this.items.length, parts: [] }
     this.#open = message
-    events.push(...this.#add(writeMessage(message, 'in_progress')).events)
+    events.push(this.#add(writeMessage(message, 'in_progress')))
     return { message, events }
   }
 
@@ -198,7 +198,7 @@ export class Output {
     const events = this.#close('completed')
     const thought: Thought = { kind: 'thought', id: this.#id('rs'), at: this.items.length, text: '', isSummed: false }
     this.#open = thought
-    events.push(...this.#add({ type: 'reasoning', id: thought.id, summary: [] }).events)
+    events.push(this.#add({ type: 'reasoning', id: thought.id, summary: [] }))
     return { thought, events }
   }
 
