@@ -4,7 +4,7 @@ import { formatDollars, nano, parseDollars, type Nano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
-export const nameCharactersMax = 100
+const nameCharactersMax = 100
 // A slip of the finger should not be a balance; and 64 bits hold some 9 billion dollars of nanos.
 export const creditMax = nano(1_000_000n * 1_000_000_000n)
 

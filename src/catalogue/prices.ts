@@ -5,7 +5,7 @@ import { CatalogueError, type Path } from './error.ts'
 import { type UnitKey, unitKeys, type WrittenPrices } from './schema.ts'
 
 /** Dollars for one of a currency, when the operator says nothing else. A round figure of that day, to be overridden. */
-export const defaultExchange = { date: '2026-11-15', rates: { CNY: '0.14' } } as const
+const defaultExchange = { date: '2026-11-15', rates: { CNY: '0.14' } } as const
 
 export type Exchange = ReadonlyMap<string, Decimal>
 

@@ -67,7 +67,7 @@ export type DeskParts = {
 }
 
 /** An error as a client of the route would have read it. */
-export class Refused extends Error {
+class Refused extends Error {
   readonly error: GatewayError
   readonly written: WireError
   readonly requestId: RequestId

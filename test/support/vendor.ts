@@ -132,7 +132,7 @@ export function usageEvent(prompt: number, completion: number): string {
 
 export const done = 'data: [DONE]\n\n'
 
-export function usage(prompt: number, completion: number) {
+function usage(prompt: number, completion: number) {
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }
 }
 

@@ -15,7 +15,7 @@ export type BillLine = {
   readonly at?: number
 }
 
-export class BillError extends Error {
+class BillError extends Error {
   constructor(message: string) {
     super(message)
     this.name = 'BillError'

@@ -34,14 +34,14 @@ const described = z.looseObject({
   content,
 })
 
-export const acceptedVideo = z.object({
+const acceptedVideo = z.object({
   id: text('The task, for as long as it is kept.'),
   model: text('As it was asked for.'),
   status: z.literal('submitted'),
   created_at: unixTime('When it was accepted.'),
 })
 
-export const videoTask = z.looseObject({
+const videoTask = z.looseObject({
   id: text('The task.'),
   upstream_id: text("The vendor's own id of it, once that is known: it can be asked for by this too.").optional(),
   model: text('As it was asked for.'),

@@ -54,17 +54,18 @@ const usual: Readonly<Record<number, string>> = {
   503: 'ModelUnavailable',
 }
 
-export const { errorForCode, errorForStatus } = refusalsIn({
+const refusals = refusalsIn({
   rows,
   usual,
   callers: 'InvalidParameter',
   vendors: 'InternalError',
   codeOf: String,
 })
+export const { errorForStatus } = refusals
 
 export function refusalsFor(key: string): Refusals {
   return {
-    forCode: errorForCode,
+    forCode: refusals.errorForCode,
     forStatus: errorForStatus,
     leak: () => badKey(`Invalid API-key provided: ${key}.`),
     body200: () => errorBody(errorForStatus(500), requestIdFor('error200')),

@@ -27,7 +27,7 @@ export function partsOf(content: Fields): readonly Fields[] {
   return itemsIn(content.parts).map(fieldsIn)
 }
 
-export function callsOf(content: Fields): readonly Fields[] {
+function callsOf(content: Fields): readonly Fields[] {
   return partsOf(content).flatMap(({ functionCall }) => (isGiven(functionCall) ? [fieldsIn(functionCall)] : []))
 }
 

@@ -17,7 +17,7 @@ const models: readonly SandboxModel[] = [
 
 type Sent = { model?: string; method?: string; key?: string; ref?: string; signal?: AbortSignal }
 
-export const plainModel = 'gemini-2.0-flash'
+const plainModel = 'gemini-2.0-flash'
 export const thirdModel = 'gemini-3-pro-preview'
 export const events = 'streamGenerateContent?alt=sse'
 export const array = 'streamGenerateContent'

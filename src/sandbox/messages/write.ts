@@ -38,7 +38,7 @@ export function writeStop({ stopReason, stopSequence }: Composition): object {
   return { stop_reason: stopReason, stop_sequence: stopSequence, stop_details: details }
 }
 
-export function writeUsage(units: Units): object {
+function writeUsage(units: Units): object {
   return {
     ...writeCounts(units),
     cache_creation: {

@@ -18,7 +18,7 @@ export type Record = {
   usage?: object
 }
 
-export const asyncHeaders = { 'x-dashscope-async': 'enable' }
+const asyncHeaders = { 'x-dashscope-async': 'enable' }
 const ended = new Set(['SUCCEEDED', 'FAILED', 'CANCELED', 'UNKNOWN'])
 
 /** The few calls the tests make of DashScope's tasks. */

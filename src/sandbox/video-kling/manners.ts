@@ -27,7 +27,7 @@ export const klingManners: Manners<CodedRefusal<number>> = {
 
 type Said = Pick<Call, 'path' | 'text'>
 
-export function requestIdOf({ path, text }: Said): string {
+function requestIdOf({ path, text }: Said): string {
   return seededId('', hashText(text, hashText(path)))
 }
 

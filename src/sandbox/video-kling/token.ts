@@ -3,7 +3,7 @@ import { fieldsIn, textIn } from '../fields.ts'
 import { errorForCode } from './errors.ts'
 
 /** An access key and its secret stand for an account. Here the secret of every key is known: the key and `-secret`. */
-export function secretOf(accessKey: string): string {
+function secretOf(accessKey: string): string {
   return `${accessKey}-secret`
 }
 

@@ -7,7 +7,7 @@ import { type Clip, writeMp4 } from './mp4.ts'
 import type { VideoTask } from './tasks.ts'
 
 /** A colour of its own for every seed, far enough from grey to be seen. */
-export function colourOf(seed: number): Colour {
+function colourOf(seed: number): Colour {
   const random = seeded(seed)
   const level = (): number => (2 + Math.floor(random() * 7)) * (random() < 0.5 ? -1 : 1)
   return [level(), level(), level()]

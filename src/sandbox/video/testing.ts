@@ -5,7 +5,7 @@ import { until } from '../testing.ts'
 type Prices = SandboxModel['prices']
 
 /** Dollars per second that are easy to reckon by hand. */
-export const cents = (count: number): bigint => BigInt(count) * 10_000_000_000n
+const cents = (count: number): bigint => BigInt(count) * 10_000_000_000n
 
 const free = { input: 0n, output: 0n }
 const bySize = { '480p': cents(5), '720p': cents(10), '1080p': cents(15) }

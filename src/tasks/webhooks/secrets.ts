@@ -15,7 +15,7 @@ export type WebhookSecrets = {
 }
 
 /** What an old secret is good for beside the new one: a day is enough to tell every receiver. */
-export const keepOldSecretMs = 24 * 60 * 60 * 1000
+const keepOldSecretMs = 24 * 60 * 60 * 1000
 // Each is a signature in every request. Whoever replaces secrets more often than this in a day loses the oldest.
 const liveMax = 5
 
