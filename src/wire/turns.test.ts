@@ -1,18 +1,12 @@
 import { expect, test } from 'bun:test'
-import type { Turn } from '../capabilities/conversation.ts'
-import { joinedTurns, resultsFirst } from './turns.ts'
+import type { Turn, UserBlock } from '../capabilities/conversation.ts'
+import { arrangeTurns } from './turns.ts'
 
 const user = (text: string): Turn => ({ role: 'user', blocks: [{ kind: 'text', text }] })
 const result = { kind: 'tool-result', callId: 'c', blocks: [], isError: false } as const
 
-function joined(...all: readonly Turn[]): Turn[] {
-  const { turns, join } = joinedTurns()
-  for (const turn of all) join(turn)
-  return turns
-}
-
 test('neighbours of one role are one turn', () => {
-  expect(joined(user('a'), user('b'))).toEqual([
+  expect(arrangeTurns([user('a'), user('b')])).toEqual([
     {
       role: 'user',
       blocks: [
@@ -30,37 +24,77 @@ const calls = (...ids: readonly string[]): Turn => ({
 const hurry = (): Turn => ({ role: 'system', blocks: [{ kind: 'text', text: 'Hurry.' }] })
 const resultOf = (callId: string): Turn => ({ role: 'user', blocks: [{ ...result, callId }] })
 
-test('instructions never part a call from its results, which come first in their turn', () => {
-  const results: Turn = { role: 'user', blocks: [{ kind: 'text', text: 'Here.' }, result] }
-  expect(joined(calls('c'), hurry(), results).map(({ role }) => role)).toEqual(['assistant', 'user', 'system'])
-  expect(resultsFirst(results).blocks.map(({ kind }) => kind)).toEqual(['tool-result', 'text'])
-})
+/** Who speaks, and whose calls or results; anything else that is said is a dash. */
+function outline(...said: readonly Turn[]): string[] {
+  return arrangeTurns(said).map(({ role, blocks }) => `${role} ${blocks.map(named).join('')}`)
+}
 
-/** Who speaks, and of a user whose results it holds; anything else that is said is a dash. */
-function outline(turns: readonly Turn[]): string[] {
-  return turns.map(({ role, blocks }) => {
-    return `${role} ${blocks.map((block) => (block.kind === 'tool-result' ? block.callId : '-')).join('')}`
-  })
+function named(block: Turn['blocks'][number]): string {
+  return block.kind === 'tool-result' ? block.callId : block.kind === 'tool-call' ? block.id : '-'
+}
+
+const words = (text = 'Well.'): Turn => ({ role: 'assistant', blocks: [{ kind: 'text', text }] })
+const both: Turn = {
+  role: 'user',
+  blocks: [
+    { kind: 'text', text: 'Here.' },
+    { ...result, callId: 'a' },
+  ],
 }
 
 test.each([
-  ['before the first of several', [hurry(), resultOf('a'), resultOf('b')], ['user ab', 'system -']],
-  ['between them', [resultOf('a'), hurry(), resultOf('b')], ['user ab', 'system -']],
-  ['before words and them', [hurry(), user('So?'), resultOf('a'), resultOf('b')], ['user ab', 'system -', 'user -']],
-  ['behind words and before them', [user('So?'), hurry(), resultOf('a'), resultOf('b')], ['user -ab', 'system -']],
-])('results stand right behind their calls, with instructions %s', (_name, said, expected) => {
-  expect(outline(joined(calls('a', 'b'), ...said))).toEqual(['assistant --', ...expected])
+  ['before the first result', [hurry(), resultOf('a'), resultOf('b')], ['user ab', 'system -']],
+  ['between the results', [resultOf('a'), hurry(), resultOf('b')], ['user ab', 'system -']],
+  ['before words and results', [hurry(), user('So?'), resultOf('a'), resultOf('b')], ['user ab', 'system -', 'user -']],
+  ['behind words, before results', [user('So?'), hurry(), resultOf('a'), resultOf('b')], ['user ab-', 'system -']],
+  ['in the same message', [both, hurry(), resultOf('b')], ['user ab-', 'system -']],
+])('results stand right behind their calls, and first, with something said %s', (_name, said, expected) => {
+  expect(outline(calls('a', 'b'), ...said)).toEqual(['assistant ab', ...expected])
 })
 
-test('the results of later calls stand behind those', () => {
-  const turns = joined(calls('a'), hurry(), resultOf('a'), calls('b'), hurry(), resultOf('b'))
-  expect(outline(turns)).toEqual(['assistant -', 'user a', 'system -', 'assistant -', 'user b', 'system -'])
+test.each([
+  ['instructions', hurry(), ['assistant ab', 'user ab', 'system -']],
+  ['words', user('Wait.'), ['assistant ab', 'user ab-']],
+])('calls that %s part are made side by side', (_name, said, expected) => {
+  expect(outline(calls('a'), said, calls('b'), resultOf('a'), resultOf('b'))).toEqual(expected)
+})
+
+test('a result that comes late stands with its call, and what was said meanwhile in its place behind it', () => {
+  const late = [calls('a'), user('Wait.'), words(), user('And?'), calls('b'), resultOf('a'), resultOf('b')]
+  expect(outline(...late)).toEqual(['assistant a', 'user a-', 'assistant -', 'user -', 'assistant b', 'user b'])
+  const later = [calls('a', 'b'), resultOf('a'), calls('c'), resultOf('b'), resultOf('c')]
+  expect(outline(...later)).toEqual(['assistant ab', 'user ab', 'assistant c', 'user c'])
+})
+
+test('the results of later calls stand behind those, of the same ids too', () => {
+  for (const second of ['b', 'a']) {
+    const turns = outline(calls('a'), hurry(), resultOf('a'), calls(second), hurry(), resultOf(second))
+    const expected = ['assistant a', 'user a', 'system -', `assistant ${second}`, `user ${second}`, 'system -']
+    expect(turns).toEqual(expected)
+  }
+})
+
+test('of several results of one id the first stays the first, and none is lost', () => {
+  const results = ['one', 'two', 'three'].map((text): UserBlock => {
+    return { ...result, callId: 'a', blocks: [{ kind: 'text', text }] }
+  })
+  const said = results.map((block): Turn => ({ role: 'user', blocks: [block] }))
+  const [, turn] = arrangeTurns([calls('a', 'a'), ...said])
+  expect(turn?.blocks).toEqual(results)
+})
+
+test('a call without a result and a result without a call stay where they are', () => {
+  const unanswered = outline(calls('a'), user('Never mind.'), calls('b'), resultOf('b'))
+  expect(unanswered).toEqual(['assistant a', 'user -', 'assistant b', 'user b'])
+  expect(outline(user('Hi'), words(), resultOf('x'), hurry())).toEqual(['user -', 'assistant -', 'user x', 'system -'])
 })
 
 // A copy of all before for each would take minutes.
-test('two hundred thousand are joined as they come', () => {
-  const { turns, join } = joinedTurns()
-  for (let count = 0; count < 200_000; count++) join(user('a'))
-  const [turn] = turns
-  expect(turn?.blocks).toHaveLength(200_000)
+test('two hundred thousand are arranged as they come', () => {
+  const same = Array.from({ length: 200_000 }, () => user('a'))
+  expect(arrangeTurns(same)[0]?.blocks).toHaveLength(200_000)
+  const awaiting = Array.from({ length: 50_000 }, (_, at) => [calls(`${at}`), hurry()]).flat()
+  const results = Array.from({ length: 50_000 }, (_, at) => resultOf(`${at}`))
+  const [turn] = arrangeTurns([...awaiting, ...results])
+  expect(turn?.blocks).toHaveLength(50_000)
 })

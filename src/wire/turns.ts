@@ -1,49 +1,118 @@
-import type { Turn, UserBlock } from '../capabilities/conversation.ts'
+import type { AssistantBlock, ToolCallBlock, ToolResultBlock, Turn, UserBlock } from '../capabilities/conversation.ts'
 
 /**
- * Turns of a conversation as they are read, each put behind the others. Neighbours of one role are one turn. What is said
- * between a call and its results follows them: no instructions and no words part the two, of several results neither.
+ * What was said, message by message, as turns. Neighbours of one role are one turn. Results stand right behind the turn of
+ * their calls, wherever they came: vendors refuse a conversation in which anything parts the two. Words and instructions
+ * between calls, or between calls and their results, follow the results.
  *
- * The blocks of a turn must be its own: those of its neighbours are put behind them, since a copy for each of ten thousand
- * short messages would take seconds.
+ * Each step is taken once for each block, and nothing is copied for what came before: of short messages there may be a
+ * hundred thousand.
  */
-export function joinedTurns(): { readonly turns: Turn[]; readonly join: (turn: Turn) => void } {
-  const turns: Turn[] = []
-  // Kept and not looked for, since any number of turns may stand behind it.
-  let lastOfAssistant = -1
+export function arrangeTurns(said: readonly Turn[]): Turn[] {
+  const arrangement = new Arrangement(matchResults(said))
+  for (const turn of said) {
+    if (turn.role === 'assistant') arrangement.addAssistant(turn.blocks)
+    else if (turn.role === 'user') arrangement.addUser(turn.blocks)
+    else arrangement.addWords(turn)
+  }
+  return arrangement.finish()
+}
 
-  function add(turn: Turn): void {
-    const last = turns.at(-1)
-    if (last?.role === turn.role) putBehind(last, turn)
-    else turns.push(turn)
-    if (turn.role === 'assistant') lastOfAssistant = turns.length - 1
+type Answers = {
+  /** Each with its place among all results: of several of one id, the first belongs to the first call. */
+  readonly of: ReadonlyMap<ToolCallBlock, readonly Answer[]>
+  /** What answers no call is only something that was said. */
+  readonly all: ReadonlySet<UserBlock>
+}
+type Answer = { readonly result: ToolResultBlock; readonly order: number }
+
+/** Ids may come again in every turn: a result answers the last call of its id that has none, or else the last of all. */
+function matchResults(said: readonly Turn[]): Answers {
+  const of = new Map<ToolCallBlock, Answer[]>()
+  const all = new Set<UserBlock>()
+  const unanswered = new Map<string, ToolCallBlock[]>()
+  const latest = new Map<string, ToolCallBlock>()
+  for (const { blocks } of said) {
+    for (const block of blocks) {
+      if (block.kind === 'tool-call') {
+        append(unanswered, block.id, block)
+        latest.set(block.id, block)
+      } else if (block.kind === 'tool-result') {
+        const call = unanswered.get(block.callId)?.pop() ?? latest.get(block.callId)
+        if (call === undefined) continue
+        append(of, call, { result: block, order: all.size })
+        all.add(block)
+      }
+    }
+  }
+  return { of, all }
+}
+
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}
+
+class Arrangement {
+  readonly #turns: Turn[] = []
+  readonly #answers: Answers
+  /** Calls whose results come later, none of which has come yet. */
+  #awaiting: ToolCallBlock[] = []
+  /** What others than the model said meanwhile. */
+  #held: Turn[] = []
+
+  constructor(answers: Answers) {
+    this.#answers = answers
   }
 
-  function addResults(results: Turn): void {
-    const behindCalls = turns[lastOfAssistant + 1]
-    if (lastOfAssistant === -1 || behindCalls === undefined) add(results)
-    else if (behindCalls.role === 'user') putBehind(behindCalls, results)
-    else turns.splice(lastOfAssistant + 1, 0, results)
+  /** Calls behind such words are still of the same turn, side by side; a model that says something else has begun another. */
+  addAssistant(blocks: readonly AssistantBlock[]): void {
+    if (blocks.length === 0) return
+    if (this.#held.length > 0 && !blocks.every(isCall)) this.#putResults()
+    this.#add({ role: 'assistant', blocks })
+    for (const block of blocks) if (isCall(block) && this.#answers.of.has(block)) this.#awaiting.push(block)
   }
 
-  return { turns, join: (turn) => (hasResults(turn) ? addResults(turn) : add(turn)) }
+  addUser(blocks: readonly UserBlock[]): void {
+    const words = blocks.filter((block) => !this.#answers.all.has(block))
+    if (words.length < blocks.length) this.#putResults()
+    this.addWords({ role: 'user', blocks: words })
+  }
+
+  addWords(turn: Turn): void {
+    if (turn.blocks.length === 0) return
+    if (this.#awaiting.length > 0) this.#held.push(turn)
+    else this.#add(turn)
+  }
+
+  finish(): Turn[] {
+    this.#putResults()
+    return this.#turns
+  }
+
+  #putResults(): void {
+    const [awaiting, held] = [this.#awaiting, this.#held]
+    this.#awaiting = []
+    this.#held = []
+    const answers = awaiting.flatMap((call) => this.#answers.of.get(call) ?? [])
+    const results = answers.toSorted((a, b) => a.order - b.order).map(({ result }) => result)
+    if (results.length > 0) this.#add({ role: 'user', blocks: results })
+    for (const turn of held) this.#add(turn)
+  }
+
+  #add(turn: Turn): void {
+    const last = this.#turns.at(-1)
+    if (last?.role !== turn.role) {
+      this.#turns.push({ role: turn.role, blocks: [...turn.blocks] } as Turn)
+      return
+    }
+    // Both have the same role, which the compiler cannot see; the list was made above.
+    const blocks = last.blocks as Turn['blocks'][number][]
+    for (const block of turn.blocks) blocks.push(block)
+  }
 }
 
-function putBehind(turn: Turn, next: Turn): void {
-  // Both have the same role, which the compiler cannot see.
-  const blocks = turn.blocks as Turn['blocks'][number][]
-  for (const block of next.blocks) blocks.push(block)
-}
-
-function hasResults({ role, blocks }: Turn): boolean {
-  return role === 'user' && blocks.some(isResult)
-}
-
-function isResult({ kind }: UserBlock): boolean {
-  return kind === 'tool-result'
-}
-
-export function resultsFirst(turn: Turn): Turn {
-  if (turn.role !== 'user') return turn
-  return { role: 'user', blocks: [...turn.blocks.filter(isResult), ...turn.blocks.filter((block) => !isResult(block))] }
+function isCall(block: AssistantBlock): block is ToolCallBlock {
+  return block.kind === 'tool-call'
 }

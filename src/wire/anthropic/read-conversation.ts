@@ -13,7 +13,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
-import { joinedTurns, resultsFirst } from '../turns.ts'
+import { arrangeTurns } from '../turns.ts'
 import { refuseUnknownBlocks } from './known-blocks.ts'
 import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
@@ -64,15 +64,15 @@ function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> 
     text: textIn(block['text']).replace(billingLine, ''),
   }))
   const system = written.flatMap(readText)
-  const { turns, join } = joinedTurns()
+  const said: Turn[] = []
   for (const [index, message] of placedObjectsIn(body['messages'])) {
     const turn = readTurn(message, `messages[${index}]`)
-    if (turn.role === 'system' && turns.length === 0) system.push(...turn.blocks)
-    else if (turn.blocks.length > 0) join(turn)
+    if (turn.role === 'system' && said.length === 0) system.push(...turn.blocks)
+    else if (turn.blocks.length > 0) said.push(turn)
   }
-  if (turns.length === 0) throw badRequest("Invalid 'messages': nothing is said in them.", 'messages')
-  markLast(turns, body)
-  return { system, turns: turns.map(resultsFirst) }
+  if (said.length === 0) throw badRequest("Invalid 'messages': nothing is said in them.", 'messages')
+  markLast(said, body)
+  return { system, turns: arrangeTurns(said) }
 }
 
 function readTurn(message: JsonObject, at: string): Turn {

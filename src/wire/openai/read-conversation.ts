@@ -8,10 +8,11 @@ import {
   type TextBlock,
   type Tool,
   type ToolChoice,
+  type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { objectIn, textIn } from '../loose.ts'
-import { joinedTurns } from '../turns.ts'
+import { arrangeTurns } from '../turns.ts'
 import { isGiven, outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
@@ -63,22 +64,22 @@ function number(field: NumberField, given: Json | undefined): { readonly [F in N
   return typeof value === 'number' ? { [field]: value } : {}
 }
 
-/** Instructions at the beginning stand apart; those in between keep their place. Neighbours of one role become one turn. */
+/** Instructions at the beginning stand apart; those in between keep their place. */
 function readMessages(messages: readonly Message[]): Pick<Conversation, 'system' | 'turns'> {
   const system: TextBlock[] = []
-  const { turns, join } = joinedTurns()
+  const said: Turn[] = []
   for (const [index, message] of messages.entries()) {
     if (message.role === 'system' || message.role === 'developer') {
       const blocks = textBlocks(message.content)
-      if (turns.length === 0) system.push(...blocks)
-      else join({ role: 'system', blocks })
+      if (said.length === 0) system.push(...blocks)
+      else said.push({ role: 'system', blocks })
     } else if (message.role === 'assistant') {
-      join({ role: 'assistant', blocks: assistantBlocks(message, index) })
+      said.push({ role: 'assistant', blocks: assistantBlocks(message, index) })
     } else {
-      join({ role: 'user', blocks: userTurn(message, index) })
+      said.push({ role: 'user', blocks: userTurn(message, index) })
     }
   }
-  return { system, turns: turns.filter(({ blocks }) => blocks.length > 0) }
+  return { system, turns: arrangeTurns(said) }
 }
 
 function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'assistant' }>, at: number): UserBlock[] {

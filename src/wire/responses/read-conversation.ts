@@ -7,9 +7,10 @@ import {
   type ReplyFormat,
   type TextBlock,
   type Thinking,
+  type Turn,
 } from '../../capabilities/conversation.ts'
 import { isGiven } from '../openai/chat-ask.ts'
-import { joinedTurns, resultsFirst } from '../turns.ts'
+import { arrangeTurns } from '../turns.ts'
 import { carriedSignature, readItem } from './read-items.ts'
 import type { ResponsesRequest } from './schema.ts'
 import { shownOf } from './shown.ts'
@@ -59,18 +60,18 @@ function number(field: 'temperature' | 'topP', given: Json | undefined): { tempe
 /** Instructions at the beginning stand apart; those in between keep their place. */
 function readInput({ instructions, input }: ResponsesRequest): Pick<Conversation, 'system' | 'turns'> {
   const system: TextBlock[] = isGiven(instructions) && instructions !== '' ? [{ kind: 'text', text: instructions }] : []
-  const { turns, join } = joinedTurns()
+  const said: Turn[] = []
   const items = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input
   let signature: string | undefined
   for (const [index, item] of items.entries()) {
     const turn = readItem(item, `input[${index}]`, signature)
     signature = carriedSignature(item)
     if (turn === undefined || turn.blocks.length === 0) continue
-    if (turn.role !== 'system' || turns.length > 0) join(turn)
+    if (turn.role !== 'system' || said.length > 0) said.push(turn)
     else for (const block of turn.blocks) system.push(block)
   }
-  if (turns.length === 0 && system.length === 0) throw badRequest("Invalid 'input': nothing is said in it.", 'input')
-  return { system, turns: turns.map(resultsFirst) }
+  if (said.length === 0 && system.length === 0) throw badRequest("Invalid 'input': nothing is said in it.", 'input')
+  return { system, turns: arrangeTurns(said) }
 }
 
 function readFormat({ text }: ResponsesRequest): ReplyFormat | undefined {
