@@ -68,7 +68,7 @@ export type ToolCallBlock = {
   readonly kind: 'tool-call'
   readonly id: string
   readonly name: string
-  /** A JSON object as text, never empty. */
+  /** A JSON object as text. Of a call that was cut off, at the end of a reply, what came of it: maybe nothing. */
   readonly argumentsText: string
   /** Google signs the call itself; see `Signature` below. */
   readonly signature?: string
@@ -176,6 +176,11 @@ export type Conversation = {
 }
 
 export type Finish = 'stop' | 'stop-sequence' | 'length' | 'tool-calls' | 'refusal' | 'pause'
+
+/** Whether a reply that ended so was cut off: what came last may not be whole. */
+export function isCutOff(finish: Finish): boolean {
+  return finish === 'length' || finish === 'refusal'
+}
 
 export type Choice = {
   readonly blocks: readonly AssistantBlock[]

@@ -1,5 +1,5 @@
 import type { Json } from '../../base/json.ts'
-import type { AssistantBlock, Finish, Reply } from '../../capabilities/conversation.ts'
+import { isCutOff, type AssistantBlock, type Finish, type Reply } from '../../capabilities/conversation.ts'
 import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readMessage } from './pass-answer.ts'
 import { readAssistantBlocks } from './read-blocks.ts'
@@ -9,7 +9,13 @@ import { readUsage } from './usage.ts'
 export function readAnswer(body: Uint8Array): Reply {
   const message = readMessage(body, parseExactly)
   const stopSequence = message['stop_sequence']
+  const finish = readFinish(message['stop_reason'])
   const blocks: AssistantBlock[] = readAssistantBlocks(message['content'])
+  const last = blocks.at(-1)
+  // The vendor shows an empty input where it was cut off inside of one.
+  if (isCutOff(finish) && last?.kind === 'tool-call' && last.argumentsText === '{}') {
+    blocks[blocks.length - 1] = { ...last, argumentsText: '' }
+  }
   const refusal = readRefusal(message['stop_details'])
   if (refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
   const id = textIn(message['id'])
@@ -18,7 +24,7 @@ export function readAnswer(body: Uint8Array): Reply {
     choices: [
       {
         blocks,
-        finish: readFinish(message['stop_reason']),
+        finish,
         ...(typeof stopSequence === 'string' && { stopSequence }),
       },
     ],

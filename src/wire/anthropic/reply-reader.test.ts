@@ -127,6 +127,20 @@ describe('a stream', () => {
     expect(openReader().read(Buffer.from('data: {"type":"cont\n\n'))).toMatchObject([{ kind: 'failure' }])
   })
 
+  test.each([
+    ['tool_use', '{}'],
+    ['max_tokens', ''],
+    ['refusal', ''],
+  ])('that ends with an empty call for the reason %s', (stop_reason, text) => {
+    const streamed = read(call(0), stop(0), call(1), stop(1), end({ stop_reason }))
+    const inputOf = (call: number) =>
+      streamed.flatMap((event) => (event.kind === 'tool-call-delta' && event.call === call ? event.text : [])).join('')
+    expect([inputOf(0), inputOf(1)]).toEqual(['{}', text])
+    const content = [call(0)['content_block'], call(1)['content_block']]
+    const whole = answerOf({ content, stop_reason }).choices[0]?.blocks ?? []
+    expect(whole.map((block) => block.kind === 'tool-call' && block.argumentsText)).toEqual(['{}', text])
+  })
+
   test('is the same wherever it is cut', () => {
     const bytes = Buffer.from(fixture.stream.join(''))
     const { id: _, ...whole } = readAnswer(Buffer.from(JSON.stringify(fixture.answer)))

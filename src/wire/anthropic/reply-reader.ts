@@ -2,7 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
-import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { isCutOff, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readCitation } from './citations.ts'
 import { readFailure } from './errors.ts'
@@ -27,6 +27,8 @@ export function openReader(): ReplyReader {
   let started = false
   let counts: JsonObject | undefined
   let calls = 0
+  /** A call whose input never came: an empty one, unless the reply was cut off there. */
+  let emptyCall: number | undefined
   const open = new Map<Json | undefined, OpenBlock>()
 
   function countUsage(usage: JsonObject | undefined): ReplyEvent[] {
@@ -44,6 +46,16 @@ export function openReader(): ReplyReader {
   }
 
   function readBlock(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {
+    return [...fillCall(), ...readBegun(index, block, bytes)]
+  }
+
+  function fillCall(): ReplyEvent[] {
+    const call = emptyCall
+    emptyCall = undefined
+    return call === undefined ? [] : [{ kind: 'tool-call-delta', choice, call, text: '{}' }]
+  }
+
+  function readBegun(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {
     const type = textIn(block['type'])
     const call = type === 'tool_use' ? calls++ : -1
     open.set(index, { type, call, input: objectIn(block['input']), text: textIn(block['thinking']), signature: '' })
@@ -96,7 +108,10 @@ export function openReader(): ReplyReader {
       return [{ kind: 'thinking-sign', choice, text: block.text, signature: block.signature }]
     }
     if (block?.type !== 'tool_use' || block.text !== '') return []
-    return [{ kind: 'tool-call-delta', choice, call: block.call, text: JSON.stringify(block.input) }]
+    const text = JSON.stringify(block.input)
+    if (text !== '{}') return [{ kind: 'tool-call-delta', choice, call: block.call, text }]
+    emptyCall = block.call
+    return []
   }
 
   function readEnd(json: JsonObject): ReplyEvent[] {
@@ -106,7 +121,9 @@ export function openReader(): ReplyReader {
     if (refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
     if (textIn(reason) !== '') {
       const stopSequence = typeof sequence === 'string' ? { stopSequence: sequence } : {}
-      events.push({ kind: 'choice-finish', choice, finish: readFinish(reason), ...stopSequence })
+      const finish = readFinish(reason)
+      if (!isCutOff(finish)) events.push(...fillCall())
+      events.push({ kind: 'choice-finish', choice, finish, ...stopSequence })
     }
     return [...events, ...countUsage(isObject(json['usage']) ? json['usage'] : undefined)]
   }

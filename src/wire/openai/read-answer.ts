@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import {
+  isCutOff,
   markGoogle,
   type AssistantBlock,
   type Choice,
@@ -28,11 +29,19 @@ function readChoice(choice: JsonObject): Choice {
   const blocks = readBlocks(message)
   const hasCalls = blocks.some(({ kind }) => kind === 'tool-call')
   const { logprobs } = choice
+  const finish = readFinish(choice['finish_reason'], hasCalls)
   return {
-    blocks,
-    finish: readFinish(choice['finish_reason'], hasCalls),
+    blocks: blocks.map((block, index) =>
+      isCutOff(finish) && index === blocks.length - 1 ? block : withArguments(block),
+    ),
+    finish,
     ...(isObject(logprobs) && { logprobs }),
   }
+}
+
+/** A call without arguments has an empty object of them, unless it was cut off before they came. */
+function withArguments(block: AssistantBlock): AssistantBlock {
+  return block.kind === 'tool-call' && block.argumentsText === '' ? { ...block, argumentsText: '{}' } : block
 }
 
 const finishes: { readonly [reason: string]: Finish } = {
@@ -105,7 +114,7 @@ function readCall(call: JsonObject, index: number): ToolCallBlock {
     kind: 'tool-call',
     id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${index}`,
     name,
-    argumentsText: typeof text === 'string' && text.trim() !== '' ? text : '{}',
+    argumentsText: textIn(text).trim() === '' ? '' : textIn(text),
     ...(signature !== undefined && { signature }),
   }
 }

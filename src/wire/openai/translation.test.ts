@@ -344,6 +344,17 @@ describe('a stream as vendors really send it', () => {
     ])
   })
 
+  test('a call without arguments has an empty object of them, unless it was cut off', () => {
+    const tool_calls = ['a', 'b'].map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '' } }))
+    const argumentsFor = (finish_reason: string) => {
+      const answer = { choices: [{ message: { content: null, tool_calls }, finish_reason }] }
+      const { blocks = [] } = readAnswer(Buffer.from(JSON.stringify(answer))).choices[0] ?? {}
+      return blocks.map((block) => block.kind === 'tool-call' && block.argumentsText)
+    }
+    expect(argumentsFor('tool_calls')).toEqual(['{}', '{}'])
+    expect(argumentsFor('length')).toEqual(['{}', ''])
+  })
+
   test('a call is a call although the vendor says stop', () => {
     const events = read(delta({ index: 3, id: 'c', function: { name: 'f', arguments: '{}' } }), {
       choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],

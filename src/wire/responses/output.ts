@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { googleSignature, type Citation, type Media } from '../../capabilities/conversation.ts'
-import { itemsIn, objectIn, parseLoosely, textIn } from '../loose.ts'
+import { itemsIn, objectIn, parseLoosely } from '../loose.ts'
 import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
 import type { Called } from './tools.ts'
@@ -152,10 +152,14 @@ export class Output {
     return [{ type: 'response.function_call_arguments.delta', fields: { ...placeOf(call), delta: text } }]
   }
 
-  /** Nothing more comes. What is still open ends as the answer does. */
+  /** Nothing more comes. What is still open ends as the answer does; a call before something else only has no arguments. */
   finish(status: ItemStatus): OutputEvent[] {
     const events = this.#close(status)
-    for (const call of this.#calls.values()) if (!call.isOver) events.push(...this.#closeCall(call, status))
+    for (const call of this.#calls.values()) {
+      if (call.isOver) continue
+      const isEmpty = call.text.trim() === '' && call.at < this.items.length - 1
+      events.push(...this.#closeCall(call, isEmpty ? 'completed' : status))
+    }
     return events
   }
 
@@ -260,12 +264,12 @@ export class Output {
 
   #closeCall(call: Call, status: ItemStatus): OutputEvent[] {
     call.isOver = true
-    const events = this.#lastWords(call)
+    const events = this.#lastWords(call, status)
     events.push(this.#done(call.at, writeCall(call, status)))
     return events
   }
 
-  #lastWords(call: Call): OutputEvent[] {
+  #lastWords(call: Call, status: ItemStatus): OutputEvent[] {
     const place = placeOf(call)
     switch (call.called.kind) {
       case 'tool-search':
@@ -279,7 +283,7 @@ export class Output {
         ]
       }
       case 'function': {
-        const events = call.text.trim() === '' ? this.#emptied(call) : []
+        const events = call.text.trim() === '' && status === 'completed' ? this.#emptied(call) : []
         const fields = { ...place, arguments: call.text }
         return [...events, { type: 'response.function_call_arguments.done', fields }]
       }
@@ -330,11 +334,19 @@ function writeCall({ id, head, called, text }: Call, status: ItemStatus | undefi
   }
 }
 
-/** The plain text of a call; what a model broke off is kept as it is. */
+/** The plain text of a call, as far as it came. What is no text in an object is kept as it is. */
 function readPlainInput(argumentsText: string): string {
-  const input = parseLoosely(argumentsText)
-  return isObject(input) && typeof input['input'] === 'string' ? textIn(input['input']) : argumentsText
+  if ('{"input":"'.startsWith(argumentsText.replaceAll(/\s/g, ''))) return ''
+  for (let cut = 0; cut <= brokenCharactersMax; cut++) {
+    const begun = argumentsText.slice(0, argumentsText.length - cut)
+    const input = (cut === 0 ? parseLoosely(begun) : undefined) ?? parseLoosely(`${begun}"}`)
+    if (isObject(input) && typeof input['input'] === 'string') return input['input']
+  }
+  return argumentsText
 }
+
+// `\u123`: a character that was cut off inside of its own spelling.
+const brokenCharactersMax = 5
 
 /** A complete object takes no more text. */
 function isWhole(argumentsText: string): boolean {

@@ -205,11 +205,14 @@ describe('a stream', () => {
     expect(types).toContain('function_call_arguments.delta')
   })
 
-  test('of a call that broke off says that it is not whole', () => {
-    expect(stream([start(0), grow(0, '{"a":'), finish('length')]).response.output[0]).toMatchObject({
-      arguments: '{"a":',
-      status: 'incomplete',
-    })
+  test.each(['{"a":', ''])('of a call that was cut off behind %p says that it is not whole', (text) => {
+    const streamed = stream([start(0), start(1), grow(1, text), finish('length')])
+    const said = whole([call('f0', '{}'), call('f1', text)], {}, { finish: 'length' })
+    for (const { output } of [streamed.response, said]) {
+      expect(output[0]).toMatchObject({ arguments: '{}', status: 'completed' })
+      expect(output[1]).toMatchObject({ arguments: text, status: 'incomplete' })
+    }
+    expect(streamed.events.findLast(({ arguments: said }) => said !== undefined)).toMatchObject({ arguments: text })
   })
 
   test('keeps its client awake while nothing is shown, and never by an event that clients do not know', () => {
@@ -325,6 +328,21 @@ describe('tools', () => {
       },
     ])
     expect(whole([call('unheard', '{}')], body).output[0]).toMatchObject({ type: 'function_call', name: 'unheard' })
+  })
+
+  test.each([
+    ['', ''],
+    ['{"inp', ''],
+    ['{"input": "', ''],
+    ['{"input": "a\\nb', 'a\nb'],
+    ['{"input":"a\\', 'a'],
+    ['{"input":"a\\\\', 'a\\'],
+    ['{"input":"a\\u00e', 'a'],
+    ['{"input":"a"', 'a'],
+    ['no obj', 'no obj'],
+  ])('that take plain text and were cut off behind %p have what came of it', (text, input) => {
+    const { output } = whole([call('patch', text)], body, { finish: 'length' })
+    expect(output[0]).toMatchObject({ input, status: 'incomplete' })
   })
 
   test('that take plain text are streamed when it is whole', () => {
