@@ -21,6 +21,8 @@ export type TextBlock = {
   readonly kind: 'text'
   readonly text: string
   readonly citations?: readonly Citation[]
+  /** Of an assistant, behind another text: a text of its own. Else the two are one, which a vendor cut for its citations. */
+  readonly isApart?: boolean
   readonly cache?: CacheHint
 }
 

@@ -17,6 +17,16 @@ test('neighbours of one role are one turn', () => {
   ])
 })
 
+test('texts of several messages of an assistant stay apart, those of one belong together', () => {
+  const cut: Turn = { role: 'assistant', blocks: ['b', 'c'].map((text) => ({ kind: 'text', text })) }
+  const [turn] = arrangeTurns([words('a'), cut])
+  expect(turn?.blocks).toEqual([
+    { kind: 'text', text: 'a' },
+    { kind: 'text', text: 'b', isApart: true },
+    { kind: 'text', text: 'c' },
+  ])
+})
+
 const calls = (...ids: readonly string[]): Turn => ({
   role: 'assistant',
   blocks: ids.map((id) => ({ kind: 'tool-call', id, name: 'f', argumentsText: '{}' })),

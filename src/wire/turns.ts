@@ -109,7 +109,11 @@ class Arrangement {
     }
     // Both have the same role, which the compiler cannot see; the list was made above.
     const blocks = last.blocks as Turn['blocks'][number][]
+    const from = blocks.length
     for (const block of turn.blocks) blocks.push(block)
+    const first = blocks[from]
+    const isBehindText = turn.role === 'assistant' && blocks[from - 1]?.kind === 'text'
+    if (isBehindText && first?.kind === 'text') blocks[from] = { ...first, isApart: true }
   }
 }
 

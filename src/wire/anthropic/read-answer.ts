@@ -10,7 +10,7 @@ export function readAnswer(body: Uint8Array): Reply {
   const message = readMessage(body, parseExactly)
   const stopSequence = message['stop_sequence']
   const finish = readFinish(message['stop_reason'])
-  const blocks: AssistantBlock[] = readAssistantBlocks(message['content'])
+  const blocks = readAssistantBlocks(message['content']).map(withGap)
   const last = blocks.at(-1)
   // The vendor shows an empty input where it was cut off inside of one.
   if (isCutOff(finish) && last?.kind === 'tool-call' && last.argumentsText === '{}') {
@@ -30,6 +30,15 @@ export function readAnswer(body: Uint8Array): Reply {
     ],
     usage: readUsage(message['usage']),
   }
+}
+
+/** Between what is said before a search of the vendor's own and behind it: elsewhere both are one text. */
+export const gap = '\n\n'
+
+function withGap(block: AssistantBlock): AssistantBlock {
+  if (block.kind !== 'text' || block.isApart !== true) return block
+  const { isApart: _, ...text } = block
+  return { ...text, text: gap + text.text }
 }
 
 const finishes: Readonly<Record<string, Finish>> = {

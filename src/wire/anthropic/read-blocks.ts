@@ -117,12 +117,15 @@ function readResult(block: JsonObject): ToolResultBlock {
 /** What a model said: in a request of a client, or in the answer of the vendor. The vendor's own tools are left out. */
 export function readAssistantBlocks(content: Json | undefined): AssistantBlock[] {
   const blocks: AssistantBlock[] = []
+  let isLeftOut = false
   for (const block of blocksOf(content)) {
     const last = blocks.at(-1)
     const read = readAssistantBlock(block)
     if (read?.kind === 'tool-call' && last?.kind === 'thinking' && isCarrier(last.text, last.signature)) {
       blocks[blocks.length - 1] = { ...read, ...(last.signature !== undefined && { signature: last.signature }) }
-    } else if (read !== undefined) blocks.push(read)
+    } else if (read?.kind === 'text' && last?.kind === 'text' && isLeftOut) blocks.push({ ...read, isApart: true })
+    else if (read !== undefined) blocks.push(read)
+    isLeftOut = read === undefined && (isLeftOut || textIn(block['type']) !== 'text')
   }
   return blocks
 }

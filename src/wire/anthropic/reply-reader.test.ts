@@ -5,6 +5,7 @@ import { EventSplitter } from '../../base/sse.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import fixture from '../../vendors/anthropic/fixtures/anthropic.json'
 import { readAnswer } from './read-answer.ts'
+import { readAssistantBlocks } from './read-blocks.ts'
 import { openReader } from './reply-reader.ts'
 
 type Data = { readonly type: string; readonly [field: string]: unknown }
@@ -23,6 +24,7 @@ const json = (index: number, text: string) => delta(index, { type: 'input_json_d
 const call = (index: number, more = {}) =>
   start(index, { type: 'tool_use', id: `toolu_${index}`, name: 'f', input: {}, ...more })
 const half = (signature: string) => delta(0, { type: 'signature_delta', signature })
+const said = (text: string) => ({ type: 'text', text })
 const end = (more: object, usage?: object): Data => ({ type: 'message_delta', delta: more, usage })
 
 describe('a stream', () => {
@@ -139,6 +141,18 @@ describe('a stream', () => {
     const content = [call(0)['content_block'], call(1)['content_block']]
     const whole = answerOf({ content, stop_reason }).choices[0]?.blocks ?? []
     expect(whole.map((block) => block.kind === 'tool-call' && block.argumentsText)).toEqual(['{}', text])
+  })
+
+  test('parts what was said before a search of the vendor’s own from what was said behind it', () => {
+    const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
+    const found = { type: 'web_search_tool_result', content: [] }
+    const content = [search, said('Let me look.'), search, found, said('It is '), said('cold.')]
+    const words = 'Let me look.\n\nIt is cold.'
+    const streamed = read(...content.flatMap((block, index) => [start(index, block), stop(index)]))
+    expect(streamed.flatMap((event) => (event.kind === 'text-delta' ? event.text : [])).join('')).toBe(words)
+    const { blocks = [] } = answerOf({ content }).choices[0] ?? {}
+    expect(blocks.map((block) => block.kind === 'text' && block.text).join('')).toBe(words)
+    expect(readAssistantBlocks(content)[1]).toEqual({ kind: 'text', text: 'It is ', isApart: true })
   })
 
   test('is the same wherever it is cut', () => {

@@ -7,7 +7,7 @@ import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readCitation } from './citations.ts'
 import { readFailure } from './errors.ts'
 import { hostedWorkOf } from './hosted-work.ts'
-import { readFinish, readRefusal } from './read-answer.ts'
+import { gap, readFinish, readRefusal } from './read-answer.ts'
 import { readCallId } from './tool-ids.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
 
@@ -29,6 +29,8 @@ export function openReader(): ReplyReader {
   let calls = 0
   /** A call whose input never came: an empty one, unless the reply was cut off there. */
   let emptyCall: number | undefined
+  /** Whether a text came last, and then something that is not shown. */
+  let last: 'text' | 'left out' | 'other' = 'other'
   const open = new Map<Json | undefined, OpenBlock>()
 
   function countUsage(usage: JsonObject | undefined): ReplyEvent[] {
@@ -61,29 +63,41 @@ export function openReader(): ReplyReader {
     open.set(index, { type, call, input: objectIn(block['input']), text: textIn(block['thinking']), signature: '' })
     switch (type) {
       case 'tool_use':
+        last = 'other'
         return [
           { kind: 'tool-call-start', choice, call, id: readCallId(textIn(block['id'])), name: textIn(block['name']) },
         ]
       case 'redacted_thinking':
+        last = 'other'
         return [{ kind: 'thinking-redact', choice, data: textIn(block['data']) }]
       case 'text':
-        return textDelta('text-delta', block['text'])
+        return said(block['text'])
       case 'thinking':
-        return textDelta('thinking-delta', block['thinking'])
+        last = 'other'
+        return thought(block['thinking'])
       default: // the vendor's own tools: their results are in the words that follow, and on its bill now
+        if (last === 'text') last = 'left out'
         if (!/tool_use$|_tool_result$/.test(type)) return []
         return [{ kind: 'hosted-tool-run', ...hostedWorkOf(block, bytes) }]
     }
+  }
+
+  function said(value: Json | undefined): ReplyEvent[] {
+    const text = textIn(value)
+    if (text === '') return []
+    const before = last === 'left out' ? gap : ''
+    last = 'text'
+    return [{ kind: 'text-delta', choice, text: before + text }]
   }
 
   function readDelta(index: Json | undefined, delta: JsonObject): ReplyEvent[] {
     const block = open.get(index)
     switch (textIn(delta['type'])) {
       case 'text_delta':
-        return textDelta('text-delta', delta['text'])
+        return said(delta['text'])
       case 'thinking_delta':
         if (block !== undefined) block.text += textIn(delta['thinking'])
-        return textDelta('thinking-delta', delta['thinking'])
+        return thought(delta['thinking'])
       case 'signature_delta':
         if (block !== undefined) block.signature += textIn(delta['signature'])
         return []
@@ -158,9 +172,9 @@ export function openReader(): ReplyReader {
   }
 }
 
-function textDelta(kind: 'text-delta' | 'thinking-delta', value: Json | undefined): ReplyEvent[] {
+function thought(value: Json | undefined): ReplyEvent[] {
   const text = textIn(value)
-  return text === '' ? [] : [{ kind, choice, text }]
+  return text === '' ? [] : [{ kind: 'thinking-delta', choice, text }]
 }
 
 /** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */

@@ -130,19 +130,22 @@ function urlOf(media: Media): string {
 
 function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upstreamModel }: Speaker): JsonObject {
   const isSigned = takesGoogleSignatures(upstreamModel)
-  const texts: string[] = []
+  let text = ''
   const thoughts: string[] = []
   const refusals: string[] = []
   const calls: JsonObject[] = []
-  for (const block of blocks) {
-    if (block.kind === 'text') texts.push(block.text)
-    else if (block.kind === 'thinking') thoughts.push(block.text)
+  for (const [index, block] of blocks.entries()) {
+    if (block.kind === 'text') {
+      // A text that goes on in the next block is one text; beside anything else it is one of its own.
+      const goesOn = blocks[index - 1]?.kind === 'text' && block.isApart !== true
+      text += text === '' || goesOn ? block.text : `\n\n${block.text}`
+    } else if (block.kind === 'thinking') thoughts.push(block.text)
     else if (block.kind === 'refusal') refusals.push(block.text)
     else if (block.kind === 'tool-call') calls.push(writeCall({ ...block, id: writeCallId(block.id) }, isSigned))
   }
   return {
     role: 'assistant',
-    content: texts.length > 0 ? texts.join('') : calls.length > 0 || refusals.length > 0 ? null : '',
+    content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...(takesThoughts && thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
     ...(calls.length > 0 && { tool_calls: calls }),
