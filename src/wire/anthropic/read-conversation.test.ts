@@ -184,6 +184,15 @@ describe('what a user shows', () => {
     )
   })
 
+  test.each([
+    ['mcp_servers', [{ type: 'url', url: 'https://h/mcp', name: 'h' }]],
+    ['container', 'container_1'],
+    ['container', { skills: [{ type: 'anthropic', skill_id: 'pdf' }] }],
+  ])('what only its own vendor could run is refused: %s', (field, given) => {
+    expect(refusal({ [field]: given })).toBe(field)
+    for (const nothing of [null, []]) expect(read({ [field]: nothing }).turns).toHaveLength(1)
+  })
+
   test('a hint on the whole request is one on its last block', () => {
     expect(read({ cache_control: { type: 'ephemeral' } }).turns).toEqual([
       { role: 'user', blocks: [{ ...said('Hi'), cache: '5m' }] },

@@ -24,6 +24,7 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     const message = "'max_tokens' must be at least 1: this model's vendor has no cache that a request could warm."
     throw badRequest(message, 'max_tokens')
   }
+  refuseOwnServers(native)
   refuseUnknownBlocks(native)
   const { system, turns } = readMessages(native)
   const format = readFormat(native)
@@ -45,6 +46,15 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     ...(format !== undefined && { format }),
     ...(thinking !== undefined && { thinking }),
     ...(typeof user === 'string' && { user }),
+  }
+}
+
+/** What the vendor's own machines would do in the turn: without it the answer would be another. */
+function refuseOwnServers(body: JsonObject): void {
+  for (const field of ['mcp_servers', 'container'] as const) {
+    const given = body[field] ?? []
+    if (Array.isArray(given) && given.length === 0) continue
+    throw badRequest(`'${field}' is not supported: this model's vendor has none.`, field, 'unsupported_value')
   }
 }
 
