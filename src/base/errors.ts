@@ -76,6 +76,13 @@ export function badRequest(message: string, param?: string, code = 'invalid_valu
   return new GatewayError('bad-request', shortened(message, messageCharactersMax), { code, ...field })
 }
 
+const excerptCharactersMax = 100
+
+/** What a client wrote, inside of a sentence about it: enough to find it by. */
+export function excerpt(text: string): string {
+  return shortened(text, excerptCharactersMax)
+}
+
 function shortened(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1)}…`
 }

@@ -100,6 +100,8 @@ describe('tool_choice', () => {
     expect(error?.message).toBe(
       "Invalid 'tool_choice': expected 'none', 'auto', 'required' or the name of one of 'tools', received 'cloc'.",
     )
+    const long = await chat(model, { tools, tool_choice: 'x'.repeat(3_000) })
+    expect(long.error?.message).toMatch(/received 'x{99}…'\.$/)
   })
 })
 

@@ -72,7 +72,9 @@ function notMedia(kind: keyof typeof readable) {
 function atLink(thrown: unknown, url: string, body: JsonObject): unknown {
   if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
   const param = writeFieldPath(pathTo(url, body) ?? ['messages'])
-  return new GatewayError(thrown.kind, `Invalid '${param}': ${thrown.message}`, { ...thrown.details, param })
+  // The path has names of the client's own in it.
+  const { message, details } = badRequest(`Invalid '${param}': ${thrown.message}`, param, thrown.details.code)
+  return new GatewayError(thrown.kind, message, { ...thrown.details, ...details })
 }
 
 /** Where the client wrote these words, unless they are only spoken of there. */

@@ -1,4 +1,4 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
@@ -64,5 +64,5 @@ function isKnown(place: Place, type: string): boolean {
 function unknown(place: Place, type: string, at: string): GatewayError {
   const types = understood[place].map((known) => `'${known}'`)
   const expected = types.length === 1 ? types[0] : `one of ${types.slice(0, -1).join(', ')} or ${types.at(-1)}`
-  return badRequest(`Invalid '${at}': expected ${expected}, received '${type}'.`, at)
+  return badRequest(`Invalid '${at}': expected ${expected}, received '${excerpt(type)}'.`, at)
 }

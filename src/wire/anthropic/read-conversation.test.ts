@@ -193,6 +193,17 @@ describe('what a user shows', () => {
     for (const nothing of [null, []]) expect(read({ [field]: nothing }).turns).toHaveLength(1)
   })
 
+  test.each([
+    { messages: [user({ type: 'x'.repeat(3_000) })] },
+    { thinking: { type: 'x'.repeat(3_000) } },
+    { output_config: { effort: 'x'.repeat(3_000) } },
+    { tools: [{ type: `${'x'.repeat(3_000)}_20250101`, name: 'f' }] },
+    { tool_choice: { type: 'tool', name: 'x'.repeat(3_000) } },
+  ])('a refusal repeats no more of a word than it takes to find it', (fields) => {
+    expect(() => read(fields)).toThrow(/x{50}/)
+    expect(() => read(fields)).not.toThrow(/x{101}/)
+  })
+
   test('a hint on the whole request is one on its last block', () => {
     expect(read({ cache_control: { type: 'ephemeral' } }).turns).toEqual([
       { role: 'user', blocks: [{ ...said('Hi'), cache: '5m' }] },

@@ -1,4 +1,4 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
 import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
@@ -144,5 +144,5 @@ function readEffort(body: JsonObject): Effort | undefined {
 /** A word that nobody knows would have no effect, and the client would not learn of it. */
 function notOneOf(at: string, received: Json | undefined, values: readonly string[]): GatewayError {
   const expected = values.map((value) => `'${value}'`).join(', ')
-  return badRequest(`Invalid '${at}': expected ${expected}, received '${textIn(received)}'.`, at)
+  return badRequest(`Invalid '${at}': expected ${expected}, received '${excerpt(textIn(received))}'.`, at)
 }

@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
@@ -53,7 +53,11 @@ export function readTools(body: JsonObject): Tools {
       hostedTools.push({ kind: 'web-search', ...(typeof uses === 'number' && { usesMax: uses }) })
     } else if (!family.startsWith('tool_search_tool_')) {
       // All tools are sent, so that none has to be searched for; whatever else it is, this model does not have it.
-      throw badRequest(`The tool '${type}' is not available with this model.`, `${at}.type`, 'unsupported_value')
+      throw badRequest(
+        `The tool '${excerpt(type)}' is not available with this model.`,
+        `${at}.type`,
+        'unsupported_value',
+      )
     }
   }
   return { tools, hostedTools }
@@ -137,6 +141,6 @@ function anyOf({ tools, hostedTools }: Tools): ToolChoice {
 function forced(name: string, body: JsonObject): ToolChoice | undefined {
   if (readTools(body).tools.some((tool) => tool.name === name)) return { name }
   if (toolsIn(body).some(({ tool }) => tool['name'] === name)) return undefined
-  const message = `Invalid 'tool_choice.name': none of 'tools' is called '${name}'.`
+  const message = `Invalid 'tool_choice.name': none of 'tools' is called '${excerpt(name)}'.`
   throw badRequest(message, 'tool_choice.name')
 }

@@ -1,4 +1,4 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
@@ -60,6 +60,6 @@ export function typeOf(tool: JsonObject): string {
 }
 
 export function unpriced(type: string, at: string): GatewayError {
-  const message = `The tool '${type}' is not supported: it has no price on this model.`
+  const message = `The tool '${excerpt(type)}' is not supported: it has no price on this model.`
   return badRequest(message, `${at}.type`, 'unsupported_value')
 }

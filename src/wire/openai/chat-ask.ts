@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, excerpt } from '../../base/errors.ts'
 import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
@@ -118,7 +118,7 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   }
   const supported = effortsOf(traits)
   if (isGiven(effort) && !supported.includes(effort)) {
-    throw unsupported('reasoning_effort', `'${effort}'`, `Supported values are: ${listValues(supported)}.`)
+    throw unsupported('reasoning_effort', `'${excerpt(effort)}'`, `Supported values are: ${listValues(supported)}.`)
   }
 }
 
@@ -132,7 +132,11 @@ export const plainTiers: readonly string[] = ['auto', 'default', 'standard_only'
 /** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
 function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
   if (isGiven(request.service_tier) && !plainTiers.includes(request.service_tier)) {
-    throw unsupported('service_tier', `'${request.service_tier}'`, `Supported values are: ${listValues(plainTiers)}.`)
+    throw unsupported(
+      'service_tier',
+      `'${excerpt(request.service_tier)}'`,
+      `Supported values are: ${listValues(plainTiers)}.`,
+    )
   }
   if (request.modalities?.includes('audio') && !traits.sells('audioOutput')) {
     throw unsupported('modalities', "'audio'", 'This model has no price for audio output.')

@@ -1,4 +1,4 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
 import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
@@ -146,7 +146,7 @@ function checkForced(choice: ToolChoice | undefined, tools: readonly Tool[], at:
 }
 
 function notOffered(name: string, at: string): GatewayError {
-  return badRequest(`Invalid '${at}': no tool is called '${name}'.`, at)
+  return badRequest(`Invalid '${at}': no tool is called '${excerpt(name)}'.`, at)
 }
 
 function readToolChoice({ tool_choice: choice }: ChatRequest): ToolChoice | undefined {

@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatRequest } from './schema.ts'
 
@@ -19,5 +19,5 @@ export function withToolObject(native: JsonObject, { tool_choice: choice, tools 
     if (name === choice) return { ...native, tool_choice: { type: tool.type, [tool.type]: { name } } }
   }
   const taken = `${words.map((word) => `'${word}'`).join(', ')} or the name of one of 'tools'`
-  throw badRequest(`Invalid 'tool_choice': expected ${taken}, received '${choice}'.`, 'tool_choice')
+  throw badRequest(`Invalid 'tool_choice': expected ${taken}, received '${excerpt(choice)}'.`, 'tool_choice')
 }

@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
@@ -74,7 +74,12 @@ function checkModelRules({ temperature, reasoning }: ResponsesRequest, traits: C
   }
   const supported = effortsOf(traits)
   if (isGiven(effort) && !supported.includes(effort)) {
-    throw unsupported('reasoning.effort', `'${effort}'`, traits, `Supported values are: ${listValues(supported)}.`)
+    throw unsupported(
+      'reasoning.effort',
+      `'${excerpt(effort)}'`,
+      traits,
+      `Supported values are: ${listValues(supported)}.`,
+    )
   }
 }
 
@@ -82,7 +87,7 @@ function checkModelRules({ temperature, reasoning }: ResponsesRequest, traits: C
 function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {
   const { service_tier: tier } = request
   if (isGiven(tier) && !plainTiers.includes(tier)) {
-    throw unsupported('service_tier', `'${tier}'`, traits, `Supported values are: ${listValues(plainTiers)}.`)
+    throw unsupported('service_tier', `'${excerpt(tier)}'`, traits, `Supported values are: ${listValues(plainTiers)}.`)
   }
   for (const { tool, at } of webSearches(request)) {
     if (!traits.sells('webSearch')) {

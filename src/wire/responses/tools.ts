@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { isGiven, listValues } from '../openai/chat-ask.ts'
@@ -118,7 +118,7 @@ function allowed(offered: ReadonlyMap<string, Offered>, request: ResponsesReques
     const at = `tool_choice.tools[${index}]`
     if (!isSearchType(named.type)) names.add(find(named, at).tool.name)
     else if (!hasSearch) {
-      throw badRequest(`Invalid '${at}.type': '${named.type}' is not among the tools.`, `${at}.type`)
+      throw badRequest(`Invalid '${at}.type': '${excerpt(named.type)}' is not among the tools.`, `${at}.type`)
     }
   }
   return new Map([...offered].filter(([name]) => names.has(name)))
@@ -151,12 +151,18 @@ function finderIn(offered: ReadonlyMap<string, Offered>): (named: Named, at: str
     const [only, ...others] = isBare ? (alike.get(`${kinds[type]} ${name}`) ?? []) : []
     const param = `${at}.name`
     if (only === undefined) {
-      const where = isBare ? '' : ` in the namespace '${namespace}'`
-      throw badRequest(`Invalid '${param}': '${name}' is not among the tools of type '${type}'${where}.`, param)
+      const where = isBare ? '' : ` in the namespace '${excerpt(namespace)}'`
+      throw badRequest(
+        `Invalid '${param}': '${excerpt(name)}' is not among the tools of type '${excerpt(type)}'${where}.`,
+        param,
+      )
     }
     if (others.length === 0) return only
     const spaces = listValues([only, ...others].flatMap(({ called }) => called.namespace ?? []))
-    throw badRequest(`Invalid '${param}': '${name}' is in the namespaces ${spaces}. Send its 'namespace' too.`, param)
+    throw badRequest(
+      `Invalid '${param}': '${excerpt(name)}' is in the namespaces ${spaces}. Send its 'namespace' too.`,
+      param,
+    )
   }
 }
 
