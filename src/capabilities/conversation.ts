@@ -33,14 +33,17 @@ export type Citation = {
   readonly citedText?: string
 }
 
-export type ImageBlock = {
+/** Where the client wrote it, as a path in its body: `messages[0].content[1]`. A refusal names it. */
+export type Placed = { readonly at?: string }
+
+export type ImageBlock = Placed & {
   readonly kind: 'image'
   readonly media: Media
   readonly detail?: string
   readonly cache?: CacheHint
 }
 
-export type DocumentBlock = {
+export type DocumentBlock = Placed & {
   readonly kind: 'document'
   readonly media: Media | { readonly kind: 'text'; readonly text: string }
   readonly title?: string
@@ -50,10 +53,10 @@ export type DocumentBlock = {
   readonly cache?: CacheHint
 }
 
-export type AudioBlock = { readonly kind: 'audio'; readonly media: Media }
-export type VideoBlock = { readonly kind: 'video'; readonly media: Media }
+export type AudioBlock = Placed & { readonly kind: 'audio'; readonly media: Media }
+export type VideoBlock = Placed & { readonly kind: 'video'; readonly media: Media }
 
-export type ToolResultBlock = {
+export type ToolResultBlock = Placed & {
   readonly kind: 'tool-result'
   readonly callId: string
   readonly blocks: readonly (TextBlock | ImageBlock | DocumentBlock)[]

@@ -5,6 +5,7 @@ import {
   type Choice,
   type Conversation,
   type Finish,
+  type Placed,
   type Reply,
   type ReplyEvent,
   type Tool,
@@ -287,4 +288,16 @@ export function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] 
   const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))].toSorted((a, b) => a - b)
   const starts = [0, ...ends]
   return starts.map((start, index) => bytes.subarray(start, ends[index] ?? bytes.length))
+}
+
+/** Turns without the places where a client wrote them: what is said is the same wherever it stands. */
+export function unplaced(turns: readonly Turn[]): readonly Turn[] {
+  return turns.map((turn) => (turn.role === 'user' ? { ...turn, blocks: turn.blocks.map(withoutPlace) } : turn))
+}
+
+function withoutPlace<Block extends UserBlock>(block: Block): Block {
+  const { at: _, ...rest }: UserBlock & Placed = block
+  const inside = block.kind === 'tool-result' ? { blocks: block.blocks.map(withoutPlace) } : {}
+  // Only the place is gone, which every block may lack.
+  return { ...rest, ...inside } as Block
 }

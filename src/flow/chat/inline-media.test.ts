@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { Conversation } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Channel } from '../../upstream/channels.ts'
@@ -101,4 +102,15 @@ test('a link that cannot be had is named where it stands, and not where it is on
     expect(thrown).toMatchObject({ kind: 'bad-request', details: { param, code: 'invalid_url' } })
     expect(String(thrown)).toContain(`Invalid '${param}': `)
   }
+})
+
+test('a link below a name of any length is refused in a sentence of some', async () => {
+  const url = 'https://h/a'
+  const native = { ['x'.repeat(100_000)]: { url }, messages: [] }
+  const thrown: unknown = await inlineMedia(talkOf(url), never, { ...routed, ask: { native } }, refused).catch(
+    (error: unknown) => error,
+  )
+  if (!(thrown instanceof GatewayError)) throw new Error('it was not refused')
+  expect(thrown).toMatchObject({ kind: 'bad-request', details: { code: 'invalid_url' } })
+  expect(thrown.message.length + (thrown.details.param ?? '').length).toBeLessThan(5_000)
 })

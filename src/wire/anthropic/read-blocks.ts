@@ -39,25 +39,25 @@ export function readText(block: JsonObject): TextBlock[] {
 export function readUserBlock(block: JsonObject, at: string): UserBlock[] {
   switch (textIn(block['type'])) {
     case 'tool_result':
-      return [readResult(block)]
+      return [readResult(block, at)]
     case 'container_upload':
       throw badRequest('This model takes no files into a container.', `${at}.type`, 'unsupported_value')
     default:
-      return readShown(block)
+      return readShown(block, at)
   }
 }
 
 /** What both a user and a tool can show. */
-function readShown(block: JsonObject): (TextBlock | ImageBlock | DocumentBlock)[] {
+function readShown(block: JsonObject, at: string): (TextBlock | ImageBlock | DocumentBlock)[] {
   switch (textIn(block['type'])) {
     case 'text':
       return readText(block)
     case 'image':
-      return [{ kind: 'image', media: mediaOf(objectIn(block['source'])), ...cacheOf(block) }]
+      return [{ kind: 'image', media: mediaOf(objectIn(block['source'])), at, ...cacheOf(block) }]
     case 'document':
-      return readDocument(block)
+      return readDocument(block, at)
     case 'search_result':
-      return [readSearchResult(block)]
+      return [readSearchResult(block, at)]
     case 'tool_reference':
       return [{ kind: 'text', text: `The tool ${textIn(block['tool_name'])} can be called now.`, ...cacheOf(block) }]
     default:
@@ -72,24 +72,24 @@ function mediaOf(source: JsonObject): Media {
 }
 
 /** Pictures inside a document that is made of blocks come after its text. */
-function readDocument(block: JsonObject): (DocumentBlock | ImageBlock)[] {
+function readDocument(block: JsonObject, at: string): (DocumentBlock | ImageBlock)[] {
   const source = objectIn(block['source'])
-  const facts = { ...titlesOf(block), ...citedOf(block), ...cacheOf(block) }
+  const facts = { at, ...titlesOf(block), ...citedOf(block), ...cacheOf(block) }
   if (source['type'] === 'text') {
     return [{ kind: 'document', media: { kind: 'text', text: textIn(source['data']) }, ...facts }]
   }
   if (source['type'] !== 'content') return [{ kind: 'document', media: mediaOf(source), ...facts }]
-  const inside = blocksOf(source['content']).flatMap(readShown)
+  const inside = shownIn(source['content'], `${at}.source.content`)
   const images = inside.filter((part) => part.kind === 'image')
   return [{ kind: 'document', media: { kind: 'text', text: joined(inside) }, ...facts }, ...images]
 }
 
-function readSearchResult(block: JsonObject): DocumentBlock {
+function readSearchResult(block: JsonObject, at: string): DocumentBlock {
   const text = joined(blocksOf(block['content']).flatMap(readText))
   const source = textIn(block['source'])
-  const title = titlesOf(block)
   const context = source === '' ? {} : { context: source }
-  return { kind: 'document', media: { kind: 'text', text }, ...title, ...context, ...citedOf(block), ...cacheOf(block) }
+  const facts = { at, ...titlesOf(block), ...context, ...citedOf(block), ...cacheOf(block) }
+  return { kind: 'document', media: { kind: 'text', text }, ...facts }
 }
 
 function joined(blocks: readonly { readonly kind: string; readonly text?: string }[]): string {
@@ -104,12 +104,17 @@ function citedOf({ citations }: JsonObject): { readonly isCited?: boolean } {
   return objectIn(citations)['enabled'] === true ? { isCited: true } : {}
 }
 
-function readResult(block: JsonObject): ToolResultBlock {
+function shownIn(content: Json | undefined, at: string): (TextBlock | ImageBlock | DocumentBlock)[] {
+  return blocksOf(content).flatMap((block, index) => readShown(block, `${at}[${index}]`))
+}
+
+function readResult(block: JsonObject, at: string): ToolResultBlock {
   return {
     kind: 'tool-result',
     callId: readCallId(textIn(block['tool_use_id'])),
-    blocks: blocksOf(block['content']).flatMap(readShown),
+    blocks: shownIn(block['content'], `${at}.content`),
     isError: block['is_error'] === true,
+    at,
     ...cacheOf(block),
   }
 }

@@ -90,7 +90,7 @@ describe('turns', () => {
       {
         role: 'user',
         blocks: [
-          { kind: 'tool-result', callId: 'a', blocks: [said('done')], isError: false },
+          { kind: 'tool-result', callId: 'a', blocks: [said('done')], isError: false, at: 'messages[3].content[1]' },
           said('And?'),
           said('Now?'),
         ],
@@ -152,7 +152,8 @@ describe('what a user shows', () => {
     ],
     [text('a', { cache_control: { type: 'ephemeral' } }), { ...said('a'), cache: '5m' }],
   ])('%j', (block, read) => {
-    expect(blocksOf(user(block))).toEqual([read])
+    const place = read.kind === 'text' ? {} : { at: 'messages[0].content[0]' }
+    expect(blocksOf(user(block))).toEqual([{ ...read, ...place }])
   })
 
   test('a tool that was found is named, and the state of a browser is left out', () => {
@@ -166,7 +167,11 @@ describe('what a user shows', () => {
         kind: 'tool-result',
         callId: 'a',
         isError: true,
-        blocks: [said('The tool grep can be called now.'), { kind: 'image', media: bytes }],
+        at: 'messages[0].content[0]',
+        blocks: [
+          said('The tool grep can be called now.'),
+          { kind: 'image', media: bytes, at: 'messages[0].content[0].content[2]' },
+        ],
       },
     ])
   })

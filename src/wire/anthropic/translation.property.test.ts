@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { conversations, cut, eventsOf, replies, replyOf } from '../../../test/support/conversations.ts'
+import { conversations, cut, eventsOf, replies, replyOf, unplaced } from '../../../test/support/conversations.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
@@ -38,7 +38,8 @@ function through(conversation: Conversation, efforts: readonly string[]): Conver
     searchesMax: 20,
     namespaced: (label) => label,
   })
-  return readConversation(asked(body))
+  const read = readConversation(asked(body))
+  return { ...read, turns: unplaced(read.turns) }
 }
 
 const ladder = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']

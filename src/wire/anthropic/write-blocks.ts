@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import {
   anthropicSignature,
@@ -6,10 +6,12 @@ import {
   type DocumentBlock,
   type ImageBlock,
   type Media,
+  type Placed,
   type TextBlock,
   type ToolResultBlock,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { notTaken } from '../not-taken.ts'
 import { writeImageText, writeInput } from './shown.ts'
 import type { WriteCache } from './write-cache.ts'
 
@@ -23,37 +25,36 @@ export function writeUserBlock(block: Exclude<UserBlock, ToolResultBlock>, cache
     case 'text':
       return writeText(block, cache)
     case 'image':
-      return [{ type: 'image', source: writeImage(block.media), ...cache(block) }]
+      return [{ type: 'image', source: writeImage(block), ...cache(block) }]
     case 'document':
       return [writeDocument(block, cache)]
     case 'audio':
-      throw badRequest('This model takes no audio.', 'messages', 'unsupported_value')
+      throw notTaken(block, 'this model takes no audio.')
     case 'video':
-      throw badRequest('This model takes no video.', 'messages', 'unsupported_value')
+      throw notTaken(block, 'this model takes no video.')
   }
 }
 
-function writeImage(media: Media): JsonObject {
+function writeImage({ media, ...place }: ImageBlock): JsonObject {
   if (media.kind === 'bytes') {
     const mediaType = media.mediaType === 'image/jpg' ? 'image/jpeg' : media.mediaType
     return { type: 'base64', media_type: mediaType, data: media.base64 }
   }
-  return writeReference(media)
+  return writeReference(media, place)
 }
 
-function writeReference(media: Exclude<Media, { kind: 'bytes' }>): JsonObject {
+function writeReference(media: Exclude<Media, { kind: 'bytes' }>, place: Placed): JsonObject {
   if (media.kind === 'url') {
     if (/^https:/i.test(media.url)) return { type: 'url', url: media.url }
-    throw badRequest("This model's vendor reads https:// links only.", 'messages', 'invalid_url')
+    throw notTaken(place, "this model's vendor reads https:// links only.", 'invalid_url')
   }
-  const message = `This model's vendor does not have the file '${media.id}': send its bytes or a URL.`
-  throw badRequest(message, 'messages', 'unsupported_value')
+  throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes or a URL.`)
 }
 
 function writeDocument(block: DocumentBlock, cache: WriteCache): JsonObject {
   return {
     type: 'document',
-    source: writeDocumentSource(block.media),
+    source: writeDocumentSource(block),
     ...(block.title !== undefined && { title: block.title }),
     ...(block.context !== undefined && { context: block.context }),
     ...(block.isCited === true && { citations: { enabled: true } }),
@@ -61,15 +62,15 @@ function writeDocument(block: DocumentBlock, cache: WriteCache): JsonObject {
   }
 }
 
-function writeDocumentSource(media: DocumentBlock['media']): JsonObject {
+function writeDocumentSource({ media, ...place }: DocumentBlock): JsonObject {
   if (media.kind === 'text') return writePlain(media.text)
-  if (media.kind !== 'bytes') return writeReference(media)
+  if (media.kind !== 'bytes') return writeReference(media, place)
   const { mediaType, base64 } = media
   if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
   if (mediaType.startsWith('text/') || mediaType === 'application/json') {
     return writePlain(Buffer.from(base64, 'base64').toString())
   }
-  throw badRequest(`This model takes PDF and text files, not '${mediaType}'.`, 'messages', 'unsupported_value')
+  throw notTaken(place, `this model takes PDF and text files, not '${excerpt(mediaType)}'.`)
 }
 
 function writePlain(text: string): JsonObject {

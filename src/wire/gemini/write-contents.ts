@@ -1,4 +1,4 @@
-import { badRequest } from '../../base/errors.ts'
+import { badRequest, excerpt } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import {
   type AssistantBlock,
@@ -12,6 +12,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { parseExactly } from '../loose.ts'
+import { notTaken } from '../not-taken.ts'
 import { writeMedia } from './write-media.ts'
 
 /** What the vendor documents for a call whose signature is lost, or that another model made. */
@@ -65,7 +66,7 @@ function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, 
     case 'image':
     case 'audio':
     case 'video':
-      draft.parts.push(writeMedia(block.media))
+      draft.parts.push(writeMedia(block.media, block))
       return
     case 'document':
       draft.parts.push(...writeDocument(block))
@@ -78,7 +79,10 @@ function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, 
 /** What a document is called and about is said before it: the vendor has no fields for that. */
 function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media } = document
-  return [...writeText(heading(document)), ...(media.kind === 'text' ? writeText(media.text) : [writeMedia(media)])]
+  return [
+    ...writeText(heading(document)),
+    ...(media.kind === 'text' ? writeText(media.text) : [writeMedia(media, document)]),
+  ]
 }
 
 function heading({ title, context }: DocumentBlock): string {
@@ -88,7 +92,7 @@ function heading({ title, context }: DocumentBlock): string {
 function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
   const call = made.get(block.callId)
   if (call === undefined) {
-    throw badRequest(`The tool result for '${block.callId}' answers no tool call before it.`, 'messages')
+    throw notTaken(block, `the result for '${excerpt(block.callId)}' answers no tool call before it.`, 'invalid_value')
   }
   const text = block.blocks.flatMap(writtenText).filter((said) => said !== '')
   const media = block.blocks.flatMap(writtenMedia)
@@ -121,7 +125,7 @@ function writtenText(block: ResultBlock): string[] {
 }
 
 function writtenMedia(block: ResultBlock): JsonObject[] {
-  return block.kind === 'text' || block.media.kind === 'text' ? [] : [writeMedia(block.media)]
+  return block.kind === 'text' || block.media.kind === 'text' ? [] : [writeMedia(block.media, block)]
 }
 
 // A double holds 15 digits for sure; ids of more, which tools like to return as numbers, are kept by leaving the text be.
@@ -155,7 +159,7 @@ function addModelBlocks(
         draft.parts.push(...writeText(block.text))
         break
       case 'image':
-        draft.parts.push(writeMedia(block.media))
+        draft.parts.push(writeMedia(block.media, block))
         break
       case 'thinking':
         carried = googleSignature(block.signature) ?? carried

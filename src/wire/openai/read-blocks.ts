@@ -44,18 +44,19 @@ export function userBlock(part: UserPart, at: string): UserBlock {
       return {
         kind: 'image',
         media: pictureOf(url, `${at}.image_url.url`),
+        at,
         ...(typeof detail === 'string' && { detail }),
         ...(cache !== undefined && { cache }),
       }
     }
     case 'input_audio': {
       const { data, format } = part.input_audio
-      return { kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data } }
+      return { kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data }, at }
     }
     case 'audio_url':
-      return { kind: 'audio', media: mediaOf(part.audio_url.url, `${at}.audio_url.url`) }
+      return { kind: 'audio', media: mediaOf(part.audio_url.url, `${at}.audio_url.url`), at }
     case 'video_url':
-      return { kind: 'video', media: mediaOf(part.video_url.url, `${at}.video_url.url`) }
+      return { kind: 'video', media: mediaOf(part.video_url.url, `${at}.video_url.url`), at }
     case 'video':
       throw badRequest('This model takes no video as a list of frames.', `${at}.video`, 'unsupported_value')
     case 'file':
@@ -66,7 +67,7 @@ export function userBlock(part: UserPart, at: string): UserBlock {
 function documentOf(part: Extract<UserPart, { type: 'file' }>, at: string): UserBlock {
   const { file_data: bytes, file_id: id, filename } = part.file
   const cache = cacheHint(part)
-  const extras = { ...(typeof filename === 'string' && { title: filename }), ...(cache !== undefined && { cache }) }
+  const extras = { at, ...(typeof filename === 'string' && { title: filename }), ...(cache !== undefined && { cache }) }
   if (typeof bytes === 'string') {
     return { kind: 'document', media: mediaOf(bytes, `${at}.file.file_data`), ...extras }
   }

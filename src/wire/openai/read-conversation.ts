@@ -95,6 +95,7 @@ function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'as
       callId,
       blocks: textBlocks(message.content ?? ''),
       isError: false,
+      at: `messages[${at}]`,
       ...(cache !== undefined && { cache }),
     },
   ]

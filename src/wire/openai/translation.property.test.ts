@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { unplaced } from '../../../test/support/conversations.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { Conversation, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
@@ -70,7 +71,8 @@ test('translating there and back keeps all that the common protocol can say', ()
     fc.property(conversation, (given) => {
       const meant: Conversation = { ...given, system: [{ kind: 'text', text: 'Be brief.' }], hostedTools: [] }
       const body = JSON.parse(writeAsk(plainAsk, meant, target)) as JsonObject
-      expect(openaiChat.readConversation(askOf({ ...body, model: 'm' }))).toEqual(meant)
+      const read = openaiChat.readConversation(askOf({ ...body, model: 'm' }))
+      expect({ ...read, turns: unplaced(read.turns) }).toEqual(meant)
     }),
   )
 })

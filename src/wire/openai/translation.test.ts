@@ -122,13 +122,15 @@ describe('what a request means', () => {
         },
       ],
     })
-    expect(turns[0]?.blocks).toEqual([
-      { kind: 'image', media: { kind: 'url', url: 'https://h/a.png' }, detail: 'low' },
-      { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } },
-      { kind: 'audio', media: { kind: 'bytes', mediaType: 'audio/wav', base64: 'BBBB' } },
-      { kind: 'document', media: { kind: 'bytes', mediaType: 'application/pdf', base64: 'CCCC' }, title: 'a.pdf' },
-      { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'DDDD,' } },
-    ])
+    expect(turns[0]?.blocks).toEqual(
+      [
+        { kind: 'image', media: { kind: 'url', url: 'https://h/a.png' }, detail: 'low' },
+        { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } },
+        { kind: 'audio', media: { kind: 'bytes', mediaType: 'audio/wav', base64: 'BBBB' } },
+        { kind: 'document', media: { kind: 'bytes', mediaType: 'application/pdf', base64: 'CCCC' }, title: 'a.pdf' },
+        { kind: 'image', media: { kind: 'bytes', mediaType: 'image/png', base64: 'DDDD,' } },
+      ].map((block, index) => ({ ...block, at: `messages[0].content[${index}]` })) as never,
+    )
   })
 
   test.each([

@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto'
-import { badRequest } from '../../base/errors.ts'
+import { excerpt } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
   googleSignature,
   type AssistantBlock,
+  type AudioBlock,
   type Conversation,
   type DocumentBlock,
   type Media,
+  type Placed,
   type TextBlock,
   type ToolCallBlock,
   type ToolResultBlock,
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { notTaken } from '../not-taken.ts'
 
 type Speaker = { readonly upstreamModel: string; readonly reasoning: boolean; readonly takesThoughts: boolean }
 
@@ -85,19 +88,19 @@ function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject[] {
       return [{ type: 'text', text: block.text }]
     case 'image': {
       const { media, detail } = block
-      return [{ type: 'image_url', image_url: { url: urlOf(media), ...(detail !== undefined && { detail }) } }]
+      return [{ type: 'image_url', image_url: { url: urlOf(media, block), ...(detail !== undefined && { detail }) } }]
     }
     case 'audio':
-      return [writeAudio(block.media)]
+      return [writeAudio(block)]
     case 'video':
-      return [{ type: 'video_url', video_url: { url: urlOf(block.media) } }]
+      return [{ type: 'video_url', video_url: { url: urlOf(block.media, block) } }]
     case 'document':
       return writeDocument(block)
   }
 }
 
-function writeAudio(media: Media): JsonObject {
-  if (media.kind !== 'bytes') return { type: 'audio_url', audio_url: { url: urlOf(media) } }
+function writeAudio({ media, ...place }: AudioBlock): JsonObject {
+  if (media.kind !== 'bytes') return { type: 'audio_url', audio_url: { url: urlOf(media, place) } }
   return { type: 'input_audio', input_audio: { data: media.base64, format: media.mediaType.replace(/^audio\//, '') } }
 }
 
@@ -106,13 +109,12 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media, title = 'document', context } = document
   if (media.kind === 'text') return [{ type: 'text', text: withHeading(document, media.text) }]
   if (media.kind === 'url') {
-    const message = 'This model does not read documents from the web: send the bytes in base64.'
-    throw badRequest(message, 'messages', 'unsupported_value')
+    throw notTaken(document, 'this model does not read documents from the web: send the bytes in base64.')
   }
   const filename = /\.\w+$/.test(title) ? title : `${title}.pdf`
   return [
     ...(context === undefined ? [] : [{ type: 'text', text: context }]),
-    { type: 'file', file: { filename, file_data: urlOf(media) } },
+    { type: 'file', file: { filename, file_data: urlOf(media, document) } },
   ]
 }
 
@@ -121,11 +123,10 @@ function withHeading({ title, context }: DocumentBlock, text: string): string {
   return heading === '' ? text : `${heading}\n\n${text}`
 }
 
-function urlOf(media: Media): string {
+function urlOf(media: Media, place: Placed): string {
   if (media.kind === 'url') return media.url
   if (media.kind === 'bytes') return `data:${media.mediaType};base64,${media.base64}`
-  const message = `This model's vendor does not have the file '${media.id}': send its bytes.`
-  throw badRequest(message, 'messages', 'unsupported_value')
+  throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
 function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upstreamModel }: Speaker): JsonObject {

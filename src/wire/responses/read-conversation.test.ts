@@ -76,7 +76,10 @@ describe('items', () => {
     expect(read_).toEqual([
       hi,
       { role: 'assistant', blocks: [{ kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{"a":1}' }] },
-      { role: 'user', blocks: [{ kind: 'tool-result', callId: 'c', blocks: [text('done')], isError: false }] },
+      {
+        role: 'user',
+        blocks: [{ kind: 'tool-result', callId: 'c', blocks: [text('done')], isError: false, at: 'input[5]' }],
+      },
       { role: 'system', blocks: [text('Hurry.')] },
       hi,
     ] as unknown as Conversation['turns'])
@@ -136,14 +139,16 @@ describe('items', () => {
       { type: 'input_audio', input_audio: { data: 'DDDD', format: 'wav' } },
       { type: 'input_text', text: '' },
     ]
-    expect(turns({ role: 'user', content })[0]?.blocks).toEqual([
-      { kind: 'image', media: bytes('image/png', 'AAAA'), detail: 'high' },
-      { kind: 'image', media: { kind: 'url', url: 'https://a.example/a.png' } },
-      { kind: 'document', media: bytes('application/pdf', 'BBBB'), title: 'a.pdf' },
-      { kind: 'document', media: bytes('application/pdf', 'CCCC') },
-      { kind: 'document', media: { kind: 'url', url: 'https://a.example/a.pdf' } },
-      { kind: 'audio', media: bytes('audio/wav', 'DDDD') },
-    ] as never)
+    expect(turns({ role: 'user', content })[0]?.blocks).toEqual(
+      [
+        { kind: 'image', media: bytes('image/png', 'AAAA'), detail: 'high' },
+        { kind: 'image', media: { kind: 'url', url: 'https://a.example/a.png' } },
+        { kind: 'document', media: bytes('application/pdf', 'BBBB'), title: 'a.pdf' },
+        { kind: 'document', media: bytes('application/pdf', 'CCCC') },
+        { kind: 'document', media: { kind: 'url', url: 'https://a.example/a.pdf' } },
+        { kind: 'audio', media: bytes('audio/wav', 'DDDD') },
+      ].map((block, index) => ({ ...block, at: `input[0].content[${index}]` })) as never,
+    )
   })
 
   test('have fields that they need, and say where one is missing or wrong', () => {

@@ -130,7 +130,7 @@ function readUserPart(part: Part, at: string): UserBlock[] {
   if (part.type === 'output_text' || part.type === 'refusal') throw misplaced(part.type, 'user', at)
   if (part.type !== 'input_audio') return readShown(part, at)
   const { data, format } = part.input_audio
-  return [{ kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data } }]
+  return [{ kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data }, at }]
 }
 
 function readAssistantPart(part: Part, at: string): AssistantBlock[] {
@@ -158,13 +158,13 @@ function readShown(part: Shown, at: string): (TextBlock | ImageBlock | DocumentB
     case 'input_image': {
       const { image_url: url, detail } = part
       if (!isGiven(url)) throw missing(`${at}.image_url`)
-      return [{ kind: 'image', media: pictureOf(url, `${at}.image_url`), ...(isGiven(detail) && { detail }) }]
+      return [{ kind: 'image', media: pictureOf(url, `${at}.image_url`), at, ...(isGiven(detail) && { detail }) }]
     }
     case 'input_file': {
       const { file_data: bytes, file_url: url, filename } = part
-      const title = isGiven(filename) ? { title: filename } : {}
-      if (isGiven(bytes)) return [{ kind: 'document', media: fileOf(bytes, `${at}.file_data`), ...title }]
-      if (isGiven(url)) return [{ kind: 'document', media: mediaOf(url, `${at}.file_url`), ...title }]
+      const facts = { at, ...(isGiven(filename) && { title: filename }) }
+      if (isGiven(bytes)) return [{ kind: 'document', media: fileOf(bytes, `${at}.file_data`), ...facts }]
+      if (isGiven(url)) return [{ kind: 'document', media: mediaOf(url, `${at}.file_url`), ...facts }]
       throw missing(`${at}.file_data`)
     }
   }
@@ -179,7 +179,7 @@ function resultOf(callId: string, output: Output, at: string): ToolResultBlock {
     typeof output === 'string'
       ? textBlock(output)
       : output.flatMap((part, index) => readShown(part, `${at}.output[${index}]`))
-  return { kind: 'tool-result', callId, blocks, isError: false }
+  return { kind: 'tool-result', callId, blocks, isError: false, at }
 }
 
 /** The bytes of a file are a data URL, or bare base64, which is taken for a PDF: what the protocol's own vendor reads. */
