@@ -75,6 +75,15 @@ test.each([
   expect(error.message).toStartWith(`Invalid '${place}': `)
 })
 
+test.each(['constructor', 'toString', '__proto__'])('messages to gpt-4o-mini: a tool of the type %s', async (type) => {
+  for (const tool of [type, `${type}_20250101`]) {
+    const body = { max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }], tools: [{ type: tool, name: 'f' }] }
+    const { status, error } = await refused('/v1/messages', { model: 'gpt-4o-mini', ...body })
+    expect(status).toBe(400)
+    expect(error.message).toStartWith(`The tool '${tool}' is not `)
+  }
+})
+
 const file = { type: 'input_file', file_url: url }
 const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
 

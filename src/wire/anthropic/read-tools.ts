@@ -9,29 +9,35 @@ const text = { type: 'string' }
 const command = (values: readonly string[]) => ({ type: 'string', enum: values })
 
 /** The vendor's own client-side tools in words that every model understands; clients run them by the same input. */
-const emulated: Readonly<Record<string, Pick<Tool, 'description' | 'schema'>>> = {
-  bash: {
-    description: 'Runs a command in a persistent shell and returns what it printed. `restart` starts the shell anew.',
-    schema: { type: 'object', properties: { command: text, restart: { type: 'boolean' } } },
-  },
-  text_editor: {
-    description: 'Shows, makes and changes text files. `view_range` is a pair of line numbers.',
-    schema: {
-      type: 'object',
-      properties: {
-        command: command(['view', 'create', 'str_replace', 'insert']),
-        path: text,
-        view_range: { type: 'array', items: { type: 'integer' } },
-        file_text: text,
-        old_str: text,
-        new_str: text,
-        insert_line: { type: 'integer' },
-        insert_text: text,
-      },
-      required: ['command', 'path'],
+const emulated: ReadonlyMap<string, Pick<Tool, 'description' | 'schema'>> = new Map([
+  [
+    'bash',
+    {
+      description: 'Runs a command in a persistent shell and returns what it printed. `restart` starts the shell anew.',
+      schema: { type: 'object', properties: { command: text, restart: { type: 'boolean' } } },
     },
-  },
-}
+  ],
+  [
+    'text_editor',
+    {
+      description: 'Shows, makes and changes text files. `view_range` is a pair of line numbers.',
+      schema: {
+        type: 'object',
+        properties: {
+          command: command(['view', 'create', 'str_replace', 'insert']),
+          path: text,
+          view_range: { type: 'array', items: { type: 'integer' } },
+          file_text: text,
+          old_str: text,
+          new_str: text,
+          insert_line: { type: 'integer' },
+          insert_text: text,
+        },
+        required: ['command', 'path'],
+      },
+    },
+  ],
+])
 
 type Tools = { readonly tools: readonly Tool[]; readonly hostedTools: readonly HostedTool[] }
 
@@ -45,7 +51,7 @@ export function readTools(body: JsonObject): Tools {
     checkName(tool, at)
     const type = typeOf(tool)
     const family = familyOf(type) ?? type
-    const known = emulated[family]
+    const known = emulated.get(family)
     if (type === '' || type === 'custom') tools.push(readTool(tool))
     else if (known !== undefined) tools.push({ name: textIn(tool['name']), ...known, ...cacheOf(tool) })
     else if (family === 'web_search') {

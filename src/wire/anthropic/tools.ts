@@ -8,20 +8,23 @@ import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
  */
 export type ToolKind = 'client' | 'search' | 'hosted' | 'unpriced'
 
-/** Dated tools by family; a new date of a known family is still that family. */
-const families: Readonly<Record<string, ToolKind>> = {
-  bash: 'client',
-  text_editor: 'client',
-  memory: 'client',
-  computer: 'client',
-  browser: 'client',
-  computer_toolset: 'client',
-  browser_toolset: 'client',
-  tool_search_tool_regex: 'client',
-  tool_search_tool_bm25: 'client',
-  web_search: 'search',
-  web_fetch: 'hosted',
-}
+/**
+ * Dated tools by family; a new date of a known family is still that family. A map, since clients name the families: an
+ * object has a `constructor` that nobody put there.
+ */
+const families: ReadonlyMap<string, ToolKind> = new Map([
+  ['bash', 'client'],
+  ['text_editor', 'client'],
+  ['memory', 'client'],
+  ['computer', 'client'],
+  ['browser', 'client'],
+  ['computer_toolset', 'client'],
+  ['browser_toolset', 'client'],
+  ['tool_search_tool_regex', 'client'],
+  ['tool_search_tool_bm25', 'client'],
+  ['web_search', 'search'],
+  ['web_fetch', 'hosted'],
+])
 
 const dated = /^(.+)_\d{8}$/
 
@@ -30,7 +33,7 @@ export function kindOf(type: string): ToolKind {
   if (type === '' || type === 'custom') return 'client'
   if (type === 'mcp_toolset') return 'hosted'
   const family = familyOf(type)
-  return family === undefined ? 'client' : (families[family] ?? 'unpriced')
+  return family === undefined ? 'client' : (families.get(family) ?? 'unpriced')
 }
 
 /** `bash` of `bash_20250124`; undefined for what carries no date. */
