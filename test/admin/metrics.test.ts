@@ -290,7 +290,7 @@ describe('a scrape', () => {
       const way = await tapPostgres(database)
       const key = `mtr-${'m'.repeat(32)}`
       const environment = { TURNPIKE_METRICS_KEY: key }
-      const gateway = await start({ databaseUrl: way.url, mode: 'leased', environment })
+      const gateway = await start({ databaseUrl: way.url, mode: 'leased', environment, impatient: true })
       await (await gateway.post(chat, says('Hello!'))).arrayBuffer()
       const before = await scrape(gateway)
       expect(before.value('turnpike_database_up')).toBe(1)

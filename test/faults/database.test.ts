@@ -100,7 +100,11 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
   test(
     'what is leased goes on, the rest is refused at once, and nothing is lost',
     async () => {
-      const gateway = await startTestGateway({ databaseUrl: await server.freshDatabase(), mode: 'leased' })
+      const gateway = await startTestGateway({
+        databaseUrl: await server.freshDatabase(),
+        mode: 'leased',
+        impatient: true,
+      })
       const busy = await gateway.account({ dollars: credit })
       const quiet = await gateway.account({ dollars: credit })
       // Known, and without a lease.
@@ -145,7 +149,11 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
   test(
     'booked at once, nobody is served without it, nobody waits for it, and what was answered is paid',
     async () => {
-      const gateway = await startTestGateway({ databaseUrl: await server.freshDatabase(), mode: 'strict' })
+      const gateway = await startTestGateway({
+        databaseUrl: await server.freshDatabase(),
+        mode: 'strict',
+        impatient: true,
+      })
       const { key, id } = await gateway.account({ dollars: credit })
       const load = keepAsking(gateway, key, 4)
       await until(() => load.answers.length > 20)

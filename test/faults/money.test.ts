@@ -117,7 +117,7 @@ describe.each([
       await until(async () => (await gateway.balance(id)).held === 0n)
       expect((await gateway.balance(id)).posted).toBe(nano(0n))
       expect(await lowest).toBe(0n)
-    }, 120_000)
+    }, 600_000)
 
     test('a hold that was not used up is there again for the next', async () => {
       const { key, id } = await customer('0.05')

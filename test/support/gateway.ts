@@ -79,8 +79,9 @@ export async function startTestGateway(
     variables?: Record<string, string>
     /** What the gateway itself reads of the environment, beside what every test gives it. */
     environment?: Record<string, string>
-    /** A database of the test's own. What is about one that is slow or away is refused as soon as anybody would be. */
     databaseUrl?: string
+    /** Refused as soon as a customer would be: for what is about a database that is slow or away. */
+    impatient?: true
   } & Pick<GatewayOptions, 'clock' | 'billing'> = {},
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
@@ -112,7 +113,7 @@ export async function startTestGateway(
     log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
     ...(clock !== undefined && { clock }),
     ...(billing !== undefined && { billing }),
-    ...(options.databaseUrl === undefined && { waitMs: databaseWaitMs }),
+    ...(options.impatient !== true && { waitMs: databaseWaitMs }),
   })
   const { store, mode } = gateway
   const accountId = gateway.firstStart.account.id

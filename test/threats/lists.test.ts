@@ -56,7 +56,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
       databaseUrl = await (await sharedPostgres()).freshDatabase()
       tapped = await tapPostgres(databaseUrl)
     }
-    gateway = await startTestGateway(tapped === undefined ? {} : { databaseUrl: tapped.url })
+    gateway = await startTestGateway(tapped === undefined ? {} : { databaseUrl: tapped.url, impatient: true })
     speakers = { operator: operatorOf(gateway), customer: speaker(gateway.url, gateway.key) }
     for (const name of names) {
       await speakers.operator.post('/admin/accounts', { name, credit: '1' })
@@ -197,7 +197,7 @@ describe('a list that the database is slow with', () => {
 
   beforeAll(async () => {
     databaseUrl = await (await sharedPostgres()).freshDatabase()
-    gateway = await startTestGateway({ databaseUrl })
+    gateway = await startTestGateway({ databaseUrl, impatient: true })
     locker = new Client({ connectionString: databaseUrl })
     await locker.connect()
     // Known from now on, so that nobody has to be looked up behind a lock.
