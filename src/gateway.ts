@@ -38,7 +38,7 @@ import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
 import { makeLimiter } from './limits/limiter.ts'
-import { makeMarket, type Market } from './market.ts'
+import { makeMarket, offerLocalModels, type Market } from './market.ts'
 import { openMcp } from './mcp/open.ts'
 import { makeMp3Encoders } from './media/mp3.ts'
 import packageJson from '../package.json'
@@ -49,10 +49,9 @@ import { makeCallbacks } from './tasks/callbacks.ts'
 import { openTasks, type Tasks } from './tasks/tasks.ts'
 import { openWebhooks, webhookPolicy } from './tasks/webhooks/webhooks.ts'
 import { openTelemetry } from './telemetry/telemetry.ts'
-import { discoverLocalServers } from './upstream/discover.ts'
 import { makeFetchLink } from './upstream/links.ts'
 import { makeOwnLinks } from './upstream/own-links.ts'
-import { makeTransport, type Transport } from './upstream/transport.ts'
+import { makeTransport } from './upstream/transport.ts'
 import { videoCodec } from './wire/native/video.ts'
 import { writeError } from './wire/openai/errors.ts'
 
@@ -381,15 +380,6 @@ async function notReady(books: Books, market: Market, draining: boolean): Promis
   const trouble = books.trouble()
   if (trouble !== undefined) reasons.push(trouble)
   return reasons
-}
-
-/** What a server on this machine says of itself must never keep the gateway from working. */
-async function offerLocalModels(ownPort: number, transport: Transport, market: Market, log: Log): Promise<void> {
-  try {
-    market.addLocal(await discoverLocalServers(transport, ownPort))
-  } catch (thrown) {
-    log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
-  }
 }
 
 /** What this process knows can no longer be trusted; the next one repairs it from the journal. */

@@ -14,7 +14,8 @@ import { startSandbox, type Sandbox, type SandboxModel, type SandboxModels } fro
 import type { Mode } from './store/schema.ts'
 import { makeChannels, type Channel, type Channels } from './upstream/channels.ts'
 import { ChannelError, configuredChannels } from './upstream/configured.ts'
-import { ourModelId, type LocalServer } from './upstream/discover.ts'
+import { discoverLocalServers, ourModelId, type LocalServer } from './upstream/discover.ts'
+import type { Transport } from './upstream/transport.ts'
 import { vendors } from './vendors/index.ts'
 import type { Vendor } from './vendors/vendor.ts'
 
@@ -110,6 +111,15 @@ export function makeMarket(options: MarketOptions): Market {
       reload(used)
     },
     warmUp: () => sandbox?.warmUp(),
+  }
+}
+
+/** What a server on this machine says of itself must never keep the gateway from working. */
+export async function offerLocalModels(ownPort: number, transport: Transport, market: Market, log: Log): Promise<void> {
+  try {
+    market.addLocal(await discoverLocalServers(transport, ownPort))
+  } catch (thrown) {
+    log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
   }
 }
 
