@@ -38,10 +38,16 @@ export function scrub(text: string): string {
 // Local servers are given a word for a key; a word is no secret, and every sentence may hold it.
 const keyCharactersMin = 8
 
-/** A vendor's words without what no answer may name: the key we use there, its address, and whatever looks like a secret. */
+// Vendors name the account they were asked by: OpenAI its organization, xAI the team and the key's id.
+const accountPattern = /\b(?:org|proj)[-_][A-Za-z0-9]{16,}|(?<=\b(?:Team|API key ID): )[\w-]+/g
+
+/**
+ * A vendor's words without what no answer may name: the key we use there, whose it is, the vendor's address, and whatever
+ * looks like a secret.
+ */
 export function withoutSecrets(text: string, { baseUrl, credential }: { baseUrl: string; credential: string }): string {
   const hidden = credential.length < keyCharactersMin ? text : text.replaceAll(credential, '[redacted]')
-  return scrub(hidden.replaceAll(new URL(baseUrl).host, '[redacted]'))
+  return scrub(hidden.replaceAll(new URL(baseUrl).host, '[redacted]').replace(accountPattern, '[redacted]'))
 }
 
 function clean(fields: LogFields): LogFields {

@@ -24,3 +24,9 @@ test.each(['AccountOverdueError', 'OperationDenied.ServiceOverdue'])('%s is the 
   const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
   expect(told(403, code, 'Forbidden')).toMatchObject(verdict)
 })
+
+test('a service that was not opened takes no other from anybody', () => {
+  const verdict = told(403, 'OperationDenied.ServiceNotOpen', 'Forbidden')
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+  expect(verdict?.restCredentialSeconds).toBeUndefined()
+})

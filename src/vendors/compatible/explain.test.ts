@@ -27,10 +27,39 @@ test('a refused key is the operator’s affair, whatever status it comes under',
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
+test.each([
+  // OpenRouter, then xAI
+  '{"error":{"code":403,"message":"Input was flagged","metadata":{"reasons":["violence"],"flagged_input":"…"}}}',
+  '{"error":{"code":403,"message":"Request blocked: prompt injection patterns detected"}}',
+  '{"code":"The caller does not have permission","error":"Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}',
+])('what was said is refused under the status of a key, and no key rests for it: %s', (body) => {
+  const verdict = told(403, body)
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
+  expect(verdict.error.details.refusal).toMatchObject({ status: 403 })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
+test.each(['{"error":{"message":"The API key has no permission","code":"permission_denied"}}', '<html>', ''])(
+  'any other 403 is of the key: %s',
+  (body) => {
+    const verdict = told(403, body)
+    expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
+  },
+)
+
 test('a word that serves as a key is no secret: a sentence that holds it stays whole', () => {
   const local = { baseUrl: 'http://127.0.0.1:11434/v1', credential: 'local' }
   const { error } = told(400, '{"error":{"message":"localhost has no local model"}}', local)
   expect(error.message).toBe('localhost has no local model')
+})
+
+test.each([
+  ['violates usage guidelines. Team: 0f8d-1a, API key ID: 77ab-9c, Model: grok-4', /0f8d-1a|77ab-9c/],
+  ['not for organization org-AbCdEfGhIjKlMnOpQrSt, project proj_AbCdEfGhIjKlMnOpQrSt', /AbCd/],
+])('whose account the vendor was asked by is nobody’s business: %s', (message, hidden) => {
+  const { error } = told(403, JSON.stringify({ error: { message: `Flagged: ${message}` } }))
+  expect(JSON.stringify([error.message, error.details.refusal])).not.toMatch(hidden)
+  expect(error.message).toMatch(/^Flagged: .*\[redacted\], .*\[redacted\]/)
 })
 
 test('keys that look like keys are hidden, also those that are not ours', () => {

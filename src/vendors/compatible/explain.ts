@@ -14,7 +14,11 @@ const outOfCredit =
   /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
 // xAI refuses a key with a 400.
 const refusedKey = /\b(?:incorrect|invalid) api key\b/i
-const unknownModel = /model_not_found|ModelNotOpen|InvalidEndpointOrModel|model_not_supported/i
+// One model that the account does not have, some of them under the status of a refused key: the others it has.
+const unknownModel =
+  /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpointOrModel|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased/i
+// OpenRouter, xAI and others refuse what was said with the status of a refused key, which a customer must not lay to rest.
+const refusedWords = /moderat|flagged|content[ _]?(?:policy|filter)|violates|safety_check|guardrail|prompt injection/i
 
 /**
  * A common-protocol vendor's refusal. What is the request's fault passes on as it came; what is the operator's fault
@@ -25,21 +29,17 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const { error, message: said } = readRefusal(response.body)
   const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
 
-  if (
-    status === 401 ||
-    status === 402 ||
-    status === 403 ||
-    outOfCredit.test(code) ||
-    (status === 400 && refusedKey.test(said))
-  ) {
+  const isOfWords = status === 403 && refusedWords.test(`${code} ${said}`)
+  const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
+  const isOfModel = unknownModel.test(code)
+  if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) {
     return {
       error: new GatewayError('upstream-failed', failed),
       retryable: true,
       restCredentialSeconds: refusedKeySeconds,
     }
   }
-  if (status === 404 || unknownModel.test(code))
-    return { error: new GatewayError('upstream-failed', failed), retryable: true }
+  if (status === 404 || isOfModel) return { error: new GatewayError('upstream-failed', failed), retryable: true }
   if (status === 429) {
     const retryAfterSeconds = response.retryAfterSeconds ?? rateLimitedSecondsDefault
     const message = 'The model is receiving too many requests now. Please try again shortly.'

@@ -27,3 +27,13 @@ test.each([
   const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
   expect(told(status, body)).toMatchObject(verdict)
 })
+
+test.each([
+  ['in the common protocol', common('Model.AccessDenied')],
+  ['in its own', { code: 'Model.AccessDenied', message: 'no', request_id: 'r' }],
+  ['as one that was not bought', { code: 'AccessDenied.Unpurchased', message: 'no', request_id: 'r' }],
+])('a model that the account does not have takes no other from anybody, said %s', (_how, body) => {
+  const verdict = told(403, body)
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
