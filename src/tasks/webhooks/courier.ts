@@ -144,7 +144,8 @@ export function startCourier(parts: CourierParts): Courier {
       ending = endingOf(attempt)
       const next = nextAfter(attempt, event.attempts + 1, clock.now(), random)
       const { status, why, durationMs } = attempt
-      log.info({ event: event.id, status, why, durationMs, state: next.state }, 'a webhook was sent')
+      const outcome = next.state === 'delivered' ? 'a webhook was delivered' : 'a webhook was not delivered'
+      log.info({ event: event.id, status, why, durationMs, state: next.state }, outcome)
       await endAttempt(store, event, attempt, next)
       parts.tally?.delivered(next.state === 'pending' ? 'put-off' : next.state)
     } catch (thrown) {
