@@ -57,13 +57,15 @@ function judge(folder: string, mutant: Mutant): 'red' | 'green' | 'moved' {
 // A mutant may well hang: that is noticed too.
 const oneMsMax = 180_000
 const allMsMax = 15 * 60_000
+// Of a test that has no time of its own: less than the suite gives, since what hangs here is what was looked for.
+const testMsMax = 30_000
 
 function runTests(
   folder: string,
   files: readonly string[],
   msMax = oneMsMax,
 ): { status: number | null; output: string } {
-  const words = ['test', '--bail', ...files.map((file) => `./${file}`)]
+  const words = ['test', '--bail', `--timeout=${testMsMax}`, ...files.map((file) => `./${file}`)]
   // Nothing of a developer's own environment: it must not decide a result.
   const env = { PATH: process.env['PATH'], HOME: folder }
   const options = { cwd: folder, env, encoding: 'utf8', timeout: msMax, killSignal: 'SIGKILL' } as const
