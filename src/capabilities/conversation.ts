@@ -27,6 +27,9 @@ export type TextBlock = {
 }
 
 /** Where a statement comes from: a page of the web, or a document of the prompt. */
+/** Stands between texts of an assistant that are not one, where a protocol has room for one alone. */
+export const gap = '\n\n'
+
 export type Citation = {
   readonly url?: string
   readonly title?: string

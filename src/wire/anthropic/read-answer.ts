@@ -1,5 +1,5 @@
 import type { Json } from '../../base/json.ts'
-import { isCutOff, type AssistantBlock, type Finish, type Reply } from '../../capabilities/conversation.ts'
+import { gap, isCutOff, type AssistantBlock, type Finish, type Reply } from '../../capabilities/conversation.ts'
 import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readMessage } from './pass-answer.ts'
 import { readAssistantBlocks } from './read-blocks.ts'
@@ -32,9 +32,7 @@ export function readAnswer(body: Uint8Array): Reply {
   }
 }
 
-/** Between what is said before a search of the vendor's own and behind it: elsewhere both are one text. */
-export const gap = '\n\n'
-
+/** What is said before a search of the vendor's own and behind it is elsewhere one text. */
 function withGap(block: AssistantBlock): AssistantBlock {
   if (block.kind !== 'text' || block.isApart !== true) return block
   const { isApart: _, ...text } = block

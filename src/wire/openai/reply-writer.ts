@@ -1,7 +1,7 @@
 import { unreachable } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
-import { googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { gap, googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { isLegacy } from './legacy-functions.ts'
 import { writeCitation, writeFinish, writeHead, writeImage, writeThought, writeUsage } from './write-answer.ts'
 
@@ -31,10 +31,25 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, finish)
   }
 
+  // Of the choices that have said something: whether anything else has come since.
+  const interrupted = new Map<number, boolean>()
+
+  /** The same words as in a whole answer: behind anything else, a text is one of its own. */
+  function parted(event: ReplyEvent): ReplyEvent {
+    if (!('choice' in event) || event.kind === 'citation-add') return event
+    const isInterrupted = interrupted.get(event.choice)
+    if (event.kind !== 'text-delta') {
+      if (isInterrupted === false) interrupted.set(event.choice, true)
+      return event
+    }
+    if (isInterrupted !== false) interrupted.set(event.choice, false)
+    return isInterrupted === true ? { ...event, text: gap + event.text } : event
+  }
+
   return {
     write(events) {
       let text = ''
-      for (const event of events) text += writeEvent(event, chunk, legacy)
+      for (const event of events) text += writeEvent(parted(event), chunk, legacy)
       return text === '' ? undefined : encoder.encode(text)
     },
     closing(usage) {

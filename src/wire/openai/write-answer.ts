@@ -9,7 +9,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
-import { writeCall } from './write-messages.ts'
+import { textOf, writeCall } from './write-messages.ts'
 
 /** A reply as a whole answer of the common protocol. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
@@ -55,7 +55,7 @@ const finishReasons = {
 } as const satisfies Record<Finish, string>
 
 function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
-  let text = ''
+  const text = textOf(blocks)
   let thoughts = ''
   let refusal = ''
   const calls: JsonObject[] = []
@@ -65,7 +65,6 @@ function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
   for (const block of blocks) {
     switch (block.kind) {
       case 'text':
-        text += block.text
         annotations.push(...(block.citations ?? []).flatMap(writeCitation))
         break
       case 'thinking':

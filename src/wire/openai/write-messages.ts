@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { excerpt } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
+  gap,
   googleSignature,
   type AssistantBlock,
   type AudioBlock,
@@ -131,16 +132,12 @@ function urlOf(media: Media, place: Placed): string {
 
 function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upstreamModel }: Speaker): JsonObject {
   const isSigned = takesGoogleSignatures(upstreamModel)
-  let text = ''
+  const text = textOf(blocks)
   const thoughts: string[] = []
   const refusals: string[] = []
   const calls: JsonObject[] = []
-  for (const [index, block] of blocks.entries()) {
-    if (block.kind === 'text') {
-      // A text that goes on in the next block is one text; beside anything else it is one of its own.
-      const goesOn = blocks[index - 1]?.kind === 'text' && block.isApart !== true
-      text += text === '' || goesOn ? block.text : `\n\n${block.text}`
-    } else if (block.kind === 'thinking') thoughts.push(block.text)
+  for (const block of blocks) {
+    if (block.kind === 'thinking') thoughts.push(block.text)
     else if (block.kind === 'refusal') refusals.push(block.text)
     else if (block.kind === 'tool-call') calls.push(writeCall({ ...block, id: writeCallId(block.id) }, isSigned))
   }
@@ -151,6 +148,17 @@ function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upst
     ...(takesThoughts && thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
+}
+
+/** All that was said. A text that goes on in the next block is one text; beside anything else it is one of its own. */
+export function textOf(blocks: readonly AssistantBlock[]): string {
+  let text = ''
+  for (const [index, block] of blocks.entries()) {
+    if (block.kind !== 'text') continue
+    const goesOn = blocks[index - 1]?.kind === 'text' && block.isApart !== true
+    text += text === '' || goesOn ? block.text : gap + block.text
+  }
+  return text
 }
 
 // OpenAI refuses a longer one; nobody asks for it again, so it need not be spelled back.

@@ -1,0 +1,85 @@
+import { expect, test } from 'bun:test'
+import type { AssistantBlock, Choice, ReplyEvent } from '../../capabilities/conversation.ts'
+import { openaiChat } from './chat.ts'
+import { name, plainAsk, streamAsk } from './testing.ts'
+
+const text = (said: string): AssistantBlock => ({ kind: 'text', text: said })
+const call: AssistantBlock = { kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}' }
+const media = { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } as const
+const page = { url: 'https://pages.example/a' }
+
+function eventsOf(blocks: readonly AssistantBlock[], choice: number): ReplyEvent[] {
+  return blocks.flatMap((block, at): ReplyEvent[] => {
+    switch (block.kind) {
+      case 'text': {
+        const pieces = Array.from(block.text, (piece): ReplyEvent => ({ kind: 'text-delta', choice, text: piece }))
+        const cited = (block.citations ?? []).map((citation): ReplyEvent => ({
+          kind: 'citation-add',
+          choice,
+          citation,
+        }))
+        return [...pieces, ...cited]
+      }
+      case 'thinking':
+        return [{ kind: 'thinking-delta', choice, text: block.text }]
+      case 'thinking-redacted':
+        return [{ kind: 'thinking-redact', choice, data: block.data }]
+      case 'tool-call':
+        return [
+          { kind: 'tool-call-start', choice, call: at, id: block.id, name: block.name },
+          { kind: 'tool-call-delta', choice, call: at, text: block.argumentsText },
+        ]
+      case 'image':
+        return [{ kind: 'image-add', choice, media: block.media }]
+      case 'refusal':
+        return [{ kind: 'refusal-delta', choice, text: block.text }]
+    }
+  })
+}
+
+type Spoken = { readonly choices: { readonly message: { readonly content: string | null } }[] }
+type Chunk = { readonly choices: { readonly index: number; readonly delta: { readonly content?: string | null } }[] }
+
+function plainContents(choices: readonly Choice[]): (string | null)[] {
+  const body = openaiChat.writeAnswer(plainAsk, { choices, usage: undefined }, name)
+  const answer: Spoken = JSON.parse(Buffer.from(body).toString())
+  return answer.choices.map(({ message }) => message.content)
+}
+
+/** Of each choice, with the events of all of them in turn. */
+function streamedContents(choices: readonly Choice[]): string[] {
+  const writer = openaiChat.openWriter(streamAsk, name)
+  const waiting = choices.map(({ blocks }, index) => eventsOf(blocks, index))
+  const contents = choices.map(() => '')
+  while (waiting.some((events) => events.length > 0)) {
+    const written = Buffer.from(writer.write(waiting.flatMap((events) => events.splice(0, 1))) ?? '').toString()
+    for (const line of written.split('\n\n').filter((event) => event.startsWith('data: '))) {
+      const { choices: told }: Chunk = JSON.parse(line.slice('data: '.length))
+      for (const { index, delta } of told) contents[index] += delta.content ?? ''
+    }
+  }
+  return contents
+}
+
+test.each([
+  ['a call', call],
+  ['a thought', { kind: 'thinking', text: 'Hm.' }],
+  ['a thought that nobody may read', { kind: 'thinking-redacted', data: 'x' }],
+  ['a picture', { kind: 'image', media }],
+] as const)('words before and behind %s are parted by a blank line, plain and streamed', (_name, between) => {
+  const blocks = [between, text('Let me see.'), between, between, text('So.'), text(' Yes.'), between]
+  const choices: Choice[] = [{ blocks, finish: 'stop' }]
+  expect(plainContents(choices)).toEqual(['Let me see.\n\nSo. Yes.'])
+  expect(streamedContents(choices)).toEqual(['Let me see.\n\nSo. Yes.'])
+})
+
+test('words that only a citation, or another choice, stands between are one text', () => {
+  const cited: AssistantBlock = { kind: 'text', text: 'It rains', citations: [page] }
+  const choices: Choice[] = [
+    { blocks: [cited, text(' in Oslo.')], finish: 'stop' },
+    { blocks: [{ kind: 'thinking', text: 'Hm.' }, text('Rain, and a lot of it.')], finish: 'stop' },
+  ]
+  const said = ['It rains in Oslo.', 'Rain, and a lot of it.']
+  expect(plainContents(choices)).toEqual(said)
+  expect(streamedContents(choices)).toEqual(said)
+})
