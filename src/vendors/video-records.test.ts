@@ -340,3 +340,8 @@ test('a record does not repeat what was asked', () => {
     creations: [{ id: 'c', url: 'https://r.example/c' }],
   })
 })
+
+test.each(['ark', 'vidu'])('a word of %s for an error that nobody knows is a failure, whatever the word', (vendor) => {
+  const said = { reason: 'constructor', error: { type: 'constructor', message: 'no' } }
+  expect(videoOf(vendor).readCreated(answer(said))).toEqual({ errorStatus: 500 })
+})

@@ -106,6 +106,9 @@ describe('sizes', () => {
     (size) => isInvalid(() => ask('gpt-image-2', { size }), 'size'),
   )
 
+  test('a word that is no size is refused by a model that takes any shape, whatever the word', () =>
+    isInvalid(() => ask('gemini-2.5-flash-image', { size: 'constructor' }), 'size'))
+
   test.each(['2048x2048', '512x512', '1792x1024'])('a model of three sizes does not take %s', (size) =>
     isInvalid(() => ask('gpt-image-1.5', { size }), 'size', 'unsupported_value'),
   )

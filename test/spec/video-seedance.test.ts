@@ -122,9 +122,12 @@ describe('the flags in its prompt', () => {
     })
   })
 
-  test('text that only looks like one stays', () => {
-    expect(askFor(two, content(text('a -- fox --quick runs'))).prompt).toBe('a -- fox --quick runs')
-  })
+  test.each(['a -- fox --quick runs', 'a fox --constructor on a crane'])(
+    'text that only looks like one stays: %s',
+    (words) => {
+      expect(askFor(two, content(text(words))).prompt).toBe(words)
+    },
+  )
 
   const at = 'input.content[0].text'
   test.each<[string, object, string]>([

@@ -30,13 +30,13 @@ const words: StateWords = {
 }
 
 /** Its types of errors, by the statuses that they come with. */
-const errorStatuses: Readonly<Record<string, number>> = {
-  BadRequest: 400,
-  Unauthorized: 401,
-  Forbidden: 403,
-  NotFound: 404,
-  TooManyRequests: 429,
-}
+const errorStatuses: ReadonlyMap<string, number> = new Map([
+  ['BadRequest', 400],
+  ['Unauthorized', 401],
+  ['Forbidden', 403],
+  ['NotFound', 404],
+  ['TooManyRequests', 429],
+])
 
 const path = '/contents/generations/tasks'
 
@@ -50,7 +50,7 @@ export const video: VideoAdapter = {
 
   readCreated(response) {
     const { id, error } = objectOf(response)
-    if (id === undefined && isObject(error)) return { errorStatus: errorStatuses[textIn(error['type'])] ?? 500 }
+    if (id === undefined && isObject(error)) return { errorStatus: errorStatuses.get(textIn(error['type'])) ?? 500 }
     return idIn(id)
   },
 

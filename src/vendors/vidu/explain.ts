@@ -7,25 +7,25 @@ import type { BadResponse, Verdict } from '../vendor.ts'
  * Its words, by the statuses that they have elsewhere. General knowledge, not verified: a word that is not here is judged
  * by the status that it came with.
  */
-const statuses: Readonly<Record<string, number>> = {
-  CreditInsufficient: 402,
-  ModelUnavailable: 404,
-  TooManyRequests: 429,
-  SystemThrottling: 429,
-  QuotaExceeded: 429,
-  OperationInProcess: 429,
-  FieldInvalid: 400,
-  TaskPromptPolicyViolation: 400,
-  AuditSubmitIllegal: 400,
-  InternalServiceFailure: 500,
-}
+const statuses: ReadonlyMap<string, number> = new Map([
+  ['CreditInsufficient', 402],
+  ['ModelUnavailable', 404],
+  ['TooManyRequests', 429],
+  ['SystemThrottling', 429],
+  ['QuotaExceeded', 429],
+  ['OperationInProcess', 429],
+  ['FieldInvalid', 400],
+  ['TaskPromptPolicyViolation', 400],
+  ['AuditSubmitIllegal', 400],
+  ['InternalServiceFailure', 500],
+])
 
 /** Every refusal has a word in `reason` or `err_code`, and a sentence in `message`. */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const json = objectIn(parseLoosely(response.body))
   const word = reasonIn(json)
   // What failed within is not made a refusal by a word.
-  const status = response.status < 500 ? (statuses[word] ?? response.status) : response.status
+  const status = response.status < 500 ? (statuses.get(word) ?? response.status) : response.status
   const message = textIn(json['message']) || word
   return explainCommon({ ...response, status, ...(message !== '' && { body: JSON.stringify({ message }) }) }, secrets)
 }
@@ -36,5 +36,5 @@ export function reasonIn({ reason, err_code: code }: JsonObject): string {
 
 /** What a word comes with where it has a status of its own. */
 export function statusOf(word: string): number {
-  return statuses[word] ?? 500
+  return statuses.get(word) ?? 500
 }

@@ -57,11 +57,11 @@ function inOwnFields(message: string): string {
 const failed = "The model's vendor did not answer as it should."
 
 /** What the vendor's error types mean where an answer should have been. */
-const kinds: Readonly<Record<string, Kind>> = {
-  overloaded_error: 'overloaded',
-  rate_limit_error: 'too-many',
-  timeout_error: 'upstream-timeout',
-}
+const kinds: ReadonlyMap<string, Kind> = new Map([
+  ['overloaded_error', 'overloaded'],
+  ['rate_limit_error', 'too-many'],
+  ['timeout_error', 'upstream-timeout'],
+])
 /** The operator's affairs with the vendor, which are no client's. */
 const privateTypes: ReadonlySet<string> = new Set(['authentication_error', 'permission_error', 'billing_error'])
 
@@ -71,7 +71,7 @@ const retryAfterSeconds = 1
 /** A vendor's error object where an answer should have been. */
 export function readFailure(error: JsonObject): GatewayError {
   const type = textIn(error['type'])
-  const kind = kinds[type] ?? 'upstream-failed'
+  const kind = kinds.get(type) ?? 'upstream-failed'
   const message = privateTypes.has(type) ? failed : textIn(error['message']) || failed
   return new GatewayError(kind, message, kind === 'overloaded' || kind === 'too-many' ? { retryAfterSeconds } : {})
 }

@@ -39,18 +39,18 @@ function withGap(block: AssistantBlock): AssistantBlock {
   return { ...text, text: gap + text.text }
 }
 
-const finishes: Readonly<Record<string, Finish>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop-sequence',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool-calls',
-  pause_turn: 'pause',
-  refusal: 'refusal',
-}
+const finishes: ReadonlyMap<string, Finish> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop-sequence'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'tool-calls'],
+  ['pause_turn', 'pause'],
+  ['refusal', 'refusal'],
+])
 
 export function readFinish(reason: Json | undefined): Finish {
-  return finishes[textIn(reason)] ?? 'stop'
+  return finishes.get(textIn(reason)) ?? 'stop'
 }
 
 /** Why the model refused, where it says so. */

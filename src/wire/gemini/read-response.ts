@@ -115,31 +115,31 @@ function readImage({ mimeType, data }: JsonObject, choice: number): ReplyEvent[]
 }
 
 /** The reasons that are not what they look like, or not for the client. All others are an ordinary `stop`. */
-const finishes: Readonly<Record<string, Finish | 'botched'>> = {
-  MAX_TOKENS: 'length',
-  SAFETY: 'refusal',
-  RECITATION: 'refusal',
-  BLOCKLIST: 'refusal',
-  PROHIBITED_CONTENT: 'refusal',
-  SPII: 'refusal',
-  MODEL_ARMOR: 'refusal',
-  IMAGE_SAFETY: 'refusal',
-  IMAGE_PROHIBITED_CONTENT: 'refusal',
-  IMAGE_RECITATION: 'refusal',
-  IMAGE_OTHER: 'refusal',
+const finishes: ReadonlyMap<string, Finish | 'botched'> = new Map([
+  ['MAX_TOKENS', 'length'],
+  ['SAFETY', 'refusal'],
+  ['RECITATION', 'refusal'],
+  ['BLOCKLIST', 'refusal'],
+  ['PROHIBITED_CONTENT', 'refusal'],
+  ['SPII', 'refusal'],
+  ['MODEL_ARMOR', 'refusal'],
+  ['IMAGE_SAFETY', 'refusal'],
+  ['IMAGE_PROHIBITED_CONTENT', 'refusal'],
+  ['IMAGE_RECITATION', 'refusal'],
+  ['IMAGE_OTHER', 'refusal'],
   // The model's own blunders: it called a function as nobody can.
-  MALFORMED_FUNCTION_CALL: 'botched',
-  UNEXPECTED_TOOL_CALL: 'botched',
-  TOO_MANY_TOOL_CALLS: 'botched',
-  MISSING_THOUGHT_SIGNATURE: 'botched',
-  MALFORMED_RESPONSE: 'botched',
-}
+  ['MALFORMED_FUNCTION_CALL', 'botched'],
+  ['UNEXPECTED_TOOL_CALL', 'botched'],
+  ['TOO_MANY_TOOL_CALLS', 'botched'],
+  ['MISSING_THOUGHT_SIGNATURE', 'botched'],
+  ['MALFORMED_RESPONSE', 'botched'],
+])
 
 function readEnd(candidate: JsonObject, choice: number, state: Candidate): ReplyEvent[] {
   const { finishReason: reason } = candidate
   if (typeof reason !== 'string' || reason === '' || reason === 'FINISH_REASON_UNSPECIFIED') return []
   state.isFinished = true
-  const known = finishes[reason] ?? 'stop'
+  const known = finishes.get(reason) ?? 'stop'
   // With nothing to show for it, a blunder is a failure; behind words that have been said, it is their end.
   if (known === 'botched' && !state.hasOutput) {
     const error = new GatewayError('upstream-failed', `The model failed to form an answer (${reason}).`)

@@ -91,22 +91,22 @@ function readDraft(items: readonly Item[], limits: VideoLimits): { draftOf: stri
 }
 
 /** The vendor reads these out of the prompt wherever the body is silent, so nothing of them may get there unseen. */
-const flagNames: Readonly<Record<string, string>> = {
-  rs: 'resolution',
-  resolution: 'resolution',
-  rt: 'ratio',
-  ratio: 'ratio',
-  dur: 'duration',
-  duration: 'duration',
-  seed: 'seed',
-  cf: 'camera_fixed',
-  camerafixed: 'camera_fixed',
-  wm: 'watermark',
-  watermark: 'watermark',
-  frames: 'frames',
-  fps: 'fps',
-  framespersecond: 'fps',
-}
+const flagNames: ReadonlyMap<string, string> = new Map([
+  ['rs', 'resolution'],
+  ['resolution', 'resolution'],
+  ['rt', 'ratio'],
+  ['ratio', 'ratio'],
+  ['dur', 'duration'],
+  ['duration', 'duration'],
+  ['seed', 'seed'],
+  ['cf', 'camera_fixed'],
+  ['camerafixed', 'camera_fixed'],
+  ['wm', 'watermark'],
+  ['watermark', 'watermark'],
+  ['frames', 'frames'],
+  ['fps', 'fps'],
+  ['framespersecond', 'fps'],
+])
 
 const flagPattern = /--([a-z]+)[\s=]+(\S+)/gi
 
@@ -115,7 +115,7 @@ function withoutFlags(found: Scene, flagsAt: string): Scene {
   const flags: Record<string, Json> = {}
   const words: Record<string, string> = {}
   const prompt = found.prompt.replace(flagPattern, (whole, name: string, value: string) => {
-    const field = flagNames[name.toLowerCase()]
+    const field = flagNames.get(name.toLowerCase())
     if (field === undefined) return whole
     const read = readFlag(value)
     if (isGiven(flags[field]) && flags[field] !== read) {
@@ -127,7 +127,7 @@ function withoutFlags(found: Scene, flagsAt: string): Scene {
   })
   // What remains must hold none: taking one out may have made another of its neighbours, and the vendor would obey it.
   for (const [, name = ''] of prompt.matchAll(/--([a-z]+)/gi)) {
-    if (flagNames[name.toLowerCase()] !== undefined) {
+    if (flagNames.has(name.toLowerCase())) {
       throw badRequest(`The prompt says --${name} in a way that cannot be read.`, flagsAt)
     }
   }

@@ -91,14 +91,19 @@ const usualSizes: ReadonlySet<string> = new Set([
   ...nativeSizes.map((size) => size.replace('*', 'x')),
 ])
 
-const tierSides: Readonly<Record<string, number>> = { '1K': 1024, '2K': 2048, '3K': 3072, '4K': 4096 }
+const tierSides: ReadonlyMap<string, number> = new Map([
+  ['1K', 1024],
+  ['2K', 2048],
+  ['3K', 3072],
+  ['4K', 4096],
+])
 
 /** A size that the model has, or the nearest to a usual one that it lacks; any other is refused. */
 function readWishedSize(text: string | undefined, limits: ImageLimits): string | undefined {
   const { sizes, sizeDefault, free } = limits
   if (text === undefined) return sizeDefault
   if (text === 'auto') return sizes.includes('auto') ? 'auto' : sizeDefault
-  const side = tierSides[text]
+  const side = tierSides.get(text)
   const size = side === undefined ? readSize(text) : { width: side, height: side }
   if (size === undefined) throw refusedSize(text, limits)
   const spelled = writeSize(size)

@@ -44,17 +44,17 @@ function withArguments(block: AssistantBlock): AssistantBlock {
   return block.kind === 'tool-call' && block.argumentsText === '' ? { ...block, argumentsText: '{}' } : block
 }
 
-const finishes: { readonly [reason: string]: Finish } = {
-  stop: 'stop',
-  length: 'length',
-  tool_calls: 'tool-calls',
-  function_call: 'tool-calls',
-  content_filter: 'refusal',
-}
+const finishes: ReadonlyMap<string, Finish> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool_calls', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+  ['content_filter', 'refusal'],
+])
 
 /** Some vendors say `stop` although they call: a client that is not told would wait for words. */
 export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish {
-  const finish = typeof reason === 'string' ? (finishes[reason] ?? 'stop') : 'stop'
+  const finish = typeof reason === 'string' ? (finishes.get(reason) ?? 'stop') : 'stop'
   return finish === 'stop' && hasCalls ? 'tool-calls' : finish
 }
 

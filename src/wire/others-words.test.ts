@@ -1,0 +1,21 @@
+import { expect, test } from 'bun:test'
+import { readFailure } from './anthropic/errors.ts'
+import { readFinish as readAnthropicFinish } from './anthropic/read-answer.ts'
+import { readAnswer as readGeminiAnswer } from './gemini/read-answer.ts'
+import { readFinish } from './openai/read-answer.ts'
+
+/** A part of every object: it must mean no more to us than any other word that we do not know. */
+const word = 'constructor'
+
+test('a reason to end that nobody knows is an ordinary stop, whatever it is called', () => {
+  expect(readFinish(word, false)).toBe('stop')
+  expect(readFinish(word, true)).toBe('tool-calls')
+  expect(readAnthropicFinish(word)).toBe('stop')
+  const candidate = { content: { parts: [{ text: 'Hi' }] }, finishReason: word }
+  const answer = readGeminiAnswer(Buffer.from(JSON.stringify({ candidates: [candidate] })))
+  expect(answer.choices.map(({ finish }) => finish)).toEqual(['stop'])
+})
+
+test('a type of error that nobody knows is a failure, whatever it is called', () => {
+  expect(readFailure({ type: word, message: 'no' })).toMatchObject({ kind: 'upstream-failed', message: 'no' })
+})
