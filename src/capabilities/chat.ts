@@ -137,3 +137,9 @@ export type ChatCodec = TranslatedCodec & {
   passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
   passStream(ask: ChatAsk): ChatStream
 }
+
+/** A protocol in which a prompt can be counted, without an answer to it. */
+export type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'> & {
+  /** The vendor speaks another. Throws bad-request for what would add to the prompt there, where nobody could count it. */
+  checkTranslated(ask: ChatAsk): void
+}

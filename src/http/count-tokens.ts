@@ -1,10 +1,8 @@
-import type { ChatCodec } from '../capabilities/chat.ts'
+import type { CountCodec } from '../capabilities/chat.ts'
 import { bearerOrApiKeyOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
 import type { Count } from '../flow/chat/count.ts'
 import { readJson, receive, type ServeParts } from './serve.ts'
-
-type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'>
 
 /** `POST /v1/messages/count_tokens`: free, and nothing is kept of it but for an Idempotency-Key. */
 export function serveCountTokens(parts: ServeParts & { count: Count }, codec: CountCodec) {

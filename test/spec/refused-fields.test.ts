@@ -66,6 +66,17 @@ describe.each(['gpt-4o-mini', 'gpt-5', 'gemini-3.5-flash', 'qwen-plus'])('messag
   ])('%j is refused by its name', async (fields, field) => {
     expect(await messageOf(model, fields)).toContain(field)
   })
+
+  test.each([
+    ['mcp_servers', [{ type: 'url', url: 'https://h/mcp', name: 'h' }]],
+    ['container', 'container_1'],
+  ])('%s is refused where it is counted too, and an empty list is nothing', async (field, given) => {
+    expect(await messageOf(model, { [field]: given })).toContain(`'${field}'`)
+    const path = '/v1/messages/count_tokens'
+    expect((await refusalOf(path, { model, messages: user, [field]: given })).message).toContain(`'${field}'`)
+    const counted = await gateway.post(path, { model, messages: user, [field]: [] })
+    expect([counted.status, await counted.json()]).toEqual([200, { input_tokens: expect.any(Number) }])
+  })
 })
 
 test('a name of a tool that only the vendor finds too long is named as the client wrote it', async () => {

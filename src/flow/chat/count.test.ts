@@ -24,7 +24,7 @@ const channel: Channel = {
 const timeouts = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 
 /** A count that the vendor answers like this: what the client gets, what the operator reads, whether the key rests. */
-async function countWith(status: number, answer: string) {
+async function countWith(status: number, answer: string, more: object = {}) {
   const warned: unknown[] = []
   const channels = makeChannels([channel], systemClock, () => 0)
   const exchange = scriptedExchange(status, [answer])
@@ -48,7 +48,7 @@ async function countWith(status: number, answer: string) {
     elapsedMs: () => 0,
     say() {},
     header: () => null,
-    readBody: async () => ({ body, files: [], raw: new Uint8Array(), bytes: 100 }),
+    readBody: async () => ({ body: { ...body, ...more }, files: [], raw: new Uint8Array(), bytes: 100 }),
   } as unknown as Asking
   const counted = await makeCount(parts)(asking)
     .then((answer) => new Response(answer.body as BodyInit).json())
@@ -77,6 +77,11 @@ describe('the count of a prompt', () => {
     const result = await countWith(status, answer)
     expect(result).toMatchObject({ counted: ours, rests })
     expect(result.warned).toMatchObject([{ channel: 'c', model: 'm', status }])
+  })
+
+  test('is ours also of what only a vendor of this protocol could run, where such a vendor is to be asked', async () => {
+    const { counted } = await countWith(500, '', { mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] })
+    expect(counted).toEqual(ours)
   })
 
   test("is refused where the vendor finds the client's fault", async () => {

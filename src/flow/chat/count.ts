@@ -7,7 +7,7 @@ import type { Route } from '../../upstream/channels.ts'
 import { restKey } from '../../upstream/rest-key.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
-import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
+import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
 import { findModelFor } from '../find-model.ts'
 import { traitsOf } from '../traits.ts'
 import type { Parts } from '../run.ts'
@@ -22,7 +22,7 @@ export type CountParts = Omit<CallParts, 'fetchLink' | 'stopping'> & {
   readonly models: () => ModelsOnOffer
 }
 
-export type Asking = Omit<Received, 'job'> & { readonly codec: Pick<ChatCodec, 'readAsk' | 'estimateInput'> }
+export type Asking = Omit<Received, 'job'> & { readonly codec: CountCodec }
 
 export type Count = (asking: Asking) => Promise<Answer>
 
@@ -56,14 +56,17 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
   const asked = { body, files, bodyBytes: bytes, header: (name: string) => asking.header(name) }
   let model: Model | undefined
   const ask = codec.readAsk(asked, (id) => traitsOf((model = findModelFor('chat', models, principal, id)), id))
+  const speaks: boolean[] = []
   for (const route of parts.channels().routes(model?.offers ?? [])) {
     const { chat } = route.channel.vendor
+    speaks.push(chat?.protocol === ask.protocol)
     if (model === undefined || chat?.count === undefined || chat.protocol !== ask.protocol) continue
     const counting = { ...asking, route, ask, attemptId: newAttemptId() }
     const context = contextOf({ ...counting, model }, parts.tenantLabel)
     const counted = await countAt(parts, counting, chat.count, chat.count.call(ask, context))
     if (counted !== undefined) return counted
   }
+  if (speaks.length > 0 && !speaks.includes(true)) codec.checkTranslated(ask)
   return codec.estimateInput(ask)
 }
 

@@ -1,11 +1,11 @@
-import type { ChatCodec } from '../../capabilities/chat.ts'
+import type { ChatCodec, CountCodec } from '../../capabilities/chat.ts'
 import { readAsk, readCountAsk } from './ask.ts'
 import { writeEvent } from './block-stream.ts'
 import { writeStreamError } from './errors.ts'
 import { estimateInput } from './estimate.ts'
 import { passAnswer } from './pass-answer.ts'
 import { passStream } from './pass-stream.ts'
-import { readConversation } from './read-conversation.ts'
+import { readConversation, refuseOwnServers } from './read-conversation.ts'
 import { openWriter } from './reply-writer.ts'
 import { writeAnswer } from './write-answer.ts'
 
@@ -24,4 +24,8 @@ export const anthropicChat: ChatCodec = {
 }
 
 /** The count of a prompt, which is asked like a message without its answer. */
-export const anthropicCount: Pick<ChatCodec, 'readAsk' | 'estimateInput'> = { readAsk: readCountAsk, estimateInput }
+export const anthropicCount: CountCodec = {
+  readAsk: readCountAsk,
+  estimateInput,
+  checkTranslated: ({ native }) => refuseOwnServers(native),
+}

@@ -50,7 +50,7 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
 }
 
 /** What the vendor's own machines would do in the turn: without it the answer would be another. */
-function refuseOwnServers(body: JsonObject): void {
+export function refuseOwnServers(body: JsonObject): void {
   for (const field of ['mcp_servers', 'container'] as const) {
     const given = body[field] ?? []
     if (Array.isArray(given) && given.length === 0) continue
