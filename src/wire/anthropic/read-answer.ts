@@ -2,7 +2,7 @@ import type { Json } from '../../base/json.ts'
 import { gap, isCutOff, type AssistantBlock, type Finish, type Reply } from '../../capabilities/conversation.ts'
 import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readMessage } from './pass-answer.ts'
-import { readAssistantBlocks } from './read-blocks.ts'
+import { blocksOf, readAssistantBlocks } from './read-blocks.ts'
 import { readUsage } from './usage.ts'
 
 /** A whole answer of this vendor, for clients that speak another protocol. */
@@ -12,8 +12,9 @@ export function readAnswer(body: Uint8Array): Reply {
   const finish = readFinish(message['stop_reason'])
   const blocks = readAssistantBlocks(message['content']).map(withGap)
   const last = blocks.at(-1)
-  // The vendor shows an empty input where it was cut off inside of one.
-  if (isCutOff(finish) && last?.kind === 'tool-call' && last.argumentsText === '{}') {
+  // The vendor shows an empty input where it was cut off inside of one: in its last block, shown here or not.
+  const isLast = blocksOf(message['content']).at(-1)?.['type'] === 'tool_use'
+  if (isCutOff(finish) && isLast && last?.kind === 'tool-call' && last.argumentsText === '{}') {
     blocks[blocks.length - 1] = { ...last, argumentsText: '' }
   }
   const refusal = readRefusal(message['stop_details'])

@@ -143,6 +143,17 @@ describe('a stream', () => {
     expect(whole.map((block) => block.kind === 'tool-call' && block.argumentsText)).toEqual(['{}', text])
   })
 
+  test.each([said(''), { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }])(
+    'that is cut off behind an empty call, in something that is not shown, has the call whole: %j',
+    (hidden) => {
+      const stop_reason = 'max_tokens'
+      const streamed = read(call(0), stop(0), start(1, hidden), stop(1), end({ stop_reason }))
+      expect(streamed).toContainEqual({ kind: 'tool-call-delta', choice: 0, call: 0, text: '{}' })
+      const [block] = answerOf({ content: [call(0)['content_block'], hidden], stop_reason }).choices[0]?.blocks ?? []
+      expect(block).toMatchObject({ kind: 'tool-call', argumentsText: '{}' })
+    },
+  )
+
   test('parts what was said before a search of the vendor’s own from what was said behind it', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
     const found = { type: 'web_search_tool_result', content: [] }
