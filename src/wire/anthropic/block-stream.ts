@@ -37,6 +37,11 @@ export class BlockStream {
     return this.#inTurn(() => this.#opened('text', emptyText) + this.#delta({ type: 'text_delta', text }))
   }
 
+  /** Something came that is not shown: what is said behind it is a text of its own. */
+  part(): string {
+    return this.#inTurn(() => (this.#open === 'text' ? this.#stop() : ''))
+  }
+
   /** A citation belongs to the words just said; without any it would stand alone, and is left out. */
   cite(citation: JsonObject): string {
     return this.#inTurn(() => (this.#open === 'text' ? this.#delta({ type: 'citations_delta', citation }) : ''))

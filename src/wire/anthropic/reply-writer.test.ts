@@ -171,6 +171,20 @@ describe('thoughts', () => {
     ])
   })
 
+  test.each([
+    ['a thought', think('Hm'), { kind: 'thinking', text: 'Hm' }],
+    [
+      'one that nobody may read',
+      { kind: 'thinking-redact', choice, data: 'x' },
+      { kind: 'thinking-redacted', data: 'x' },
+    ],
+  ] as const)('part the words around them also where they are not shown: %s', (_name, hidden, block) => {
+    const texts = ['+0 text', '0 text_delta a', '-0', '+1 text', '1 text_delta b', '-1']
+    expect(stream([say('a'), hidden, hidden, say('b')]).blocks).toEqual(texts)
+    const content = whole([{ kind: 'text', text: 'a' }, block, { kind: 'text', text: 'b' }])['content']
+    expect(content).toMatchObject([{ text: 'a' }, { text: 'b' }])
+  })
+
   test('that are not to be read are their signatures', () => {
     expect(stream(events, omitting).blocks.slice(0, 3)).toEqual(['+0 thinking', '0 signature_delta Eq', '-0'])
     expect(stream([think('unsigned'), say('a')], omitting).blocks).toEqual(['+0 text', '0 text_delta a', '-0'])

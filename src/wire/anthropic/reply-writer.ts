@@ -51,8 +51,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   }
 
   function writeThought(event: Extract<ReplyEvent, { kind: `thinking-${string}` }>): string {
-    if (event.kind === 'thinking-delta') return thoughts === 'shown' ? blocks.think(event.text) : hide()
-    if (thoughts === 'none') return ''
+    if (event.kind === 'thinking-delta') return thoughts === 'shown' ? blocks.think(event.text) : blocks.part() + hide()
+    if (thoughts === 'none') return blocks.part()
     if (event.kind === 'thinking-sign') return blocks.sign(event.signature)
     return blocks.whole({ type: 'redacted_thinking', data: event.data })
   }
