@@ -201,13 +201,14 @@ describe('errors', () => {
 
   test('of what is kept nowhere', async () => {
     const tries = [
-      client.responses.retrieve('resp_1'),
-      client.responses.delete('resp_1'),
-      client.responses.cancel('resp_1'),
-      client.responses.inputItems.list('resp_1'),
+      () => client.responses.retrieve('resp_1'),
+      () => client.responses.delete('resp_1'),
+      () => client.responses.cancel('resp_1'),
+      () => client.responses.inputItems.list('resp_1'),
     ]
-    for (const asked of tries) {
-      const error = await thrownBy(asked, OpenAI.NotFoundError)
+    // One after another: a refusal that nobody awaits yet would fail the test.
+    for (const ask of tries) {
+      const error = await thrownBy(ask(), OpenAI.NotFoundError)
       expect(error).toMatchObject({ status: 404, code: 'response_not_found' })
       expect(error.message).toContain('whole conversation')
     }
