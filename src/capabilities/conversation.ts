@@ -26,10 +26,10 @@ export type TextBlock = {
   readonly cache?: CacheHint
 }
 
-/** Where a statement comes from: a page of the web, or a document of the prompt. */
 /** Stands between texts of an assistant that are not one, where a protocol has room for one alone. */
 export const gap = '\n\n'
 
+/** Where a statement comes from: a page of the web, or a document of the prompt. */
 export type Citation = {
   readonly url?: string
   readonly title?: string

@@ -189,13 +189,15 @@ describe('what a user shows', () => {
     )
   })
 
-  test.each([
-    ['mcp_servers', [{ type: 'url', url: 'https://h/mcp', name: 'h' }]],
-    ['container', 'container_1'],
-    ['container', { skills: [{ type: 'anthropic', skill_id: 'pdf' }] }],
-  ])('what only its own vendor could run is refused: %s', (field, given) => {
-    expect(refusal({ [field]: given })).toBe(field)
-    for (const nothing of [null, []]) expect(read({ [field]: nothing }).turns).toHaveLength(1)
+  test('servers whose tools only its own vendor could call are refused, and none are nothing', () => {
+    expect(refusal({ mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] })).toBe('mcp_servers')
+    for (const none of [null, []]) expect(read({ mcp_servers: none }).turns).toHaveLength(1)
+  })
+
+  test('a container of a vendor that is not asked is left out', () => {
+    for (const container of [null, 'container_1', { skills: [{ type: 'anthropic', skill_id: 'pdf' }] }]) {
+      expect(read({ container })).toEqual(read({}))
+    }
   })
 
   test.each([

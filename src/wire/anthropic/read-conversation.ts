@@ -49,13 +49,11 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
   }
 }
 
-/** What the vendor's own machines would do in the turn: without it the answer would be another. */
+/** Tools that the vendor would call in the turn: without them the answer would be another. */
 export function refuseOwnServers(body: JsonObject): void {
-  for (const field of ['mcp_servers', 'container'] as const) {
-    const given = body[field] ?? []
-    if (Array.isArray(given) && given.length === 0) continue
-    throw badRequest(`'${field}' is not supported: this model's vendor has none.`, field, 'unsupported_value')
-  }
+  const servers = body['mcp_servers'] ?? []
+  if (Array.isArray(servers) && servers.length === 0) return
+  throw badRequest("'mcp_servers' is not supported: this model's vendor has none.", 'mcp_servers', 'unsupported_value')
 }
 
 type NumberField = 'temperature' | 'topP' | 'topK'
