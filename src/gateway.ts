@@ -357,9 +357,9 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       deliverMs = Math.min(deliverMs ?? drainMs, drainMs)
       tasks.hurry()
       await giveNotice(drainMs)
-      mcp.drain()
       const links = { stop: (reason: GatewayError) => stop.abort(reason) }
-      await stopListening(listener, books.billing, [calling.transport, links, tasks], waiting, drainMs)
+      const ports = mcp.listener === undefined ? [listener] : [listener, mcp.listener]
+      await stopListening(ports, books.billing, [calling.transport, links, tasks], waiting, drainMs)
       // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id
       // of are looked for by the next process.
       if (isSecond) {

@@ -23,25 +23,26 @@ type Stoppable = { stop(reason: GatewayError): void }
 
 /** Waits for what is in flight, then ends what is left: a stream settles what it delivered, and its client is told. */
 export async function stopListening(
-  listener: Listener,
+  listeners: readonly Listener[],
   billing: TrackedBilling,
   waitedFor: readonly Stoppable[],
   waiting: Waiting,
   drainMs: number,
 ): Promise<void> {
-  const stopped = listener.stop(false)
-  await within(drainMs, Promise.all([stopped, billing.idle()]))
+  const areQuiet = () => listeners.every(({ underway }) => underway === 0)
+  const stopped = listeners.map((listener) => listener.stop(false))
+  await within(drainMs, Promise.all([...stopped, billing.idle()]))
   const reason = beingStopped()
   for (const each of [...waitedFor, waiting]) each.stop(reason)
-  await lastWords(() => listener.underway === 0)
+  await lastWords(areQuiet)
   if (waiting.isAnybody) {
     // What is to be their answer waits for its money to be written down.
     await within(lastSettlementsMs, billing.idle())
     await lastWords(() => !waiting.isAnybody)
     waiting.end(final(reason))
-    await lastWords(() => listener.underway === 0)
+    await lastWords(areQuiet)
   }
-  await listener.stop(true)
+  await Promise.all(listeners.map((listener) => listener.stop(true)))
   await within(lastSettlementsMs, billing.idle())
 }
 

@@ -2,7 +2,7 @@ import type { Cors } from '../edge/cors.ts'
 import { makeEdge, type EdgeOptions } from '../edge/edge.ts'
 import type { Route } from '../edge/route.ts'
 import type { Opening } from '../base/closing.ts'
-import { listen } from '../base/listen.ts'
+import { listen, type Listener } from '../base/listen.ts'
 import { Later } from '../base/later.ts'
 import { writeDoorError } from './errors.ts'
 import type { McpParts } from './mcp.ts'
@@ -23,8 +23,8 @@ export type OpenMcp = {
   readonly url: string
   /** What the public port serves of it. */
   readonly publicRoutes: readonly Route[]
-  /** Takes no new requests on a port of its own. */
-  drain(): void
+  /** The port of its own, if it has one. */
+  readonly listener: Listener | undefined
 }
 
 /** Opens the tool server where the settings want it. */
@@ -33,7 +33,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
   if (port === undefined) {
     const mcp = onDemand({ ...parts, checkOrigin: makeOriginCheck({ ...at, ...allowed }) })
     closing.opened('tools', () => mcp.close())
-    return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], drain() {} }
+    return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], listener: undefined }
   }
   // Which port it gets may be known only once it has it.
   const listener = listen({
@@ -48,13 +48,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
   const mcp = onDemand({ ...parts, checkOrigin })
   closing.opened('tools', () => mcp.close())
   const serve = makeEdge({ ...parts.edge, routes: [mcp.route], cors: parts.cors })
-  return {
-    url: `${listener.url}/mcp`,
-    publicRoutes: [],
-    drain() {
-      listener.stop(false).catch(() => {})
-    },
-  }
+  return { url: `${listener.url}/mcp`, publicRoutes: [], listener }
 }
 
 /** What the protocol takes to speak is a fifth of all that there is to load: whoever has no tools to call starts without. */

@@ -102,6 +102,34 @@ channels: [{ id: one, vendor: ark, keys: [k], baseUrl: "${vendor.url.origin}" }]
 })
 
 describe.each([
+  ['on the port of customers', ''],
+  ['on a port of its own', 'mcp: { port: 0 }'],
+])('a tool %s', (_, yaml) => {
+  test('whose vendor has begun', async () => {
+    const gateway = await startTestGateway({ databaseUrl, yaml })
+    const messages = [{ role: 'user', content: 'sandbox:delay=60000' }]
+    const params = { name: 'chat', arguments: { model: 'gpt-4o-mini', messages } }
+    const answer = fetch(gateway.mcpUrl, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    })
+    const told = answer.then((response) => response.text())
+    await until(async () => (await gateway.calls()).length === 1)
+    const closing = gateway.close({ drainMs: 50 })
+    const text = await told
+    await closing
+    expect(text).toContain('The gateway is being stopped.')
+    expect(text).toContain('"turnpike/status":503')
+    expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
+  })
+})
+
+describe.each([
   ['a short one', 1_000],
   ['a long one', 1_000_000],
 ])('a body that is still on its way: %s', (_, length) => {
