@@ -87,7 +87,9 @@ function refusal(thrown: unknown, desk: Desk): CallToolResult {
     return { content, isError: true, _meta: metaOf(desk.requestId) }
   }
   const { written, requestId } = desk.refused(thrown)
-  const retryAfter = written.headers['retry-after']
+  // What its vendor may have been paid for would be bought again.
+  const isFinal = written.headers['x-should-retry'] === 'false'
+  const retryAfter = isFinal ? undefined : written.headers['retry-after']
   return {
     content: [{ type: 'text', text: written.body }],
     isError: true,

@@ -105,7 +105,7 @@ describe.each([
   ['on the port of customers', ''],
   ['on a port of its own', 'mcp: { port: 0 }'],
 ])('a tool %s', (_, yaml) => {
-  test('whose vendor has begun', async () => {
+  test('whose vendor has begun: nobody is to try that again', async () => {
     const gateway = await startTestGateway({ databaseUrl, yaml })
     const messages = [{ role: 'user', content: 'sandbox:delay=60000' }]
     const params = { name: 'chat', arguments: { model: 'gpt-4o-mini', messages } }
@@ -125,6 +125,7 @@ describe.each([
     await closing
     expect(text).toContain('The gateway is being stopped.')
     expect(text).toContain('"turnpike/status":503')
+    expect(text).not.toContain('turnpike/retry_after')
     expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
   })
 })
