@@ -1,5 +1,11 @@
 import { isObject } from '../base/json.ts'
-import { databaseFile, EnvironmentError, readEnvironment, type Environment } from '../config/environment.ts'
+import {
+  databaseFile,
+  EnvironmentError,
+  readEnvironment,
+  shareAddresses,
+  type Environment,
+} from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { notServed, planMarket, servedModels, simulatedChannels, type Plan } from '../market.ts'
 import type { Channel } from '../upstream/channels.ts'
@@ -60,7 +66,8 @@ async function isUsedForReal(findings: Findings, environment: Environment): Prom
 function checkToolPort(findings: Findings, { host, port, adminHost, adminPort }: Environment, file: ConfigFile): void {
   const given = file.settings.mcp.port
   if (given === undefined || given === 0) return
-  const taken = given === port ? 'PORT' : given === adminPort && host === adminHost ? 'ADMIN_PORT' : undefined
+  const taken =
+    given === port ? 'PORT' : given === adminPort && shareAddresses(host, adminHost) ? 'ADMIN_PORT' : undefined
   if (taken !== undefined) note(findings, file.complain(['mcp', 'port'], `must be another one than ${taken}`))
 }
 

@@ -30,6 +30,9 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['PORT', { PORT: 'eighty' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090' }],
     ['ADMIN_PORT', { PORT: '8081' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '0.0.0.0' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '10.0.0.1', ADMIN_HOST: '0.0.0.0' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '::' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'canary:9090' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'ftp://canary:9090' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:9090/' }],
@@ -55,6 +58,8 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
 test('one port may serve both on hosts of their own, and 0 is another one each time', () => {
   const apart = { PORT: '9090', ADMIN_PORT: '9090', ADMIN_HOST: '127.0.0.2' }
   expect(readEnvironment(apart)).toMatchObject({ port: 9090, adminPort: 9090 })
+  const byFamily = { ...apart, HOST: '0.0.0.0', ADMIN_HOST: '::1' }
+  expect(readEnvironment(byFamily)).toMatchObject({ port: 9090, adminPort: 9090 })
   expect(readEnvironment({ PORT: '0', ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 })
 })
 

@@ -80,7 +80,7 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
   if (found.DATABASE_URL !== undefined && found.TURNPIKE_SECRET === undefined) {
     throw new EnvironmentError('TURNPIKE_SECRET is required with PostgreSQL: every node must hash keys alike')
   }
-  if (found.PORT !== 0 && found.PORT === found.ADMIN_PORT && found.HOST === found.ADMIN_HOST) {
+  if (found.PORT !== 0 && found.PORT === found.ADMIN_PORT && shareAddresses(found.HOST, found.ADMIN_HOST)) {
     throw new EnvironmentError('ADMIN_PORT must be another one than PORT: operators have a port of their own')
   }
   return {
@@ -97,6 +97,13 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
     adminKey: found.TURNPIKE_ADMIN_KEY,
     metricsKey: found.TURNPIKE_METRICS_KEY,
   }
+}
+
+/** Whether a port of the one is taken for the other: who listens everywhere listens at each address. */
+export function shareAddresses(host: string, other: string): boolean {
+  const hosts = [host, other]
+  if (host === other || hosts.includes('::')) return true
+  return hosts.includes('0.0.0.0') && !hosts.some((address) => address.includes(':'))
 }
 
 function isOrigin(text: string): boolean {

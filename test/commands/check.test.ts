@@ -29,6 +29,7 @@ describe('turnpike check', () => {
     const says = 'turnpike.yaml:1:14 mcp.port: must be another one than'
     expect(await asked({ PORT: '19090' })).toMatchObject({ code: 1, err: `${says} PORT\n` })
     expect(await asked({ ADMIN_PORT: '19090' })).toMatchObject({ code: 1, err: `${says} ADMIN_PORT\n` })
+    expect(await asked({ ADMIN_PORT: '19090', HOST: '0.0.0.0' })).toMatchObject({ code: 1 })
     expect(await asked({ ADMIN_PORT: '19090', ADMIN_HOST: '127.0.0.2' })).toMatchObject({ code: 0 })
   })
 
