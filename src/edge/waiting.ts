@@ -4,10 +4,11 @@ import type { GatewayError } from '../base/errors.ts'
 /** Everybody who has no answer yet: a stop leaves nobody without one, whatever it is that they wait for. */
 export class Waiting {
   readonly #crowd = new Crowd<Waiter>()
+  readonly #sentAway = new Crowd<Waiter>()
   #stopped: GatewayError | undefined
 
   enter(): Waiter {
-    return new Waiter(this.#crowd, this.#stopped)
+    return new Waiter(this.#crowd, this.#sentAway, this.#stopped)
   }
 
   /** Sends away who has had nothing done for it, now or later. Who is in somebody's hands is told by those. */
@@ -24,18 +25,25 @@ export class Waiting {
   get isAnybody(): boolean {
     return this.#crowd.size > 0
   }
+
+  /** What was begun for somebody who was sent away has not come to its end. */
+  get isAnythingBehind(): boolean {
+    return this.#sentAway.size > 0
+  }
 }
 
 export class Waiter implements Member {
-  readonly #crowd: Crowd<Waiter>
+  #crowd: Crowd<Waiter>
+  readonly #sentAway: Crowd<Waiter>
   readonly #stopped: GatewayError | undefined
   #refuse: ((reason: GatewayError) => void) | undefined
   #isInHands = false
   #isDismissed = false
   place = -1
 
-  constructor(crowd: Crowd<Waiter>, stopped: GatewayError | undefined) {
+  constructor(crowd: Crowd<Waiter>, sentAway: Crowd<Waiter>, stopped: GatewayError | undefined) {
     this.#crowd = crowd
+    this.#sentAway = sentAway
     this.#stopped = stopped
   }
 
@@ -74,6 +82,8 @@ export class Waiter implements Member {
 
   dismiss(reason: GatewayError): void {
     this.#crowd.remove(this)
+    this.#crowd = this.#sentAway
+    this.#crowd.add(this)
     this.#isDismissed = true
     this.#refuse?.(reason)
   }

@@ -43,7 +43,13 @@ export async function stopListening(
     await lastWords(areQuiet)
   }
   await Promise.all(listeners.map((listener) => listener.stop(true)))
-  await within(lastSettlementsMs, billing.idle())
+  await within(lastSettlementsMs, nothingIsLeft(billing, waiting))
+}
+
+/** Who was sent away while it waited for a database may have a hold, or an Idempotency-Key, a moment later. */
+async function nothingIsLeft(billing: TrackedBilling, waiting: Waiting): Promise<void> {
+  await lastWords(() => !waiting.isAnythingBehind, lastSettlementsMs)
+  await billing.idle()
 }
 
 /** Closes a port on which nobody is sent away: who credits an account has to know whether that was done. */

@@ -187,6 +187,22 @@ describe('a database that does not answer', () => {
     await closing
   })
 
+  test('money to set aside: its Idempotency-Key is free, and nothing is held for it', async () => {
+    await bystander.query('select 1 from account for update')
+    const messages = [{ role: 'user', content: 'Hello!' }]
+    const asked = { model: 'gpt-4o-mini', max_tokens: 10, messages }
+    const answer = gateway.post('/v1/chat/completions', asked, { 'idempotency-key': 'one' })
+    await until(someWait)
+    const closing = gateway.close({ drainMs: 50 })
+    await toldToComeAgain(await answer)
+    await bystander.query('rollback')
+    await closing
+    expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
+    const kept = await openStore({ url: databaseUrl })
+    expect(await kept.db.selectFrom('idempotency').selectAll().execute()).toEqual([])
+    await kept.close()
+  })
+
   test('what an operator asked for comes to its end', async () => {
     await bystander.query('lock table usage_day in access exclusive mode')
     const headers = { authorization: `Bearer ${gateway.adminKey}` }
