@@ -292,6 +292,7 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
     publicUrl,
     guardedFetch: strangers,
     stopping,
+    waiting,
     limiter: makeLimiter(),
     sessionMac: macFor(secret, 'tool-session'),
     showPrices,

@@ -8,6 +8,7 @@ import type { Log } from '../base/log.ts'
 import type { WireError, WriteError } from '../capabilities/errors.ts'
 import type { ModelsOnOffer } from '../catalogue/model.ts'
 import type { Route, Visit } from '../edge/route.ts'
+import type { Waiting } from '../edge/waiting.ts'
 import type { Parts as Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Store } from '../store/open.ts'
@@ -31,6 +32,8 @@ export type Desk = {
   readonly principal: Principal
   readonly requestId: RequestId
   readonly signal: AbortSignal
+  /** Aborts when the node stops. */
+  readonly stopping: AbortSignal
   readonly progress: Progress
   readonly models: ModelsOnOffer
   readonly clock: Clock
@@ -61,6 +64,8 @@ export type DeskParts = {
   readonly guardedFetch: GuardedFetch
   /** Aborts when the node stops. */
   readonly stopping: AbortSignal
+  /** Where a stop sends away who waits: the response to a call may have begun long before its result is there. */
+  readonly waiting: Waiting
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
@@ -108,8 +113,9 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
     const requestId = nextId ?? newRequestId()
     nextId = undefined
     let write = route.writeError
+    const waiter = parts.waiting.enter()
     try {
-      return await route.serve({
+      const served = route.serve({
         ...visit,
         connection: nobodys,
         requestId,
@@ -120,7 +126,12 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
         speak(other) {
           write = other
         },
+        inHands() {
+          visit.inHands()
+          waiter.inHands()
+        },
       })
+      return await (served instanceof Promise ? waiter.for(served) : served)
     } catch (thrown) {
       throw refuse(thrown, requestId, write)
     }
@@ -130,6 +141,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
     ...call,
     principal,
     requestId: visit.requestId,
+    stopping: parts.stopping,
     models: parts.models(),
     clock: parts.clock,
     store: parts.store,

@@ -112,6 +112,28 @@ describe('a stop while a vendor is asked to make a film', () => {
     expect(task).toMatchObject({ id: await knownFilm(), status: 'submitted' })
   })
 
+  test('gives the task to a tool that waits for its film', async () => {
+    const asked = { model: 'minimax-hailuo-02', prompt: 'A fox. sandbox:stuck', wait: true }
+    const params = { name: 'generate_video', arguments: asked }
+    const told = fetch(gateway.mcpUrl, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    }).then((answer) => answer.text())
+    const onRecord = gateway.store.db.selectFrom('task').select('id').where('upstream_id', 'is not', null)
+    await until(async () => (await onRecord.execute()).length === 1)
+    const { id } = await onRecord.executeTakeFirstOrThrow()
+    const closed = gateway.close({ drainMs: 100 })
+    const text = await told
+    await closed
+    expect(text).toContain(`"structuredContent":{"id":"${id}"`)
+    expect(text).not.toContain('isError')
+  })
+
   test('waits for it too where nobody else does', async () => {
     const leaving = new AbortController()
     await ordered(leaving.signal)

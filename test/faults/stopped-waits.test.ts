@@ -101,23 +101,29 @@ channels: [{ id: one, vendor: ark, keys: [k], baseUrl: "${vendor.url.origin}" }]
   expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
 })
 
+const callTool = ({ mcpUrl, key }: TestGateway, content: string) =>
+  fetch(mcpUrl, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'chat', arguments: { model: 'gpt-4o-mini', messages: [{ role: 'user', content }] } },
+    }),
+  })
+
 describe.each([
   ['on the port of customers', ''],
   ['on a port of its own', 'mcp: { port: 0 }'],
 ])('a tool %s', (_, yaml) => {
   test('whose vendor has begun: nobody is to try that again', async () => {
     const gateway = await startTestGateway({ databaseUrl, yaml })
-    const messages = [{ role: 'user', content: 'sandbox:delay=60000' }]
-    const params = { name: 'chat', arguments: { model: 'gpt-4o-mini', messages } }
-    const answer = fetch(gateway.mcpUrl, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${gateway.key}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-    })
+    const answer = callTool(gateway, 'sandbox:delay=60000')
     const told = answer.then((response) => response.text())
     await until(async () => (await gateway.calls()).length === 1)
     const closing = gateway.close({ drainMs: 50 })
@@ -201,6 +207,19 @@ describe('a database that does not answer', () => {
     const kept = await openStore({ url: databaseUrl })
     expect(await kept.db.selectFrom('idempotency').selectAll().execute()).toEqual([])
     await kept.close()
+  })
+
+  test('money to set aside for a tool, whose answer has begun already', async () => {
+    await bystander.query('select 1 from account for update')
+    const told = callTool(gateway, 'Hello!').then((answer) => answer.text())
+    await until(someWait)
+    const closing = gateway.close({ drainMs: 50 })
+    const text = await told
+    await bystander.query('rollback')
+    await closing
+    expect(text).toContain('The gateway is being stopped.')
+    expect(text).toContain('"turnpike/status":503,"turnpike/retry_after":5')
+    expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
   })
 
   test('what an operator asked for comes to its end', async () => {

@@ -65,7 +65,7 @@ export const generateVideo = tool({
     await waitForEnd(desk, task, timeout * 1000)
     // A client that has left needs no record.
     desk.signal.throwIfAborted()
-    return show(await readTask(desk, task.id))
+    return show(await readTask(desk, task.id).catch(asOrdered(desk, task)))
   },
 })
 
@@ -121,6 +121,14 @@ async function readTask(desk: Desk, taskId: string): Promise<Task> {
   return (await (await desk.ask(retrieve, { id: taskId })).json()) as Task
 }
 
+/** Where the node stops, nobody is to order again what is on its way. */
+function asOrdered({ stopping }: Desk, task: Task) {
+  return (thrown: unknown): Task => {
+    if (stopping.aborted) return task
+    throw thrown
+  }
+}
+
 function show(task: Task): Shown {
   const url = task.content?.video_url ?? undefined
   const blocks: ContentBlock[] = url === undefined ? [] : [fileLink(url, `${task.id}.mp4`, 'video/mp4')]
@@ -135,15 +143,16 @@ const lookMs = 500
 const tellMs = 5_000
 
 /**
- * Looks at the task's row until it is over, the time is up or the client has left. Not through its path: a caller that
+ * Looks at the task's row until it is over, the time is up, the client has left or the node stops. Not through its path: a caller that
  * waits should not use up its requests by waiting.
  */
 async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<void> {
-  const { clock, progress, signal, store, principal } = desk
+  const { clock, progress, store, principal } = desk
+  const left = AbortSignal.any([desk.signal, desk.stopping])
   const startedAt = clock.monotonic()
   let [said, toldAt] = ['', Number.NEGATIVE_INFINITY]
   let state = status
-  while (!isOver(state) && !signal.aborted) {
+  while (!isOver(state) && !left.aborted) {
     const waitedMs = clock.monotonic() - startedAt
     if (waitedMs >= withinMs) return
     if (state !== said || clock.monotonic() - toldAt >= tellMs) {
@@ -151,7 +160,8 @@ async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: nu
       said = state
       toldAt = clock.monotonic()
     }
-    await pause(Math.min(lookMs, withinMs - waitedMs), signal)
+    await pause(Math.min(lookMs, withinMs - waitedMs), left)
+    if (left.aborted) return
     const row = await findTask(store.db, { accountId: principal.accountId, id: taskId })
     if (row === undefined) return
     state = row.state === 'creating' ? 'submitted' : row.state
