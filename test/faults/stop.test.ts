@@ -3,6 +3,7 @@ import { nano } from '../../src/base/money.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { rpc, sendRpc, shown, type Result } from '../support/mcp.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
 const slowly = (model: string, more: object) => ({
@@ -114,24 +115,14 @@ describe('a stop while a vendor is asked to make a film', () => {
 
   test('gives the task to a tool that waits for its film', async () => {
     const asked = { model: 'minimax-hailuo-02', prompt: 'A fox. sandbox:stuck', wait: true }
-    const params = { name: 'generate_video', arguments: asked }
-    const told = fetch(gateway.mcpUrl, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${gateway.key}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-    }).then((answer) => answer.text())
+    const told = sendRpc(gateway, gateway.key, rpc('tools/call', { name: 'generate_video', arguments: asked }))
     const onRecord = gateway.store.db.selectFrom('task').select('id').where('upstream_id', 'is not', null)
     await until(async () => (await onRecord.execute()).length === 1)
     const { id } = await onRecord.executeTakeFirstOrThrow()
     const closed = gateway.close({ drainMs: 100 })
-    const text = await told
+    const { answer } = await told
     await closed
-    expect(text).toContain(`"structuredContent":{"id":"${id}"`)
-    expect(text).not.toContain('isError')
+    expect(shown(answer['result'] as Result)).toMatchObject({ id })
   })
 
   test('waits for it too where nobody else does', async () => {

@@ -4,6 +4,7 @@ import { nano } from '../../src/base/money.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { lastText, rpc, sendRpc, type Result } from '../support/mcp.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { lines, openSocket } from '../support/raw-socket.ts'
 
@@ -101,21 +102,11 @@ channels: [{ id: one, vendor: ark, keys: [k], baseUrl: "${vendor.url.origin}" }]
   expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
 })
 
-const callTool = ({ mcpUrl, key }: TestGateway, content: string) =>
-  fetch(mcpUrl, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'chat', arguments: { model: 'gpt-4o-mini', messages: [{ role: 'user', content }] } },
-    }),
-  })
+/** The result of a tool, and what is said about it. */
+async function callTool(gateway: TestGateway, prompt: string): Promise<Result & { readonly _meta?: object }> {
+  const call = rpc('tools/call', { name: 'chat', arguments: { model: 'gpt-4o-mini', prompt } })
+  return (await sendRpc(gateway, gateway.key, call)).answer['result'] as Result
+}
 
 describe.each([
   ['on the port of customers', ''],
@@ -123,15 +114,14 @@ describe.each([
 ])('a tool %s', (_, yaml) => {
   test('whose vendor has begun: nobody is to try that again', async () => {
     const gateway = await startTestGateway({ databaseUrl, yaml })
-    const answer = callTool(gateway, 'sandbox:delay=60000')
-    const told = answer.then((response) => response.text())
+    const told = callTool(gateway, 'sandbox:delay=60000')
     await until(async () => (await gateway.calls()).length === 1)
     const closing = gateway.close({ drainMs: 50 })
-    const text = await told
+    const result = await told
     await closing
-    expect(text).toContain('The gateway is being stopped.')
-    expect(text).toContain('"turnpike/status":503')
-    expect(text).not.toContain('turnpike/retry_after')
+    expect(lastText(result)).toMatchObject({ error: { message: 'The gateway is being stopped.' } })
+    expect(result._meta).toMatchObject({ 'turnpike/status': 503 })
+    expect(result._meta).not.toHaveProperty(['turnpike/retry_after'])
     expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
   })
 })
@@ -211,14 +201,14 @@ describe('a database that does not answer', () => {
 
   test('money to set aside for a tool, whose answer has begun already', async () => {
     await bystander.query('select 1 from account for update')
-    const told = callTool(gateway, 'Hello!').then((answer) => answer.text())
+    const told = callTool(gateway, 'Hello!')
     await until(someWait)
     const closing = gateway.close({ drainMs: 50 })
-    const text = await told
+    const result = await told
     await bystander.query('rollback')
     await closing
-    expect(text).toContain('The gateway is being stopped.')
-    expect(text).toContain('"turnpike/status":503,"turnpike/retry_after":5')
+    expect(lastText(result)).toMatchObject({ error: { message: 'The gateway is being stopped.' } })
+    expect(result._meta).toMatchObject({ 'turnpike/status': 503, 'turnpike/retry_after': 5 })
     expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
   })
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createHash } from 'node:crypto'
 import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { connect, lastText, rpc, rpcHeaders, sendRpc, type Result } from '../support/mcp.ts'
+import { connect, lastText, rpc, rpcHeaders, sendRpc, shown, type Result } from '../support/mcp.ts'
 import { sendRaw } from '../support/raw-socket.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { setLimits } from '../support/limits.ts'
@@ -351,6 +351,15 @@ describe('X-07: one request is one call', () => {
     const third = await ask()
     expect(third).toMatchObject({ status: 429, answer: { id: 0, error: { data: { code: 'rate_limit_exceeded' } } } })
     expect((await sendRpc(gateway, key, chat('Hi'))).answer['result']).not.toMatchObject({ isError: true })
+  })
+
+  test('a film that was ordered is told, also where the key has no request left to look at it', async () => {
+    const { key, keyId } = await gateway.account({ dollars: '5' })
+    await setLimits(gateway, keyId, { requestsPerMinute: 1 })
+    const film = { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, wait: true }
+    const { answer } = await sendRpc(gateway, key, rpc('tools/call', { name: 'generate_video', arguments: film }))
+    const task = { id: expect.stringMatching(/^vid_/), status: 'succeeded' }
+    expect(shown(answer['result'] as Result)).toMatchObject(task)
   })
 })
 

@@ -62,10 +62,11 @@ export const generateVideo = tool({
     const response = await desk.ask(create, { json: { ...given(fields), input: scene } })
     const task = (await response.json()) as Task
     if (!wait || isOver(task.status)) return show(task)
-    await waitForEnd(desk, task, timeout * 1000)
+    const status = await waitForEnd(desk, task, timeout * 1000)
     // A client that has left needs no record.
     desk.signal.throwIfAborted()
-    return show(await readTask(desk, task.id).catch(asOrdered(desk, task)))
+    // It is ordered, whatever keeps its record from being read: whoever were told of that alone would order it again.
+    return show(await readTask(desk, task.id).catch(() => ({ ...task, status })))
   },
 })
 
@@ -121,14 +122,6 @@ async function readTask(desk: Desk, taskId: string): Promise<Task> {
   return (await (await desk.ask(retrieve, { id: taskId })).json()) as Task
 }
 
-/** Where the node stops, nobody is to order again what is on its way. */
-function asOrdered({ stopping }: Desk, task: Task) {
-  return (thrown: unknown): Task => {
-    if (stopping.aborted) return task
-    throw thrown
-  }
-}
-
 function show(task: Task): Shown {
   const url = task.content?.video_url ?? undefined
   const blocks: ContentBlock[] = url === undefined ? [] : [fileLink(url, `${task.id}.mp4`, 'video/mp4')]
@@ -143,10 +136,10 @@ const lookMs = 500
 const tellMs = 5_000
 
 /**
- * Looks at the task's row until it is over, the time is up, the client has left or the node stops. Not through its path: a caller that
- * waits should not use up its requests by waiting.
+ * Looks at the task's row until it is over, the time is up, the client has left or the node stops, and says how far it is.
+ * Not through its path: a caller that waits should not use up its requests by waiting.
  */
-async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<void> {
+async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<string> {
   const { clock, progress, store, principal } = desk
   const left = AbortSignal.any([desk.signal, desk.stopping])
   const startedAt = clock.monotonic()
@@ -154,19 +147,19 @@ async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: nu
   let state = status
   while (!isOver(state) && !left.aborted) {
     const waitedMs = clock.monotonic() - startedAt
-    if (waitedMs >= withinMs) return
+    if (waitedMs >= withinMs) return state
     if (state !== said || clock.monotonic() - toldAt >= tellMs) {
       progress.tell(`The video is ${state} (${Math.round(waitedMs / 1000)} s)`)
       said = state
       toldAt = clock.monotonic()
     }
     await pause(Math.min(lookMs, withinMs - waitedMs), left)
-    if (left.aborted) return
+    if (left.aborted) return state
     const row = await findTask(store.db, { accountId: principal.accountId, id: taskId })
-    if (row === undefined) return
+    if (row === undefined || row.state === 'refused') return state
     state = row.state === 'creating' ? 'submitted' : row.state
-    if (row.state === 'refused') return
   }
+  return state
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
