@@ -93,6 +93,15 @@ describe('credentials', () => {
     expect([...channels.routes(offers)]).toHaveLength(1)
   })
 
+  test('rest for as long as was said, whatever a call that was under way is told', () => {
+    const a = channel('a')
+    const { channels, clock } = open([a])
+    expect(channels.rest({ channel: a, credential: 'key' }, 60)).toBe(true)
+    expect(channels.rest({ channel: a, credential: 'key' }, 1)).toBe(false)
+    clock.advance(59_999)
+    expect(channels.isResting({ channel: a, credential: 'key' })).toBe(true)
+  })
+
   test('at rest in one channel are not in another', () => {
     const a = channel('a')
     const b = channel('b')

@@ -54,7 +54,9 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     const hasBegun = !isResting({ channel, credential })
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
     restsUntil.set(channel.id, ofChannel)
-    ofChannel.set(credential, clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000)
+    const until = clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000
+    // A call that was under way may be told a shorter one.
+    ofChannel.set(credential, Math.max(until, ofChannel.get(credential) ?? 0))
     return hasBegun
   }
 

@@ -1,5 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { isUnavailable } from '../../store/faults.ts'
 import { findTask } from '../../store/tasks.ts'
 import type { Desk } from '../desk.ts'
 import { fileLink, given, modelField, reading, spending, tool, type Shown } from '../tool.ts'
@@ -155,11 +156,18 @@ async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: nu
     }
     await pause(Math.min(lookMs, withinMs - waitedMs), left)
     if (left.aborted) return state
-    const row = await findTask(store.db, { accountId: principal.accountId, id: taskId })
+    const row = await findTask(store.db, { accountId: principal.accountId, id: taskId }).catch(unlessUnavailable)
+    if (row === 'unknown') continue
     if (row === undefined || row.state === 'refused') return state
     state = row.state === 'creating' ? 'submitted' : row.state
   }
   return state
+}
+
+/** A database that is away for a moment says nothing of the film, which is waited for all the same. */
+function unlessUnavailable(thrown: unknown): 'unknown' {
+  if (isUnavailable(thrown)) return 'unknown'
+  throw thrown
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

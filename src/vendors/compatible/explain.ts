@@ -18,7 +18,9 @@ const refusedKey = /\b(?:incorrect|invalid) api key\b/i
 const unknownModel =
   /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpointOrModel|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased/i
 // OpenRouter, xAI and others refuse what was said with the status of a refused key, which a customer must not lay to rest.
-const refusedWords = /moderat|flagged|content[ _]?(?:policy|filter)|violates|safety_check|guardrail|prompt injection/i
+// What they say of an account that is flagged or violates their terms is the operator's affair still.
+const refusedWords =
+  /\brequires moderation|\b(?:input|prompt|content|message|request)s? (?:was|were|is|are|has been) (?:flagged|moderated|blocked)|content[ _]?(?:policy|filter)|content violates|safety_check|guardrail|prompt injection/i
 
 /**
  * A common-protocol vendor's refusal. What is the request's fault passes on as it came; what is the operator's fault
