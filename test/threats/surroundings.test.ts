@@ -108,8 +108,9 @@ test('S-08: a bucket and a bill are asked for directly too, whatever proxy the e
     expect(made.status).toBe(200)
     expect(bucket.objects.size).toBe(1)
     const bill = `${/simulators answer \((http:\S+)\)/.exec(served.output())?.[1]}/__bill`
-    const read = await cli.run(['reconcile', '--bill', bill], variables)
-    expect(read.out).toContain('matched  1 calls')
+    // The gateway runs, and posts what was charged a moment later.
+    const reconciled = async () => (await cli.run(['reconcile', '--bill', bill], variables)).out
+    await until(async () => (await reconciled()).includes('matched  1 calls'))
     expect(proxied).toEqual([])
   } finally {
     await cli.close()
