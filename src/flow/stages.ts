@@ -24,7 +24,7 @@ export type Received = {
   /** The socket that the answer goes to. */
   readonly client: Pick<Connection, 'untaken' | 'letGo'>
   /** To be said before a vendor is asked: until then a stop may send the client away, since nothing was bought for it. */
-  inHands(): void
+  readonly inHands: () => void
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal
   /** Unix milliseconds. */

@@ -64,7 +64,7 @@ export function receive(
     credential,
     address: visit.address,
     client: visit.connection,
-    inHands: () => visit.inHands(),
+    inHands: visit.inHands,
     signal: request.signal,
     receivedAt: parts.clock.now(),
     elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),

@@ -34,13 +34,13 @@ export async function stopListening(
   await within(drainMs, Promise.all([...stopped, billing.idle()]))
   const reason = beingStopped()
   for (const each of [...waitedFor, waiting]) each.stop(reason)
-  await lastWords(areQuiet)
+  await waitUntil(areQuiet)
   if (waiting.isAnybody) {
     // What is to be their answer waits for its money to be written down.
     await within(lastSettlementsMs, billing.idle())
-    await lastWords(() => !waiting.isAnybody)
+    await waitUntil(() => !waiting.isAnybody)
     waiting.end(final(reason))
-    await lastWords(areQuiet)
+    await waitUntil(areQuiet)
   }
   await Promise.all(listeners.map((listener) => listener.stop(true)))
   await within(lastSettlementsMs, nothingIsLeft(billing, waiting))
@@ -48,19 +48,19 @@ export async function stopListening(
 
 /** Who was sent away while it waited for a database may have a hold, or an Idempotency-Key, a moment later. */
 async function nothingIsLeft(billing: TrackedBilling, waiting: Waiting): Promise<void> {
-  await lastWords(() => !waiting.isAnythingBehind, lastSettlementsMs)
+  await waitUntil(() => !waiting.isAnythingBehind, lastSettlementsMs)
   await billing.idle()
 }
 
 /** Closes a port on which nobody is sent away: who credits an account has to know whether that was done. */
 export async function closePort(listener: Listener): Promise<void> {
   listener.stop(false).catch(() => {})
-  await lastWords(() => listener.underway === 0, lastSettlementsMs)
+  await waitUntil(() => listener.underway === 0, lastSettlementsMs)
   await listener.stop(true)
 }
 
-async function lastWords(areSaid: () => boolean, msMax = lastWordsMs): Promise<void> {
-  for (let waitedMs = 0; !areSaid() && waitedMs < msMax; waitedMs += 10) await sleep(10)
+async function waitUntil(isSo: () => boolean, msMax = lastWordsMs): Promise<void> {
+  for (let waitedMs = 0; !isSo() && waitedMs < msMax; waitedMs += 10) await sleep(10)
 }
 
 function sleep(ms: number): Promise<void> {

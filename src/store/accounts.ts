@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { newId } from '../base/ids.ts'
 import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
-import { type Actor, recordChange } from './audit.ts'
+import { type Actor, recordChange, recordFields } from './audit.ts'
 import { lockChain } from './chain.ts'
 import type { Changing } from './joined.ts'
 import { Entries, postingOf } from './postings.ts'
@@ -203,9 +203,8 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
       ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
       ...(change.cap !== undefined && { cap: change.cap === null ? 'none' : describeCap(change.cap) }),
     }
-    const what = { action: 'account.change', subject: change.id, detail } as const
-    // Where nothing was given, nobody has changed anything.
-    if (Object.keys(detail).length > 0) await recordChange(tx, { at: store.now(), actor: change.actor, ...what })
+    const { id: subject, actor } = change
+    await recordFields(tx, { at: store.now(), actor, action: 'account.change', subject, detail })
     return { outcome: 'changed', account: toAccount(row) }
   })
 }

@@ -33,6 +33,11 @@ export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Pro
     .execute()
 }
 
+/** A change of some fields, of which `detail` has those that were given. Where none was, nobody has changed anything. */
+export async function recordFields(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
+  if (Object.keys(change.detail).length > 0) await recordChange(tx, change)
+}
+
 /** Grows with every change of accounts or keys. */
 export async function readRevision(db: Queries): Promise<number> {
   const row = await db.selectFrom('revision').select('value').where('name', '=', accessRevision).executeTakeFirst()

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { type Cap, describeCap, toCap } from './accounts.ts'
-import { type Actor, recordChange } from './audit.ts'
+import { type Actor, recordChange, recordFields } from './audit.ts'
 import type { Changing } from './joined.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
@@ -180,9 +180,8 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
       ...(change.metadata !== undefined && { metadata: JSON.stringify(change.metadata) }),
       ...(change.enabled !== undefined && { enabled: change.enabled }),
     }
-    const what = { action: 'key.change', subject: change.id, detail } as const
-    // Where nothing was given, nobody has changed anything.
-    if (Object.keys(detail).length > 0) await recordChange(tx, { at: store.now(), actor: change.actor, ...what })
+    const { id: subject, actor } = change
+    await recordFields(tx, { at: store.now(), actor, action: 'key.change', subject, detail })
     return toKey(row)
   })
 }
