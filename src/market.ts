@@ -1,23 +1,18 @@
-import { join } from 'node:path'
 import type { Clock } from './base/clock.ts'
 import type { Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
 import { onOffer, type Catalogue, type Model, type ModelsOnOffer, type Offer, type Unsold } from './catalogue/model.ts'
-import type { PriceList, Rates } from './capabilities/usage.ts'
 import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
-import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
-import { sandboxAt } from './sandbox/elsewhere.ts'
-import { startSandbox, type Sandbox, type SandboxModel, type SandboxModels } from './sandbox/sandbox.ts'
+import { openSandbox, simulatedChannels, simulatedModels, type SandboxEnvironment } from './simulated.ts'
 import type { Mode } from './store/schema.ts'
 import { makeChannels, type Channel, type Channels } from './upstream/channels.ts'
 import { ChannelError, configuredChannels } from './upstream/configured.ts'
 import { discoverLocalServers, ourModelId, type LocalServer } from './upstream/discover.ts'
 import type { Transport } from './upstream/transport.ts'
 import { vendors } from './vendors/index.ts'
-import type { Vendor } from './vendors/vendor.ts'
 
 /** What is on offer at one moment, and where it can be had. Immutable: a reload puts another in its place. */
 export type Offering = {
@@ -44,7 +39,7 @@ export type Market = {
 export type MarketOptions = {
   readonly file: ConfigFile
   readonly variables: Readonly<Record<string, string | undefined>>
-  readonly environment: Pick<Environment, 'sandboxPort' | 'sandboxUrl' | 'dataFolder' | 'databaseUrl'>
+  readonly environment: SandboxEnvironment
   readonly clock: Clock
   readonly log: Log
   readonly hasRealAccount: boolean
@@ -121,24 +116,6 @@ export async function offerLocalModels(ownPort: number, transport: Transport, ma
   } catch (thrown) {
     log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
   }
-}
-
-/** Simulators of this node's own, which remember their films in its folder; or those that it was told to share. */
-function openSandbox({ environment, log }: MarketOptions, models: SandboxModels): Omit<Sandbox, 'port'> {
-  const { sandboxUrl, sandboxPort, dataFolder, databaseUrl } = environment
-  if (sandboxUrl !== undefined) {
-    return sandboxAt(sandboxUrl, (cause) => {
-      const message = 'no simulators answer at SANDBOX_URL: start them with npx turnpike sandbox'
-      log.warn({ url: sandboxUrl, cause: String(cause) }, message)
-    })
-  }
-  if (databaseUrl !== undefined) {
-    const message =
-      "videos are asked after at this node's own simulators: where several nodes share this database, run npx turnpike sandbox and give each its address as SANDBOX_URL"
-    log.info({}, message)
-  }
-  const complain = (cause: unknown) => log.warn({ cause: String(cause) }, 'the simulators cannot keep what they make')
-  return startSandbox({ port: sandboxPort, models, memory: { folder: join(dataFolder, 'sandbox'), complain } })
 }
 
 export function readChannels(file: ConfigFile, variables: MarketOptions['variables']): Channel[] {
@@ -238,137 +215,4 @@ function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]):
   }
   const places = offers.map(({ vendor, channel }) => (vendor === undefined ? `channel ${channel}` : `vendor ${vendor}`))
   return `no channel: ${places.join(', ')} is not configured`
-}
-
-/** What the simulators take for a key; they refuse nothing but `bad-key`. Kling's is signed with a secret. */
-function sandboxCredential({ id }: Vendor): string {
-  return id === 'kling' ? 'sandbox:sandbox-secret' : 'sandbox'
-}
-
-/** Every vendor has a channel that leads to its simulator; so have the operator's own channels, under their own ids. */
-export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandbox['baseUrl']): Channel[] {
-  const own = configured.map((channel) => ({
-    ...channel,
-    baseUrl: baseUrl(channel.vendor.id),
-    credentials: [sandboxCredential(channel.vendor)],
-    tireless: true as const,
-  }))
-  const named = new Set(own.map(({ vendor }) => vendor.id))
-  const others = [...vendors.values()].filter(({ id }) => !named.has(id))
-  return [
-    ...own,
-    ...others.map((vendor) => ({
-      id: vendor.id,
-      vendor,
-      baseUrl: baseUrl(vendor.id),
-      credentials: [sandboxCredential(vendor)],
-      tireless: true as const,
-      weight: 1,
-      priority: 0,
-    })),
-  ]
-}
-
-/** The catalogue as plain facts for the simulators, which must not share our types' opinions. */
-export function simulatedModels(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
-  const found: SandboxModel[] = []
-  for (const model of catalogue.models.values()) {
-    for (const offer of model.offers) {
-      const vendor = offer.vendor ?? configured.find(({ id }) => id === offer.channel)?.vendor.id
-      if (vendor !== undefined) found.push(simulatedModel(model, vendor, offer.upstreamModel))
-    }
-  }
-  return found
-}
-
-function simulatedModel(model: Model, vendor: string, upstreamModel: string): SandboxModel {
-  const { rates, tiers, perImage } = model.costs
-  const { request, webSearch, character } = rates
-  return {
-    vendor,
-    model: upstreamModel,
-    capabilities: model.capabilities,
-    ...thinkingOf(model, vendor),
-    contextTokens: model.contextTokens,
-    outputTokensMax: model.outputTokensMax,
-    prices: {
-      ...tokenPrices(rates),
-      ...(request !== undefined && { request }),
-      ...(webSearch !== undefined && { webSearch }),
-      ...(character !== undefined && { character }),
-      perImage,
-      ...videoPrices(model.costs, vendor),
-      tiers: tiers.map(({ aboveInputTokens, rates: raised }) => {
-        return { aboveInputTokens, ...tokenPrices({ ...rates, ...raised }) }
-      }),
-    },
-  }
-}
-
-/** Models of the reasoning class think everywhere; Anthropic's do where the catalogue knows efforts of theirs. */
-function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
-  if (vendor !== 'anthropic') return { reasoning, efforts }
-  const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
-  const isAdaptive = efforts.includes('xhigh')
-  return {
-    reasoning: efforts.length > 0,
-    efforts: own,
-    ...(isAdaptive && { thinkingTypes: ['adaptive', 'disabled'], prefill: false }),
-  }
-}
-
-/** What vendors call a resolution, where they call it something else. */
-const ownResolutions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  kling: { '720p': 'std', '1080p': 'pro' },
-}
-
-/** A price that does not exist is left out: the simulator then takes another, and does not give it away. */
-function videoPrices(
-  { perSecond, perVideo, perVideoToken }: PriceList,
-  vendor: string,
-): Partial<SandboxModel['prices']> {
-  const tokens = Object.entries(perVideoToken)
-  const plain = tokens.filter(([key]) => !key.endsWith(inputSuffix))
-  const special = tokens.filter(([key]) => key.endsWith(inputSuffix))
-  return {
-    ...(Object.keys(perSecond).length > 0 && { videoSecond: videoRates(Object.entries(perSecond), vendor) }),
-    ...(Object.keys(perVideo).length > 0 && { perVideo }),
-    ...(plain.length > 0 && { videoToken: videoRates(plain, vendor) }),
-    ...(special.length > 0 && {
-      videoTokenWithInput: videoRates(
-        special.map(([key, rate]) => [key.slice(0, -inputSuffix.length), rate]),
-        vendor,
-      ),
-    }),
-  }
-}
-
-const inputSuffix = '/input'
-
-/** `720p/sound` and `720p/silent` back into one entry. */
-function videoRates(table: readonly (readonly [key: string, rate: bigint])[], vendor: string) {
-  const rates: Record<string, bigint | { sound: bigint; silent: bigint }> = {}
-  for (const [key, rate] of table) {
-    const [resolution = '', heard] = key.split('/')
-    const own = ownResolutions[vendor]?.[resolution] ?? resolution
-    const before = rates[own]
-    const pair = typeof before === 'object' ? before : { sound: rate, silent: rate }
-    rates[own] = heard === undefined ? rate : { ...pair, [heard]: rate }
-  }
-  return rates
-}
-
-function tokenPrices(rates: Rates) {
-  const { cachedInput, cacheWrite, cacheWriteHour, imageInput, imageOutput, audioInput, audioOutput } = rates
-  return {
-    input: rates.input ?? 0n,
-    output: rates.output ?? 0n,
-    ...(cachedInput !== undefined && { cachedInput }),
-    ...(cacheWrite !== undefined && { cacheWrite5m: cacheWrite }),
-    ...(cacheWriteHour !== undefined && { cacheWrite1h: cacheWriteHour }),
-    ...(imageInput !== undefined && { imageInput }),
-    ...(imageOutput !== undefined && { imageOutput }),
-    ...(audioInput !== undefined && { audioInput }),
-    ...(audioOutput !== undefined && { audioOutput }),
-  }
 }

@@ -7,7 +7,8 @@ import {
   type Environment,
 } from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
-import { notServed, planMarket, servedModels, simulatedChannels, type Plan } from '../market.ts'
+import { notServed, planMarket, servedModels, type Plan } from '../market.ts'
+import { simulatedChannels } from '../simulated.ts'
 import type { Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
 import { hasRealAccount, isInstalled } from './installation.ts'

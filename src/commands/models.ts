@@ -1,7 +1,8 @@
 import { showModel, showOtherPrices, showRate } from '../admin/show-model.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model, Unsold } from '../catalogue/model.ts'
-import { notServed, servedModels, simulatedChannels, whyNothing, type Plan } from '../market.ts'
+import { notServed, servedModels, whyNothing, type Plan } from '../market.ts'
+import { simulatedChannels } from '../simulated.ts'
 import { planStart } from './installation.ts'
 import { say, sayJson, table, type Column } from './output.ts'
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { readEnvironment } from '../config/environment.ts'
-import { readCatalogue, readChannels, simulatedModels } from '../market.ts'
+import { readCatalogue, readChannels } from '../market.ts'
+import { simulatedModels } from '../simulated.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { say, sayJson, table, warn } from './output.ts'
 import { loadSettings } from './settings.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { simulatedModels } from '../../src/market.ts'
+import { simulatedModels } from '../../src/simulated.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { filmsOf } from '../support/ordered-films.ts'

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { simulatedChannels, simulatedModels } from '../../src/market.ts'
+import { simulatedChannels, simulatedModels } from '../../src/simulated.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Served } from './cli.ts'
 import { catalogue } from './video-asks.ts'

@@ -1,0 +1,156 @@
+import { join } from 'node:path'
+import type { Log } from './base/log.ts'
+import type { PriceList, Rates } from './capabilities/usage.ts'
+import type { Catalogue, Model } from './catalogue/model.ts'
+import type { Environment } from './config/environment.ts'
+import { sandboxAt } from './sandbox/elsewhere.ts'
+import { startSandbox, type Sandbox, type SandboxModel, type SandboxModels } from './sandbox/sandbox.ts'
+import type { Channel } from './upstream/channels.ts'
+import { vendors } from './vendors/index.ts'
+import type { Vendor } from './vendors/vendor.ts'
+
+export type SandboxEnvironment = Pick<Environment, 'sandboxPort' | 'sandboxUrl' | 'dataFolder' | 'databaseUrl'>
+
+/** Simulators of this node's own, which remember their films in its folder; or those that it was told to share. */
+export function openSandbox(
+  { environment, log }: { readonly environment: SandboxEnvironment; readonly log: Log },
+  models: SandboxModels,
+): Omit<Sandbox, 'port'> {
+  const { sandboxUrl, sandboxPort, dataFolder, databaseUrl } = environment
+  if (sandboxUrl !== undefined) {
+    return sandboxAt(sandboxUrl, (cause) => {
+      const message = 'no simulators answer at SANDBOX_URL: start them with npx turnpike sandbox'
+      log.warn({ url: sandboxUrl, cause: String(cause) }, message)
+    })
+  }
+  if (databaseUrl !== undefined) {
+    const message =
+      "videos are asked after at this node's own simulators: where several nodes share this database, run npx turnpike sandbox and give each its address as SANDBOX_URL"
+    log.info({}, message)
+  }
+  const complain = (cause: unknown) => log.warn({ cause: String(cause) }, 'the simulators cannot keep what they make')
+  return startSandbox({ port: sandboxPort, models, memory: { folder: join(dataFolder, 'sandbox'), complain } })
+}
+
+/** What the simulators take for a key; they refuse nothing but `bad-key`. Kling's is signed with a secret. */
+function sandboxCredential({ id }: Vendor): string {
+  return id === 'kling' ? 'sandbox:sandbox-secret' : 'sandbox'
+}
+
+/** Every vendor has a channel that leads to its simulator; so have the operator's own channels, under their own ids. */
+export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandbox['baseUrl']): Channel[] {
+  const named = new Set(configured.map(({ vendor }) => vendor.id))
+  const others = [...vendors.values()]
+    .filter(({ id }) => !named.has(id))
+    .map((vendor) => ({ id: vendor.id, vendor, weight: 1, priority: 0 }))
+  return [...configured, ...others].map((channel) => ({
+    ...channel,
+    baseUrl: baseUrl(channel.vendor.id),
+    credentials: [sandboxCredential(channel.vendor)],
+    tireless: true,
+  }))
+}
+
+/** The catalogue as plain facts for the simulators, which must not share our types' opinions. */
+export function simulatedModels(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
+  const found: SandboxModel[] = []
+  for (const model of catalogue.models.values()) {
+    for (const offer of model.offers) {
+      const vendor = offer.vendor ?? configured.find(({ id }) => id === offer.channel)?.vendor.id
+      if (vendor !== undefined) found.push(simulatedModel(model, vendor, offer.upstreamModel))
+    }
+  }
+  return found
+}
+
+function simulatedModel(model: Model, vendor: string, upstreamModel: string): SandboxModel {
+  const { rates, tiers, perImage } = model.costs
+  const { request, webSearch, character } = rates
+  return {
+    vendor,
+    model: upstreamModel,
+    capabilities: model.capabilities,
+    ...thinkingOf(model, vendor),
+    contextTokens: model.contextTokens,
+    outputTokensMax: model.outputTokensMax,
+    prices: {
+      ...tokenPrices(rates),
+      ...(request !== undefined && { request }),
+      ...(webSearch !== undefined && { webSearch }),
+      ...(character !== undefined && { character }),
+      perImage,
+      ...videoPrices(model.costs, vendor),
+      tiers: tiers.map(({ aboveInputTokens, rates: raised }) => {
+        return { aboveInputTokens, ...tokenPrices({ ...rates, ...raised }) }
+      }),
+    },
+  }
+}
+
+/** Models of the reasoning class think everywhere; Anthropic's do where the catalogue knows efforts of theirs. */
+function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
+  if (vendor !== 'anthropic') return { reasoning, efforts }
+  const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
+  const isAdaptive = efforts.includes('xhigh')
+  return {
+    reasoning: efforts.length > 0,
+    efforts: own,
+    ...(isAdaptive && { thinkingTypes: ['adaptive', 'disabled'], prefill: false }),
+  }
+}
+
+/** What vendors call a resolution, where they call it something else. */
+const ownResolutions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  kling: { '720p': 'std', '1080p': 'pro' },
+}
+
+/** A price that does not exist is left out: the simulator then takes another, and does not give it away. */
+function videoPrices(
+  { perSecond, perVideo, perVideoToken }: PriceList,
+  vendor: string,
+): Partial<SandboxModel['prices']> {
+  const tokens = Object.entries(perVideoToken)
+  const plain = tokens.filter(([key]) => !key.endsWith(inputSuffix))
+  const special = tokens.filter(([key]) => key.endsWith(inputSuffix))
+  return {
+    ...(Object.keys(perSecond).length > 0 && { videoSecond: videoRates(Object.entries(perSecond), vendor) }),
+    ...(Object.keys(perVideo).length > 0 && { perVideo }),
+    ...(plain.length > 0 && { videoToken: videoRates(plain, vendor) }),
+    ...(special.length > 0 && {
+      videoTokenWithInput: videoRates(
+        special.map(([key, rate]) => [key.slice(0, -inputSuffix.length), rate]),
+        vendor,
+      ),
+    }),
+  }
+}
+
+const inputSuffix = '/input'
+
+/** `720p/sound` and `720p/silent` back into one entry. */
+function videoRates(table: readonly (readonly [key: string, rate: bigint])[], vendor: string) {
+  const rates: Record<string, bigint | { sound: bigint; silent: bigint }> = {}
+  for (const [key, rate] of table) {
+    const [resolution = '', heard] = key.split('/')
+    const own = ownResolutions[vendor]?.[resolution] ?? resolution
+    const before = rates[own]
+    const pair = typeof before === 'object' ? before : { sound: rate, silent: rate }
+    rates[own] = heard === undefined ? rate : { ...pair, [heard]: rate }
+  }
+  return rates
+}
+
+function tokenPrices(rates: Rates) {
+  const { cachedInput, cacheWrite, cacheWriteHour, imageInput, imageOutput, audioInput, audioOutput } = rates
+  return {
+    input: rates.input ?? 0n,
+    output: rates.output ?? 0n,
+    ...(cachedInput !== undefined && { cachedInput }),
+    ...(cacheWrite !== undefined && { cacheWrite5m: cacheWrite }),
+    ...(cacheWriteHour !== undefined && { cacheWrite1h: cacheWriteHour }),
+    ...(imageInput !== undefined && { imageInput }),
+    ...(imageOutput !== undefined && { imageOutput }),
+    ...(audioInput !== undefined && { audioInput }),
+    ...(audioOutput !== undefined && { audioOutput }),
+  }
+}
