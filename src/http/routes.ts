@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { JsonLimits } from '../base/json.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
 import type { ModelsOnOffer } from '../catalogue/model.ts'
+import type { FileSettings } from '../config/schema.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Store } from '../store/open.ts'
 import { chatJob } from '../flow/chat/chat.ts'
@@ -44,7 +45,8 @@ import {
 /** A line of the route table, with what the contract says about it; a route without is not part of the contract. */
 export type Route = EdgeRoute & { readonly docs?: OperationId }
 
-export type RouteParts = {
+/** Limits come by their names in the settings: what a path takes of them is said once, below. */
+export type RouteParts = FileSettings['limits'] & {
   readonly line: Parts
   readonly store: Store
   readonly bringUpToDate: UsageParts['bringUpToDate']
@@ -54,12 +56,6 @@ export type RouteParts = {
   readonly isOwnLink: IsOwnLink
   readonly clock: Clock
   readonly json: JsonLimits
-  readonly chatBodyBytesMax: number
-  readonly imagesBodyBytesMax: number
-  readonly editsBodyBytesMax: number
-  readonly embeddingsBodyBytesMax: number
-  readonly videosBodyBytesMax: number
-  readonly bodyBytesMax: number
   readonly tasks: VideoRouteParts['tasks']
   readonly readAsk: VideoRouteParts['readAsk']
   readonly checkWebhook: VideoRouteParts['checkWebhook']
