@@ -1,21 +1,21 @@
+import packageJson from '../package.json'
 import { makeOperators } from './admin/operators.ts'
 import { makeAdminRoutes } from './admin/routes.ts'
+import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { showPrices } from './admin/show-model.ts'
 import { makeRanges } from './base/address-ranges.ts'
-import { makeGuardedFetch } from './base/guarded-fetch.ts'
-import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
-import { systemClock, systemTimers, type Clock } from './base/clock.ts'
 import { Closing } from './base/closing.ts'
 import { Deadlines } from './base/deadlines.ts'
 import type { GatewayError } from './base/errors.ts'
-import type { Log } from './base/log.ts'
+import { makeGuardedFetch } from './base/guarded-fetch.ts'
 import { labelBy, macFor } from './base/secret.ts'
-import { openBooks, type Books, type BooksOptions } from './books.ts'
+import type { Books } from './books.ts'
 import { exampleOf } from './catalogue/model.ts'
-import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
-import { installationSecret } from './config/installation-secret.ts'
 import { callTimeouts, clientTimeouts, taskTimeouts } from './config/timeouts.ts'
+import { makeCors } from './edge/cors.ts'
+import { makeEdge } from './edge/edge.ts'
+import { Waiting } from './edge/waiting.ts'
 import { makeAdmit } from './flow/admit.ts'
 import { makeAuthenticate } from './flow/authenticate.ts'
 import { makeCall } from './flow/call.ts'
@@ -27,50 +27,27 @@ import { makeOnce } from './flow/once.ts'
 import { makeRelease } from './flow/release.ts'
 import { makeRoute } from './flow/route.ts'
 import type { Parts } from './flow/run.ts'
-import { makeCors } from './edge/cors.ts'
-import { makeEdge } from './edge/edge.ts'
-import { Waiting } from './edge/waiting.ts'
+import { layGround, type GatewayOptions, type LaidGround } from './ground.ts'
+import type { Readiness } from './http/health.ts'
 import { makeRoutes } from './http/routes.ts'
+import { beingStopped, giveNotice, stopListening } from './http/stopping.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
-import { openPort } from './http/starting.ts'
-import { beingStopped, closePort, giveNotice, stopListening } from './http/stopping.ts'
 import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
-import { makeSecretKeys } from './keys/secret-keys.ts'
 import { makeLimiter } from './limits/limiter.ts'
-import { makeMarket, offerLocalModels, type Market } from './market.ts'
-import { openMcp } from './mcp/open.ts'
+import { offerLocalModels, type Market } from './market.ts'
+import { openMcp, type OpenMcp, type OpenMcpParts } from './mcp/open.ts'
 import { makeMp3Encoders } from './media/mp3.ts'
-import packageJson from '../package.json'
-import { anyAccount } from './store/accounts.ts'
 import type { Store } from './store/open.ts'
 import type { Mode } from './store/schema.ts'
 import { makeCallbacks } from './tasks/callbacks.ts'
 import { openTasks, type Tasks } from './tasks/tasks.ts'
-import { openWebhooks, webhookPolicy } from './tasks/webhooks/webhooks.ts'
-import { openTelemetry } from './telemetry/telemetry.ts'
+import { openWebhooks, webhookPolicy, type Webhooks } from './tasks/webhooks/webhooks.ts'
 import { makeFetchLink } from './upstream/links.ts'
 import { makeOwnLinks } from './upstream/own-links.ts'
 import { makeTransport } from './upstream/transport.ts'
 import { videoCodec } from './wire/native/video.ts'
 import { writeError } from './wire/openai/errors.ts'
-
-export type GatewayOptions = {
-  readonly environment: Environment
-  readonly file: ConfigFile
-  /** Where vendors' usual variables are looked for. */
-  readonly variables: Readonly<Record<string, string | undefined>>
-  readonly log: Log
-  readonly clock?: Clock
-  /** The bench composes a billing that only counts; everyone else gets what the settings say. */
-  readonly billing?: BooksOptions['billing']
-  /** Tests wait for a busy database; everyone else is refused as soon as a customer has to be. */
-  readonly waitMs?: number
-  /** Rejects where this must not serve anybody; asked before it does. */
-  readonly provenSafe?: Promise<void>
-  /** Called when the process must not go on; by default it ends. */
-  readonly fatal?: BooksOptions['fatal']
-}
 
 export type Gateway = {
   readonly url: string
@@ -122,9 +99,11 @@ const closingOrder = [
   'lock',
 ] as const
 
+type Steps = Closing<(typeof closingOrder)[number]>
+
 /** The composition root: configuration in, a running gateway out, or what it failed for and nothing left behind. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
-  const closing = new Closing(closingOrder)
+  const closing: Steps = new Closing(closingOrder)
   try {
     return await build(options, closing)
   } catch (thrown) {
@@ -135,205 +114,58 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** The only place that builds things. */
-async function build(options: GatewayOptions, closing: Closing<(typeof closingOrder)[number]>): Promise<Gateway> {
-  const { environment, file, log, clock = systemClock } = options
-  const { settings } = file
-  const secret = installationSecret(environment.secret, environment.dataFolder)
-  const secretKeys = makeSecretKeys(secret)
-  const { host, port, adminHost, adminPort } = environment
-  const publicPort = openPort({ hostname: host, port, setting: 'PORT' }, writeError)
-  const { listener } = publicPort
-  closing.opened('public port', () => listener.stop(true))
-  const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }, writeError)
-  closing.opened('admin port', () => closePort(operatorsPort.listener))
-  const fatal = options.fatal ?? exit(log)
-  const telemetry = openTelemetry({ version: packageJson.version, timers: systemTimers, closing })
-  const { tally } = telemetry
-  const opening = await openBooks({ ...options, settings, clock, fatal, closing, tally })
-  const { store, node } = opening
-  const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real'), closing })
-  const { mode } = market
-  const books = await opening.finish()
-  await options.provenSafe
-  const webhooks = openWebhooks({ store, mode, node, secret, settings: settings.webhooks, clock, log, tally })
+/** From the ground up: what everything stands on, the line, what is served at the ports, and how all of it stops. */
+async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> {
+  const ground = { ...(await layGround(options, closing)), closing }
+  const { environment, settings, log, store, mode, market, books, secretKeys, models, tally } = ground
+  const { listener } = ground.publicPort
+  const webhooks = openWebhooks({ ...ground, settings: settings.webhooks })
   let deliverMs: number | undefined
   closing.opened('webhooks', () => webhooks.close({ withinMs: deliverMs ?? 0 }))
-
-  const { authFailuresPerMinute, attemptsMax } = settings.limits
-  const keyRing = new KeyRing({ store, secretKeys, mode, clock, log, authFailuresPerMinute })
-  closing.opened('keys', () => keyRing.close())
-  const timeouts = callTimeouts(settings.timeouts)
-  const channels = () => market.current.channels
-  const models = () => market.current.models
-  const publicUrl = settings.publicUrl ?? listener.url
-  const artifacts = openArtifacts({
-    settings: settings.artifacts,
-    dataFolder: environment.dataFolder,
-    publicUrl,
-    mac: macFor(secret, 'artifact-link'),
-    clock,
-    timers: systemTimers,
-    log,
-  })
-  closing.opened('artifacts', () => artifacts.close())
-  const idempotency = makeIdempotency({ store, secret, node, longAnswers: artifacts, log })
-  closing.opened('answers', () => idempotency.close())
-  const calling = {
-    transport: makeTransport(clock),
-    channels,
-    timeouts,
-    tenantLabel: labelBy(macFor(secret, 'tenant-label')),
-  }
-  const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl })
-  const strangers = makeGuardedFetch({ isOwn: isOwnLink })
   const stop = new AbortController()
   const stopping = stop.signal
-  const line: Parts = {
-    authenticate: makeAuthenticate(keyRing),
-    limit: makeLimit(makeLimiter()),
-    once: makeOnce({ idempotency, log }),
-    admit: makeAdmit({ models, billing: books.billing, totalMs: timeouts.whole.totalMs }),
-    route: makeRoute({ channels, clock, attemptsMax }),
-    call: makeCall({ ...calling, fetchLink: makeFetchLink(strangers, stopping), stopping, log }),
-    meter: makeMeter({
-      log,
-      drains: new Drains(),
-      deadlines: new Deadlines(clock),
-      timeouts: clientTimeouts(settings.timeouts),
-    }),
-    release: makeRelease(log, tally),
-  }
-
-  const mp3 = makeMp3Encoders()
-  closing.opened('mp3', () => mp3.stop())
-  // Vendors cannot reach an address of this machine; simulators can.
-  const callbackUrl = settings.publicUrl ?? (mode === 'sandbox' ? listener.url : undefined)
-  // A stop ends calls whose clients it answers. What a vendor has begun to make is carried through, or nobody knew its id.
-  const making = makeTransport(clock)
-  const tasks = openTasks({
-    ...calling,
-    transport: making,
-    store,
-    node,
-    mode,
-    clock,
-    timers: systemTimers,
-    random: Math.random,
-    log,
-    fetchLink: makeFetchLink(strangers),
-    timeouts: taskTimeouts(timeouts.whole),
-    pace: { pollMs: settings.tasks.pollSeconds * 1000, doubtMs: settings.tasks.doubtSeconds * 1000 },
-    keepMs: settings.tasks.keepDays * 24 * 60 * 60_000,
-    attemptsMax,
-    callbacks: callbackUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), callbackUrl),
-    keepResult: (result, about) => artifacts.keep(result, about),
-    keepsAll: artifacts.keepsAll,
-    reserve: books.reserve,
-    giveBackLeases: books.recall,
-    told: () => webhooks.wake(),
-    tally,
-  })
-  closing.opened('tasks', () => tasks.close())
-  const webhookRules = webhookPolicy(mode, settings.webhooks)
-
-  let draining = false
-  const json = { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax }
-  const routes = makeRoutes({
-    line,
-    store,
-    artifacts,
-    isOwnLink,
-    bringUpToDate: books.bringUpToDate,
-    models,
-    showPrices,
-    clock,
-    json,
-    ...settings.limits,
-    mp3,
-    tasks,
-    readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules, isOwnLink),
-    checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),
-    count: makeCount({
-      ...calling,
-      log,
-      authenticate: (received) => line.authenticate(received),
-      once: (limited, walk) => line.once(limited, walk),
-      limiter: makeLimiter(),
-      models,
-    }),
-    readiness: () => notReady(books, market, draining),
-  })
-  const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
+  let isDraining = false
+  const memory = openMemory(ground)
+  const calling = makeCalling(ground)
+  const line = makeLine(ground, memory, calling, stopping)
+  const tasks = openVideoTasks(ground, memory, calling, () => webhooks.wake())
+  const readiness = () => notReady(books, market, isDraining)
+  const routes = makePublicRoutes({ ...ground, ...memory, calling, line, tasks, webhooks, readiness })
   const waiting = new Waiting()
+  const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
   const edge = { ...operatorsEdge, waiting }
   const cors = makeCors(settings.cors.origins)
-  const mcp = openMcp({
-    routes,
-    line,
-    models,
-    artifacts,
-    store,
-    clock,
-    log,
-    json,
-    edge,
-    cors,
-    timers: systemTimers,
-    version: packageJson.version,
-    port: settings.mcp.port,
-    at: { hostname: environment.host, port: listener.port, url: listener.url },
-    allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
-    publicUrl,
-    guardedFetch: strangers,
-    stopping,
-    waiting,
-    limiter: makeLimiter(),
-    sessionMac: macFor(secret, 'tool-session'),
-    showPrices,
-    bodyBytesMax: settings.limits.mcpBodyBytesMax,
-    closing,
-  })
+  const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping })
   // Last of what may fail: a first key is shown once.
-  const { bootstrapKey, adminKey } = environment
-  const firstStart = await ensureFirstAccount({ store, secretKeys, mode, bootstrapKey, adminKey })
-  publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
-  const { metricsKey } = environment
-  const operators = makeOperators({ store, secretKeys, clock, authFailuresPerMinute, metricsKey })
-  const admin = {
-    store,
-    mode,
-    clock,
-    operators,
-    secretKeys,
-    idempotency,
+  const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
+  ground.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
+  const admin = makeAdminRoutes({
+    ...ground,
+    ...memory,
+    operators: makeOperators({ ...ground, ...settings.limits, metricsKey: environment.metricsKey }),
     bringUpToDate: books.bringUpToDate,
-    models,
     unsold: () => market.current.unsold(),
-    channels,
     webhooks,
     tasks,
-    telemetry,
-    books,
-    isDraining: () => draining,
-  }
-  operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: makeAdminRoutes(admin), cors: undefined }))
+    isDraining: () => isDraining,
+  })
+  ground.operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: admin, cors: undefined }))
   market.warmUp()
   // Nobody waits for them: what is found is served from then on.
   if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, log)
 
   return {
     url: listener.url,
-    adminUrl: operatorsPort.listener.url,
+    adminUrl: ground.operatorsPort.listener.url,
     mcpUrl: mcp.url,
     mode,
     sandboxUrl: market.sandboxUrl,
     firstStart,
-    models: market.current.models,
-    exampleModel: exampleOf(market.current.models),
+    models: models(),
+    exampleModel: exampleOf(models()),
     whyEmpty: market.current.whyEmpty,
     store,
-    artifacts,
+    artifacts: memory.artifacts,
     tasks,
     openHolds: () => books.billing.open,
     settleBooks: () => books.post(),
@@ -347,19 +179,20 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
       }
     },
     async close({ drainMs = 0 } = {}) {
-      const isSecond = draining
-      draining = true
+      const isSecond = isDraining
+      isDraining = true
       // Of two stops, the one in more of a hurry, whichever gets as far as that first.
       deliverMs = Math.min(deliverMs ?? drainMs, drainMs)
       tasks.hurry()
       await giveNotice(drainMs)
       const links = { stop: (reason: GatewayError) => stop.abort(reason) }
-      const ports = mcp.listener === undefined ? [listener] : [listener, mcp.listener]
-      await stopListening(ports, books.billing, [calling.transport, links, tasks], waiting, drainMs)
+      const listeners = mcp.listener === undefined ? [listener] : [listener, mcp.listener]
+      const waitedFor = [calling.transport, links, tasks]
+      await stopListening({ listeners, billing: books.billing, waitedFor, waiting }, drainMs)
       // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id
       // of are looked for by the next process.
       if (isSecond) {
-        making.stop(beingStopped())
+        calling.making.stop(beingStopped())
         await webhooks.close({ withinMs: drainMs })
       }
       await closing.close()
@@ -367,8 +200,140 @@ async function build(options: GatewayOptions, closing: Closing<(typeof closingOr
   }
 }
 
-async function notReady(books: Books, market: Market, draining: boolean): Promise<readonly string[]> {
-  if (draining) return ['draining']
+type Ground = LaidGround & { readonly closing: Steps }
+
+/** What is remembered between requests: keys that were looked up, results, and answers. */
+function openMemory(ground: Ground) {
+  const { environment, settings, secret, closing } = ground
+  const { authFailuresPerMinute } = settings.limits
+  const keyRing = new KeyRing({ ...ground, authFailuresPerMinute })
+  closing.opened('keys', () => keyRing.close())
+  const artifacts = openArtifacts({
+    ...ground,
+    settings: settings.artifacts,
+    dataFolder: environment.dataFolder,
+    mac: macFor(secret, 'artifact-link'),
+  })
+  closing.opened('artifacts', () => artifacts.close())
+  const idempotency = makeIdempotency({ ...ground, longAnswers: artifacts })
+  closing.opened('answers', () => idempotency.close())
+  return { keyRing, artifacts, idempotency }
+}
+
+type Memory = ReturnType<typeof openMemory>
+
+/** How the world outside is called: vendors, and what clients link to. */
+function makeCalling({ settings, secret, clock, channels, market, publicUrl }: Ground) {
+  const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl })
+  return {
+    transport: makeTransport(clock),
+    /** For video tasks. A stop ends other calls; what a vendor has begun to make is carried through, or nobody knew its id. */
+    making: makeTransport(clock),
+    channels,
+    timeouts: callTimeouts(settings.timeouts),
+    tenantLabel: labelBy(macFor(secret, 'tenant-label')),
+    isOwnLink,
+    guardedFetch: makeGuardedFetch({ isOwn: isOwnLink }),
+  }
+}
+
+type Calling = ReturnType<typeof makeCalling>
+
+/** The stages of the straight line, each with what it needs inside. */
+function makeLine(ground: Ground, memory: Memory, calling: Calling, stopping: AbortSignal): Parts {
+  const { settings, clock, log, tally, channels, models, books } = ground
+  const { attemptsMax } = settings.limits
+  return {
+    authenticate: makeAuthenticate(memory.keyRing),
+    limit: makeLimit(makeLimiter()),
+    once: makeOnce({ idempotency: memory.idempotency, log }),
+    admit: makeAdmit({ models, billing: books.billing, totalMs: calling.timeouts.whole.totalMs }),
+    route: makeRoute({ channels, clock, attemptsMax }),
+    call: makeCall({ ...calling, fetchLink: makeFetchLink(calling.guardedFetch, stopping), stopping, log }),
+    meter: makeMeter({
+      log,
+      drains: new Drains(),
+      deadlines: new Deadlines(clock),
+      timeouts: clientTimeouts(settings.timeouts),
+    }),
+    release: makeRelease(log, tally),
+  }
+}
+
+function openVideoTasks(ground: Ground, { artifacts }: Memory, calling: Calling, told: () => void): Tasks {
+  const { settings, mode, secret, books, publicPort, closing } = ground
+  // Vendors cannot reach an address of this machine; simulators can.
+  const callbackUrl = settings.publicUrl ?? (mode === 'sandbox' ? publicPort.listener.url : undefined)
+  const tasks = openTasks({
+    ...ground,
+    ...calling,
+    transport: calling.making,
+    random: Math.random,
+    fetchLink: makeFetchLink(calling.guardedFetch),
+    timeouts: taskTimeouts(calling.timeouts.whole),
+    pace: { pollMs: settings.tasks.pollSeconds * 1000, doubtMs: settings.tasks.doubtSeconds * 1000 },
+    keepMs: settings.tasks.keepDays * 24 * 60 * 60_000,
+    attemptsMax: settings.limits.attemptsMax,
+    callbacks: callbackUrl === undefined ? undefined : makeCallbacks(macFor(secret, 'video-callback'), callbackUrl),
+    keepResult: (result, about) => artifacts.keep(result, about),
+    keepsAll: artifacts.keepsAll,
+    reserve: books.reserve,
+    giveBackLeases: books.recall,
+    told,
+  })
+  closing.opened('tasks', () => tasks.close())
+  return tasks
+}
+
+type Served = Ground & Memory & { readonly calling: Calling; readonly line: Parts }
+
+function makePublicRoutes(
+  served: Served & { readonly tasks: Tasks; readonly webhooks: Webhooks; readonly readiness: Readiness },
+) {
+  const { settings, mode, log, line, calling, books, models, webhooks, closing } = served
+  const { isOwnLink } = calling
+  const mp3 = makeMp3Encoders()
+  closing.opened('mp3', () => mp3.stop())
+  const webhookRules = webhookPolicy(mode, settings.webhooks)
+  return makeRoutes({
+    ...served,
+    ...settings.limits,
+    showPrices,
+    isOwnLink,
+    bringUpToDate: books.bringUpToDate,
+    mp3,
+    readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules, isOwnLink),
+    checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),
+    count: makeCount({
+      ...calling,
+      log,
+      authenticate: (received) => line.authenticate(received),
+      once: (limited, walk) => line.once(limited, walk),
+      limiter: makeLimiter(),
+      models,
+    }),
+  })
+}
+
+function openTools(served: Served & Pick<OpenMcpParts, 'routes' | 'edge' | 'cors' | 'waiting' | 'stopping'>): OpenMcp {
+  const { environment, settings, secret, publicPort, calling } = served
+  const { port, url } = publicPort.listener
+  return openMcp({
+    ...served,
+    showPrices,
+    version: packageJson.version,
+    port: settings.mcp.port,
+    at: { hostname: environment.host, port, url },
+    allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
+    guardedFetch: calling.guardedFetch,
+    limiter: makeLimiter(),
+    sessionMac: macFor(secret, 'tool-session'),
+    bodyBytesMax: settings.limits.mcpBodyBytesMax,
+  })
+}
+
+async function notReady(books: Books, market: Market, isDraining: boolean): Promise<readonly string[]> {
+  if (isDraining) return ['draining']
   const reasons: string[] = []
   const { whyEmpty } = market.current
   if (whyEmpty !== undefined) reasons.push(`there is no model to serve: ${whyEmpty}`)
@@ -376,12 +341,4 @@ async function notReady(books: Books, market: Market, draining: boolean): Promis
   const trouble = books.trouble()
   if (trouble !== undefined) reasons.push(trouble)
   return reasons
-}
-
-/** What this process knows can no longer be trusted; the next one repairs it from the journal. */
-function exit(log: Log) {
-  return (why: string, cause: unknown): void => {
-    log.error({ why, cause: String(cause) }, 'stopping at once')
-    process.exit(1)
-  }
 }

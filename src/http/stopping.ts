@@ -21,14 +21,18 @@ export async function giveNotice(drainMs: number): Promise<void> {
 /** Lets nobody wait any longer, who is then told the reason. */
 type Stoppable = { stop(reason: GatewayError): void }
 
+/** What is to be stopped. */
+type Serving = {
+  readonly listeners: readonly Listener[]
+  readonly billing: TrackedBilling
+  /** Whom clients wait for. */
+  readonly waitedFor: readonly Stoppable[]
+  readonly waiting: Waiting
+}
+
 /** Waits for what is in flight, then ends what is left: a stream settles what it delivered, and its client is told. */
-export async function stopListening(
-  listeners: readonly Listener[],
-  billing: TrackedBilling,
-  waitedFor: readonly Stoppable[],
-  waiting: Waiting,
-  drainMs: number,
-): Promise<void> {
+export async function stopListening(serving: Serving, drainMs: number): Promise<void> {
+  const { listeners, billing, waitedFor, waiting } = serving
   const areQuiet = () => listeners.every(({ underway }) => underway === 0)
   const stopped = listeners.map((listener) => listener.stop(false))
   await within(drainMs, Promise.all([...stopped, billing.idle()]))

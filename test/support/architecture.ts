@@ -41,7 +41,7 @@ const neverUses: { readonly [R in Room]?: readonly Room[] } = { flow: ['wire'] }
 const apart = { sandbox: ['base'] } as const satisfies Record<string, readonly Room[]>
 
 /** These put the house together and may reach into every room. */
-const composing = new Set(['commands', 'gateway.ts', 'market.ts', 'simulated.ts', 'books.ts', 'main.ts'])
+const composing = new Set(['commands', 'gateway.ts', 'ground.ts', 'market.ts', 'simulated.ts', 'books.ts', 'main.ts'])
 
 /** Where another runtime would have to be fitted. */
 const bunSeams = [
