@@ -6,8 +6,9 @@ import type { Kind } from '../base/errors.ts'
 import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { EventSplitter } from '../base/sse.ts'
-import type { ChatAsk, ChatCodec, ChatTraits, ReplyReader } from '../capabilities/chat.ts'
+import type { ChatAsk, ChatCodec, ReplyReader } from '../capabilities/chat.ts'
 import type { Reply, ReplyEvent } from '../capabilities/conversation.ts'
+import { plainModel } from '../capabilities/testing.ts'
 import { anthropicChat } from '../wire/anthropic/chat.ts'
 import { readAnswer as readMessage } from '../wire/anthropic/read-answer.ts'
 import { openReader as readMessageStream } from '../wire/anthropic/reply-reader.ts'
@@ -55,15 +56,7 @@ function fixtureOf(vendor: string): Fixture | undefined {
   return file === undefined ? undefined : (JSON.parse(readFileSync(file, 'utf8')) as Fixture)
 }
 
-const traits: ChatTraits = {
-  id: 'ours',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+const traits = { ...plainModel, id: 'ours', choicesMax: 1 }
 const secrets = { baseUrl: 'https://vendor.example/base', credential: 'vk-0123456789abcdef' }
 
 function contextFor({ upstreamModel }: Fixture): CallContext {

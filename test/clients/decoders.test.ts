@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import OpenAI, { toFile } from 'openai'
+import { toFile, type OpenAI } from 'openai'
 import type { Browser, Page } from 'playwright-core'
 import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { openaiClient } from '../support/clients.ts'
 import { browserTimeoutMs, hasBrowser, launchBrowser } from '../support/browser.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { paddedPng } from '../support/large-picture.ts'
@@ -32,7 +33,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
 
   beforeAll(async () => {
     gateway = await startTestGateway({ mode: 'leased' })
-    client = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    client = openaiClient(gateway)
     browser = await launchBrowser()
     page = await browser.newPage()
   }, browserTimeoutMs)

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
-import OpenAI from 'openai'
-import { anthropicClient } from '../support/clients.ts'
+import type OpenAI from 'openai'
+import { anthropicClient, openaiClient } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 /** Every chat model on every chat path, whatever its vendor speaks: asked plainly, and as an agent asks. */
@@ -14,7 +14,7 @@ let models: string[]
 beforeAll(async () => {
   gateway = await startTestGateway({ mode: 'leased' })
   anthropic = anthropicClient(gateway, { maxRetries: 0 })
-  openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  openai = openaiClient(gateway)
   const listed = await Array.fromAsync(openai.models.list())
   models = listed
     // The vendor's client prints a warning for each request that names a model it wants to retire.

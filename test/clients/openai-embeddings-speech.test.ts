@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import OpenAI, { type APIError } from 'openai'
+import type { APIError, OpenAI } from 'openai'
+import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { recordOf } from '../support/records.ts'
 
@@ -9,7 +10,7 @@ let gateway: TestGateway
 let client: OpenAI
 beforeAll(async () => {
   gateway = await startTestGateway({ mode: 'leased' })
-  client = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  client = openaiClient(gateway)
 })
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import OpenAI, { toFile, type APIError } from 'openai'
+import { toFile, type APIError, type OpenAI } from 'openai'
 import { readBase64Head, readImageHead } from '../../src/base/image-head.ts'
 import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
 
@@ -12,14 +13,10 @@ let client: OpenAI
 
 beforeAll(async () => {
   gateway = await startTestGateway({ mode: 'leased' })
-  client = clientWith(gateway.key)
+  client = openaiClient(gateway)
 })
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
-
-function clientWith(apiKey: string): OpenAI {
-  return new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
-}
 
 const model = 'gpt-image-1.5'
 const prompt = 'A cat on a roof'
@@ -140,7 +137,7 @@ describe('streams', () => {
 
   test('who leaves after the first preview pays for what was shown', async () => {
     const { id, key } = await gateway.account({ dollars: '1' })
-    const stream = await clientWith(key).images.generate({
+    const stream = await openaiClient(gateway, { apiKey: key }).images.generate({
       model,
       prompt: `${prompt} sandbox:pace=200`,
       stream: true,
@@ -162,7 +159,7 @@ describe('errors', () => {
     })
     const badSize = client.images.generate({ model, prompt, size: '512x512' })
     expect(await failure(badSize)).toMatchObject({ status: 400, param: 'size', code: 'unsupported_value' })
-    const badKey = clientWith('sk-nobody').images.generate({ model, prompt })
+    const badKey = openaiClient(gateway, { apiKey: 'sk-nobody' }).images.generate({ model, prompt })
     expect(await failure(badKey)).toMatchObject({ status: 401, code: 'invalid_api_key' })
     const opaqueMask = client.images.edit({ model, prompt, image: await png(false), mask: await png(false) })
     expect(await failure(opaqueMask)).toMatchObject({ status: 400, param: 'mask', code: 'invalid_mask' })
@@ -175,7 +172,9 @@ describe('errors', () => {
 
   test('an edit that cannot be paid says so', async () => {
     const { key } = await gateway.account({ dollars: '0.001' })
-    const error = await failure(clientWith(key).images.edit({ model, prompt, image: await png(false) }))
+    const error = await failure(
+      openaiClient(gateway, { apiKey: key }).images.edit({ model, prompt, image: await png(false) }),
+    )
     expect(error.status).toBe(402)
     expect(error.message).toContain('Insufficient balance')
   })

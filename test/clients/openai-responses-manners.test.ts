@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import OpenAI from 'openai'
 import { zodResponsesFunction } from 'openai/helpers/zod'
 import { z } from 'zod'
-import { lastCall, thrownBy } from '../support/clients.ts'
+import { lastCall, openaiClient, thrownBy } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { recordOf } from '../support/records.ts'
@@ -19,14 +19,10 @@ let client: OpenAI
 
 beforeAll(async () => {
   gateway = await startTestGateway({ clock, mode: 'leased' })
-  client = clientWith(gateway.key)
+  client = openaiClient(gateway)
 })
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
-
-function clientWith(apiKey: string): OpenAI {
-  return new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
-}
 
 const user = (content: string): Item => ({ role: 'user', content })
 const clockTool = zodResponsesFunction({ name: 'read_clock', parameters: z.object({}) })
@@ -118,19 +114,29 @@ describe('errors', () => {
     thrownBy(path.responses.create({ model, input: 'Hi', ...more }), OpenAI.APIError)
 
   test('of keys, models and money', async () => {
-    expect(await ask({}, clientWith('sk-nobody'))).toMatchObject({ status: 401, code: 'invalid_api_key' })
+    expect(await ask({}, openaiClient(gateway, { apiKey: 'sk-nobody' }))).toMatchObject({
+      status: 401,
+      code: 'invalid_api_key',
+    })
     expect(await ask({ model: 'gpt-0' })).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' })
     expect(await ask({ model: 'text-embedding-3-small' })).toMatchObject({
       status: 400,
       code: 'endpoint_model_mismatch',
     })
     const { key } = await gateway.account({ dollars: '0.000001' })
-    expect(await ask({}, clientWith(key))).toMatchObject({ status: 402, code: 'insufficient_balance' })
+    expect(await ask({}, openaiClient(gateway, { apiKey: key }))).toMatchObject({
+      status: 402,
+      code: 'insufficient_balance',
+    })
     const little = await gateway.account({ dollars: '0.0001' })
-    const { message } = await ask({}, clientWith(little.key))
+    const { message } = await ask({}, openaiClient(gateway, { apiKey: little.key }))
     expect(message).toContain('lower the cap on output tokens')
     const max_output_tokens = Number(/affords (\d+) output tokens/.exec(message)?.[1])
-    const smaller = await clientWith(little.key).responses.create({ model, input: 'Hi', max_output_tokens })
+    const smaller = await openaiClient(gateway, { apiKey: little.key }).responses.create({
+      model,
+      input: 'Hi',
+      max_output_tokens,
+    })
     expect(smaller.output_text).not.toBeEmpty()
   })
 

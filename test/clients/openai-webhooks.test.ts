@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import OpenAI, { InvalidWebhookSignatureError } from 'openai'
+import { InvalidWebhookSignatureError, type OpenAI } from 'openai'
 import { Webhook } from 'standardwebhooks'
+import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
@@ -19,7 +20,7 @@ beforeAll(async () => {
   receiver = await startReceiver()
   const made = await operatorOf(gateway).call('POST', `/admin/accounts/${gateway.accountId}/webhook-secret`)
   secret = String(made.body['secret'])
-  client = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, webhookSecret: secret })
+  client = openaiClient(gateway, { webhookSecret: secret })
   const ask = { model: 'wan2.6-t2v', input: { prompt: 'A fox – in the snow 雪' }, webhook_url: receiver.url() }
   const created = await gateway.post('/v1/videos/generations', ask)
   expect(created.status).toBe(202)

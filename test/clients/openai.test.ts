@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import { zodResponseFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
 import { formatDollars } from '../../src/base/money.ts'
-import { thrownBy } from '../support/clients.ts'
+import { openaiClient, thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
@@ -312,7 +312,7 @@ describe('errors', () => {
   })
 
   test("a vendor's rate limit is ours to say, with a time to wait", async () => {
-    const impatient = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const impatient = openaiClient(gateway)
     const call = impatient.chat.completions.create({ model, messages: user('Hi sandbox:status=429') })
     const error = await thrownBy(call, OpenAI.RateLimitError)
     expect(error).toMatchObject({ status: 429, code: 'rate_limit_exceeded', type: 'rate_limit_error' })
@@ -321,7 +321,7 @@ describe('errors', () => {
   })
 
   test("a vendor's failure", async () => {
-    const impatient = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const impatient = openaiClient(gateway)
     const call = impatient.chat.completions.create({ model, messages: user('Hi sandbox:status=500') })
     const error = await thrownBy(call, OpenAI.InternalServerError)
     expect(error).toMatchObject({ status: 502, code: 'upstream_failed', type: 'upstream_error' })

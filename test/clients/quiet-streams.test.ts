@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import OpenAI from 'openai'
+import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let gateway: TestGateway
@@ -33,7 +33,7 @@ function recording() {
 
 async function chat(model: string) {
   const { fetch, raw } = recording()
-  const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key, fetch })
+  const client = openaiClient(gateway, { fetch })
   let text = ''
   let finish: string | null | undefined
   const stream = await client.chat.completions.create({

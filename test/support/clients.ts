@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
+import OpenAI, { type ClientOptions } from 'openai'
 import type { TestGateway } from './gateway.ts'
 
 /** The error that a call rejects with, of the class the client's library gives it. */
@@ -13,6 +14,11 @@ export async function thrownBy<T extends Error>(
   )
   expect(thrown).toBeInstanceOf(kind)
   return thrown as T
+}
+
+/** The official client of the common protocol, pointed at the gateway. It tries nothing again unless it is told to. */
+export function openaiClient({ url, key }: Pick<TestGateway, 'url' | 'key'>, options: ClientOptions = {}): OpenAI {
+  return new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, ...options })
 }
 
 /** The vendor's own client, pointed at the gateway; `seen` gets every request it makes, tries again included. */

@@ -1,22 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import type { AttemptId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { ChatTraits } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { anthropicChat, anthropicCount } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import type { CallContext } from '../vendor.ts'
 import { anthropic } from './anthropic.ts'
 import { explain } from './explain.ts'
 
-const traits: ChatTraits = {
-  id: 'ours',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+const traits = { ...plainModel, id: 'ours', choicesMax: 1 }
 const context: CallContext = {
   baseUrl: 'https://vendor.example',
   credential: 'vk-0123456789abcdef',

@@ -2,16 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { readAsk, readCountAsk } from './ask.ts'
 import { estimateInput } from './estimate.ts'
 
 const plain: ChatTraits = {
-  id: 'm',
+  ...plainModel,
   contextTokens: 200_000,
-  outputTokensMax: 1_000,
   choicesMax: 1,
-  reasoning: false,
-  efforts: [],
   sells: (unit) => unit === 'input' || unit === 'output',
 }
 const searching: ChatTraits = { ...plain, sells: () => true }

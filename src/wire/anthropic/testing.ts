@@ -1,16 +1,9 @@
 import type { JsonObject } from '../../base/json.ts'
-import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { chatAsk, type ChatAsk } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 
 /** What the tests of answers start from: a model of which nothing matters but its name. */
-const traits: ChatTraits = {
-  id: 'ours',
-  contextTokens: 1_000,
-  outputTokensMax: 100,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+const traits = { ...plainModel, id: 'ours', contextTokens: 1_000, outputTokensMax: 100, choicesMax: 1 }
 export const name = { requestId: 'req_1', createdAt: 0, elapsedMs: () => 0 }
 
 /** A request that was read already. */

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { conversations, cut, eventsOf, replies, replyOf, unplaced } from '../../../test/support/conversations.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import { EventSplitter } from '../../base/sse.ts'
-import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Conversation, ReplyEvent } from '../../capabilities/conversation.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { readAsk } from './ask.ts'
 import { readAnswer } from './read-answer.ts'
 import { readConversation } from './read-conversation.ts'
@@ -13,15 +14,7 @@ import { openWriter } from './reply-writer.ts'
 import { writeAnswer } from './write-answer.ts'
 import { writeAsk } from './write-ask.ts'
 
-const traits: ChatTraits = {
-  id: 'm',
-  contextTokens: 200_000,
-  outputTokensMax: 8_000,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+const traits = { ...plainModel, contextTokens: 200_000, outputTokensMax: 8_000, choicesMax: 1 }
 
 function asked(body: JsonObject): ChatAsk {
   const text = JSON.stringify(body)

@@ -2,14 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { readAsk } from './chat-ask.ts'
 
 const plain: ChatTraits = {
-  id: 'm',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 8,
-  reasoning: false,
+  ...plainModel,
   efforts: ['low', 'high'],
   sells: (unit) => unit === 'input' || unit === 'output',
 }

@@ -1,22 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { readAsk } from './chat-ask.ts'
 import { passAsk, type ChatTarget } from './pass-ask.ts'
 
-const plain: ChatTraits = {
-  id: 'm',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 8,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
-const reasoning: ChatTraits = { ...plain, reasoning: true }
+const reasoning: ChatTraits = { ...plainModel, reasoning: true }
 const base = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
 
-function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
+function read(fields: Record<string, unknown>, traits: ChatTraits = plainModel) {
   const body: JsonObject = { ...base, ...(fields as JsonObject) }
   return readAsk({ body, bodyBytes: JSON.stringify(body).length, files: [], header: () => null }, () => traits)
 }
@@ -59,7 +51,7 @@ describe('what goes to the vendor', () => {
     storesByDefault: false,
     namespaced: (label) => `mine/${label}`,
   }
-  const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plain) =>
+  const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plainModel) =>
     JSON.parse(passAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
 
   test('is what came, but for the model', () => {
@@ -202,7 +194,7 @@ test('one of several calls asks for one choice', () => {
 test.each(['banana', 'low', 'none', 'default'])(
   'a model that does not reason takes no effort, not even %s',
   (effort) => {
-    const traits: ChatTraits = { ...plain, efforts: [], refusesEffort: true }
+    const traits: ChatTraits = { ...plainModel, efforts: [], refusesEffort: true }
     expect(() => read({ reasoning_effort: effort }, traits)).toThrow(
       "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
     )

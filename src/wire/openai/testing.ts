@@ -1,18 +1,10 @@
 import type { JsonObject } from '../../base/json.ts'
-import type { ChatAsk, ChatTraits } from '../../capabilities/chat.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { openaiChat } from './chat.ts'
 import type { TranslationTarget } from './write-ask.ts'
 
-/** What the tests of translation start from: a model that takes everything, and a vendor without quirks. */
-const traits: ChatTraits = {
-  id: 'm',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 8,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+/** What the tests of translation start from: a vendor without quirks. */
 export const target: TranslationTarget = {
   upstreamModel: 'theirs',
   reasoning: false,
@@ -29,7 +21,7 @@ export const target: TranslationTarget = {
 export const name = { requestId: 'req_0123', createdAt: 1_700_000_000_000, elapsedMs: () => 2_500 }
 
 export function askOf(body: JsonObject): ChatAsk {
-  return openaiChat.readAsk({ body, files: [], bodyBytes: 1_000, header: () => null }, () => traits)
+  return openaiChat.readAsk({ body, files: [], bodyBytes: 1_000, header: () => null }, () => plainModel)
 }
 
 export const user = { role: 'user', content: 'Hi' }

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import { imageTokensMax } from '../openai/chat-ask.ts'
 import { responsesChat } from './chat.ts'
-import { askOf, traits } from './testing.ts'
+import { plainModel } from '../../capabilities/testing.ts'
+import { askOf } from './testing.ts'
 
 const search = { type: 'web_search' }
 const estimate = (body: JsonObject) => responsesChat.estimateInput(askOf(body, {}, 90_000))
@@ -37,7 +38,7 @@ describe('the facts of an ask', () => {
     })
     expect(askOf({ stream: true, max_output_tokens: 7 })).toMatchObject({ stream: true, outputTokensMax: 7 })
     expect(askOf({ max_output_tokens: 7_000 }).outputTokensMax).toBe(1_000)
-    expect(askOf({}, {}, 1_000_000).inputTokensMax).toBe(traits.contextTokens)
+    expect(askOf({}, {}, 1_000_000).inputTokensMax).toBe(plainModel.contextTokens)
   })
 
   test('set aside what the body only points to, in messages and in results', () => {
@@ -45,10 +46,10 @@ describe('the facts of an ask', () => {
     const message = { role: 'user', content: [image] }
     const result = { type: 'function_call_output', call_id: 'c', output: [image] }
     expect(askOf({ input: [message] }).inputTokensMax).toBe(1_000 + imageTokensMax)
-    expect(askOf({ input: [message, result] }).inputTokensMax).toBe(traits.contextTokens)
+    expect(askOf({ input: [message, result] }).inputTokensMax).toBe(plainModel.contextTokens)
     expect(askOf({ input: [result] }).inputTokensMax).toBe(1_000 + imageTokensMax)
     const file = { type: 'input_file', file_url: 'https://a.example/a.pdf' }
-    expect(askOf({ input: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(traits.contextTokens)
+    expect(askOf({ input: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(plainModel.contextTokens)
   })
 
   test('set aside what we say of a tool that takes plain text', () => {
@@ -58,7 +59,7 @@ describe('the facts of an ask', () => {
   })
 
   test('count the searches that the vendor may make, and all that they may find', () => {
-    expect(askOf({ tools: [search] })).toMatchObject({ searchesMax: 5, inputTokensMax: traits.contextTokens })
+    expect(askOf({ tools: [search] })).toMatchObject({ searchesMax: 5, inputTokensMax: plainModel.contextTokens })
     expect(askOf({ tools: [search], max_tool_calls: 2 }).searchesMax).toBe(2)
     expect(askOf({ tools: [search], tool_choice: 'none' }).searchesMax).toBe(0)
     const inIndex = { ...search, external_web_access: false }
