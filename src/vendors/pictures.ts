@@ -6,7 +6,7 @@ import type { Counted } from '../capabilities/usage.ts'
 import { readSize, writeSize } from '../wire/image-sizes.ts'
 import type { Call, Responded, Step } from './vendor.ts'
 
-/** What one picture may have, made or given. */
+/** What one picture may have, made or given, also in base64 and as an event; the largest known are some 20 MB. */
 export const pictureBytesMax = 48 * 1024 * 1024
 
 /** For vendors without a place for what is to be avoided. */

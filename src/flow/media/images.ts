@@ -8,6 +8,7 @@ import type {
   PictureAsk,
   PictureStream,
 } from '../../capabilities/images.ts'
+import { pictureBytesMax } from '../../vendors/pictures.ts'
 import { answerBytesMax, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Routed } from '../stages.ts'
@@ -50,8 +51,6 @@ function shared<Ask extends PictureAsk>(
   }
 }
 
-/** What one picture may be in base64, an event of it included; the largest known are some 20 MB. */
-const pictureBytesMax = 48 * 1024 * 1024
 /** Of all the pictures that one answer may bring: ten of the largest. */
 const picturesBytesMax = 256 * 1024 * 1024
 

@@ -63,7 +63,8 @@ export const chatMessage = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('function'), content: z.string().nullable(), name: z.string() }),
 ])
 
-const toolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -')
+/** Of tools, and of schemas for answers. The responses protocol has the same rule. */
+export const toolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -')
 
 const functionTool = z.looseObject({
   type: z.literal('function'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toolName } from '../openai/schema.ts'
 
 /**
  * The responses request of the common protocol. Objects are loose: fields that nobody knows are dropped, since every
@@ -38,8 +39,6 @@ const messagePart = z.discriminatedUnion('type', [
 
 const toolOutput = z.union([z.string(), z.array(z.discriminatedUnion('type', [input.text, input.image, input.file]))])
 const callId = z.string().min(1)
-
-const toolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -')
 
 const functionTool = z.looseObject({
   type: z.literal('function'),
