@@ -120,13 +120,25 @@ describe('dashscope', () => {
     expect(() => step.next([answer(Buffer.from('<html>'))])).toThrow('no picture')
   })
 
-  test.each<[string, unknown, string]>([
-    ['a code under a good status', { code: 'InternalError', message: 'x', request_id: 'r' }, 'upstream-failed'],
-    ['a refusal under a good status', { code: 'DataInspectionFailed', message: 'x' }, 'upstream-rejected'],
-    ['HTML', Buffer.from('<html>'), 'upstream-failed'],
-  ])('%s', (_name, body, kind) => {
+  test.each([
+    ['InternalError', 500],
+    ['ModelUnavailable', 500],
+    ['RequestTimeOut', 408],
+    ['Throttling.RateQuota', 429],
+    ['Arrearage', 400],
+    ['DataInspectionFailed', 400],
+    ['', 200],
+  ])('its %j under a good status has the status that it has elsewhere', (code, status) => {
     const step = start('dashscope', 'qwen-image-2.0', askFor(native()))
-    expect(() => step.next([answer(body)])).toThrow(expect.objectContaining({ kind }) as never)
+    expect(step.statusOf?.(answer({ code, message: 'x', request_id: 'r' }))).toBe(status)
+    expect(step.statusOf?.(answer(made))).toBe(200)
+  })
+
+  test('HTML is no answer', () => {
+    const step = start('dashscope', 'qwen-image-2.0', askFor(native()))
+    const page = answer(Buffer.from('<html>'))
+    expect(step.statusOf?.(page)).toBe(200)
+    expect(() => step.next([page])).toThrow(expect.objectContaining({ kind: 'upstream-failed' }) as never)
   })
 
   test.each([
@@ -196,6 +208,17 @@ describe('ark', () => {
       answer({ data: [{ error: { code: 'x', message: 'Held back.' } }], usage: { generated_images: 0 } }),
     ])
     expect(step).toMatchObject({ kind: 'failed', error: { kind: 'upstream-rejected', message: 'Held back.' } })
+  })
+
+  test.each([
+    [{ data: [{ error: { code: 'InternalServiceError', message: 'x' } }] }, 500],
+    [{ data: [{ error: { code: 'OutputImageSensitiveContentDetected', message: 'x' } }] }, 200],
+    [{ data: [{ error: { code: 'InternalServiceError' } }, { url: 'https://tos.example/2.jpeg' }] }, 200],
+    [{ data: [] }, 200],
+    [{ error: { code: 'ServerOverloaded', message: 'x', type: 'TooManyRequests' } }, 429],
+    [{ error: { code: 'InternalServiceError', message: 'x', type: 'InternalServerError' } }, 500],
+  ])('what it refuses under a good status has the status that it has elsewhere: %j', (body, status) => {
+    expect(start('ark', 'seedream', askFor({ prompt: 'a cat' })).statusOf?.(answer(body))).toBe(status)
   })
 })
 

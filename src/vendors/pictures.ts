@@ -45,11 +45,20 @@ export function looksOf({ width, height }: Pick<ImagesAnswer, 'width' | 'height'
 /** What was made, and what it used; where it is nothing, the vendor's reason. */
 export type ReadPictures = { readonly answer: ImagesAnswer; readonly used: Counted; readonly reason?: string }
 
-/** One call for pictures. Where its answer is lost later on, it is read once more for what it cost. */
-export function pictureStep(ask: PictureAsk, call: Call, read: (body: Uint8Array) => ReadPictures): Step<ImagesAnswer> {
+/**
+ * One call for pictures. Where its answer is lost later on, it is read once more for what it cost. `statusOf`: for vendors
+ * that say no under a good status, the one that such a body has elsewhere.
+ */
+export function pictureStep(
+  ask: PictureAsk,
+  call: Call,
+  read: (body: Uint8Array) => ReadPictures,
+  statusOf?: (body: Uint8Array) => number,
+): Step<ImagesAnswer> {
   return {
     kind: 'calls',
     calls: [{ transport: 'vendor', ...call }],
+    ...(statusOf !== undefined && { statusOf: ({ body }) => statusOf(body) }),
     count: ({ body }) => read(body).used,
     next([response]) {
       const { answer, used, reason } = read(response?.body ?? new Uint8Array())

@@ -25,6 +25,8 @@ export type Step<Answer> =
       readonly kind: 'calls'
       readonly calls: readonly StepCall[]
       next(responses: readonly Responded[]): Step<Answer>
+      /** Where errors come under good statuses: the one that this response has elsewhere. */
+      statusOf?(response: Responded): number
       /** What one good response used, for when its neighbours fail: the vendor charges for it all the same. */
       count?(response: Responded, index: number): Counted
       /**

@@ -1,5 +1,6 @@
 import { asGatewayError, final, GatewayError } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { CallContext, Responded, Step, StepCall } from '../../vendors/vendor.ts'
@@ -10,6 +11,7 @@ import {
   discreet,
   failedBesidePaid,
   logFailure,
+  RefusedInside,
   type CallParts,
   type Failed,
 } from '../attempt.ts'
@@ -79,7 +81,7 @@ class Walk {
   }
 
   /** The responses, in the order of the calls; or the first failure, and then nothing more is begun. */
-  async make({ calls, count, take }: Calls): Promise<Responded[] | Failed> {
+  async make({ calls, count, take, statusOf }: Calls): Promise<Responded[] | Failed> {
     const made = calls.map((): Taken | undefined => undefined)
     const stop = new AbortController()
     let failure: Failed | undefined
@@ -88,7 +90,7 @@ class Walk {
       for (let index = next++; index < calls.length && !stop.signal.aborted; index = next++) {
         const call = calls[index]
         if (call === undefined) return
-        const outcome = await this.#makeOne(call, stop.signal)
+        const outcome = await this.#makeOne(call, stop.signal, statusOf)
         if (outcome.kind === 'failed') {
           this.#noteFailed(outcome)
           failure ??= outcome
@@ -134,14 +136,20 @@ class Walk {
     return this.#answered.length > 0 || this.#mayBeCharged
   }
 
-  async #makeOne(call: StepCall, stop: AbortSignal): Promise<Made | Failed> {
+  async #makeOne(call: StepCall, stop: AbortSignal, statusOf: Calls['statusOf']): Promise<Made | Failed> {
     if (call.transport !== 'vendor') return { kind: 'made', response: await this.#fetch(call, stop) }
     let { connection } = this.#routed
     for (let tries = 1; ; tries++) {
       const leg = { ...this.#nextLeg(), connection }
       const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
       const outcome = await attempt(this.#parts, leg, { ...call, headers }, async (exchange): Promise<Responded> => {
-        return { header: (name) => exchange.header(name), body: await exchange.readAll(this.#bytesMax) }
+        const response = {
+          header: (name: string) => exchange.header(name),
+          body: await exchange.readAll(this.#bytesMax),
+        }
+        const status = statusOf?.(response) ?? exchange.status
+        if (status !== exchange.status) throw new RefusedInside({ status, body: decodeUtf8(response.body) })
+        return response
       })
       if (outcome.kind === 'accepted') return { kind: 'made', response: outcome.accepted, leg }
       // Alone it is tried again only where its neighbours succeeded: a whole that failed is the line's to send elsewhere.
@@ -203,6 +211,6 @@ async function settledAll(workers: number, work: () => Promise<void>, stop: Abor
 
 const nothing = new Uint8Array()
 
-type Calls = Pick<Extract<Step<unknown>, { kind: 'calls' }>, 'calls' | 'count' | 'take'>
+type Calls = Pick<Extract<Step<unknown>, { kind: 'calls' }>, 'calls' | 'count' | 'take' | 'statusOf'>
 type Taken = Omit<Made, 'kind'> & { readonly counted?: Counted }
 type Made = { readonly kind: 'made'; readonly response: Responded; readonly leg?: Routed }

@@ -4,18 +4,18 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/images.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { readFailure } from '../../wire/openai/chat-answer.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import { linkOrData, measure, pictureOf, pictureStep, promptWithAvoided, type ReadPictures } from '../pictures.ts'
 import type { Adapter } from '../vendor.ts'
+import { statusOf } from './explain.ts'
 
 /** Seedream: the path is the common protocol's, the form is ByteDance's own. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     const url = `${context.baseUrl}/images/generations`
     const call = jsonCall(url, writeAsk(ask, context.upstreamModel), context, bearer(context))
-    return pictureStep(ask, call, (body) => readAnswer(ask, body))
+    return pictureStep(ask, call, (body) => readAnswer(ask, body), statusIn)
   },
 }
 
@@ -37,10 +37,18 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
   }
 }
 
+/** It may say no under a good status: to all of it, or to each of its members, of which there is one. */
+function statusIn(body: Uint8Array): number {
+  const { error, data } = objectIn(parseLoosely(decodeUtf8(body)))
+  if (isObject(error)) return statusOf(error)
+  const isBroken = ({ error: failure }: JsonObject) => textIn(objectIn(failure)['code']).startsWith('Internal')
+  const members = objectsIn(data)
+  return members.length > 0 && members.every(isBroken) ? 500 : 200
+}
+
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
   const json = parseLoosely(decodeUtf8(body))
   if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-  if (isObject(json['error'])) throw readFailure(json['error'])
   const members = objectsIn(json['data'])
   const images = members.flatMap(readMember)
   // A member that failed stands among the others, and is not charged.

@@ -19,6 +19,7 @@ import {
   unexpected,
 } from '../video-news.ts'
 import { refuseUnknown } from '../video-foreign.ts'
+import { statusOf } from './explain.ts'
 
 const words: StateWords = {
   queued: 'submitted',
@@ -28,15 +29,6 @@ const words: StateWords = {
   cancelled: 'cancelled',
   expired: 'expired',
 }
-
-/** Its types of errors, by the statuses that they come with. */
-const errorStatuses: ReadonlyMap<string, number> = new Map([
-  ['BadRequest', 400],
-  ['Unauthorized', 401],
-  ['Forbidden', 403],
-  ['NotFound', 404],
-  ['TooManyRequests', 429],
-])
 
 const path = '/contents/generations/tasks'
 
@@ -50,7 +42,7 @@ export const video: VideoAdapter = {
 
   readCreated(response) {
     const { id, error } = objectOf(response)
-    if (id === undefined && isObject(error)) return { errorStatus: errorStatuses.get(textIn(error['type'])) ?? 500 }
+    if (id === undefined && isObject(error)) return { errorStatus: statusOf(error) }
     return idIn(id)
   },
 

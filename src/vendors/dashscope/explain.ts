@@ -43,13 +43,3 @@ export function statusOf(code: string): number {
   if (code.startsWith('RequestTimeOut')) return 408
   return code.startsWith('Throttling') ? 429 : 400
 }
-
-/** A refusal under a good status: of the request where the code says so, else a failure. */
-export function refusedInside(json: JsonObject): GatewayError {
-  const [code, message] = [textIn(json['code']), textIn(json['message'])]
-  if (!/^(?:Invalid(?!ApiKey)|DataInspection)/.test(code)) {
-    return new GatewayError('upstream-failed', "The model's vendor did not answer as it should.")
-  }
-  const refusal = { protocol: nativeProtocol, status: 400, body: JSON.stringify(json) }
-  return new GatewayError('upstream-rejected', message, { refusal })
-}

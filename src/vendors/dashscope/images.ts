@@ -8,14 +8,14 @@ import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/l
 import { bearer, jsonCall } from '../json-call.ts'
 import { linkOrData, pictureStep, type ReadPictures } from '../pictures.ts'
 import type { Adapter } from '../vendor.ts'
-import { refusedInside } from './explain.ts'
+import { statusOf } from './explain.ts'
 
 /** Alibaba's pictures, in its own protocol: the one after which the native form of the specification was made. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     const url = `${context.baseUrl}/api/v1/services/aigc/multimodal-generation/generation`
     const call = jsonCall(url, writeAsk(ask, context.upstreamModel), context, bearer(context))
-    return pictureStep(ask, call, (body) => readAnswer(ask, body))
+    return pictureStep(ask, call, (body) => readAnswer(ask, body), statusIn)
   },
 }
 
@@ -42,11 +42,15 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
   }
 }
 
+/** Some of its services say no under a good status. */
+function statusIn(body: Uint8Array): number {
+  const code = textIn(objectIn(parseLoosely(decodeUtf8(body)))['code'])
+  return code === '' ? 200 : statusOf(code)
+}
+
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
   const json = parseLoosely(decodeUtf8(body))
   if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-  // Some of its services say no under a good status.
-  if (textIn(json['code']) !== '') throw refusedInside(json)
   const choices = objectsIn(objectIn(json['output'])['choices'])
   const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
   const links = content.map(({ image }) => textIn(image)).filter((link) => link !== '')

@@ -1,0 +1,87 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { standingClock } from '../support/movable-clock.ts'
+import { attemptsOf, recordOf } from '../support/records.ts'
+import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
+
+// A vendor of pictures that says no under a good status means what the same words mean under their own.
+
+let gateway: TestGateway
+let vendor: RawVendor
+afterEach(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+  await vendor.stop()
+})
+
+const isFirst = (head: string) => head.includes('Bearer first-key')
+
+/** Two channels at one vendor: to whoever shows the first key, it says this and no more. */
+async function open(vendorId: string, id: string, said: unknown, made: unknown): Promise<void> {
+  vendor = await startVendor((socket, { head }) => {
+    socket.write(answer(200, JSON.stringify(isFirst(head) ? said : made)))
+  })
+  gateway = await startTestGateway({
+    // Of a rest of one second, however long the machine takes.
+    clock: standingClock(),
+    yaml: `
+sandbox: false
+channels:
+  - { id: main, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["first-key"] }
+  - { id: spare, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["other-key"], priority: 1 }
+models:
+  - { id: ${id}, prices: { perImage: "0.05" } }
+`,
+  })
+}
+
+const draw = (model: string) => gateway.post('/v1/images/generations', { model, prompt: 'a cat' })
+const callsOfFirst = () => vendor.requests.filter(({ head }) => isFirst(head)).length
+const complaints = () => gateway.logged.filter((line) => line.includes('a vendor refuses a key of ours'))
+
+const link = 'https://results.example/x.png'
+const qwen = {
+  output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: [{ image: link }] } }] },
+  usage: { image_count: 1, width: 1024, height: 1024 },
+  request_id: 'r',
+}
+const seedream = { data: [{ url: link, size: '2048x2048' }], usage: { generated_images: 1 } }
+
+const native = (code: string) => ({ code, message: 'so it is', request_id: 'r' })
+const common = (type: string, code: string) => ({ error: { code, message: 'so it is', type } })
+
+describe.each([
+  ['dashscope', 'qwen-image-2.0', native('Arrearage'), qwen, 1],
+  ['dashscope', 'qwen-image-2.0', native('Throttling.RateQuota'), qwen, 0],
+  ['ark', 'doubao-seedream-4-0', common('Forbidden', 'AccountOverdueError'), seedream, 1],
+  ['ark', 'doubao-seedream-4-0', common('TooManyRequests', 'ModelAccountIpmRateLimitExceeded'), seedream, 0],
+])('%s, %s: %j', (vendorId, id, said, made, complaintsDue) => {
+  test('lets the key rest, and the other channel answers', async () => {
+    await open(vendorId, id, said, made)
+    const first = await draw(id)
+    expect(first.status).toBe(200)
+    expect(await first.json()).toMatchObject({ data: [{ url: link }] })
+    expect((await draw(id)).status).toBe(200)
+    expect(callsOfFirst()).toBe(1)
+    expect(complaints()).toHaveLength(complaintsDue)
+
+    expect(await recordOf(gateway, first)).toMatchObject({ status: 200, basis: 'vendor', cost: 50_000_000n })
+    const attempts = await attemptsOf(gateway, first)
+    expect(attempts.toSorted((a, b) => a.channel.localeCompare(b.channel))).toMatchObject([
+      { channel: 'main', delivered: false, vendor_cost: 0n },
+      { channel: 'spare', delivered: true, vendor_cost: 50_000_000n },
+    ])
+  })
+})
+
+test.each([
+  ['dashscope', 'qwen-image-2.0', native('DataInspectionFailed'), qwen],
+  ['ark', 'doubao-seedream-4-0', common('BadRequest', 'InputTextSensitiveContentDetected'), seedream],
+])('%s: a refusal of the request is the client’s, and costs nothing', async (vendorId, id, said, made) => {
+  await open(vendorId, id, said, made)
+  const refused = await draw(id)
+  expect(refused.status).toBe(400)
+  expect(await refused.json()).toMatchObject({ error: { message: 'so it is' } })
+  expect(vendor.requests).toHaveLength(1)
+  expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
+})
