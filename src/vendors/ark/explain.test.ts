@@ -25,8 +25,15 @@ test.each(['AccountOverdueError', 'OperationDenied.ServiceOverdue'])('%s is the 
   expect(told(403, code, 'Forbidden')).toMatchObject(verdict)
 })
 
-test('a service that was not opened takes no other from anybody', () => {
-  const verdict = told(403, 'OperationDenied.ServiceNotOpen', 'Forbidden')
+test.each([
+  [403, 'OperationDenied.ServiceNotOpen', 'Forbidden'],
+  [403, 'OperationDenied.InvalidState', 'Forbidden'],
+  [404, 'InvalidEndpointOrModel.ModelIDAccessDisabled', 'NotFound'],
+  [400, 'InvalidEndpoint.ClosedEndpoint', 'BadRequest'],
+  // The operator has set how much of this model may be used, and waiting brings none of it back.
+  [429, 'SetLimitExceeded', 'TooManyRequests'],
+])('a model that cannot be had now takes no other from anybody: %d %s', (status, code, type) => {
+  const verdict = told(status, code, type)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict?.restCredentialSeconds).toBeUndefined()
 })

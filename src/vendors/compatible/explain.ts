@@ -14,9 +14,10 @@ const outOfCredit =
   /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
 // xAI refuses a key with a 400.
 const refusedKey = /\b(?:incorrect|invalid) api key\b/i
-// One model that the account does not have, some of them under the status of a refused key: the others it has.
+// One model that the account does not have, some of them under the status of a refused key: the others it has. So it is
+// where it has had all that is free of one, or all that its owner allows.
 const unknownModel =
-  /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpointOrModel|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased/i
+  /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState/i
 // OpenRouter, xAI and others refuse what was said with the status of a refused key, which a customer must not lay to rest.
 // What they say of an account that is flagged or violates their terms is the operator's affair still.
 const refusedWords =

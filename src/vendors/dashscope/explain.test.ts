@@ -32,6 +32,12 @@ test.each([
   ['in the common protocol', common('Model.AccessDenied')],
   ['in its own', { code: 'Model.AccessDenied', message: 'no', request_id: 'r' }],
   ['as one that was not bought', { code: 'AccessDenied.Unpurchased', message: 'no', request_id: 'r' }],
+  // What is free is so much of each model.
+  [
+    'as one of which all that is free is used up',
+    common('AllocationQuota.FreeTierOnly', 'AllocationQuota.FreeTierOnly'),
+  ],
+  ['the same in its own', { code: 'AllocationQuota.FreeTierOnly', message: 'no', request_id: 'r' }],
 ])('a model that the account does not have takes no other from anybody, said %s', (_how, body) => {
   const verdict = told(403, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })

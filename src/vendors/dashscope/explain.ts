@@ -8,8 +8,10 @@ import type { BadResponse, Verdict } from '../vendor.ts'
 
 /** Codes by which the operator's key or account is at fault, under several statuses. */
 const operators =
-  /^(?:InvalidApiKey|Arrearage|\w*BillOverdue|CommodityNotPurchased|(?:Workspace\.)?AccessDenied(?!\.Unpurchased)|AllocationQuota\.Free)/
-const unknownModel = /^(?:ModelNotFound|Model\.AccessDenied|AccessDenied\.Unpurchased|WorkSpaceNotFound)/
+  /^(?:InvalidApiKey|Arrearage|\w*BillOverdue|CommodityNotPurchased|(?:Workspace\.)?AccessDenied(?!\.Unpurchased))/
+/** What is free is so much of each model, so one that has used it up is as good as not there. */
+const unknownModel =
+  /^(?:ModelNotFound|Model\.AccessDenied|AccessDenied\.Unpurchased|AllocationQuota\.FreeTierOnly|WorkSpaceNotFound)/
 /** Elsewhere the word for an account that has run dry; here, in the common protocol, for too many tokens a minute. */
 const tokenRate = 'insufficient_quota'
 
