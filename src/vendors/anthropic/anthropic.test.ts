@@ -116,4 +116,9 @@ describe('a refusal', () => {
       retryable: true,
     })
   })
+
+  test('of too large a request says so, also where the door turned it away with a page', () => {
+    const verdict = explain({ status: 413, retryAfterSeconds: undefined, body: '<html>' }, context)
+    expect(verdict).toMatchObject({ error: { kind: 'too-large' }, retryable: false })
+  })
 })

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/log.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 const failed = "The model's vendor did not answer as it should."
@@ -36,6 +37,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   if (status === 408 || status === 504) {
     return failure('upstream-timeout', "The model's vendor did not answer in time.")
   }
+  if (status === 413 && said === '') return tooLarge()
   // The only thing it does not find is the model, and which models there are is the catalogue's affair.
   if (status === 404 || status >= 500 || said === '') return failure('upstream-failed', failed)
   const message = withoutSecrets(said, secrets)

@@ -22,6 +22,13 @@ test.each(['<html>bad request</html>', '', 'null', '[]', '"no"', '{}'])(
   },
 )
 
+test.each(['<html>413 Request Entity Too Large</html>', ''])(
+  'a request that is too large is told so, also where the door turned it away without a word: %j',
+  (body) => {
+    expect(told(413, body)).toMatchObject({ error: { kind: 'too-large' }, retryable: false })
+  },
+)
+
 test('a refused key is the operator’s affair, whatever status it comes under', () => {
   const verdict = told(400, '{"error":"Incorrect API key provided: vk-01***ef"}')
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/log.ts'
+import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 const failed = "The model's vendor did not answer as it should."
@@ -68,7 +69,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
       retryable: false,
     }
   }
-  return { error: new GatewayError('upstream-failed', failed), retryable: true }
+  return status === 413 ? tooLarge() : { error: new GatewayError('upstream-failed', failed), retryable: true }
 }
 
 function textOf(value: Json | undefined): string {

@@ -79,6 +79,10 @@ test.each(['<html>bad request</html>', '', 'null', '[]', '{}', '{"error":"no"}']
   },
 )
 
+test('a request that is too large is told so, also where the door turned it away with a page', () => {
+  expect(told(413, '<html>')).toMatchObject({ error: { kind: 'too-large' }, retryable: false })
+})
+
 test('no refusal names our key or the vendor’s address', () => {
   const { credential, baseUrl } = secrets
   const shown = told(400, error('INVALID_ARGUMENT', `the key ${credential} at ${baseUrl} is odd`)).error

@@ -2,6 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/log.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 const failed = "The model's vendor did not answer as it should."
@@ -36,6 +37,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     const timeout = new GatewayError('upstream-timeout', "The model's vendor did not answer in time.")
     return { error: timeout, retryable: true }
   }
+  if (status === 413 && message === '') return tooLarge()
   // A model it does not have, a conflict and a cancelled call say nothing about the request.
   const isRejection = status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== ''
   if (!isRejection) return { error: new GatewayError('upstream-failed', failed), retryable: true }
