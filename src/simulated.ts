@@ -142,9 +142,11 @@ function videoRates(table: readonly (readonly [key: string, rate: bigint])[], ve
 
 function tokenPrices(rates: Rates) {
   const { cachedInput, cacheWrite, cacheWriteHour, imageInput, imageOutput, audioInput, audioOutput } = rates
+  const { thinkingOutput } = rates
   return {
     input: rates.input ?? 0n,
     output: rates.output ?? 0n,
+    ...(thinkingOutput !== undefined && { thinkingOutput }),
     ...(cachedInput !== undefined && { cachedInput }),
     ...(cacheWrite !== undefined && { cacheWrite5m: cacheWrite }),
     ...(cacheWriteHour !== undefined && { cacheWrite1h: cacheWriteHour }),

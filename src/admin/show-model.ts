@@ -1,8 +1,8 @@
 import { formatDollars, pico, toNano, type Pico } from '../base/money.ts'
-import { units, type PriceList, type Unit } from '../capabilities/usage.ts'
+import { rated, type PriceList, type Rated, type Unit } from '../capabilities/usage.ts'
 import type { Model } from '../catalogue/model.ts'
 
-/** How each unit is written in `turnpike.yaml`, and for how many of it the amount stands. */
+/** How each rate is written in `turnpike.yaml`, and for how many of it the amount stands. */
 const written = {
   input: ['inputPerMillion', 1_000_000n],
   cachedInput: ['cachedInputPerMillion', 1_000_000n],
@@ -11,13 +11,14 @@ const written = {
   imageInput: ['imageInputPerMillion', 1_000_000n],
   audioInput: ['audioInputPerMillion', 1_000_000n],
   output: ['outputPerMillion', 1_000_000n],
+  thinkingOutput: ['thinkingOutputPerMillion', 1_000_000n],
   imageOutput: ['imageOutputPerMillion', 1_000_000n],
   audioOutput: ['audioOutputPerMillion', 1_000_000n],
   character: ['perMillionCharacters', 1_000_000n],
   videoToken: ['perMillionVideoTokens', 1_000_000n],
   webSearch: ['webSearchPerThousand', 1_000n],
   request: ['perRequest', 1n],
-} as const satisfies Record<Unit, readonly [key: string, per: bigint]>
+} as const satisfies Record<Rated, readonly [key: string, per: bigint]>
 
 /** A model as operators see it: prices in the words of the file, markup and exchange applied. */
 export function showModel(model: Model) {
@@ -101,9 +102,9 @@ function showEach(amounts: Readonly<Record<string, Pico>>, per = 1n): Record<str
 
 function showRates(rates: PriceList['rates']): Record<string, string> {
   const shown: Record<string, string> = {}
-  for (const unit of units) {
-    const amount = rates[unit]
-    const [key, per] = written[unit]
+  for (const each of rated) {
+    const amount = rates[each]
+    const [key, per] = written[each]
     if (amount !== undefined) shown[key] = dollars(amount, per)
   }
   return shown

@@ -51,6 +51,18 @@ const rate = fc.bigInt({ min: 0n, max: 10n ** 10n }).map(pico)
 const count = fc.integer({ min: 0, max: 10_000_000 })
 const billed = ['input', 'cachedInput', 'cacheWrite', 'output', 'request'] as const satisfies readonly Unit[]
 
+test('output that was thought over has its own price where there is one, all of it', () => {
+  const rates = { input: pico(1_000n), output: pico(2_000n), thinkingOutput: pico(5_000n) }
+  const dear = list(rates, [{ aboveInputTokens: 100, rates: { output: pico(3_000n), thinkingOutput: pico(9_000n) } }])
+  expect(priceOf({ input: 10, output: 8, reasoning: 0 }, dear)).toBe(nano(26n))
+  expect(priceOf({ input: 10, output: 8, reasoning: 6 }, dear)).toBe(nano(50n))
+  expect(priceOf({ input: 101, output: 8, reasoning: 6 }, dear)).toBe(nano(173n))
+  // Whether it will think nobody knows before.
+  expect(holdFor({ input: 10, output: 8, request: 0 }, dear)).toBe(nano(50n))
+  expect(affordableOutput(nano(60n), 10, dear)).toBe(10)
+  expect(priceOf({ output: 8, reasoning: 6 }, list({ output: pico(2_000n) }))).toBe(nano(16n))
+})
+
 const priceOfOne = (unit: Unit, rates: Rates) => priceOf({ [unit]: 1 }, list(rates))
 
 describe('a price', () => {

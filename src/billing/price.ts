@@ -5,6 +5,7 @@ import {
   type Counts,
   type ImagesUsed,
   type PriceList,
+  type Rated,
   type Rates,
   type Unit,
   type Usage,
@@ -12,7 +13,7 @@ import {
 } from '../capabilities/usage.ts'
 
 /** Where a unit has no rate of its own, vendors charge it as this one. */
-const chargedAs: { readonly [U in Unit]?: Unit } = {
+const chargedAs: { readonly [R in Rated]?: Unit } = {
   cachedInput: 'input',
   cacheWrite: 'input',
   cacheWriteHour: 'cacheWrite',
@@ -20,10 +21,11 @@ const chargedAs: { readonly [U in Unit]?: Unit } = {
   audioInput: 'input',
   imageOutput: 'output',
   audioOutput: 'output',
+  thinkingOutput: 'output',
 }
 
 const inputUnits = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput'] as const
-const outputUnits = ['output', 'imageOutput', 'audioOutput'] as const
+const outputUnits = ['output', 'thinkingOutput', 'imageOutput', 'audioOutput'] as const
 
 /** Everything used at its rate, summed in pico-dollars and rounded once. */
 export function priceOf(usage: Usage, prices: PriceList): Nano {
@@ -165,19 +167,25 @@ function stepsOf(prices: PriceList): readonly Step[] {
   return steps
 }
 
-function ratesFor(counts: Counts, prices: PriceList): Rates {
+function ratesFor(usage: Usage, prices: PriceList): Rates {
+  const rates = tierFor(usage, prices)
+  const { thinkingOutput: output } = rates
+  return output === undefined || (usage.reasoning ?? 0) === 0 ? rates : { ...rates, output }
+}
+
+function tierFor(counts: Counts, prices: PriceList): Rates {
   if (prices.tiers.length === 0) return prices.rates
   const input = inputUnits.reduce((sum, unit) => sum + (counts[unit] ?? 0), 0)
   return stepsOf(prices).findLast((step) => input > step.aboveInputTokens)?.rates ?? prices.rates
 }
 
-function rateOf(unit: Unit, rates: Rates): bigint {
+function rateOf(unit: Rated, rates: Rates): bigint {
   const rate = rates[unit]
   if (rate !== undefined) return rate
   const substitute = chargedAs[unit]
   return substitute === undefined ? 0n : rateOf(substitute, rates)
 }
 
-function dearest(among: readonly Unit[], rates: Rates): bigint {
+function dearest(among: readonly Rated[], rates: Rates): bigint {
   return among.reduce<bigint>((most, unit) => (rateOf(unit, rates) > most ? rateOf(unit, rates) : most), 0n)
 }

@@ -37,7 +37,7 @@ export type VideoUsed = {
   readonly inCredits?: true
 }
 
-/** What one answer used. `reasoning` is shown to customers and never priced: it is part of `output`. */
+/** What one answer used. `reasoning` is part of `output` and has no price; it may decide which one that has. */
 export type Usage = Counts & {
   readonly reasoning?: number
   readonly images?: ImagesUsed
@@ -74,8 +74,12 @@ export function sumOf(parts: readonly Usage[]): Usage {
   return sum
 }
 
-/** Pico-dollars for one of each unit. A unit without a rate cannot be sold. */
-export type Rates = { readonly [U in Unit]?: Pico }
+/** What may have a rate: every unit, and output that was thought over, where its vendor sells that dearer. */
+export const rated = [...units, 'thinkingOutput'] as const
+export type Rated = (typeof rated)[number]
+
+/** Pico-dollars for one of each. A unit without a rate cannot be sold. */
+export type Rates = { readonly [R in Rated]?: Pico }
 
 /** The whole request is charged at the tier that its input length reaches, not marginally. */
 export type Tier = { readonly aboveInputTokens: number; readonly rates: Rates }

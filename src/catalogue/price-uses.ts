@@ -17,6 +17,7 @@ const usesOf = {
   audioInputPerMillion: tokens,
   audioOutputPerMillion: tokens,
   tiers: tokens,
+  thinkingOutputPerMillion: ['chat'],
   webSearchPerThousand: ['chat'],
   perMillionCharacters: ['speech'],
   perImage: ['images', 'edits'],

@@ -32,6 +32,13 @@ describe('exchange and markup', () => {
     ])
   })
 
+  test('a price for output that was thought over makes another list, and its absence the same as ever', () => {
+    const plain = { inputPerMillion: '0.05', outputPerMillion: '0.2' }
+    const { prices } = compile({ ...plain, thinkingOutputPerMillion: '0.5', markup: '2' })
+    expect(prices.rates).toMatchObject({ output: 400_000n, thinkingOutput: 1_000_000n })
+    expect(prices.version).not.toBe(compile({ ...plain, markup: '2' }).prices.version)
+  })
+
   test('price, exchange and markup are rounded once, half up', () => {
     // 0.000005 yuan a million at 0.14 and 1.5 is 1.05 pico-dollars a token.
     expect(compile({ inputPerMillion: '0.000005', currency: 'CNY', markup: '1.5' }).prices.rates.input).toBe(pico(1n))

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Decimal, multiply, parseDecimal, type Pico, picoPerUnit } from '../base/money.ts'
-import { type PriceList, type Rates, type Tier, type Unit, units } from '../capabilities/usage.ts'
+import { type PriceList, type Rated, type Rates, type Tier, units } from '../capabilities/usage.ts'
 import { CatalogueError, type Path } from './error.ts'
 import { type UnitKey, unitKeys, type WrittenPrices } from './schema.ts'
 
@@ -22,6 +22,7 @@ const unitOf = {
   cacheWritePerMillion: ['cacheWrite', million],
   cacheWriteHourPerMillion: ['cacheWriteHour', million],
   outputPerMillion: ['output', million],
+  thinkingOutputPerMillion: ['thinkingOutput', million],
   imageInputPerMillion: ['imageInput', million],
   imageOutputPerMillion: ['imageOutput', million],
   audioInputPerMillion: ['audioInput', million],
@@ -29,7 +30,7 @@ const unitOf = {
   perMillionCharacters: ['character', million],
   perRequest: ['request', 1n],
   webSearchPerThousand: ['webSearch', 1_000n],
-} as const satisfies Record<UnitKey, readonly [Unit, bigint]>
+} as const satisfies Record<UnitKey, readonly [Rated, bigint]>
 
 /** The default rates with the operator's laid over them, and the dollar itself. */
 export function readExchange(rates: Readonly<Record<string, string>> = {}): Exchange {
@@ -99,7 +100,8 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
 
 /**
  * The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. Whole
- * films came later: their prices stand behind the others, and only where there are any, so that lists kept their names.
+ * films and thoughts came later: their prices stand behind the others, and only where there are any, so that lists kept
+ * their names.
  */
 function name(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
@@ -110,7 +112,8 @@ function name(list: Omit<PriceList, 'version'>): PriceList {
 }
 
 function writeRates(rates: Rates): string {
-  return units.map((unit) => rates[unit] ?? '').join()
+  const { thinkingOutput } = rates
+  return units.map((unit) => rates[unit] ?? '').join() + (thinkingOutput === undefined ? '' : `,${thinkingOutput}`)
 }
 
 function writeRecord(amounts: Readonly<Record<string, Pico>>): string {
@@ -119,7 +122,7 @@ function writeRecord(amounts: Readonly<Record<string, Pico>>): string {
 }
 
 function compileRates(written: Partial<Record<UnitKey, string | undefined>>, factor: Decimal, path: Path): Rates {
-  const rates: { [U in Unit]?: Pico } = {}
+  const rates: { [R in Rated]?: Pico } = {}
   for (const key of unitKeys) {
     const text = written[key]
     if (text === undefined) continue

@@ -31,6 +31,8 @@ const unitAmounts = z.strictObject({
   cacheWritePerMillion: amount.exactOptional(),
   cacheWriteHourPerMillion: amount.exactOptional(),
   outputPerMillion: amount.exactOptional(),
+  /** All of the output, where the answer was thought over; absent, it costs no other price. */
+  thinkingOutputPerMillion: amount.exactOptional(),
   imageInputPerMillion: amount.exactOptional(),
   imageOutputPerMillion: amount.exactOptional(),
   audioInputPerMillion: amount.exactOptional(),

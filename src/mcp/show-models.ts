@@ -37,6 +37,7 @@ const besides: ReadonlySet<string> = new Set([
   'cacheWritePerMillion',
   'cacheWriteHourPerMillion',
   'imageInputPerMillion',
+  'thinkingOutputPerMillion',
   'webSearchPerThousand',
   'tiers',
 ])

@@ -101,12 +101,13 @@ function costInPico(prices: SandboxPrices, units: Units): bigint {
     rate = tier
     above = tier.aboveInputTokens
   }
+  const outputRate = units.reasoning > 0 ? (rate.thinkingOutput ?? rate.output) : rate.output
   return (
     BigInt(units.input) * rate.input +
     BigInt(units.cachedInput) * (rate.cachedInput ?? rate.input) +
     BigInt(cacheWrite5m) * (rate.cacheWrite5m ?? rate.input) +
     BigInt(cacheWrite1h) * (rate.cacheWrite1h ?? rate.cacheWrite5m ?? rate.input) +
-    BigInt(units.output) * rate.output +
+    BigInt(units.output) * outputRate +
     BigInt(imageInput) * (rate.imageInput ?? rate.input) +
     BigInt(audioInput) * (rate.audioInput ?? rate.input) +
     BigInt(imageOutput) * (rate.imageOutput ?? rate.output) +

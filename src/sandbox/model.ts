@@ -53,6 +53,8 @@ type TokenPrices = {
   cacheWrite5m?: bigint
   cacheWrite1h?: bigint
   output: bigint
+  /** All of the output, where the model thought. */
+  thinkingOutput?: bigint
   imageInput?: bigint
   audioInput?: bigint
   imageOutput?: bigint

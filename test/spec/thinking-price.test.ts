@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { nano } from '../../src/base/money.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf, recordOf } from '../support/records.ts'
+import { says } from '../support/streams.ts'
+
+// Alibaba sells the output of an answer that was thought over at a price of its own.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterAll(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+})
+
+test.each([
+  [{}, 200],
+  [{ enable_thinking: false }, 200],
+  [{ enable_thinking: true }, 500],
+  [{ reasoning_effort: 'low' }, 500],
+  [{ enable_thinking: true, stream: true }, 500],
+])('qwen-turbo asked with %j costs %d nano-dollars a token of output', async (more, outputPrice) => {
+  const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'qwen-turbo', ...more }))
+  expect(response.status).toBe(200)
+  await response.text()
+  const { usage, cost, basis } = await recordOf(gateway, response)
+  const { input = 0, output = 0, reasoning = 0 } = usage ?? {}
+  expect([basis, reasoning > 0]).toEqual(['vendor', outputPrice === 500])
+  expect(cost).toBe(nano(BigInt(input * 50 + output * outputPrice)))
+  const [attempt] = await attemptsOf(gateway, response)
+  const bill = (await (await fetch(`${gateway.sandboxUrl}/__bill?ref=${attempt?.id}`)).json()) as object
+  expect(bill).toMatchObject({ data: [{ cost: `0.${String(cost).padStart(9, '0').replace(/0+$/, '')}` }] })
+})
