@@ -156,6 +156,17 @@ describe('prices as the lists have them', () => {
     expect(tiers).toEqual(expected.map(([above, input, output]) => [above, mega(input), mega(output)]))
   })
 
+  test('what is written to a cache costs a quarter more than plain input, at whatever length', () => {
+    const written = ['qwen-plus', 'qwen-flash', 'qwen3-max', 'qwen3.5-plus', 'qwen3.7-max', 'qwen3.7-plus']
+    const others = ['qwen3-coder-plus', 'qwen3-coder-flash', 'qwen3-vl-plus', 'gpt-5.6-sol', 'claude-sonnet-4-5']
+    for (const id of [...written, ...others]) {
+      const { rates, tiers } = model(id).costs
+      for (const { input = 0n, cacheWrite = 0n } of [rates, ...tiers.map((tier) => tier.rates)]) {
+        expect([id, cacheWrite * 4n]).toEqual([id, input * 5n])
+      }
+    }
+  })
+
   test('a tier keeps the units it does not name', () => {
     const { rates, tiers } = model('grok-4-1-fast-reasoning').costs
     expect(tiers[0]?.rates.cachedInput).toBe(rates.cachedInput)
