@@ -37,7 +37,7 @@ export const nativeImagesRequest = z.looseObject({
     .strictObject({
       size: z.enum(nativeSizes).nullish().meta(about('Width and height. Default `1024*1024`.')),
       n: z.literal(1).nullish().meta(about('One picture a request.')),
-      seed: z.int().nullish().meta(about('The same prompt and seed give a similar picture.')),
+      seed: z.int().nullish().meta(about('The same prompt and seed give a similar picture, on models that take one.')),
       watermark: z.boolean().nullish().meta(about('Whether the vendor marks the picture. Default false.')),
       negative_prompt: z.string().nullish().meta(about('What to avoid.')),
       prompt_extend: z.boolean().nullish().meta(about('Whether the vendor may enrich the prompt. Default true.')),
