@@ -84,6 +84,12 @@ describe('the built-in files', () => {
     }
   })
 
+  test('Google’s larger models of the third generation think no less than low', () => {
+    expect(model('gemini-3-pro-preview').efforts).toEqual(['low', 'high'])
+    expect(model('gemini-3.1-pro-preview').efforts).toEqual(['low', 'medium', 'high'])
+    expect(model('gemini-3.6-flash').efforts).toEqual(['minimal', 'low', 'medium', 'high'])
+  })
+
   test('a price that is dear for short inputs is not cheap for long ones', () => {
     for (const one of sandbox.models.values()) {
       for (const { rates } of one.costs.tiers) {

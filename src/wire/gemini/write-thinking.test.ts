@@ -55,6 +55,9 @@ describe('the third has levels', () => {
     ['medium', ['low', 'high'], 'LOW'],
     ['xhigh', ['low', 'high'], 'HIGH'],
     ['medium', [], 'MEDIUM'],
+    // Of one that nobody knows: the lowest that nearly all of them have.
+    ['minimal', [], 'LOW'],
+    ['none', [], 'LOW'],
   ] as const)('%s of %j is %s', (effort, efforts, thinkingLevel) => {
     expect(write({ effort }, 'gemini-3-pro-preview', efforts)).toEqual({ thinkingLevel })
     expect(write({ effort }, 'gemini-flash-latest', efforts)).toEqual({ thinkingLevel })

@@ -40,11 +40,13 @@ function budgetOf({ effort, budget }: Thinking, family: Family, listed: readonly
 }
 
 const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high']
+/** The larger models, and the newest small ones, refuse the lowest: where nothing is known it is not asked for. */
+const levelsOfUnknown: readonly Effort[] = ['low', 'medium', 'high']
 
 /** The third generation cannot be kept from thinking: its lowest level comes nearest to that. */
 function levelOf(thinking: Thinking, listed: readonly string[]): JsonObject {
   if (thinking.effort === undefined && thinking.budget === undefined) return {}
-  const offered = levels.filter((level) => listed.length === 0 || listed.includes(level))
+  const offered = listed.length === 0 ? levelsOfUnknown : levels.filter((level) => listed.includes(level))
   const level = nearestEffort(thinking, offered) ?? offered[0]
   return level === undefined ? {} : { thinkingLevel: level.toUpperCase() }
 }
