@@ -91,7 +91,7 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
 function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
   if (vendor !== 'anthropic') return { reasoning, efforts }
   const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
-  const isAdaptive = efforts.includes('xhigh')
+  const isAdaptive = efforts.includes('xhigh') || efforts.includes('max')
   return {
     reasoning: efforts.length > 0,
     efforts: own,

@@ -84,6 +84,11 @@ describe('the built-in files', () => {
     }
   })
 
+  test('what Claude Sonnet 4.6 has above high is max alone', () => {
+    expect(model('claude-sonnet-4-6').efforts).toEqual(['none', 'minimal', 'low', 'medium', 'high', 'max'])
+    expect(model('claude-sonnet-5').efforts).toContain('xhigh')
+  })
+
   test('Google’s larger models of the third generation think no less than low', () => {
     expect(model('gemini-3-pro-preview').efforts).toEqual(['low', 'high'])
     expect(model('gemini-3.1-pro-preview').efforts).toEqual(['low', 'medium', 'high'])

@@ -95,6 +95,13 @@ describe('thinking', () => {
     expect(think(thinking, {}, isNew)).toEqual(written)
   })
 
+  test.each([
+    [{ effort: 'xhigh', isShown: true }, adaptive('high')],
+    [{ effort: 'max', isShown: true }, adaptive('max')],
+  ] as const)('by effort, on a model that has the highest and none before it: %j', (thinking, written) => {
+    expect(think(thinking, {}, { efforts: [...oldLadder, 'max'] })).toEqual(written)
+  })
+
   test('is never given more than the client’s own cap, which the hold pays for', () => {
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 2_000 })).toEqual(budget(1_600))
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 1_025 })).toEqual(budget(1_024))

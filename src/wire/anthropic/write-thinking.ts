@@ -31,7 +31,7 @@ export type WrittenThinking = { readonly thinking?: JsonObject; readonly effort?
 
 /** Models with the highest efforts decide themselves how long they think, and are told how hard to try. */
 export function isAdaptive(listed: readonly string[]): boolean {
-  return listed.includes('xhigh')
+  return listed.includes('xhigh') || listed.includes('max')
 }
 
 export function writeThinking(ask: ThinkingAsk): WrittenThinking {
