@@ -13,7 +13,11 @@ const rows: RefusalRows = {
   '1008': [402, 'insufficient balance'],
   '1026': [400, 'input is sensitive'],
   '1027': [400, 'output is sensitive'],
+  '1041': [429, 'conn limit'],
   '2013': [400, 'invalid params'],
+  '2045': [429, 'rate growth limit'],
+  '2049': [401, 'invalid api key'],
+  '2056': [402, 'usage limit exceeded'],
 }
 
 export const { errorForCode, errorForStatus } = refusalsIn({

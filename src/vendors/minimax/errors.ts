@@ -5,7 +5,18 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 /** The numbers that are known of its errors. */
-export const numbers = { rate: 1002, key: 1004, balance: 1008, input: 1026, output: 1027, parameter: 2013 } as const
+export const numbers = {
+  rate: 1002,
+  key: 1004,
+  balance: 1008,
+  input: 1026,
+  output: 1027,
+  connections: 1041,
+  parameter: 2013,
+  growth: 2045,
+  unknownKey: 2049,
+  plan: 2056,
+} as const
 
 /** Under which statuses others say the same. */
 const statuses: Readonly<Record<number, number>> = {
@@ -14,7 +25,13 @@ const statuses: Readonly<Record<number, number>> = {
   [numbers.balance]: 402,
   [numbers.input]: 400,
   [numbers.output]: 400,
+  [numbers.connections]: 429,
   [numbers.parameter]: 400,
+  [numbers.growth]: 429,
+  // Of the other region, most often.
+  [numbers.unknownKey]: 401,
+  // What a plan has for hours is used up.
+  [numbers.plan]: 402,
 }
 
 /** What stands beside every answer in its own protocol; a number other than zero is an error, whatever the status says. */

@@ -164,6 +164,10 @@ describe('a refusal', () => {
     [200, 1002, 'too-many', true],
     [200, 1004, 'upstream-failed', true],
     [200, 1008, 'upstream-failed', true],
+    [200, 1041, 'too-many', true],
+    [200, 2045, 'too-many', true],
+    [200, 2049, 'upstream-failed', true],
+    [200, 2056, 'upstream-failed', true],
     [200, 1026, 'upstream-rejected', false],
     [200, 1027, 'upstream-rejected', false],
     [200, 2013, 'upstream-rejected', false],
@@ -181,6 +185,16 @@ describe('a refusal', () => {
       1,
       undefined,
     ])
+    expect([2049, 2056, 2045].map((code) => told(200, base(code)).restCredentialSeconds)).toEqual([60, 60, 1])
+  })
+
+  test.each([
+    [1041, 429],
+    [2045, 429],
+    [2049, 401],
+    [2056, 402],
+  ])('of an order with %d has begun nothing', (code, errorStatus) => {
+    expect(video.readCreated(answer(base(code)))).toEqual({ errorStatus })
   })
 
   test('is repeated in the vendor’s words, without key and address', () => {
