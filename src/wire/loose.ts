@@ -21,6 +21,13 @@ export function parseExactly(text: string): Json | undefined {
   }
 }
 
+/** A call's arguments as the object that vendors want. What a model broke off, or never closed, is kept as text. */
+export function argumentsIn(text: string): JsonObject {
+  if (text.trim() === '') return {}
+  const parsed = parseExactly(text)
+  return isObject(parsed) ? parsed : { unparsed_arguments: text }
+}
+
 export function objectIn(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
 }

@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import type { Finish, Media } from '../../capabilities/conversation.ts'
-import { objectIn, parseExactly } from '../loose.ts'
+import { objectIn } from '../loose.ts'
 
 /** What the client is to see of thoughts. One that asked for none reads its answer from the first block. */
 export type Thoughts = 'shown' | 'omitted' | 'none'
@@ -37,13 +37,6 @@ export function writeStopDetails(stopReason: string): JsonObject | null {
 export function writeImageText(media: Media): string {
   if (media.kind === 'bytes') return `![image](data:${media.mediaType};base64,${media.base64})`
   return media.kind === 'url' ? `![image](${media.url})` : `[image ${media.id}]`
-}
-
-/** A call's arguments as the object this protocol wants. What a model broke off, or never closed, is kept as text. */
-export function writeInput(argumentsText: string): JsonObject {
-  if (argumentsText.trim() === '') return {}
-  const input = parseExactly(argumentsText)
-  return isObject(input) ? input : { unparsed_arguments: argumentsText }
 }
 
 /** Ours, whatever the vendor called it. */

@@ -2,12 +2,12 @@ import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Reply, ToolCallBlock } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
+import { argumentsIn } from '../loose.ts'
 import { writeCitation } from './citations.ts'
 import { estimateInput } from './estimate.ts'
 import {
   thoughtsFor,
   writeImageText,
-  writeInput,
   writeMessageId,
   writeStopDetails,
   writeStopReason,
@@ -55,7 +55,7 @@ function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
     case 'thinking-redacted':
       return thoughts === 'none' ? [] : [{ type: 'redacted_thinking', data: block.data }]
     case 'tool-call':
-      return [...writeCarrier(block), { ...writeCallHead(block), input: writeInput(block.argumentsText) }]
+      return [...writeCarrier(block), { ...writeCallHead(block), input: argumentsIn(block.argumentsText) }]
   }
 }
 

@@ -11,8 +11,9 @@ import {
   type ToolResultBlock,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { argumentsIn } from '../loose.ts'
 import { notTaken } from '../not-taken.ts'
-import { writeImageText, writeInput } from './shown.ts'
+import { writeImageText } from './shown.ts'
 import type { WriteCache } from './write-cache.ts'
 
 /** The vendor refuses text that says nothing. */
@@ -118,7 +119,7 @@ export function writeAssistantBlock(
       return [{ type: 'redacted_thinking', data: block.data }]
     case 'tool-call': {
       const { id, name, argumentsText } = block
-      return [{ type: 'tool_use', id: idOf(id), name, input: writeInput(argumentsText), ...cache(block) }]
+      return [{ type: 'tool_use', id: idOf(id), name, input: argumentsIn(argumentsText), ...cache(block) }]
     }
   }
 }

@@ -1,4 +1,4 @@
-import { badRequest, excerpt } from '../../base/errors.ts'
+import { excerpt } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import {
   type AssistantBlock,
@@ -11,7 +11,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { parseExactly } from '../loose.ts'
+import { argumentsIn } from '../loose.ts'
 import { notTaken } from '../not-taken.ts'
 import { writeMedia } from './write-media.ts'
 
@@ -179,13 +179,7 @@ function addModelBlocks(
 
 function writeCall({ id, name, argumentsText }: ToolCallBlock, signature: string | undefined): JsonObject {
   return {
-    functionCall: { id, name, args: readArguments(argumentsText, name) },
+    functionCall: { id, name, args: argumentsIn(argumentsText) },
     ...(signature !== undefined && { thoughtSignature: signature }),
   }
-}
-
-function readArguments(text: string, name: string): JsonObject {
-  const parsed = parseExactly(text)
-  if (isObject(parsed)) return parsed
-  throw badRequest(`The arguments of the call of '${name}' are not a JSON object.`, 'messages')
 }

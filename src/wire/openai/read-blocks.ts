@@ -8,6 +8,7 @@ import type {
   ToolCallBlock,
   UserBlock,
 } from '../../capabilities/conversation.ts'
+import { argumentsIn, parseLoosely } from '../loose.ts'
 import { readSignature } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
 
@@ -141,14 +142,13 @@ function calls(message: AssistantMessage, at: number): ToolCallBlock[] {
       kind: 'tool-call',
       id: call.id,
       name,
-      argumentsText: argumentsOf(text, `${param}.function.arguments`),
+      argumentsText: argumentsOf(text),
       ...(signature !== undefined && { signature }),
     }
   })
   if (legacy === null || legacy === undefined) return found
   const { name, arguments: text } = legacy
-  const argumentsText = argumentsOf(text, `messages[${at}].function_call.arguments`)
-  return [...found, { kind: 'tool-call', id: legacyCallId(name), name, argumentsText }]
+  return [...found, { kind: 'tool-call', id: legacyCallId(name), name, argumentsText: argumentsOf(text) }]
 }
 
 /** The retired function calls have no ids: one is made from the name, on both sides alike. */
@@ -156,13 +156,7 @@ export function legacyCallId(name: string): string {
   return `call_${name}`
 }
 
-/** A model's own text comes back here: vendors of this protocol take any, the others only an object. */
-export function argumentsOf(text: string, param: string): string {
-  if (text.trim() === '') return '{}'
-  try {
-    if (isObject(JSON.parse(text))) return text
-  } catch {
-    // said below
-  }
-  throw badRequest(`Invalid '${param}': not a JSON object.`, param)
+/** A model's own text comes back here, whole or cut off: OpenAI takes any, most others only an object. */
+export function argumentsOf(text: string): string {
+  return isObject(parseLoosely(text)) ? text : JSON.stringify(argumentsIn(text))
 }

@@ -77,6 +77,18 @@ describe('what a request means', () => {
     expect(turns[2]?.blocks.map(({ kind }) => kind)).toEqual(['tool-result', 'tool-result', 'text'])
   })
 
+  test('a call that was cut off comes back, with what there is of its arguments as text', () => {
+    const cut = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":' } }
+    const old = { name: 'f', arguments: '[1]' }
+    const { turns } = conversationOf({
+      messages: [user, { role: 'assistant', content: null, tool_calls: [cut], function_call: old }],
+    })
+    expect(turns[1]?.blocks).toMatchObject([
+      { argumentsText: '{"unparsed_arguments":"{\\"a\\":"}' },
+      { argumentsText: '{"unparsed_arguments":"[1]"}' },
+    ])
+  })
+
   test('thoughts come back with their signatures, a call with its own', () => {
     const { turns } = conversationOf({
       messages: [
@@ -139,15 +151,6 @@ describe('what a request means', () => {
       'messages[0].content[0].video',
     ],
     [{ messages: [user], tools: [{ type: 'custom', custom: { name: 'f' } }] }, 'tools[0].type'],
-    [
-      {
-        messages: [
-          user,
-          { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '[1]' } }] },
-        ],
-      },
-      'messages[1].tool_calls[0].function.arguments',
-    ],
     [
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png,xx' } }] }] },
       'messages[0].content[0].image_url.url',

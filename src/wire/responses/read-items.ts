@@ -29,7 +29,7 @@ export function readItem(item: Item, at: string, signature: string | undefined):
         kind: 'tool-call',
         id: item.call_id,
         name: neutralName(item),
-        argumentsText: argumentsOf(item.arguments, `${at}.arguments`),
+        argumentsText: argumentsOf(item.arguments),
         ...signed(readSignature(item) ?? signature),
       })
     case 'custom_tool_call': {
