@@ -81,24 +81,34 @@ test('several at once share the room that there is, and what is not used goes to
 
 const refused: FetchLink = () => Promise.reject(new GuardRefusal('unresolved'))
 
-test('a link that cannot be had is named where it stands, and not where it is only spoken of', async () => {
+const shown = 'messages[1].content[1]'
+
+function pictureAt(at: string, url: string): Conversation {
+  const image = { kind: 'image', media: { kind: 'url', url }, at } as const
+  return { ...talkOf(), turns: [{ role: 'user', blocks: [image] }] }
+}
+
+test('a link that cannot be had is named where it is shown, and not where the same words stand', async () => {
   const url = 'https://h/a'
   const content = [
     { type: 'text', text: url },
-    { type: 'image_url', image_url: { url } },
+    { type: 'image_url', name: url, image_url: { url } },
   ]
   const native = {
+    metadata: { url },
     messages: [
       { role: 'user', content: url },
+      { role: 'user', content },
       { role: 'user', content },
     ],
   }
   const { fetchLink } = fetching('text/html', 1)
   for (const fetch of [refused, fetchLink]) {
-    const thrown: unknown = await inlineMedia(talkOf(url), never, { ...routed, ask: { native } }, fetch).catch(
+    const talk = pictureAt(shown, url)
+    const thrown: unknown = await inlineMedia(talk, never, { ...routed, ask: { native } }, fetch).catch(
       (error: unknown) => error,
     )
-    const param = 'messages[1].content[1].image_url.url'
+    const param = `${shown}.image_url.url`
     expect(thrown).toMatchObject({ kind: 'bad-request', details: { param, code: 'invalid_url' } })
     expect(String(thrown)).toContain(`Invalid '${param}': `)
   }
@@ -106,8 +116,9 @@ test('a link that cannot be had is named where it stands, and not where it is on
 
 test('a link below a name of any length is refused in a sentence of some', async () => {
   const url = 'https://h/a'
-  const native = { ['x'.repeat(100_000)]: { url }, messages: [] }
-  const thrown: unknown = await inlineMedia(talkOf(url), never, { ...routed, ask: { native } }, refused).catch(
+  const native = { messages: [{}, { content: [{}, { ['x'.repeat(100_000)]: { url } }] }] }
+  const talk = pictureAt(shown, url)
+  const thrown: unknown = await inlineMedia(talk, never, { ...routed, ask: { native } }, refused).catch(
     (error: unknown) => error,
   )
   if (!(thrown instanceof GatewayError)) throw new Error('it was not refused')

@@ -26,8 +26,8 @@ export async function inlineMedia(
   fetchLink: FetchLink,
 ): Promise<Conversation> {
   const links = linksOf(conversation)
-  for (const { kind, url } of links) {
-    if (kind === 'image' && isReadByVendor(url)) throw atLink(notMedia(kind), url, ask.native)
+  for (const link of links) {
+    if (link.kind === 'image' && isReadByVendor(link.url)) throw atLink(notMedia(link.kind), link, ask.native)
   }
   const left = links.filter(({ url }) => !isReadByVendor(url))
   if (left.length === 0) return conversation
@@ -49,9 +49,9 @@ export async function inlineMedia(
   }
   const work = async () => {
     for (let link = left.pop(); link !== undefined; link = left.pop()) {
-      const { url } = link
-      await take(link).catch((thrown: unknown) => {
-        throw atLink(thrown, url, ask.native)
+      const taken = link
+      await take(taken).catch((thrown: unknown) => {
+        throw atLink(thrown, taken, ask.native)
       })
     }
   }
@@ -69,37 +69,40 @@ function notMedia(kind: keyof typeof readable) {
 }
 
 /** A refusal of what a link leads to, with the field that holds the link. */
-function atLink(thrown: unknown, url: string, body: JsonObject): unknown {
+function atLink(thrown: unknown, link: Link, body: JsonObject): unknown {
   if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
-  const param = writeFieldPath(pathTo(url, body) ?? ['messages'])
+  const param = pathTo(link, body, []) ?? link.at
   // The path has names of the client's own in it.
   const { message, details } = badRequest(`Invalid '${param}': ${thrown.message}`, param, thrown.details.code)
   return new GatewayError(thrown.kind, message, { ...thrown.details, ...details })
 }
 
-/** Where the client wrote these words, unless they are only spoken of there. */
-function pathTo(words: string, value: Json | undefined): PropertyKey[] | undefined {
-  if (value === words) return []
+const address = /url$/
+
+/** Where the client wrote it: in the block that shows it, under the name of an address. The same words may stand elsewhere. */
+function pathTo(link: Link, value: Json | undefined, path: readonly PropertyKey[]): string | undefined {
+  if (value === link.url && address.test(String(path.at(-1)))) {
+    const written = writeFieldPath(path)
+    if (written.startsWith(`${link.at}.`)) return written
+  }
   if (typeof value !== 'object' || value === null) return undefined
   for (const [name, part] of Object.entries(value)) {
-    const step = Array.isArray(value) ? Number(name) : name
-    const rest = typeof part === 'string' && spoken.has(step) ? undefined : pathTo(words, part)
-    if (rest !== undefined) return [step, ...rest]
+    const found = pathTo(link, part, [...path, Array.isArray(value) ? Number(name) : name])
+    if (found !== undefined) return found
   }
   return undefined
 }
 
-const spoken: ReadonlySet<PropertyKey> = new Set(['text', 'content'])
-
-type Link = { readonly kind: keyof typeof readable; readonly url: string }
+type Link = { readonly kind: keyof typeof readable; readonly url: string; readonly at: string }
 
 function linksOf({ turns }: Conversation): Link[] {
   const links = new Map<string, Link>()
   const look = (block: UserBlock) => {
     if (block.kind === 'tool-result') block.blocks.forEach(look)
     else if (block.kind !== 'text' && block.media.kind === 'url') {
+      const { kind, at = 'messages' } = block
       const { url } = block.media
-      links.set(url, { kind: block.kind, url })
+      links.set(url, { kind, url, at })
     }
   }
   for (const turn of turns) if (turn.role === 'user') turn.blocks.forEach(look)
