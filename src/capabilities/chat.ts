@@ -140,6 +140,6 @@ export type ChatCodec = TranslatedCodec & {
 
 /** A protocol in which a prompt can be counted, without an answer to it. */
 export type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'> & {
-  /** The vendor speaks another. Throws bad-request for what would add to the prompt there, where nobody could count it. */
+  /** The vendor speaks another. Throws bad-request for what cannot be asked there: nobody could count it. */
   checkTranslated(ask: ChatAsk): void
 }

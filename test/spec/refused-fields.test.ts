@@ -63,15 +63,16 @@ describe.each(['gpt-4o-mini', 'gpt-5', 'gemini-3.5-flash', 'qwen-plus'])('messag
     [{ thinking: { type: 'zzz' } }, "'thinking.type'"],
     [{ output_config: { effort: 'zzz' } }, "'output_config.effort'"],
     [{ tools: [{ name: 'get weather', input_schema: schema }] }, "'tools[0].name'"],
-  ])('%j is refused by its name', async (fields, field) => {
+    [{ tools: [{ type: 'computer_20250124', name: 'computer' }] }, "'computer_20250124'"],
+    [{ mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] }, "'mcp_servers'"],
+  ])('%j is refused by its name, and where it is only counted too', async (fields, field) => {
     expect(await messageOf(model, fields)).toContain(field)
+    const counted = await refusalOf('/v1/messages/count_tokens', { model, messages: user, ...fields })
+    expect(counted.message).toContain(field)
   })
 
-  test('mcp_servers are refused where they are counted too, and an empty list is nothing', async () => {
-    const servers = { mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] }
-    expect(await messageOf(model, servers)).toContain("'mcp_servers'")
+  test('an empty list of servers is nothing, and is counted', async () => {
     const path = '/v1/messages/count_tokens'
-    expect((await refusalOf(path, { model, messages: user, ...servers })).message).toContain("'mcp_servers'")
     const counted = await gateway.post(path, { model, messages: user, mcp_servers: [] })
     expect([counted.status, await counted.json()]).toEqual([200, { input_tokens: expect.any(Number) }])
   })

@@ -5,7 +5,7 @@ import { writeStreamError } from './errors.ts'
 import { estimateInput } from './estimate.ts'
 import { passAnswer } from './pass-answer.ts'
 import { passStream } from './pass-stream.ts'
-import { readConversation, refuseOwnServers } from './read-conversation.ts'
+import { readConversation } from './read-conversation.ts'
 import { openWriter } from './reply-writer.ts'
 import { writeAnswer } from './write-answer.ts'
 
@@ -27,5 +27,6 @@ export const anthropicChat: ChatCodec = {
 export const anthropicCount: CountCodec = {
   readAsk: readCountAsk,
   estimateInput,
-  checkTranslated: ({ native }) => refuseOwnServers(native),
+  // A count has no cap on the output, and one of 0 is refused.
+  checkTranslated: (ask) => void readConversation({ ...ask, outputTokensMax: 1 }),
 }

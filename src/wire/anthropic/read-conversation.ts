@@ -50,7 +50,7 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
 }
 
 /** Tools that the vendor would call in the turn: without them the answer would be another. */
-export function refuseOwnServers(body: JsonObject): void {
+function refuseOwnServers(body: JsonObject): void {
   const servers = body['mcp_servers'] ?? []
   if (Array.isArray(servers) && servers.length === 0) return
   throw badRequest("'mcp_servers' is not supported: this model's vendor has none.", 'mcp_servers', 'unsupported_value')
