@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../base/json.ts'
+import { gap } from '../../capabilities/conversation.ts'
 import { parseLoosely } from '../loose.ts'
 import { writeCallHead } from './write-answer.ts'
 
@@ -24,6 +25,8 @@ const emptyThought = { type: 'thinking', thinking: '', signature: '' }
 export class BlockStream {
   #index = -1
   #open: BlockKind | undefined
+  /** Whether what came last is a text, and something behind it that is not shown. */
+  #isParted = false
   #growing: Call | undefined
   readonly #calls = new Map<number, Call>()
   readonly #waiting: (Call | Words)[] = []
@@ -34,12 +37,19 @@ export class BlockStream {
 
   say(text: string): string {
     if (text === '') return ''
-    return this.#inTurn(() => this.#opened('text', emptyText) + this.#delta({ type: 'text_delta', text }))
+    return this.#inTurn(() => {
+      const said = this.#isParted ? gap + text : text
+      return this.#opened('text', emptyText) + this.#delta({ type: 'text_delta', text: said })
+    })
   }
 
-  /** Something came that is not shown: what is said behind it is a text of its own. */
+  /** Something came that is not shown: what is said behind it is a text of its own, and must not run into the first. */
   part(): string {
-    return this.#inTurn(() => (this.#open === 'text' ? this.#stop() : ''))
+    return this.#inTurn(() => {
+      if (this.#open !== 'text') return ''
+      this.#isParted = true
+      return this.#stop()
+    })
   }
 
   /** A citation belongs to the words just said; without any it would stand alone, and is left out. */
@@ -130,6 +140,7 @@ export class BlockStream {
 
   #start(kind: BlockKind, block: JsonObject): string {
     this.#index++
+    this.#isParted = false
     this.#open = kind
     return writeEvent('content_block_start', { index: this.#index, content_block: block })
   }

@@ -179,10 +179,10 @@ describe('thoughts', () => {
       { kind: 'thinking-redacted', data: 'x' },
     ],
   ] as const)('part the words around them also where they are not shown: %s', (_name, hidden, block) => {
-    const texts = ['+0 text', '0 text_delta a', '-0', '+1 text', '1 text_delta b', '-1']
-    expect(stream([say('a'), hidden, hidden, say('b')]).blocks).toEqual(texts)
-    const content = whole([{ kind: 'text', text: 'a' }, block, { kind: 'text', text: 'b' }])['content']
-    expect(content).toMatchObject([{ text: 'a' }, { text: 'b' }])
+    const texts = ['+0 text', '0 text_delta a', '-0', '+1 text', '1 text_delta \n\nb', '1 text_delta c', '-1']
+    expect(stream([hidden, say('a'), hidden, hidden, say('b'), say('c')]).blocks).toEqual(texts)
+    const content = whole([block, { kind: 'text', text: 'a' }, block, block, { kind: 'text', text: 'b' }])['content']
+    expect(content).toMatchObject([{ text: 'a' }, { text: '\n\nb' }])
   })
 
   test('that are not to be read are their signatures', () => {

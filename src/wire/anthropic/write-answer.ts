@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
-import type { AssistantBlock, Choice, Reply, ToolCallBlock } from '../../capabilities/conversation.ts'
+import { gap, type AssistantBlock, type Choice, type Reply, type ToolCallBlock } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import { argumentsIn } from '../loose.ts'
 import { writeCitation } from './citations.ts'
@@ -19,8 +19,7 @@ import { writeUsage } from './usage.ts'
 /** A reply of any vendor as a message. The protocol has one choice only. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
   const choice: Choice = reply.choices[0] ?? { blocks: [], finish: 'stop' }
-  const thoughts = thoughtsFor(ask.native)
-  const content = choice.blocks.flatMap((block) => writeBlock(block, thoughts))
+  const content = writeContent(choice.blocks, thoughtsFor(ask.native))
   const calls = choice.blocks.some(({ kind }) => kind === 'tool-call')
   const isRefused = choice.blocks.some(({ kind }) => kind === 'refusal')
   const stopReason = writeStopReason(isRefused && choice.finish === 'stop' ? 'refusal' : choice.finish, calls)
@@ -38,6 +37,19 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
 
 export function writeHead(ask: ChatAsk, { requestId }: ReplyName): JsonObject {
   return { id: writeMessageId(requestId), type: 'message', role: 'assistant', model: ask.model, container: null }
+}
+
+/** Words around a thought that is not shown must not run into each other, here and where they are sent back to. */
+function writeContent(blocks: readonly AssistantBlock[], thoughts: Thoughts): JsonObject[] {
+  const content: JsonObject[] = []
+  let isParted = false
+  for (const block of blocks) {
+    const isApart = isParted && block.kind === 'text'
+    const written = writeBlock(isApart ? { ...block, text: gap + block.text } : block, thoughts)
+    isParted = written.length === 0 && content.at(-1)?.['type'] === 'text'
+    content.push(...written)
+  }
+  return content
 }
 
 function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
