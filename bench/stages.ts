@@ -58,6 +58,7 @@ const target = {
   outputCap: 'either',
   usageInStream: 'asked',
   storesByDefault: true,
+  thoughts: 'ignored',
   efforts: [],
   thinkingSwitch: 'effort',
   namespaced: (label: string) => label,

@@ -22,8 +22,12 @@ export type Dialect = {
   readonly outputCap?: 'max_tokens' | 'max_completion_tokens' | 'either'
   readonly usageInStream?: 'asked' | 'always'
   readonly storesByDefault?: boolean
-  /** Thoughts of a running tool loop have to come back, or the model refuses to go on. */
-  readonly takesThoughts?: boolean
+  /** `wanted`: without the thoughts of a running tool loop the model refuses to go on. `refused`: with any it does. */
+  readonly thoughts?: 'wanted' | 'ignored' | 'refused'
+  /** Whether it knows `user`; where not, it refuses a request that has it. */
+  readonly takesUser?: boolean
+  /** `nine`: it refuses ids of calls that are not of nine letters and digits. */
+  readonly callIds?: 'any' | 'nine'
   /** Knows `verbosity` and `prompt_cache_key`. */
   readonly takesHints?: boolean
   /** The most choices one call gives; absent: as many as the client asks for. */
@@ -48,9 +52,12 @@ export type Dialect = {
 
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
-  const { takesThoughts = false, takesHints = false } = dialect
+  const { thoughts = 'ignored', takesUser = true, takesHints = false, callIds = 'any' } = dialect
   const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
-  const manner = { outputCap, usageInStream, storesByDefault, takesThoughts, takesHints, thinkingSwitch }
+  const manner = {
+    ...{ outputCap, usageInStream, storesByDefault, thinkingSwitch },
+    ...{ thoughts, takesUser, takesHints, callIds },
+  }
 
   function targetOf(context: CallContext): TranslationTarget {
     const { upstreamModel, reasoning, efforts, outputTokensMax, namespaced } = context

@@ -1,6 +1,12 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
-import { gap, type AssistantBlock, type Choice, type Reply, type ToolCallBlock } from '../../capabilities/conversation.ts'
+import {
+  gap,
+  type AssistantBlock,
+  type Choice,
+  type Reply,
+  type ToolCallBlock,
+} from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import { argumentsIn } from '../loose.ts'
 import { writeCitation } from './citations.ts'

@@ -14,6 +14,8 @@ export type ChatTarget = Thinker & {
   readonly usageInStream: 'asked' | 'always'
   /** Whether the vendor keeps conversations unless told not to. */
   readonly storesByDefault: boolean
+  /** What becomes of a message with `reasoning_content`: some vendors insist on it in a running tool loop, some refuse it. */
+  readonly thoughts: 'wanted' | 'ignored' | 'refused'
   /** Cache and user labels of different accounts must not meet at the vendor. */
   namespaced(label: string): string
 }
@@ -66,18 +68,19 @@ function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget)
  * A conversation that began with another vendor's model carries what we showed of it: thoughts with signatures and signed
  * calls. Nobody but their maker takes them, and some vendors refuse a message for a field that they do not know.
  */
-function withoutForeign(written: Json, { upstreamModel }: ChatTarget): Json {
+function withoutForeign(written: Json, { upstreamModel, thoughts }: ChatTarget): Json {
   const message = objectIn(written)
-  if (message['role'] !== 'assistant' || !('thinking_blocks' in message || 'tool_calls' in message)) return written
-  const { thinking_blocks: thoughts, reasoning_content: words, tool_calls: calls, ...rest } = message
-  const isForeign = isGiven(thoughts) && !/claude/i.test(upstreamModel)
+  if (message['role'] !== 'assistant') return written
+  const { thinking_blocks: signed, reasoning_content: words, tool_calls: calls, ...rest } = message
+  const isForeign = isGiven(signed) && !/claude/i.test(upstreamModel)
+  // Beside signed thoughts these are the same words once more.
+  const isUnwanted = words !== undefined && (isForeign || thoughts === 'refused')
   const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)
-  if (!isForeign && !isSigned) return written
+  if (!isForeign && !isUnwanted && !isSigned) return written
   return {
     ...rest,
-    ...(!isForeign && isGiven(thoughts) && { thinking_blocks: thoughts }),
-    // Beside signed thoughts these are the same words once more.
-    ...(!isForeign && words !== undefined && { reasoning_content: words }),
+    ...(!isForeign && isGiven(signed) && { thinking_blocks: signed }),
+    ...(!isUnwanted && words !== undefined && { reasoning_content: words }),
     ...(calls !== undefined && { tool_calls: isSigned ? itemsIn(calls).map(withoutSignature) : calls }),
   }
 }

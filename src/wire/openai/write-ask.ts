@@ -8,8 +8,10 @@ import { writeMessages } from './write-messages.ts'
 import { writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
-  /** Whether the vendor wants the thoughts of a running tool loop back. */
-  readonly takesThoughts: boolean
+  /** Whether it knows `user`. */
+  readonly takesUser: boolean
+  /** Which ids of calls it takes: any of a length, or nine letters and digits. */
+  readonly callIds: 'any' | 'nine'
   /** Whether it knows `verbosity` and `prompt_cache_key`; some vendors refuse a request for a field that they do not know. */
   readonly takesHints: boolean
   /** The model's own most. */
@@ -35,7 +37,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(format !== undefined && { response_format: writeFormat(format) }),
     ...(thinking !== undefined && writeThinking(thinking, target)),
     // Made the account's own, which also makes it short: some clients write a whole JSON text here.
-    ...(user !== undefined && { user: target.namespaced(user).slice(0, userCharactersMax) }),
+    ...(user !== undefined && target.takesUser && { user: target.namespaced(user).slice(0, userCharactersMax) }),
     ...(target.takesHints && writeHints(conversation, target)),
     ...(target.storesByDefault && { store: false }),
     ...(ask.stream && { stream: true }),

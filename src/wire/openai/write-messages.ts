@@ -18,7 +18,12 @@ import {
 } from '../../capabilities/conversation.ts'
 import { notTaken } from '../not-taken.ts'
 
-type Speaker = { readonly upstreamModel: string; readonly reasoning: boolean; readonly takesThoughts: boolean }
+type Speaker = {
+  readonly upstreamModel: string
+  readonly reasoning: boolean
+  readonly thoughts: 'wanted' | 'ignored' | 'refused'
+  readonly callIds: 'any' | 'nine'
+}
 
 /** Google's models want the signatures of their calls back, whoever sells them; no other vendor knows the field. */
 export function takesGoogleSignatures(upstreamModel: string): boolean {
@@ -39,7 +44,7 @@ function writeTurn(turn: Turn, instructions: string, speaker: Speaker): JsonObje
     case 'system':
       return [{ role: instructions, content: joined(turn.blocks) }]
     case 'user':
-      return writeUser(turn.blocks)
+      return writeUser(turn.blocks, speaker)
     case 'assistant':
       return [writeAssistant(turn.blocks, speaker)]
   }
@@ -50,13 +55,14 @@ function joined(blocks: readonly TextBlock[]): string {
 }
 
 /** Results first, each a message of its own; pictures among them follow in a user message, since none may stand there. */
-function writeUser(blocks: readonly UserBlock[]): JsonObject[] {
+function writeUser(blocks: readonly UserBlock[], { callIds }: Speaker): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   for (const block of blocks) {
     if (block.kind === 'tool-result') {
-      messages.push({ role: 'tool', tool_call_id: writeCallId(block.callId), content: resultText(block) })
-      parts.push(...resultMedia(block))
+      const id = writeCallId(block.callId, callIds)
+      messages.push({ role: 'tool', tool_call_id: id, content: resultText(block) })
+      parts.push(...resultMedia(block, id))
     } else {
       parts.push(...writePart(block))
     }
@@ -77,10 +83,10 @@ function resultText({ blocks, isError }: ToolResultBlock): string {
   return isError ? `Error: ${text}` : text
 }
 
-function resultMedia({ callId, blocks }: ToolResultBlock): JsonObject[] {
+function resultMedia({ blocks }: ToolResultBlock, id: string): JsonObject[] {
   const media = blocks.filter((block) => block.kind !== 'text').filter(({ media }) => media.kind !== 'text')
   if (media.length === 0) return []
-  return [{ type: 'text', text: `Attached to the result of ${writeCallId(callId)}:` }, ...media.flatMap(writePart)]
+  return [{ type: 'text', text: `Attached to the result of ${id}:` }, ...media.flatMap(writePart)]
 }
 
 function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject[] {
@@ -130,8 +136,8 @@ function urlOf(media: Media, place: Placed): string {
   throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
-function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upstreamModel }: Speaker): JsonObject {
-  const isSigned = takesGoogleSignatures(upstreamModel)
+function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): JsonObject {
+  const isSigned = takesGoogleSignatures(speaker.upstreamModel)
   const text = textOf(blocks)
   const thoughts: string[] = []
   const refusals: string[] = []
@@ -139,13 +145,13 @@ function writeAssistant(blocks: readonly AssistantBlock[], { takesThoughts, upst
   for (const block of blocks) {
     if (block.kind === 'thinking') thoughts.push(block.text)
     else if (block.kind === 'refusal') refusals.push(block.text)
-    else if (block.kind === 'tool-call') calls.push(writeCall({ ...block, id: writeCallId(block.id) }, isSigned))
+    else if (block.kind === 'tool-call') calls.push(writeCall(withId(block, speaker), isSigned))
   }
   return {
     role: 'assistant',
     content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
-    ...(takesThoughts && thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
+    ...(speaker.thoughts === 'wanted' && thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
@@ -161,11 +167,19 @@ export function textOf(blocks: readonly AssistantBlock[]): string {
   return text
 }
 
-// OpenAI refuses a longer one; nobody asks for it again, so it need not be spelled back.
+// OpenAI refuses a longer one.
 const idCharactersMax = 40
+const nine = /^[A-Za-z0-9]{9}$/
 
-function writeCallId(id: string): string {
-  return id.length <= idCharactersMax ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+/** Nobody asks for it again, so it need not be spelled back. */
+function writeCallId(id: string, callIds: Speaker['callIds']): string {
+  if (callIds === 'nine' ? nine.test(id) : id.length <= idCharactersMax) return id
+  const digits = createHash('sha256').update(id).digest('hex')
+  return callIds === 'nine' ? digits.slice(0, 9) : `call_${digits.slice(0, 32)}`
+}
+
+function withId(call: ToolCallBlock, { callIds }: Speaker): ToolCallBlock {
+  return { ...call, id: writeCallId(call.id, callIds) }
 }
 
 export function writeCall({ id, name, argumentsText, signature }: ToolCallBlock, isSigned = true): JsonObject {

@@ -1,0 +1,94 @@
+import { expect, test } from 'bun:test'
+import type { AttemptId } from '../../base/ids.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatTraits } from '../../capabilities/chat.ts'
+import { anthropicChat } from '../../wire/anthropic/chat.ts'
+import { openaiChat } from '../../wire/openai/chat.ts'
+import { vendors } from '../index.ts'
+import type { CallContext, ChatAdapter } from '../vendor.ts'
+
+const traits: ChatTraits = {
+  id: 'm',
+  contextTokens: 100_000,
+  outputTokensMax: 1_000,
+  choicesMax: 1,
+  reasoning: false,
+  efforts: [],
+  sells: () => true,
+}
+const context: CallContext = {
+  baseUrl: 'https://v',
+  credential: 'k',
+  upstreamModel: 'theirs',
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 1_000,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label) => label,
+}
+
+function chatOf(vendor: string): ChatAdapter {
+  const chat = vendors.get(vendor)?.chat
+  if (chat === undefined) throw new Error(`${vendor} does no chat`)
+  return chat
+}
+
+type Sent = { readonly user?: string; readonly messages: readonly JsonObject[] }
+
+function read(codec: typeof openaiChat, fields: JsonObject) {
+  const body: JsonObject = { model: 'm', max_tokens: 9, ...fields }
+  return codec.readAsk({ body, files: [], bodyBytes: 100, header: () => null }, () => traits)
+}
+
+function translated(vendor: string, fields: JsonObject): Sent {
+  const ask = read(anthropicChat, fields)
+  const { body } = chatOf(vendor).translate(ask, anthropicChat.readConversation(ask), context)
+  return JSON.parse(String(body)) as Sent
+}
+
+function passed(vendor: string, messages: readonly JsonObject[]): readonly JsonObject[] {
+  const body = chatOf(vendor).pass?.(read(openaiChat, { messages }), context).body
+  return (JSON.parse(String(body)) as Sent).messages
+}
+
+const hi = { role: 'user', content: 'Hi' }
+
+/** A turn of calls by these ids, with their results. */
+function calling(...ids: readonly string[]): JsonObject[] {
+  return [
+    hi,
+    { role: 'assistant', content: ids.map((id) => ({ type: 'tool_use', id, name: 'f', input: {} })) },
+    { role: 'user', content: ids.map((id) => ({ type: 'tool_result', tool_use_id: id, content: 'ok' })) },
+  ]
+}
+
+test('Mistral takes ids of nine letters and digits alone: others are spelled so, in calls and results alike', () => {
+  const given = ['toolu_01A09q90qw90lq917835lq9', 'call_1', 'D681PevKs']
+  const { messages } = translated('mistral', { messages: calling(...given) })
+  const [, made, ...results] = messages
+  const ids = (made?.['tool_calls'] as { id: string }[]).map(({ id }) => id)
+  for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/)
+  expect(new Set(ids).size).toBe(3)
+  expect(ids[2]).toBe('D681PevKs')
+  expect(results.map(({ tool_call_id: id }) => id)).toEqual(ids)
+  expect(JSON.stringify(translated('openai', { messages: calling(...given) }))).toContain(
+    `"tool_call_id":"${given[0]}"`,
+  )
+})
+
+test('Mistral is not told who the user is: it refuses a request for a field that it does not know', () => {
+  const fields = { messages: [hi], metadata: { user_id: 'u' } }
+  expect(translated('mistral', fields)).not.toHaveProperty('user')
+  expect(translated('groq', fields)).toHaveProperty('user', 'u')
+})
+
+test.each([
+  ['mistral', undefined],
+  ['groq', undefined],
+  ['deepseek', 'Hm.'],
+  ['together', 'Hm.'],
+])('thoughts in the words of another model, sent on to %s: %p', (vendor, expected) => {
+  const said = { role: 'assistant', content: 'Hello.' }
+  const [, kept] = passed(vendor, [hi, { ...said, reasoning_content: 'Hm.' }, hi])
+  expect(kept).toEqual(expected === undefined ? said : { ...said, reasoning_content: expected })
+})
