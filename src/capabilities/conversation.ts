@@ -95,6 +95,9 @@ export type Turn =
   /** Instructions in the middle of a conversation. */
   | { readonly role: 'system'; readonly blocks: readonly TextBlock[] }
 
+/** The longest name of a tool that every vendor takes. */
+export const toolNameCharactersMax = 64
+
 export type Tool = {
   readonly name: string
   readonly description?: string

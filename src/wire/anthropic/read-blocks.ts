@@ -15,6 +15,7 @@ import {
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'
+import { neutralName } from './tool-names.ts'
 
 // Everything here has passed the schema: what is not of the right shape is of a type that we do not know.
 
@@ -59,10 +60,15 @@ function readShown(block: JsonObject, at: string): (TextBlock | ImageBlock | Doc
     case 'search_result':
       return [readSearchResult(block, at)]
     case 'tool_reference':
-      return [{ kind: 'text', text: `The tool ${textIn(block['tool_name'])} can be called now.`, ...cacheOf(block) }]
+      return [readReference(block)]
     default:
       return []
   }
+}
+
+function readReference(block: JsonObject): TextBlock {
+  const name = neutralName(textIn(block['tool_name']))
+  return { kind: 'text', text: `The tool ${name} can be called now.`, ...cacheOf(block) }
 }
 
 function mediaOf(source: JsonObject): Media {
@@ -163,7 +169,7 @@ function readCall(block: JsonObject): ToolCallBlock {
   return {
     kind: 'tool-call',
     id: readCallId(textIn(block['id'])),
-    name: textIn(block['name']),
+    name: neutralName(textIn(block['name'])),
     argumentsText: JSON.stringify(objectIn(block['input'])),
     ...cacheOf(block),
   }

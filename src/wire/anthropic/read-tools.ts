@@ -3,6 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { cacheOf } from './read-blocks.ts'
+import { neutralName } from './tool-names.ts'
 import { familyOf, toolsIn, typeOf } from './tools.ts'
 
 const text = { type: 'string' }
@@ -53,7 +54,7 @@ export function readTools(body: JsonObject): Tools {
     const family = familyOf(type) ?? type
     const known = emulated.get(family)
     if (type === '' || type === 'custom') tools.push(readTool(tool))
-    else if (known !== undefined) tools.push({ name: textIn(tool['name']), ...known, ...cacheOf(tool) })
+    else if (known !== undefined) tools.push({ name: neutralName(textIn(tool['name'])), ...known, ...cacheOf(tool) })
     else if (family === 'web_search') {
       const uses = tool['max_uses']
       hostedTools.push({ kind: 'web-search', ...(typeof uses === 'number' && { usesMax: uses }) })
@@ -69,7 +70,7 @@ export function readTools(body: JsonObject): Tools {
   return { tools, hostedTools }
 }
 
-// The vendor's own rule; others have it with fewer characters, and say so.
+// The vendor's own rule; others have it with fewer characters.
 const namePattern = /^[a-zA-Z0-9_-]{1,128}$/
 
 function checkName({ name }: JsonObject, at: string): void {
@@ -105,7 +106,7 @@ function foundTools(body: JsonObject): ReadonlySet<string> {
 function readTool(tool: JsonObject): Tool {
   const { description, strict, input_schema: schema } = tool
   return {
-    name: textIn(tool['name']),
+    name: neutralName(textIn(tool['name'])),
     ...(typeof description === 'string' && { description }),
     schema: objectIn(schema),
     ...(typeof strict === 'boolean' && { isStrict: strict }),
@@ -145,7 +146,8 @@ function anyOf({ tools, hostedTools }: Tools): ToolChoice {
 
 /** A tool that the vendor runs is offered, and cannot be forced elsewhere. */
 function forced(name: string, body: JsonObject): ToolChoice | undefined {
-  if (readTools(body).tools.some((tool) => tool.name === name)) return { name }
+  const neutral = neutralName(name)
+  if (readTools(body).tools.some((tool) => tool.name === neutral)) return { name: neutral }
   if (toolsIn(body).some(({ tool }) => tool['name'] === name)) return undefined
   const message = `Invalid 'tool_choice.name': none of 'tools' is called '${excerpt(name)}'.`
   throw badRequest(message, 'tool_choice.name')

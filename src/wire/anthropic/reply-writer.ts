@@ -5,6 +5,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { BlockStream, writeEvent } from './block-stream.ts'
 import { writeCitation } from './citations.ts'
 import { thoughtsFor, writeImageText, writeStopDetails, writeStopReason } from './shown.ts'
+import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
 import { writeHead } from './write-answer.ts'
 
@@ -17,6 +18,7 @@ const ping = writeEvent('ping', {})
 /** A reply as it is made, as events of the messages protocol. */
 export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const thoughts = thoughtsFor(ask.native)
+  const nameOf = namesIn(ask.native)
   const blocks = new BlockStream()
   let started = false
   let counted: Usage | undefined
@@ -73,7 +75,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'thinking-redact':
         return writeThought(event)
       case 'tool-call-start':
-        return blocks.startCall(event.call, event)
+        return blocks.startCall(event.call, { ...event, name: nameOf(event.name) })
       case 'tool-call-delta':
         return blocks.growCall(event.call, event.text)
       case 'choice-finish':

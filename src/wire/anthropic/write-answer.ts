@@ -20,12 +20,17 @@ import {
   type Thoughts,
 } from './shown.ts'
 import { writeCallId } from './tool-ids.ts'
+import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
 
 /** A reply of any vendor as a message. The protocol has one choice only. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
   const choice: Choice = reply.choices[0] ?? { blocks: [], finish: 'stop' }
-  const content = writeContent(choice.blocks, thoughtsFor(ask.native))
+  const nameOf = namesIn(ask.native)
+  const blocks = choice.blocks.map((block) => {
+    return block.kind === 'tool-call' ? { ...block, name: nameOf(block.name) } : block
+  })
+  const content = writeContent(blocks, thoughtsFor(ask.native))
   const calls = choice.blocks.some(({ kind }) => kind === 'tool-call')
   const isRefused = choice.blocks.some(({ kind }) => kind === 'refusal')
   const stopReason = writeStopReason(isRefused && choice.finish === 'stop' ? 'refusal' : choice.finish, calls)

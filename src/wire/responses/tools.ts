@@ -1,6 +1,6 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { toolNameCharactersMax, type HostedTool, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
 import { isGiven, listValues } from '../openai/chat-ask.ts'
 import type { ResponsesRequest, WrittenTool } from './schema.ts'
 
@@ -62,9 +62,6 @@ function allowedTools({ tool_choice: choice }: ResponsesRequest) {
   return isGiven(choice) && typeof choice === 'object' && choice.type === 'allowed_tools' ? choice.tools : undefined
 }
 
-// The longest name of a tool that every vendor takes.
-const nameCharactersMax = 64
-
 /** No vendor but one knows namespaces: there the name of a tool has its namespace before it. */
 export function neutralName({ name, namespace }: { name: string; namespace?: string | null | undefined }): string {
   return isGiven(namespace) && namespace !== '' ? `${namespace}__${name}` : name
@@ -82,8 +79,8 @@ export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Off
     }
     for (const { own, namespace, param } of ownTools(tool, at)) {
       const name = neutralName({ name: own.name, namespace })
-      if (name.length > nameCharactersMax) {
-        throw badRequest(`Invalid '${param}': with its namespace it is longer than ${nameCharactersMax}.`, param)
+      if (name.length > toolNameCharactersMax) {
+        throw badRequest(`Invalid '${param}': with its namespace it is longer than ${toolNameCharactersMax}.`, param)
       }
       // What was found once may be found again.
       if (offered.has(name) && !isLater) throw badRequest(`Invalid '${param}': there are two tools '${name}'.`, param)
