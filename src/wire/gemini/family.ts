@@ -6,13 +6,22 @@ export type Family = {
   readonly budget: { readonly least: number; readonly most: number }
   /** Where nothing is known of its efforts: whether thinking can be switched off. */
   readonly canRest: boolean
+  /** Whether it goes on from words put into its mouth; where not, it refuses contents that end with them. */
+  readonly goesOn: boolean
 }
+
+// By the vendor's page of its latest models: since 3.6, and 3.5 of the smallest, none goes on from its own words.
+const [lastToGoOn, lastLiteToGoOn] = [305, 304]
+const newest = ['', '3', '99']
 
 /** A name without a number is an alias of the newest (`gemini-flash-latest`). */
 export function familyOf(model: string): Family {
-  const generation = Number(/gemini-(\d+)/.exec(model)?.[1] ?? 3)
+  const [, major = '', minor = '0'] = /gemini-(\d+)(?:\.(\d+))?/.exec(model) ?? newest
+  const generation = Number(major)
+  const release = generation * 100 + Number(minor)
+  const isLite = model.includes('flash-lite')
+  const shared = { isThird: generation >= 3, goesOn: release <= (isLite ? lastLiteToGoOn : lastToGoOn) }
   // The vendor's table of budgets for 2.5.
-  if (model.includes('pro')) return { isThird: generation >= 3, budget: { least: 128, most: 32_768 }, canRest: false }
-  const least = model.includes('flash-lite') ? 512 : 1
-  return { isThird: generation >= 3, budget: { least, most: 24_576 }, canRest: generation < 3 }
+  if (model.includes('pro')) return { ...shared, budget: { least: 128, most: 32_768 }, canRest: false }
+  return { ...shared, budget: { least: isLite ? 512 : 1, most: 24_576 }, canRest: generation < 3 }
 }

@@ -56,6 +56,22 @@ describe('who says what', () => {
     expect(refusal({ turns: [user('')] })).toEqual({ kind: 'bad-request', param: 'messages' })
   })
 
+  test.each([
+    ['gemini-2.5-flash', true],
+    ['gemini-3.1-pro-preview', true],
+    ['gemini-3.5-flash', true],
+    ['gemini-3.5-flash-lite', false],
+    ['gemini-3.6-flash', false],
+    ['gemini-3.10-flash', false],
+    ['gemini-4-pro', false],
+    ['gemini-flash-latest', false],
+  ])('%s goes on from its own words: %p; the others are asked to', (upstreamModel, goesOn) => {
+    const begun = [said('user', 'a'), said('model', 'Once')]
+    const asked = contents([user('a'), assistant('Once')], { ...second, upstreamModel })
+    expect(asked).toEqual(goesOn ? begun : [...begun, said('user', 'Go on.')])
+    expect(contents([user('a')], { ...second, upstreamModel })).toEqual([said('user', 'a')])
+  })
+
   test('what says nothing is left out, and its neighbours are joined', () => {
     expect(contents([user('a'), assistant(''), user('b', '')])).toEqual([said('user', 'a', 'b')])
     expect(contents([user('a'), assistant('x', 'y'), user('b')])).toEqual([

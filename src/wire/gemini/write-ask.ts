@@ -18,13 +18,12 @@ export type AskTarget = {
 
 /** The body of generateContent and streamGenerateContent. What the vendor cannot say is left out, by docs/translation.md. */
 export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
-  const { isThird } = familyOf(target.upstreamModel)
   if (conversation.hostedTools.length > 0) {
     // The vendor takes no bound on its searches, so no hold could be sure to cover them.
     throw badRequest('This model has no hosted web search.', 'tools', 'unsupported_value')
   }
   const system = writeSystem(conversation.system, conversation.turns)
-  const contents = writeContents(conversation.turns, isThird)
+  const contents = writeContents(conversation.turns, familyOf(target.upstreamModel))
   const isSaid = contents.length > 0
   if (!isSaid && system.length === 0) throw badRequest('There is nothing to answer in the messages.', 'messages')
   const config = writeConfig(conversation, target)
