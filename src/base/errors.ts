@@ -63,7 +63,6 @@ export function asGatewayError(thrown: unknown): GatewayError {
 
 /** A vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
 export function final(error: GatewayError): GatewayError {
-  if (error.kind === 'client-gone') return error
   return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }
 

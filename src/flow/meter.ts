@@ -67,7 +67,7 @@ function meterStream(
   { drains, deadlines, timeouts }: MeterParts,
 ): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
   const { routed } = metered
-  const ended = Promise.withResolvers<'charged' | 'free'>()
+  const ended = Promise.withResolvers<void>()
   const broken = (thrown: unknown) => outlet.end(asGatewayError(thrown))
   const marks = new Marks(routed, relay, deadlines, broken, passed)
   let alive: KeepAlive | undefined
@@ -153,12 +153,13 @@ function meterStream(
   /** What came in the way of it. */
   async function settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
     try {
-      ended.resolve(await settleStream(metered, relay, cut === undefined ? 'complete' : 'cut'))
+      await settleStream(metered, relay, cut === undefined ? 'complete' : 'cut')
       return undefined
     } catch (thrown) {
-      ended.resolve('charged') // nobody knows; to try again might be to pay again
       logUnsettled(metered, thrown)
       return asGatewayError(thrown)
+    } finally {
+      ended.resolve()
     }
   }
 
@@ -167,10 +168,11 @@ function meterStream(
       relay.left?.()
       if (routed.route.channel.vendor.hangup === 'drain') await drains.run(relay)
       else relay.abort()
-      ended.resolve(await settleStream(metered, relay, 'client-gone'))
+      await settleStream(metered, relay, 'client-gone')
     } catch (thrown) {
-      ended.resolve('charged')
       logUnsettled(metered, thrown)
+    } finally {
+      ended.resolve()
     }
   }
 
@@ -190,12 +192,12 @@ function meterStream(
   return { body: tap.body, ended: ended.promise }
 }
 
-async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Promise<'charged' | 'free'> {
+async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Promise<void> {
   const { routed, log } = metered
   const { legs } = relay
   const failed = [...metered.failed, ...(relay.failed ?? [])]
   try {
-    if ((await charge(routed, legs, failed, endStatus[end])) !== undefined) return 'charged'
+    if ((await charge(routed, legs, failed, endStatus[end])) !== undefined) return
   } catch (thrown) {
     // What it cost is our loss; where it was recorded after all, this changes nothing.
     await releaseOrLog(log, routed, [...failed, ...wastedAttempts(routed, legs)], thrown)
@@ -204,7 +206,6 @@ async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Pro
   // Nothing reached the client, so nothing is owed; the attempts stay on record for the vendor's bill.
   const error = new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end)
   await release(routed, [...failed, ...wastedAttempts(routed, legs)], error)
-  return 'free'
 }
 
 /** What the customer was charged for what was delivered; undefined where that was nothing, and the hold is still open. */

@@ -33,8 +33,8 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
     })
     // The answer is paid for: that it could not be kept must not keep it from the client.
     if (answer.kind === 'whole') await keep(begun.attempt, answer).catch(notKept)
-    // Until its end a stream is still running, and one that delivered nothing did not happen.
-    else void answer.ended.then((end) => keepEnd(begun.attempt, end)).catch(notKept)
+    // Until its end a stream is still running. The vendor had begun on it, so that even one without a word is not free.
+    else void answer.ended.then(() => begun.attempt.keepFact(200)).catch(notKept)
     return answer
   }
 }
@@ -44,11 +44,6 @@ type Whole = Extract<Answer, { kind: 'whole' }>
 async function keep(attempt: RememberedAttempt, { status = 200, body, contentType }: Whole): Promise<void> {
   if (contentType === json) await attempt.keep(status, body)
   else await attempt.keepFact(status)
-}
-
-async function keepEnd(attempt: RememberedAttempt, end: 'charged' | 'free'): Promise<void> {
-  if (end === 'charged') await attempt.keepFact(200)
-  else await attempt.free()
 }
 
 /** A failure that must not be tried again is one that a vendor may have been paid for; any other did not happen. */

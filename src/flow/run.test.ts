@@ -233,7 +233,7 @@ describe('every ending of a request ends its hold once', () => {
     { name: 'every channel fails', channels: [fails, fails], hold: 'released', tried: 2 },
     { name: 'a refusal is not tried again', channels: [refuses, answers], hold: 'released', tried: 1 },
     { name: 'there is no channel', channels: [], hold: 'released', tried: 0 },
-    { name: 'the client leaves before a byte', channels: [hangsUp, answers], hold: 'released', tried: 1 },
+    { name: 'the client leaves before a byte', channels: [hangsUp, answers], hold: 'final', tried: 1 },
     { name: 'a vendor that was never reached', channels: [breaks('unsent'), answers], hold: 'settled', tried: 2 },
     { name: 'one that may have worked', channels: [breaks('unknown'), answers], hold: 'final', tried: 1 },
     { name: 'one that always shuts the door', channels: [breaks('closed')], hold: 'released', tried: 2 },

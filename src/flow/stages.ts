@@ -108,6 +108,6 @@ export type Answer =
       readonly kind: 'stream'
       readonly body: ReadableStream<Uint8Array>
       readonly contentType: string
-      /** How it ended for the customer, once that is on record. */
-      readonly ended: Promise<'charged' | 'free'>
+      /** Resolves once its end is on record. */
+      readonly ended: Promise<void>
     }

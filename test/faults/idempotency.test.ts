@@ -30,6 +30,10 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
   const callsWith = async (words: string) =>
     (await gateway.calls()).filter(({ body }) => JSON.stringify(body).includes(words)).length
 
+  const states = async () =>
+    (await gateway.store.db.selectFrom('idempotency').select('state').execute()).map(({ state }) => state)
+  const errorOf = async (response: Response) => ((await response.json()) as { error?: { code: string } }).error?.code
+
   test('gives the same answer again, once paid', async () => {
     const key = newKey()
     const before = await gateway.balance()
@@ -169,6 +173,41 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect(first.headers.get('x-should-retry')).toBe('false')
     expect((await send(body, key)).status).toBe(409)
     expect(await callsWith('cut while answering')).toBe(1)
+  })
+
+  test('a client that left before a whole answer has used it: the vendor may have been paid by then', async () => {
+    const key = newKey()
+    const words = 'left before its answer'
+    const body = says(`${words} sandbox:delay=600000`)
+    const before = await states()
+    const leaving = new AbortController()
+    const left = fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': key,
+      },
+      body: JSON.stringify(body),
+      signal: leaving.signal,
+    }).catch(() => 'left')
+    await until(async () => (await callsWith(words)) === 1)
+    leaving.abort()
+    expect(await left).toBe('left')
+    await until(async () => (await states()).every((state) => state === 'done'))
+    expect(await states()).toHaveLength(before.length + 1)
+    expect(await errorOf(await send(body, key))).toBe('already_completed')
+    expect(await callsWith(words)).toBe(1)
+  })
+
+  test('so has one whose stream broke off before its first word', async () => {
+    const key = newKey()
+    const words = 'cut before a word'
+    const body = says(`${words} sandbox:cut=0`, { stream: true })
+    expect(await (await send(body, key)).text()).toContain('"error"')
+    await until(async () => (await states()).every((state) => state === 'done'))
+    expect(await errorOf(await send(body, key))).toBe('already_completed')
+    expect(await callsWith(words)).toBe(1)
   })
 
   test.each(['', ' spaced', 'x'.repeat(256), 'naïve'])('%j is no key', async (key) => {
