@@ -100,7 +100,11 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   const store = await opening
   closing.opened('store', () => store.close())
   // On SQLite there is one node: every hold that is open at its start is an orphan of the last process.
-  if (databaseUrl === undefined) await recoverAll(store)
+  if (databaseUrl === undefined) {
+    const { failed } = await recoverAll(store)
+    if (failed.length > 0)
+      log.error({ cause: failed.join('; ') }, 'holds of the last process cannot be ended, and stay held')
+  }
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
 

@@ -70,7 +70,7 @@ async function perform(store: Store, told: Told, run: number, at: number, { kind
       return
     }
     default:
-      for (const recovered of await recoverHolds(store, { now: 1_000 + hold })) {
+      for (const recovered of (await recoverHolds(store, { now: 1_000 + hold })).voided) {
         told.ended.set(recovered, (told.ended.get(recovered) ?? 0) + 1)
       }
   }

@@ -1,6 +1,7 @@
 import { type Nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { lockChain } from './chain.ts'
+import { isUnavailable } from './faults.ts'
 import { endHold, forestallHold, holdState, type NewHold, type OpenHold, releaseOf } from './holds.ts'
 import { chargeWithin, Entries, type ExcessTo, postingOf, saleEntries } from './postings.ts'
 import type { Store } from './open.ts'
@@ -110,34 +111,50 @@ export async function forsakeHold(store: Store, hold: NewHold): Promise<void> {
 // Bounds the memory of recovery, not its work.
 const recoveryPage = 500
 
-/** Voids requests that nobody can be working on any more. Tasks are theirs who poll them. Gives the ids voided. */
-export async function recoverHolds(store: Store, { now }: { readonly now: number }): Promise<string[]> {
-  return recover(store, () => openRequestHolds(store.db).where('deadline', '<', now).execute())
+export type Recovered = {
+  readonly voided: readonly string[]
+  /** Each with what is wrong with it: its books are broken, and not those of the others, whose money is to be free. */
+  readonly failed: readonly string[]
+}
+
+/** Voids requests that nobody can be working on any more. Tasks are theirs who poll them. */
+export async function recoverHolds(store: Store, { now }: { readonly now: number }): Promise<Recovered> {
+  return recover(store, openRequestHolds(store.db).where('deadline', '<', now))
 }
 
 /** At the start of the only node there is: whoever held these is dead. */
-export async function recoverAll(store: Store): Promise<string[]> {
-  return recover(store, () => openRequestHolds(store.db).execute())
+export async function recoverAll(store: Store): Promise<Recovered> {
+  return recover(store, openRequestHolds(store.db))
 }
 
 function openRequestHolds(db: Queries) {
   return db
     .selectFrom('hold')
-    .select(['id', 'account_id'])
+    .select(['id', 'account_id', 'deadline'])
     .where('state', '=', 'open')
     .where('kind', '=', 'request')
     .orderBy('deadline')
+    .orderBy('id')
     .limit(recoveryPage)
 }
 
-async function recover(store: Store, next: () => Promise<{ id: string; account_id: string }[]>): Promise<string[]> {
+async function recover(store: Store, open: ReturnType<typeof openRequestHolds>): Promise<Recovered> {
   const voided: string[] = []
-  for (let page = await next(); page.length > 0; page = await next()) {
+  const failed: string[] = []
+  for (let next = open; ;) {
+    const page = await next.execute()
     // One by one: several nodes may recover at once, and each hold is decided by its own compare-and-set.
     for (const { id, account_id: accountId } of page) {
-      const { outcome } = await voidHold(store, { hold: { id, accountId }, note: 'recovered' })
-      if (outcome === 'voided') voided.push(id)
+      try {
+        const { outcome } = await voidHold(store, { hold: { id, accountId }, note: 'recovered' })
+        if (outcome === 'voided') voided.push(id)
+      } catch (thrown) {
+        if (isUnavailable(thrown)) throw thrown
+        failed.push(`${id}: ${String(thrown)}`)
+      }
     }
+    const last = page.at(-1)
+    if (last === undefined) return { voided, failed }
+    next = open.where((eb) => eb(eb.refTuple('deadline', 'id'), '>', eb.tuple(last.deadline, last.id)))
   }
-  return voided
 }

@@ -64,6 +64,19 @@ eachEngine('what is overdue', (open) => {
     stop()
   })
 
+  test('is complained about by its name where its own books are wrong', async () => {
+    const { store, logged, stop, round } = await begin()
+    await sql`update account set held = 0`.execute(store.db)
+    await round()
+    expect(logged).toHaveLength(1)
+    expect(logged.join('')).toContain('hold_1')
+    await sql`update account set held = 100`.execute(store.db)
+    await round()
+    expect((await left(store)).state).toBe('void')
+    expect(logged).toHaveLength(1)
+    stop()
+  })
+
   test('of one kind does not wait for what is wrong with the other', async () => {
     const { flaky, store, logged, stop, round } = await begin()
     flaky.answersToLose = 1 // that of the hold

@@ -20,7 +20,10 @@ type TidyingParts = {
  */
 export function startTidying(parts: TidyingParts): () => void {
   const { store, clock, keepAnswersMs } = parts
-  const stopHolds = repeat(parts, 'holds past their deadline', () => recoverHolds(store, { now: clock.now() }))
+  const stopHolds = repeat(parts, 'holds past their deadline', async () => {
+    const { failed } = await recoverHolds(store, { now: clock.now() })
+    if (failed.length > 0) throw new Error(failed.join('; '))
+  })
   const stopAnswers = repeat(parts, 'answers that are too old', () =>
     dropOldAnswers(store.db, clock.now() - keepAnswersMs),
   )
