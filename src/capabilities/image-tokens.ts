@@ -73,6 +73,8 @@ function piecesOf({ size, quality }: Pick<Wish, 'size' | 'quality'>, count: numb
 
 type Made = {
   readonly made: number
+  /** How many of them the vendor says that it charges, where it says so. */
+  readonly billed?: number
   /** Shown on the way. */
   readonly previews?: number
   /** Pictures that were given to work from. */
@@ -86,8 +88,14 @@ type Made = {
 
 /** What was used, counted as the model is sold; estimated where the vendor counts tokens and did not say them. */
 export function countPictures(ask: PictureAsk, pictures: Made): Counted {
-  const { made, previews = 0, references, tokens, looks = {}, tokensEach } = pictures
-  if (ask.sold === 'pieces') return { usage: { images: piecesOf(ask, made) }, basis: 'vendor' }
+  const { made, billed = made, previews = 0, references, tokens, looks = {}, tokensEach } = pictures
+  if (ask.sold === 'pieces') {
+    const vendorUsage = { images: piecesOf(ask, billed) }
+    // What nobody got is between us and the vendor.
+    return billed <= made
+      ? { usage: vendorUsage, basis: 'vendor' }
+      : { usage: { images: piecesOf(ask, made) }, vendorUsage, basis: 'vendor' }
+  }
   if (tokens !== undefined) return { usage: tokens, basis: 'vendor' }
   // What was said of them counts before what was asked for, which may have been left to the model.
   const size = pixelsOf(looks.size) === undefined ? ask.size : looks.size

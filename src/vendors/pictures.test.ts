@@ -203,6 +203,16 @@ describe('ark', () => {
     })
   })
 
+  test('one that was counted and not given is not paid for', () => {
+    const data = [{ url: 'https://tos.example/1.jpeg' }]
+    const step = start('ark', 'seedream', askFor({ prompt: 'a cat' })).next([
+      answer({ data, usage: { generated_images: 2 } }),
+    ])
+    expect(step).toMatchObject({
+      used: [{ usage: { images: { count: 1 } }, vendorUsage: { images: { count: 2 } }, basis: 'vendor' }],
+    })
+  })
+
   test('where all failed, the reason passes on', () => {
     const step = start('ark', 'seedream', askFor({ prompt: 'a cat' })).next([
       answer({ data: [{ error: { code: 'x', message: 'Held back.' } }], usage: { generated_images: 0 } }),

@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { nano } from '../../src/base/money.ts'
 import type { Usage } from '../../src/capabilities/usage.ts'
 import { drawPicture } from '../../src/sandbox/files/picture.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { lastRequestOf, recordOf } from '../support/records.ts'
+import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { payloads } from '../support/streams.ts'
+import { answer, startVendor } from '../support/vendor.ts'
 
 // Pictures whose vendor did not say what they used: the stream broke off, or its answer has no usage.
 
@@ -121,4 +123,30 @@ describe('a whole picture without usage costs what it looks like', () => {
   test('an edit', async () => {
     expect(await edit('sandbox:nousage')).toMatchObject({ basis: 'estimated', usage: { imageOutput: square } })
   })
+})
+
+test('of pictures that the vendor counts and does not give, the customer pays for those it has', async () => {
+  const links = ['a', 'b', 'c'].map((name) => ({ image: `https://oss.example/${name}.png` }))
+  const body = {
+    output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: links } }] },
+    usage: { image_count: 4, width: 1328, height: 1328 },
+  }
+  const vendor = await startVendor((socket) => void socket.write(answer(200, JSON.stringify(body))))
+  const short = await startTestGateway({
+    yaml: `
+sandbox: false
+channels:
+  - { id: ali, vendor: dashscope, baseUrl: "${new URL(vendor.baseUrl).origin}", keys: ["key"] }
+`,
+  })
+  const response = await short.post(path, { model: 'qwen-image-2.0', prompt: 'A hat', n: 4 })
+  expect(response.status).toBe(200)
+  expect(((await response.json()) as { data: unknown[] }).data).toHaveLength(3)
+  const record = { cost: 105_000_000n, basis: 'vendor', usage: { images: { count: 3 } } }
+  expect(await recordOf(short, response)).toMatchObject(record)
+  expect(await attemptsOf(short, response)).toMatchObject([{ vendor_cost: 140_000_000n, delivered: true }])
+  expect(await booked(short, 'payable:dashscope')).toBe(nano(140_000_000n))
+  await short.assertBooks()
+  await short.close()
+  await vendor.stop()
 })

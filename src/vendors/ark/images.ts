@@ -53,12 +53,15 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
   const images = members.flatMap(readMember)
   // A member that failed stands among the others, and is not charged.
   const told = objectIn(json['usage'])['generated_images']
-  const made = typeof told === 'number' ? countIn(told) : images.length
   const reason = members.map(({ error }) => textIn(objectIn(error)['message'])).find((text) => text !== '')
   const size = members.map((member) => readSize(textIn(member['size']))).find((found) => found !== undefined)
   return {
     answer: { images, ...(size ?? measure(images, ask.size)) },
-    used: countPictures(ask, { made, references: ask.references.length }),
+    used: countPictures(ask, {
+      made: images.length,
+      ...(typeof told === 'number' && { billed: countIn(told) }),
+      references: ask.references.length,
+    }),
     ...(reason !== undefined && { reason }),
   }
 }

@@ -55,13 +55,17 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
   const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
   const links = content.map(({ image }) => textIn(image)).filter((link) => link !== '')
   const usage = objectIn(json['usage'])
-  const made = typeof usage['image_count'] === 'number' ? countIn(usage['image_count']) : links.length
+  const told = usage['image_count']
   const [width, height] = [countIn(usage['width']), countIn(usage['height'])]
   return {
     answer: {
       images: links.map((url) => ({ media: { kind: 'url', url } })),
       ...(width > 0 && height > 0 && { width, height }),
     },
-    used: countPictures(ask, { made, references: ask.references.length }),
+    used: countPictures(ask, {
+      made: links.length,
+      ...(typeof told === 'number' && { billed: countIn(told) }),
+      references: ask.references.length,
+    }),
   }
 }
