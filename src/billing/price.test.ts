@@ -178,12 +178,22 @@ describe('a hold', () => {
         fc.bigInt({ min: 1_000n, max: 10n ** 9n }),
         (available, input, perToken) => {
           const prices = list({ input: pico(1_000n), output: pico(perToken) })
-          const affordable = affordableOutput(nano(available), input, prices)
+          const affordable = affordableOutput(nano(available), { input }, prices)
           if (affordable > 0) expect(holdFor({ input, output: affordable }, prices)).toBeLessThanOrEqual(available)
           expect(holdFor({ input, output: affordable + 2 }, prices)).toBeGreaterThan(available)
         },
       ),
     )
+  })
+
+  test('so it is beyond the border of a tier, and beside choices and searches', () => {
+    const rates = { input: pico(1_000n), output: pico(10_000n), request: pico(5_000n), webSearch: pico(1_000_000n) }
+    const prices = list(rates, [{ aboveInputTokens: 100, rates: { input: pico(2_000n), output: pico(15_000n) } }])
+    for (const bound of [{ input: 100 }, { input: 101 }, { input: 101, request: 3, webSearch: 2 }]) {
+      const affordable = affordableOutput(nano(50_000n), bound, prices)
+      expect(holdFor({ ...bound, output: affordable }, prices)).toBeLessThanOrEqual(50_000n)
+      expect(holdFor({ ...bound, output: affordable + 1 }, prices)).toBeGreaterThan(50_000n)
+    }
   })
 })
 

@@ -1,4 +1,4 @@
-import { nano, pico, toNano, type Nano, type Pico } from '../base/money.ts'
+import { pico, toNano, type Nano, type Pico } from '../base/money.ts'
 import type { Bound } from '../capabilities/ask.ts'
 import {
   units,
@@ -108,16 +108,11 @@ function videoRate(table: Readonly<Record<string, Pico>>, { resolution, sound = 
 
 /** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */
 export function holdFor(bound: Bound, prices: PriceList): Nano {
-  const { input = 0, output = 0, request = 1, webSearch = 0, character = 0, images, video, videoToken } = bound
+  const { input = 0, images, video, videoToken } = bound
   let most = 0n
-  for (const { rates, aboveInputTokens, dearestInput, dearestOutput } of stepsOf(prices)) {
-    if (input <= aboveInputTokens) continue
-    const cost =
-      times(input, dearestInput) +
-      times(output, dearestOutput) +
-      times(request, rates.request) +
-      times(webSearch, rates.webSearch) +
-      times(character, rates.character)
+  for (const step of stepsOf(prices)) {
+    if (input <= step.aboveInputTokens) continue
+    const cost = mostAt(step, bound)
     if (cost > most) most = cost
   }
   if (images !== undefined) most += BigInt(images.count) * imageRate(images, prices)
@@ -125,12 +120,32 @@ export function holdFor(bound: Bound, prices: PriceList): Nano {
   return toNano(pico(most))
 }
 
-/** How many output tokens an amount pays for once the input is paid. Shown in a 402, so that the client can lower its cap. */
-export function affordableOutput(available: Nano, input: number, prices: PriceList): number {
-  const left = available - holdFor({ input, output: 0 }, prices)
-  const perToken = dearest(outputUnits, prices.rates)
-  if (left <= 0n || perToken === 0n) return 0
-  return Number((nano(left) * 1000n) / perToken)
+function mostAt({ rates, dearestInput, dearestOutput }: Step, bound: Bound): bigint {
+  const { input = 0, output = 0, request = 1, webSearch = 0, character = 0 } = bound
+  return (
+    times(input, dearestInput) +
+    times(output, dearestOutput) +
+    times(request, rates.request) +
+    times(webSearch, rates.webSearch) +
+    times(character, rates.character)
+  )
+}
+
+/**
+ * How many output tokens an amount pays for once the rest of the hold is paid, at whichever rates its input may reach. Shown
+ * in a 402, so that the client can lower its cap.
+ */
+export function affordableOutput(available: Nano, bound: Bound, prices: PriceList): number {
+  const { input = 0 } = bound
+  let least: bigint | undefined
+  for (const step of stepsOf(prices)) {
+    if (input <= step.aboveInputTokens) continue
+    const left = available * 1000n - mostAt(step, { ...bound, output: 0 })
+    if (left <= 0n || step.dearestOutput === 0n) return 0
+    const tokens = left / step.dearestOutput
+    if (least === undefined || tokens < least) least = tokens
+  }
+  return Number(least ?? 0n)
 }
 
 /** Most of what could be counted is not there, or free. */

@@ -81,7 +81,8 @@ export function noFunds(
 function adviceFor({ capability, bound }: AskFacts, available: Nano, model: Model, remedy: string): string {
   const { input = 0, request = 1 } = bound
   if (capability !== 'chat') return `${remedy.replace(/^./, (first) => first.toUpperCase())} to go on.`
-  const affordable = Math.floor(affordableOutput(available, input + request * capFieldBytesMax, model.prices) / request)
+  const advised = { ...bound, input: input + request * capFieldBytesMax }
+  const affordable = Math.floor(affordableOutput(available, advised, model.prices) / request)
   return affordable > 0
     ? `It affords ${affordable} output tokens: lower the cap on output tokens, or ${remedy}.`
     : `It affords no output tokens for an input of this size: ${remedy}.`
