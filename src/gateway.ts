@@ -135,7 +135,8 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
   const edge = { ...operatorsEdge, waiting }
   const cors = makeCors(settings.cors.origins)
-  const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping })
+  const { hurried } = tasks
+  const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })
   // Last of what may fail: a first key is shown once.
   const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
   ground.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
@@ -315,7 +316,9 @@ function makePublicRoutes(
   })
 }
 
-function openTools(served: Served & Pick<OpenMcpParts, 'routes' | 'edge' | 'cors' | 'waiting' | 'stopping'>): OpenMcp {
+function openTools(
+  served: Served & Pick<OpenMcpParts, 'routes' | 'edge' | 'cors' | 'waiting' | 'stopping' | 'hurried'>,
+): OpenMcp {
   const { environment, settings, secret, publicPort, calling } = served
   const { port, url } = publicPort.listener
   return openMcp({

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../base/errors.ts'
+import { pause } from '../base/pause.ts'
 
 const firstMs = 100
 const growth = 4
@@ -14,15 +15,5 @@ export async function pauseBefore(
   const signal = AbortSignal.any([...untilAny])
   const { retryAfterSeconds = 0 } = error.details
   const ms = Math.max(retryAfterSeconds * 1000, firstMs * growth ** (tries - 1))
-  if (ms > longestMs || signal.aborted) return false
-  return new Promise((resolve) => {
-    const end = (isTime: boolean) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', leave)
-      resolve(isTime)
-    }
-    const leave = () => end(false)
-    const timer = setTimeout(() => end(true), ms)
-    signal.addEventListener('abort', leave, { once: true })
-  })
+  return ms <= longestMs && pause(ms, signal)
 }

@@ -32,8 +32,8 @@ export type Desk = {
   readonly principal: Principal
   readonly requestId: RequestId
   readonly signal: AbortSignal
-  /** Aborts when the node stops. */
-  readonly stopping: AbortSignal
+  /** Aborts when the node is about to stop, and nobody is let wait for a film any longer. */
+  readonly hurried: AbortSignal
   readonly progress: Progress
   readonly models: ModelsOnOffer
   readonly clock: Clock
@@ -64,6 +64,7 @@ export type DeskParts = {
   readonly guardedFetch: GuardedFetch
   /** Aborts when the node stops. */
   readonly stopping: AbortSignal
+  readonly hurried: AbortSignal
   /** Where a stop sends away who waits: the response to a call may have begun long before its result is there. */
   readonly waiting: Waiting
   readonly store: Store
@@ -141,7 +142,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
     ...call,
     principal,
     requestId: visit.requestId,
-    stopping: parts.stopping,
+    hurried: parts.hurried,
     models: parts.models(),
     clock: parts.clock,
     store: parts.store,

@@ -24,6 +24,8 @@ export type Tasks = {
   hint(token: string): Promise<'heard' | 'unknown'>
   /** Nobody is let wait any longer: the node is about to stop, and the tasks go on without it. */
   hurry(): void
+  /** Aborts then, for who waits for the end of a task without `wait`. */
+  readonly hurried: AbortSignal
   /**
    * The ports are about to be cut: whoever waits for a vendor to take an order has it as it is on record, and what is not
    * on record is refused for this reason. The vendor's answer is waited for until `close`.
@@ -62,7 +64,8 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
   }
   const { store, clock } = parts
   const waiters = new Map<string, Set<() => void>>()
-  const state: { isHurried: boolean; stopped: GatewayError | undefined } = { isHurried: false, stopped: undefined }
+  const hurried = new AbortController()
+  let stopped: GatewayError | undefined
   const creating = new Map<Promise<unknown>, Orderer>()
 
   const poller = startPoller(parts, ({ id }) => {
@@ -98,7 +101,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
   }
 
   function hurry(): void {
-    state.isHurried = true
+    hurried.abort()
     for (const wakes of waiters.values()) for (const wake of wakes) wake()
   }
 
@@ -106,7 +109,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     create(order) {
       const orderer = new Orderer()
       const told = orderer.told.then((task) => ({ kind: 'placed', task }) as const)
-      if (state.stopped !== undefined) orderer.dismiss(state.stopped)
+      if (stopped !== undefined) orderer.dismiss(stopped)
       const created = createTask(parts, order, orderer).finally(() => {
         creating.delete(created)
         poller.attend()
@@ -120,7 +123,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       let current = task
       for (;;) {
         const left = endsAt - clock.monotonic()
-        if (isOver(current.state) || left <= 0 || signal.aborted || state.isHurried) return current
+        if (isOver(current.state) || left <= 0 || signal.aborted || hurried.signal.aborted) return current
         await pause(task.id, Math.min(left, waitPollMs), signal)
         current = (await again(current)) ?? current
       }
@@ -137,8 +140,10 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
 
     hurry,
 
+    hurried: hurried.signal,
+
     stop(reason) {
-      state.stopped = reason
+      stopped = reason
       for (const orderer of creating.values()) orderer.dismiss(reason)
     },
 

@@ -1,5 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { pause } from '../../base/pause.ts'
 import { isUnavailable } from '../../store/faults.ts'
 import { findTask } from '../../store/tasks.ts'
 import type { Desk } from '../desk.ts'
@@ -137,12 +138,12 @@ const lookMs = 500
 const tellMs = 5_000
 
 /**
- * Looks at the task's row until it is over, the time is up, the client has left or the node stops, and says how far it is.
+ * Looks at the task's row until it is over, the time is up, the client has left or the node is about to stop, and says how far it is.
  * Not through its path: a caller that waits should not use up its requests by waiting.
  */
 async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<string> {
   const { clock, progress, store, principal } = desk
-  const left = AbortSignal.any([desk.signal, desk.stopping])
+  const left = AbortSignal.any([desk.signal, desk.hurried])
   const startedAt = clock.monotonic()
   let [said, toldAt] = ['', Number.NEGATIVE_INFINITY]
   let state = status
@@ -168,16 +169,4 @@ async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: nu
 function unlessUnavailable(thrown: unknown): 'unknown' {
   if (isUnavailable(thrown)) return 'unknown'
   throw thrown
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done, { once: true })
-  })
 }
