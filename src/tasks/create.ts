@@ -51,7 +51,7 @@ const holdMarginMs = 60 * 60_000
 export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
   const routes = await routesFor(parts, order)
-  const first = await nextLeg(parts, order, id, routes, 'throw')
+  const first = await nextLeg(parts, order, id, orderer, routes, 'throw')
   if (first === undefined) {
     throw new GatewayError('overloaded', `No vendor serves ${order.model.id} now.`, { retryAfterSeconds: 5 })
   }
@@ -92,7 +92,9 @@ async function sendSomewhere(
     orderer.notTaken()
     const mayTryAgain = outcome.kind === 'unsent' || outcome.elsewhere
     const next =
-      mayTryAgain && attempts < parts.attemptsMax ? await nextLeg(parts, order, task.id, routes, 'skip') : undefined
+      mayTryAgain && attempts < parts.attemptsMax
+        ? await nextLeg(parts, order, task.id, orderer, routes, 'skip')
+        : undefined
     if (next === undefined) throw await refuse(parts, task, outcome, orderer)
     task = await reroute(parts, task, next, outcome)
     leg = next
@@ -166,12 +168,13 @@ async function nextLeg(
   parts: TaskParts,
   { ask, accountId }: VideoOrder,
   id: string,
+  { refused }: Pick<Orderer, 'refused'>,
   routes: Iterator<Route>,
   refusals: 'throw' | 'skip',
 ): Promise<Leg | undefined> {
   for (let next = routes.next(); next.done !== true; next = routes.next()) {
     try {
-      return await writeLeg(parts, next.value, { id, accountId, attemptId: newAttemptId() }, ask)
+      return await writeLeg(parts, next.value, { id, accountId, attemptId: newAttemptId() }, ask, refused)
     } catch (thrown) {
       if (refusals === 'throw') throw thrown
     }

@@ -86,8 +86,10 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   const route = { channel: home.channel, credential: home.credential, upstreamModel: task.upstreamModel }
   let leg: Leg
   try {
-    leg = await writeLeg(parts, route, task, task.ask)
+    leg = await writeLeg(parts, route, task, task.ask, parts.stopping)
   } catch (thrown) {
+    // What a stop cut off says nothing against it.
+    if (parts.stopping.aborted) return lookAgain(parts, task, 0, {})
     return fail(parts, task, failureOf(thrown))
   }
   const now = clock.now()

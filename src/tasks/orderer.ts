@@ -12,6 +12,12 @@ export class Orderer {
   /** As it is on record, while it is with a vendor. */
   #sent: Task | undefined
   #isTold = false
+  readonly #refused = new AbortController()
+
+  /** Aborts when the client is sent away without a task: nothing more is to be got ready for it. */
+  get refused(): AbortSignal {
+    return this.#refused.signal
+  }
 
   /** The task as it is, where that is told before its creation is over. */
   get told(): Promise<Task> {
@@ -42,8 +48,10 @@ export class Orderer {
   /** The node stops. */
   dismiss(reason: GatewayError): void {
     this.#dismissed = reason
-    if (!this.#mayBeRecorded) this.#told.reject(reason)
-    else if (this.#sent !== undefined) this.#tell(this.#sent)
+    if (!this.#mayBeRecorded) {
+      this.#told.reject(reason)
+      this.#refused.abort(reason)
+    } else if (this.#sent !== undefined) this.#tell(this.#sent)
   }
 
   #tell(task: Task): void {

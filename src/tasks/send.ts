@@ -38,7 +38,13 @@ type Addressed = Pick<Task, 'id' | 'accountId' | 'attemptId'>
 const fetchedBytesMax = 32 * 1024 * 1024
 
 /** Spells a creation out. Throws for what the vendor would not take, and for addresses of the client that are no good. */
-export async function writeLeg(parts: TaskParts, route: Route, task: Addressed, ask: VideoAsk): Promise<Leg> {
+export async function writeLeg(
+  parts: TaskParts,
+  route: Route,
+  task: Addressed,
+  ask: VideoAsk,
+  refused: AbortSignal,
+): Promise<Leg> {
   const { channel, upstreamModel } = route
   const adapter = channel.vendor.video
   if (adapter === undefined) throw new GatewayError('bug', `${channel.vendor.id} makes no videos`)
@@ -46,7 +52,7 @@ export async function writeLeg(parts: TaskParts, route: Route, task: Addressed, 
     ...contextOf(parts, route, { ...task, upstreamModel }),
     ...(parts.callbacks !== undefined && { callbackUrl: parts.callbacks.urlOf(task.id) }),
     ...(ask.draftOf !== undefined && { draftUpstreamId: await draftAt(parts, route, task.accountId, ask) }),
-    ...(adapter.fetches !== undefined && { fetched: await fetchAll(parts, route, ask, adapter.fetches(ask)) }),
+    ...(adapter.fetches !== undefined && { fetched: await fetchAll(parts, route, ask, adapter.fetches(ask), refused) }),
   }
   return { route, adapter, call: adapter.create(ask, context), ref: task.attemptId }
 }
@@ -80,9 +86,10 @@ async function fetchAll(
   route: Route,
   ask: VideoAsk,
   urls: readonly string[],
+  refused: AbortSignal,
 ): Promise<Map<string, Responded>> {
   const fetched = new Map<string, Responded>()
-  const signal = AbortSignal.timeout(parts.timeouts.ask.totalMs)
+  const signal = AbortSignal.any([refused, AbortSignal.timeout(parts.timeouts.ask.totalMs)])
   for (const url of new Set(urls)) {
     const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax, at: fieldOf(ask, url) } as const
     fetched.set(url, await parts.fetchLink(link, route.channel, signal))

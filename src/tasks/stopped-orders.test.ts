@@ -1,12 +1,14 @@
 import { expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import { nano } from '../base/money.ts'
+import { usualPace } from './pace.ts'
 import type { Transport } from '../upstream/transport.ts'
 import {
   dollars,
   eventsOf,
   held,
   moneyOf,
+  orderOf,
   requestsOf,
   taskSuite,
   type TaskOverrides,
@@ -88,6 +90,43 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     await world.close()
     expect(await store.db.selectFrom('task').select('id').execute()).toEqual([])
     expect(heard()).toBe(0)
+  })
+
+  /** An order with a link of the client's, at a server that answers so many times and then no more. */
+  async function beginLinked(answers: number) {
+    let heard = 0
+    const begun = await begin({
+      fetchLink: (_link, _channel, signal) => {
+        if (heard++ < answers) return Promise.resolve({ body: new Uint8Array(), mediaType: 'image/png', header })
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+      },
+    })
+    const ask = { ...orderOf().ask, media: [{ role: 'first-frame', url: 'https://customer.example/' }] } as const
+    return { ...begun, ask, heard: () => heard }
+  }
+  const header = () => null
+
+  test('that wait for a link of their client are refused, and hold up nobody', async () => {
+    const { store, world, ask, heard } = await beginLinked(0)
+    const asked = world.order({ ask })
+    await until(() => heard() === 1)
+    world.tasks.stop(reason)
+    expect(await thrownBy(asked)).toBe(reason)
+    await world.close()
+    expect(await store.db.selectFrom('task').select('id').execute()).toEqual([])
+  })
+
+  test('that are to be sent again, and wait for a link, are left to the next node', async () => {
+    const { vendor, world, ask, heard } = await beginLinked(1)
+    vendor.tricks.push('drop')
+    const { id } = await world.order({ ask })
+    // A vendor is believed when it has said twice that it never got it.
+    await world.pass(usualPace.doubtMs)
+    world.clock.advance(2 * usualPace.doubtMs)
+    await world.tasks.turn()
+    await until(() => heard() === 2)
+    await world.close()
+    expect(await world.task(id)).toMatchObject({ state: 'creating', inDoubt: true, sends: 1 })
   })
 
   test('that are just being recorded are told once they are', async () => {

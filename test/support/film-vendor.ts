@@ -84,6 +84,7 @@ const states = {
 function vendorOf(id: string, world: World): Vendor {
   const get = (path: string, method: Call['method'] = 'GET'): Call => ({ method, url: base + path, headers: {} })
   const adapter: VideoAdapter = {
+    fetches: ({ media }) => media.map(({ url }) => url),
     create: (ask, { ref, callbackUrl }) => ({
       url: `${base}/tasks`,
       headers: {},
