@@ -77,10 +77,13 @@ function serve(options: ListenOptions): Server<undefined> {
   }
 }
 
+// Of a port that may not be opened, an address of another machine, and too many open files.
+const saysItself = new Set(['EACCES', 'EADDRNOTAVAIL', 'EMFILE'])
+
 function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
-  // An address that it can make nothing of is in use too, to this runtime; a free port tells the two apart.
-  if (code === 'EINVAL' || (code === 'EADDRINUSE' && (port === 0 || !canListenAt(hostname)))) {
+  // An address that it can make nothing of is in use too, to this runtime, or whatever went wrong last; a free port tells.
+  if (!saysItself.has(String(code)) && (port === 0 || !canListenAt(hostname))) {
     return `"${hostname}" is no address that this machine can listen at, and ${setting} was to be opened there`
   }
   if (code === 'EADDRINUSE')

@@ -33,6 +33,8 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '0.0.0.0' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '10.0.0.1', ADMIN_HOST: '0.0.0.0' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '::' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: 'localhost' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '[::1]', ADMIN_HOST: 'localhost' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'canary:9090' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'ftp://canary:9090' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:9090/' }],
@@ -61,6 +63,10 @@ test('one port may serve both on hosts of their own, and 0 is another one each t
   const byFamily = { ...apart, HOST: '0.0.0.0', ADMIN_HOST: '::1' }
   expect(readEnvironment(byFamily)).toMatchObject({ port: 9090, adminPort: 9090 })
   expect(readEnvironment({ PORT: '0', ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 })
+})
+
+test('an address is taken with the brackets that it has in a URL', () => {
+  expect(readEnvironment({ HOST: '[::1]', ADMIN_HOST: '[fd00::1]' })).toMatchObject({ host: '::1', adminHost: 'fd00::1' })
 })
 
 test('what is well formed is taken', () => {

@@ -9,12 +9,19 @@ const port = z
   )
   .transform(Number)
 
+/** An IPv6 address may come with the brackets that it has in a URL. */
+const host = z
+  .string()
+  .min(1)
+  .default('127.0.0.1')
+  .transform((text) => text.replace(/^\[(.+)\]$/, '$1'))
+
 /** What the environment says. Secrets among it are read once, here, and travel on as values. */
 const schema = z.object({
   PORT: port.default(8080),
-  HOST: z.string().min(1).default('127.0.0.1'),
+  HOST: host,
   ADMIN_PORT: port.default(8081),
-  ADMIN_HOST: z.string().min(1).default('127.0.0.1'),
+  ADMIN_HOST: host,
   SANDBOX_PORT: port.default(0),
   SANDBOX_URL: z
     .string()
@@ -103,6 +110,8 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
 export function shareAddresses(host: string, other: string): boolean {
   const hosts = [host, other]
   if (host === other || hosts.includes('::')) return true
+  // Which of them it is depends on the machine, and who calls it by its name may mean either.
+  if (hosts.includes('localhost') && hosts.some((address) => address === '127.0.0.1' || address === '::1')) return true
   return hosts.includes('0.0.0.0') && !hosts.some((address) => address.includes(':'))
 }
 

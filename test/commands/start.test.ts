@@ -161,6 +161,14 @@ describe('a start that is refused', () => {
     expect([code, err]).toEqual([1, `turnpike: ${said}\n`])
   })
 
+  test('a name that leads nowhere, where there is a secret already: the same line', async () => {
+    const variables = { HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' }
+    const { err } = await cli.run(['serve'], variables)
+    expect(err).toContain('is no address that this machine can listen at')
+    // Having read a file, the runtime calls the same failure by another name.
+    expect((await cli.run(['serve'], variables)).err).toBe(err)
+  })
+
   test('a folder that cannot be used, or a port that is none: one line, which names the setting', async () => {
     const folder = await cli.run(['serve'], { TURNPIKE_DATA: '/dev/null/data', PORT: '0', ADMIN_PORT: '0' })
     expect([folder.code, folder.err]).toEqual([
