@@ -15,6 +15,7 @@ import { loadSettings } from './settings.ts'
 /** `turnpike serve`: runs until it is told to stop. */
 export async function serve(options: { config?: string }): Promise<void> {
   checkVersion()
+  outliveLog()
   const provenSafe = probeGuard()
   provenSafe.catch(() => {}) // heard of before anybody is served
   const environment = readEnvironment(process.env)
@@ -28,6 +29,16 @@ export async function serve(options: { config?: string }): Promise<void> {
   greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, remarks })
   reloadOnChange(gateway, { path, used: file.settings, log })
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
+}
+
+/** What is served, and what it costs, does not depend on a log whose disk is full or whose reader is gone. */
+function outliveLog(): void {
+  let isTold = false
+  process.stdout.on('error', (thrown: Error) => {
+    if (!isTold) console.error(`turnpike: the log cannot be written: ${thrown.message}`)
+    isTold = true
+  })
+  process.stderr.on('error', () => {})
 }
 
 type Greeting = {

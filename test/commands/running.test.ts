@@ -49,6 +49,16 @@ test('SIGTERM lets a running stream come to its end, bills it, and exits with 0'
   await store.close()
 })
 
+test('a log that nobody takes any more ends nothing', async () => {
+  const gateway = await cli.serve()
+  await gateway.stopReading()
+  gateway.signal('SIGHUP')
+  await until(() => gateway.output().includes('turnpike: the log cannot be written: EPIPE'))
+  expect((await gateway.chat()).status).toBe(200)
+  gateway.signal('SIGTERM')
+  expect(await gateway.exited).toBe(0)
+})
+
 function priced(markup: string): string {
   return `models: [{ id: gpt-4o-mini, prices: { markup: "${markup}" } }]\n`
 }

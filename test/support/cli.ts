@@ -16,6 +16,8 @@ export type Served = {
   readonly key: string | undefined
   /** Everything printed so far. */
   readonly output: () => string
+  /** Closes the pipe of its log. */
+  readonly stopReading: () => Promise<void>
   readonly pid: number
   readonly signal: (name: 'SIGTERM' | 'SIGHUP') => void
   /** The exit code, once it has ended. */
@@ -71,8 +73,8 @@ export function makeCli(): Cli {
     async serve(args = [], variables = {}) {
       const child = start(['serve', ...args], variables)
       let text = ''
-      void collect(child.stdout, (piece) => (text += piece))
-      void collect(child.stderr, (piece) => (text += piece))
+      const stopReading = collect(child.stdout, (piece) => (text += piece))
+      collect(child.stderr, (piece) => (text += piece))
       await until(
         () => text.includes('to see it stream') || text.includes('no model to try') || child.exitCode !== null,
       )
@@ -83,6 +85,7 @@ export function makeCli(): Cli {
         url,
         key,
         output: () => text,
+        stopReading,
         pid: child.pid,
         signal: (name) => child.kill(name),
         exited: child.exited,
@@ -109,7 +112,15 @@ function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   return new Response(stream).text()
 }
 
-async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+/** Until the returned function is called. */
+function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): () => Promise<void> {
   const decoder = new TextDecoder()
-  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
+  const reader = stream.getReader()
+  const read = async () => {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      take(decoder.decode(piece.value, { stream: true }))
+    }
+  }
+  void read()
+  return () => reader.cancel()
 }
