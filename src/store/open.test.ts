@@ -3,13 +3,15 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { sharedPostgres } from '../../test/support/postgres.ts'
 import { writeSetting } from '../../test/support/settings.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { isUnavailable } from './faults.ts'
 import { openStore } from './open.ts'
 import { readSetting } from './settings.ts'
+import { openSqlite } from './sqlite.ts'
 
 eachEngine('opening', (open, place, engine) => {
   test('migrates from nothing, and again without harm', async () => {
@@ -98,6 +100,30 @@ eachEngine('opening', (open, place, engine) => {
       /foreign key/i,
     )
   })
+})
+
+test('a full disk is told as one, from within a transaction too, and nothing of that is kept', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-full-'))
+  const db = new Kysely({ dialect: openSqlite(join(folder, 'turnpike.db')) })
+  try {
+    await sql`create table kept (bytes blob)`.execute(db)
+    // No more pages than there are: to SQLite the same as no more room.
+    await sql`pragma max_page_count = 1`.execute(db)
+    const write = (tx: typeof db, bytes: number) => sql`insert into kept values (zeroblob(${bytes}))`.execute(tx)
+    const thrown = await thrownBy(
+      db.transaction().execute(async (tx) => {
+        await write(tx, 1)
+        await write(tx, 1_000_000)
+      }),
+    )
+    expect(thrown).toMatchObject({ code: 'SQLITE_FULL' })
+    expect(isUnavailable(thrown)).toBe(true)
+    expect((await sql`select * from kept`.execute(db)).rows).toEqual([])
+    await db.transaction().execute((tx) => write(tx, 1))
+  } finally {
+    await db.destroy()
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 describe('beside a running gateway', () => {
