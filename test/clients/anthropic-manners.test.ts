@@ -141,6 +141,22 @@ describe('errors', () => {
     }
   })
 
+  test('a conversation that the vendor would keep is refused on every model, in the words that clients act upon', async () => {
+    for (const model of models) {
+      const thread = client.beta.messages.thread({ model, max_tokens })
+      const begun = await refusedForFree(gateway, () =>
+        thrownBy(thread.send({ role: 'user', content: 'Hello!' }), Anthropic.BadRequestError),
+      )
+      expect(begun).toMatchObject({ status: 400, type: 'invalid_request_error' })
+      expect(begun.error).toMatchObject({ error: { details: { error_code: 'thread_unsupported_request' } } })
+      // Whoever goes on from an answer sends what is new alone, and after a pause nothing at all.
+      const ask = { model, max_tokens, messages: [], betas: ['message-threads-2026-08-12'] }
+      const further = { ...ask, thread: { type: 'continue' as const, previous_message_id: 'msg_of_somebody' } }
+      const call = () => thrownBy(client.beta.messages.create(further), Anthropic.BadRequestError)
+      expect((await refusedForFree(gateway, call)).message).toContain('whole conversation')
+    }
+  })
+
   test('an unknown model', async () => {
     const error = await refusedForFree(gateway, () =>
       thrownBy(client.messages.create(hello('claude-99')), Anthropic.NotFoundError),

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod'
 import { z } from 'zod'
 import { anthropicClient, lastCall } from '../support/clients.ts'
@@ -176,6 +177,29 @@ describe.each([
       })
       .finalMessage()
     expect(last.stop_reason).toBe('end_turn')
+  })
+
+  test('works in the loop of the official client, which asks first that its conversation be kept', async () => {
+    const seen: Request[] = []
+    const before = await gateway.callCount()
+    const weatherOf = betaTool({
+      name: 'get_weather',
+      description: 'The weather of a place.',
+      inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      run: () => '4 degrees, rain',
+    })
+    const last = await anthropicClient(gateway, { seen }).beta.messages.toolRunner({
+      model,
+      max_tokens,
+      messages: user('What is the weather in Oslo?'),
+      tools: [weatherOf],
+    })
+    expect(last.stop_reason).toBe('end_turn')
+    const sent = (await Promise.all(seen.map((request) => request.json()))) as Anthropic.Beta.MessageCreateParams[]
+    // Once refused, it brings the whole conversation with every turn, and loses none of it.
+    expect(sent.map(({ thread }) => thread?.type)).toEqual(['create', undefined, undefined])
+    expect(sent.map(({ messages }) => messages.length)).toEqual([1, 1, 3])
+    expect(await gateway.callCount()).toBe(before + 2)
   })
 
   test('calls what is insisted on, one at a time, or nothing', async () => {

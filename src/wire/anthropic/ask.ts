@@ -16,6 +16,7 @@ const checkCount = checkBy(countRequest)
 export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
+  refuseThread(body)
   const request = checkMessages(withDoubles(body))
   checkPricedFields(body)
   const { max_tokens: cap } = request
@@ -66,6 +67,17 @@ function promptFacts(asked: Asked, model: string, traits: ChatTraits) {
 
 function betasOf(asked: Asked): string {
   return asked.header('anthropic-beta') ?? ''
+}
+
+/**
+ * A conversation that the vendor keeps, it keeps for the operator's account, at one vendor and one channel of it, and
+ * whoever goes on from it sends only what is new: no hold could cover the rest. The official client's loop over tools
+ * asks for one by itself. It is told so in the vendor's own code, and goes on with the whole conversation.
+ */
+function refuseThread(body: JsonObject): void {
+  if (body['thread'] === undefined || body['thread'] === null) return
+  const message = "'thread' is not supported: conversations are not kept here. Send the whole conversation without it."
+  throw badRequest(message, 'thread', 'thread_unsupported_request')
 }
 
 const fractions = ['temperature', 'top_p'] as const

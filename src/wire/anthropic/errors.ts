@@ -42,9 +42,13 @@ export function writeStreamError(error: GatewayError): Uint8Array {
   return new TextEncoder().encode(`event: error\ndata: ${JSON.stringify(shape(error))}\n\n`)
 }
 
-function shape({ kind, message, details }: GatewayError) {
-  const words = details.refusal?.protocol === 'openai' ? inOwnFields(message) : message
-  return { type: 'error', error: { type: rows[kind][1], message: words } }
+/** The vendor's codes that its official clients act upon, and look for beside the message. */
+const codesActedUpon: ReadonlySet<string> = new Set(['thread_unsupported_request'])
+
+function shape({ kind, message, details: { code, refusal } }: GatewayError) {
+  const words = refusal?.protocol === 'openai' ? inOwnFields(message) : message
+  const told = code !== undefined && codesActedUpon.has(code) ? { details: { error_code: code } } : {}
+  return { type: 'error', error: { type: rows[kind][1], message: words, ...told } }
 }
 
 /** A vendor of the common protocol names fields as it was sent them, which is not how this client wrote them. */
