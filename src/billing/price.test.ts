@@ -59,7 +59,7 @@ test('output that was thought over has its own price where there is one, all of 
   expect(priceOf({ input: 101, output: 8, reasoning: 6 }, dear)).toBe(nano(173n))
   // Whether it will think nobody knows before.
   expect(holdFor({ input: 10, output: 8, request: 0 }, dear)).toBe(nano(50n))
-  expect(affordableOutput(nano(60n), 10, dear)).toBe(10)
+  expect(affordableOutput(nano(60n), { input: 10 }, dear)).toBe(10)
   expect(priceOf({ output: 8, reasoning: 6 }, list({ output: pico(2_000n) }))).toBe(nano(16n))
 })
 
