@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { nano, pico } from '../base/money.ts'
 import type { Counts, PriceList, Rates, Unit } from '../capabilities/usage.ts'
-import { affordableOutput, holdFor, priceOf } from './price.ts'
+import { affordableOutput, holdFor, priceOf, priceOfParts } from './price.ts'
 
 const list = (rates: Rates, tiers: PriceList['tiers'] = []): PriceList => ({
   version: 'v',
@@ -100,6 +100,15 @@ describe('a price', () => {
   test('of nothing is nothing, and of less than nothing too', () => {
     expect(priceOf({}, list({ input: pico(5_000n) }))).toBe(nano(0n))
     expect(priceOf({ input: 0, output: -5 }, list({ input: pico(5_000n), output: pico(5_000n) }))).toBe(nano(0n))
+  })
+
+  test('of more than anybody can mean is an amount that a ledger still holds, many times over', () => {
+    const dear = { ...list({ webSearch: pico(10n ** 10n) }), perImage: { default: pico(10n ** 13n) } }
+    const absurd = Number.MAX_SAFE_INTEGER
+    for (const used of [{ webSearch: absurd }, { images: { count: absurd } }]) {
+      expect(priceOf(used, dear) * 1_000n).toBeLessThan(2n ** 63n)
+      expect(priceOfParts([used, used], dear) * 1_000n).toBeLessThan(2n ** 63n)
+    }
   })
 
   test('of a unit without a rate is that of the unit it is a kind of', () => {

@@ -27,9 +27,15 @@ const chargedAs: { readonly [R in Rated]?: Unit } = {
 const inputUnits = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput'] as const
 const outputUnits = ['output', 'thinkingOutput', 'imageOutput', 'audioOutput'] as const
 
+/**
+ * A million dollars: no answer costs more, and thousands of such amounts still fit a ledger's column together. Vendors have
+ * counted anything, and a posting that the ledger cannot hold stops the node, and stops it again at every start.
+ */
+const answerMax = nano(1_000_000_000_000_000n)
+
 /** Everything used at its rate, summed in pico-dollars and rounded once. */
 export function priceOf(usage: Usage, prices: PriceList): Nano {
-  return toNano(pico(picoOf(usage, prices)))
+  return rounded(picoOf(usage, prices))
 }
 
 /**
@@ -37,7 +43,12 @@ export function priceOf(usage: Usage, prices: PriceList): Nano {
  * Whatever is marked, settled or judged by a bill is priced here, and so alike.
  */
 export function priceOfParts(parts: readonly Usage[], prices: PriceList): Nano {
-  return toNano(pico(parts.reduce((sum, usage) => sum + picoOf({ ...usage, request: 1 }, prices), 0n)))
+  return rounded(parts.reduce((sum, usage) => sum + picoOf({ ...usage, request: 1 }, prices), 0n))
+}
+
+function rounded(sum: bigint): Nano {
+  const price = toNano(pico(sum))
+  return price > answerMax ? answerMax : price
 }
 
 function picoOf(usage: Usage, prices: PriceList): bigint {

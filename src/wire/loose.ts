@@ -49,7 +49,7 @@ export function textIn(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-// More than any model can have made, and at any price still an amount that a ledger's column holds.
+// More than any model can have made, and little enough that thousands of them add up to a number without a rounding.
 const countMax = 1_000_000_000_000
 
 /** Vendors have sent negative, fractional and absurd counts; a count is a whole number from zero up. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
-import { objectsIn, textIn } from '../../wire/loose.ts'
+import { countIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import {
@@ -115,7 +115,7 @@ function imagesOf({ kind, media }: VideoAsk): string[] {
 /** Credits as the vendor counts them; its record says nothing of the film itself. */
 function readUsage({ credits }: JsonObject, { seconds, resolution, sound }: VideoFacts): Usage | undefined {
   if (typeof credits !== 'number' || !Number.isSafeInteger(credits) || credits < 0) return undefined
-  return { videoToken: credits, video: { seconds, resolution, sound, inCredits: true } }
+  return { videoToken: countIn(credits), video: { seconds, resolution, sound, inCredits: true } }
 }
 
 function readResult(film: JsonObject, { kind, seconds, resolution, ratio, seed }: VideoFacts): VideoResult | undefined {
