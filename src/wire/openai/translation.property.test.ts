@@ -49,8 +49,25 @@ const assistantTurn = fc
     blocks: [...(spoken === undefined ? [] : [spoken]), ...calls],
   }))
   .filter(({ blocks }) => blocks.length > 0)
+/** Results stand right behind their calls, and before those that answer none: any other place would not be kept. */
+const turns = fc.array(fc.tuple(userTurn, assistantTurn), { minLength: 1, maxLength: 3 }).map((pairs) => {
+  let unanswered: string[] = []
+  const own = (value: string, turn: number, block: number) => `${value}_${turn}_${block}`
+  return pairs.flat().map((turn, at) => {
+    if (turn.role === 'user') {
+      const answer = (block: (typeof turn.blocks)[number], index: number) =>
+        block.kind === 'tool-result' ? { ...block, callId: unanswered.shift() ?? own(block.callId, at, index) } : block
+      return { ...turn, blocks: turn.blocks.map(answer) }
+    }
+    const blocks = turn.blocks.map((block, index) =>
+      block.kind === 'tool-call' ? { ...block, id: own(block.id, at, index) } : block,
+    )
+    unanswered = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.id] : []))
+    return { ...turn, blocks }
+  })
+})
 const anyChoice = fc.record({
-  turns: fc.array(fc.tuple(userTurn, assistantTurn), { minLength: 1, maxLength: 3 }).map((pairs) => pairs.flat()),
+  turns,
   tools: fc.array(fc.record({ name: id, description: text, schema: fc.constant({ type: 'object', properties: {} }) }), {
     minLength: 1,
     maxLength: 3,
