@@ -1,4 +1,4 @@
-import { pico, toNano, type Nano, type Pico } from '../base/money.ts'
+import { nano, pico, toNano, type Nano, type Pico } from '../base/money.ts'
 import type { Bound } from '../capabilities/ask.ts'
 import {
   units,

@@ -66,7 +66,10 @@ test('one port may serve both on hosts of their own, and 0 is another one each t
 })
 
 test('an address is taken with the brackets that it has in a URL', () => {
-  expect(readEnvironment({ HOST: '[::1]', ADMIN_HOST: '[fd00::1]' })).toMatchObject({ host: '::1', adminHost: 'fd00::1' })
+  expect(readEnvironment({ HOST: '[::1]', ADMIN_HOST: '[fd00::1]' })).toMatchObject({
+    host: '::1',
+    adminHost: 'fd00::1',
+  })
 })
 
 test('what is well formed is taken', () => {
