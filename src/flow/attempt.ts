@@ -49,7 +49,8 @@ export async function attempt<T>(
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
   if (sent.kind === 'failed') {
     if (sent.delivery === 'unknown') return brokenOff(parts, routed, 0, sent.error)
-    return failed(parts, routed, 0, sent.error, sent.delivery === 'unsent' ? 'elsewhere' : 'anew')
+    const retry = sent.delivery === 'unsent' ? 'elsewhere' : 'anew'
+    return failed(parts, routed, { status: 0, error: sent.error, retry })
   }
   const { exchange } = sent
   crashPoint('after-send')
@@ -143,7 +144,8 @@ export class RefusedInside extends Error {
 function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Failed {
   const verdict = judge(routed.route, refusal)
   restKey(parts, routed.route, verdict, refusal.status)
-  return failed(parts, routed, refusal.status, verdict.error, verdict.retryable ? 'elsewhere' : 'no')
+  const retry = verdict.retryable ? 'elsewhere' : 'no'
+  return failed(parts, routed, { status: refusal.status, error: verdict.error, retry })
 }
 
 export function judge({ channel, credential }: Route, refusal: BadResponse): Verdict {
@@ -173,7 +175,10 @@ export function logFailure(
   )
 }
 
-export function failed(parts: CallParts, routed: Routed, status: number, error: GatewayError, retry: Retry): Failed {
+/** `status`: the vendor's; 0 where it gave none. */
+type Failure = { readonly status: number; readonly error: GatewayError; readonly retry: Retry }
+
+export function failed(parts: CallParts, routed: Routed, { status, error, retry }: Failure): Failed {
   logFailure(parts, routed, status, error)
   return {
     kind: 'failed',
@@ -185,7 +190,7 @@ export function failed(parts: CallParts, routed: Routed, status: number, error: 
 
 /** The vendor had begun, and nothing came of it. */
 function brokenOff(parts: CallParts, routed: Routed, status: number, error: GatewayError): Failed {
-  return { ...failed(parts, routed, status, final(error), 'no'), mayBeCharged: true }
+  return { ...failed(parts, routed, { status, error: final(error), retry: 'no' }), mayBeCharged: true }
 }
 
 /** One of several calls failed, and others are paid for: to try elsewhere would be to pay for those again. */

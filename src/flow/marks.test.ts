@@ -23,7 +23,10 @@ function marked(legs: readonly Leg[]): Progress | undefined {
     model: { prices: listOf(7_000n, 4_000n), costs: listOf(3_000n, 2_000n) },
     funds: { mark: (given: Progress) => void (progress = given) },
   }
-  const marks = new Marks(routed as never, { legs } as never, new Deadlines(movableClock()), () => {})
+  const marks = new Marks(routed as never, { legs } as never, new Deadlines(movableClock()), {
+    broken() {},
+    passed() {},
+  })
   marks.delivered(1024 * 1024)
   marks.end()
   return progress

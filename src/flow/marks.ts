@@ -7,6 +7,13 @@ import type { Routed } from './stages.ts'
 const markEveryMs = 2_000
 const markEveryBytes = 32 * 1024
 
+type Told = {
+  /** A mark was due and could not be made. */
+  readonly broken: (thrown: unknown) => void
+  /** Some seconds of delivering have passed. */
+  readonly passed: () => void
+}
+
 /** Puts on record, now and then, what a stream has delivered: after a crash of ours that much is charged, and no more. */
 export class Marks {
   readonly #routed: Routed
@@ -16,14 +23,7 @@ export class Marks {
   /** Delivered since the last mark. */
   #bytes = 0
 
-  /** `broken` is told of a mark that was due and could not be made; `passed`, that some seconds of delivering have passed. */
-  constructor(
-    routed: Routed,
-    relay: Relay,
-    deadlines: Deadlines,
-    broken: (thrown: unknown) => void,
-    passed: () => void = () => {},
-  ) {
+  constructor(routed: Routed, relay: Relay, deadlines: Deadlines, { broken, passed }: Told) {
     this.#passed = passed
     this.#routed = routed
     this.#relay = relay

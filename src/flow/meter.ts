@@ -69,7 +69,7 @@ function meterStream(
   const { routed } = metered
   const ended = Promise.withResolvers<void>()
   const broken = (thrown: unknown) => outlet.end(asGatewayError(thrown))
-  const marks = new Marks(routed, relay, deadlines, broken, passed)
+  const marks = new Marks(routed, relay, deadlines, { broken, passed })
   let alive: KeepAlive | undefined
   let reader: SlowReader | undefined
   let isPouring = false

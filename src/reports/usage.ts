@@ -52,13 +52,11 @@ export async function reportUsage(
   const filter = wholeHours(asked)
   const { group_by: by, limit } = query
   const after = query.after === undefined ? undefined : readCursor(query.after, by)
-  const rows = await sumUsage(
-    store,
-    filter,
-    by ?? 'nothing',
-    { limit: limit + 1, ...(after !== undefined && { after }) },
-    reader === 'customer' ? customerStatementMs : undefined,
-  )
+  const rows = await sumUsage(store, filter, by ?? 'nothing', {
+    limit: limit + 1,
+    ...(after !== undefined && { after }),
+    ...(reader === 'customer' && { statementMsMax: customerStatementMs }),
+  })
   const page = pageOf(
     rows,
     limit,

@@ -47,7 +47,7 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
   const { priceVersion } = ended
   const chain = await lockChain(tx, hold.accountId)
   // Sums before balances, as everywhere: two that lock both must not wait for each other.
-  await addUsage(tx, [usedBy(hold.accountId, request, attempts, charge, usage)])
+  await addUsage(tx, [usedBy({ accountId: hold.accountId, request, attempts, cost: charge, usage })])
   await together(tx, [
     ...postingOf(tx, chain, { id: hold.id, kind: 'settle', holdId: hold.id, priceVersion, usage, basis, now, entries }),
     requestRecord(tx, hold.accountId, request, { cost: charge, basis, usage, holdId: hold.id }),
@@ -88,7 +88,7 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
     writes.push(...postingOf(tx, await lockChain(tx, hold.accountId), { ...loss, now, entries }))
   }
   if (request !== undefined) {
-    await addUsage(tx, [usedBy(hold.accountId, request, attempts, zeroNano, null)])
+    await addUsage(tx, [usedBy({ accountId: hold.accountId, request, attempts, cost: zeroNano, usage: null })])
     const charged = { cost: zeroNano, basis: 'policy_zero', usage: null, holdId: hold.id } as const
     writes.push(requestRecord(tx, hold.accountId, request, charged))
     writes.push(...attemptRecords(tx, request.id, attempts))

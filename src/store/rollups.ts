@@ -22,12 +22,12 @@ export type Used = {
 
 /** What a request adds, from its record and what became of its attempts. */
 export function usedBy(
-  accountId: string,
-  request: RequestRecord,
-  attempts: readonly AttemptRecord[],
-  cost: Nano,
-  usage: Usage | null,
+  ended: Pick<Used, 'accountId' | 'cost' | 'usage'> & {
+    readonly request: RequestRecord
+    readonly attempts: readonly AttemptRecord[]
+  },
 ): Used {
+  const { accountId, request, attempts, cost, usage } = ended
   return {
     accountId,
     keyId: request.keyId,

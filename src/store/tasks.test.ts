@@ -162,10 +162,10 @@ eachEngine('the store of tasks', (openStore) => {
     const task = await recorded(store)
     const next = { attemptId: newAttemptId(), vendor: 'other', channel: 'second', upstreamModel: 'film-2' }
     const failed = attemptOf('', 0n, { id: task.attemptId, status: 0 })
-    expect(await rerouteTask(store, task, 'node_b', next, failed)).toBe(false)
-    expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(true)
+    expect(await rerouteTask(store, task, { owner: 'node_b', failed, next })).toBe(false)
+    expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
     // Said again, after the answer was lost.
-    expect(await rerouteTask(store, task, 'node_a', next, failed)).toBe(true)
+    expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
     expect(await findTask(store.db, { accountId, id: task.id })).toMatchObject(next)
     expect(await store.db.selectFrom('attempt').select('id').execute()).toEqual([{ id: task.attemptId }])
   })

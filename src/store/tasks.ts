@@ -169,10 +169,13 @@ export async function changeTask(
 export async function rerouteTask(
   store: Store,
   task: Pick<Task, 'id' | 'requestId'>,
-  owner: string,
-  next: Pick<Task, 'attemptId' | 'vendor' | 'channel' | 'upstreamModel'>,
-  failed: AttemptRecord,
+  move: {
+    readonly owner: string
+    readonly failed: AttemptRecord
+    readonly next: Pick<Task, 'attemptId' | 'vendor' | 'channel' | 'upstreamModel'>
+  },
 ): Promise<boolean> {
+  const { owner, failed, next } = move
   return store.transaction(async (tx) => {
     const now = store.now()
     const moved = await tx

@@ -122,10 +122,10 @@ export async function readStanding(store: Store, { node, epoch }: Identity, unkn
 /** One commit: the epoch is checked, postings are booked, what is not needed is given back, and more is leased. */
 export async function takeTurn(store: Store, identity: Identity, turn: Turn): Promise<Map<string, Grant>> {
   try {
-    return await store.transaction((tx) => turnIn(tx, identity, turn, store.now(), 'new'))
+    return await store.transaction((tx) => turnIn(tx, identity, turn, { now: store.now(), postings: 'new' }))
   } catch (error) {
     if (!(error instanceof PostedBefore)) throw error
-    return store.transaction((tx) => turnIn(tx, identity, turn, store.now(), 'some-posted'))
+    return store.transaction((tx) => turnIn(tx, identity, turn, { now: store.now(), postings: 'some-posted' }))
   }
 }
 
@@ -136,8 +136,7 @@ async function turnIn(
   tx: Tx,
   { node, epoch }: Identity,
   turn: Turn,
-  now: number,
-  postings: 'new' | 'some-posted',
+  { now, postings }: { readonly now: number; readonly postings: 'new' | 'some-posted' },
 ): Promise<Map<string, Grant>> {
   const mine = await tx
     .updateTable('node')
@@ -150,7 +149,7 @@ async function turnIn(
   if (mine === undefined) throw new Fenced(node)
 
   const known = postings === 'new' ? nothing : await knownOf(tx, turn.postings)
-  const spent = await post(tx, node, turn.postings, known, now)
+  const spent = await post(tx, node, { postings: turn.postings, known }, now)
   const changes = changesOf(turn, spent)
   const takes = new Map(turn.takes.map((take) => [take.accountId, take]))
   const grants = new Map<string, Grant>()
@@ -180,8 +179,7 @@ async function knownOf(tx: Tx, postings: readonly Posting[]): Promise<Known> {
 async function post(
   tx: Tx,
   node: string,
-  postings: readonly Posting[],
-  known: Known,
+  { postings, known }: { readonly postings: readonly Posting[]; readonly known: Known },
   now: number,
 ): Promise<Map<string, bigint>> {
   const spent = new Map<string, bigint>()
@@ -210,9 +208,7 @@ async function post(
   )
   await addUsage(
     tx,
-    unrecorded.map(({ accountId, request, attempts, charge, usage }) =>
-      usedBy(accountId, request, attempts, charge, usage),
-    ),
+    unrecorded.map((posting) => usedBy({ ...posting, cost: posting.charge })),
   )
   for (const { posting } of news) {
     spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)

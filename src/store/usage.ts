@@ -175,8 +175,9 @@ export async function sumUsage(
   store: Store,
   filter: Filter,
   by: GroupBy | 'nothing',
-  page: { readonly limit: number; readonly after?: string | number } = { limit: 1_000 },
-  statementMsMax?: number,
+  page: { readonly limit: number; readonly after?: string | number; readonly statementMsMax?: number } = {
+    limit: 1_000,
+  },
 ): Promise<UsageSum[]> {
   return store.snapshot(async (tx) => {
     const within = after(filter, by, page.after)
@@ -199,7 +200,7 @@ export async function sumUsage(
     let named = sums.select(`${column} as label`).groupBy(column).orderBy(column).limit(page.limit)
     if (page.after !== undefined) named = named.where(column, '>', String(page.after))
     return (await named.execute()).map((row) => toSum(row, row.label))
-  }, statementMsMax)
+  }, page.statementMsMax)
 }
 
 /** Pages of hours and days begin where the last group ended. */

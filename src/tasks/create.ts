@@ -50,8 +50,8 @@ const holdMarginMs = 60 * 60_000
  */
 export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
-  const routes = await routesFor(parts, order)
-  const first = await nextLeg(parts, order, id, orderer, routes, 'throw')
+  const placing = { order, orderer, routes: await routesFor(parts, order) }
+  const first = await nextLeg(parts, placing, id, 'throw')
   if (first === undefined) {
     throw new GatewayError('overloaded', `No vendor serves ${order.model.id} now.`, { retryAfterSeconds: 5 })
   }
@@ -60,7 +60,7 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
   if (recorded.kind === 'no-funds') return recorded
   crashPoint('task-recorded')
   try {
-    return { kind: 'placed', task: await sendSomewhere(parts, order, orderer, recorded.task, first, routes) }
+    return { kind: 'placed', task: await sendSomewhere(parts, placing, recorded.task, first) }
   } catch (thrown) {
     parts.tally.failed(thrown)
     // A mistake of ours says nothing of the vendor, and the task is on record: it is looked for, and not ordered again.
@@ -69,15 +69,12 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
   }
 }
 
+/** An order that is being placed: who waits for it, and where else it may go. */
+type Placing = { readonly order: VideoOrder; readonly orderer: Orderer; readonly routes: Iterator<Route> }
+
 /** Sends it to one after another, as long as it surely reached nobody. */
-async function sendSomewhere(
-  parts: TaskParts,
-  order: VideoOrder,
-  orderer: Orderer,
-  recorded: Task,
-  first: Leg,
-  routes: Iterator<Route>,
-): Promise<Task> {
+async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task, first: Leg): Promise<Task> {
+  const { orderer } = placing
   const recordedAt = parts.clock.monotonic()
   let task = recorded
   let leg = first
@@ -91,10 +88,8 @@ async function sendSomewhere(
     if (outcome.kind === 'doubt') return keepInDoubt(parts, task)
     orderer.notTaken()
     const mayTryAgain = outcome.kind === 'unsent' || outcome.elsewhere
-    const next =
-      mayTryAgain && attempts < parts.attemptsMax
-        ? await nextLeg(parts, order, task.id, orderer, routes, 'skip')
-        : undefined
+    const isLast = !mayTryAgain || attempts >= parts.attemptsMax
+    const next = isLast ? undefined : await nextLeg(parts, placing, task.id, 'skip')
     if (next === undefined) throw await refuse(parts, task, outcome, orderer)
     task = await reroute(parts, task, next, outcome)
     leg = next
@@ -139,7 +134,7 @@ async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken
   const { channel, upstreamModel } = leg.route
   const next = { attemptId: leg.ref, vendor: channel.vendor.id, channel: channel.id, upstreamModel }
   const failed = attemptOf(task, { status: statusOf(outcome), vendorCost: zeroNano, delivered: false })
-  const move = () => rerouteTask(parts.store, task, parts.node, next, failed)
+  const move = () => rerouteTask(parts.store, task, { owner: parts.node, failed, next })
   const isOurs = await parts.insist(move, 'ends', { task: task.id, attempt: task.attemptId })
   if (!isOurs) throw tooLate()
   parts.tally.attempted(failed)
@@ -166,15 +161,14 @@ async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder
 /** `throw`: what the first will not take is the client's to know. `skip`: others may take what one will not. */
 async function nextLeg(
   parts: TaskParts,
-  { ask, accountId }: VideoOrder,
+  { order, orderer, routes }: Placing,
   id: string,
-  { refused }: Pick<Orderer, 'refused'>,
-  routes: Iterator<Route>,
   refusals: 'throw' | 'skip',
 ): Promise<Leg | undefined> {
+  const { ask, accountId } = order
   for (let next = routes.next(); next.done !== true; next = routes.next()) {
     try {
-      return await writeLeg(parts, next.value, { id, accountId, attemptId: newAttemptId() }, ask, refused)
+      return await writeLeg(parts, next.value, { id, accountId, attemptId: newAttemptId() }, ask, orderer.refused)
     } catch (thrown) {
       if (refusals === 'throw') throw thrown
     }

@@ -60,7 +60,7 @@ export async function endTask(
     const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined
     const records = recordsOf(changed, end, sale, now)
-    const booked = await book(tx, changed, end, sale, records, now)
+    const booked = await book(tx, changed, { ...records, sale, note: `task ${end.state}` }, now)
     // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.
     if (booked.outcome === 'already-ended') throw new GatewayError('bug', `hold ${task.holdId} is ${booked.state}`)
     if (changed.webhookUrl !== null && end.state !== 'refused') {
@@ -101,16 +101,12 @@ function changeFor(end: TaskEnd, usage: Usage | undefined, now: number) {
 
 type Records = { readonly request: RequestRecord; readonly attempts: readonly AttemptRecord[] }
 
-async function book(
-  tx: Tx,
-  task: Task,
-  end: TaskEnd,
-  sale: VideoSale | undefined,
-  records: Records,
-  now: number,
-): Promise<Settled | Voided> {
+/** Without a sale, `note` says why nothing is charged. */
+type Booking = Records & { readonly sale: VideoSale | undefined; readonly note: string }
+
+async function book(tx: Tx, task: Task, { sale, note, ...records }: Booking, now: number): Promise<Settled | Voided> {
   const hold = { id: task.holdId, accountId: task.accountId }
-  if (sale === undefined) return voidHoldIn(tx, { hold, ...records, note: `task ${end.state}` }, now)
+  if (sale === undefined) return voidHoldIn(tx, { hold, ...records, note }, now)
   const { price, usage, basis, excessTo } = sale
   return settleHoldIn(tx, { hold, price, basis, usage, ...records, ...(excessTo && { excessTo }) }, now)
 }

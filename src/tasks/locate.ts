@@ -1,4 +1,4 @@
-import type { VideoNews, VideoResult } from '../capabilities/video.ts'
+import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
 import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
 import { failedTries, keepTriesMax } from './keep.ts'
@@ -18,26 +18,14 @@ export async function located(
   const call = news.state === 'succeeded' ? locate?.call(news.record, contextOf(parts, home, task)) : undefined
   if (locate === undefined || call === undefined) return news
   try {
-    const result = await askWhere(parts, home, task, call, locate)
+    const answered = await ask(parts, home, call, task)
+    if (answered.kind === 'failed') throw answered.error
+    if (isAboutUs(answered)) throw judgeQuestion(parts, home, answered)
+    const result = locate.read(answered, task.facts)
     return result === undefined ? news : { ...news, result }
   } catch (thrown) {
     const cause = String(thrown)
     parts.log.warn({ task: task.id, channel: task.channel, cause }, 'a vendor did not say where its video is')
     return failedTries(task) + 1 < keepTriesMax ? undefined : news
   }
-}
-
-type Locate = NonNullable<Home['adapter']['locate']>
-
-async function askWhere(
-  parts: TaskParts,
-  home: Home,
-  task: Task,
-  call: NonNullable<ReturnType<Locate['call']>>,
-  locate: Locate,
-): Promise<VideoResult | undefined> {
-  const answered = await ask(parts, home, call, task)
-  if (answered.kind === 'failed') throw answered.error
-  if (isAboutUs(answered)) throw judgeQuestion(parts, home, answered)
-  return locate.read(answered, task.facts)
 }

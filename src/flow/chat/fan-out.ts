@@ -72,14 +72,16 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   const broken = ended.find((one) => one.status === 'rejected')
   if (broken !== undefined || failure !== undefined) {
     for (const one of accepted) if (one.kind === 'relay') one.relay.abort()
-    return giveUp(failure ?? failed(parts, routed, 0, asGatewayError(broken?.reason), 'no'), opened, routed)
+    const unforeseen = { status: 0, error: asGatewayError(broken?.reason), retry: 'no' } as const
+    return giveUp(failure ?? failed(parts, routed, unforeseen), opened, routed)
   }
   const relays = accepted.flatMap((one) => (one.kind === 'relay' ? [one.relay] : []))
   if (relays.length > 0) return { kind: 'streaming', relay: new MergedRelay(relays, writer), contentType: eventStream }
   try {
     return answeredTogether(routed, accepted)
   } catch (thrown) {
-    return giveUp(failed(parts, routed, 200, asGatewayError(thrown), 'no'), opened, routed)
+    const error = asGatewayError(thrown)
+    return giveUp(failed(parts, routed, { status: 200, error, retry: 'no' }), opened, routed)
   }
 }
 

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { Asked, AskFacts } from '../../capabilities/ask.ts'
 import type { Capability } from '../../capabilities/capability.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
-import type { Adapter, CallContext, Vendor } from '../../vendors/vendor.ts'
+import type { Adapter, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Outcome, Routed } from '../stages.ts'
@@ -53,12 +53,14 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
     }
     // However the client wants to have it, the vendor answers in one piece.
     const whole = { ...routed, ask: { ...routed.ask, stream: false } }
-    const start = (context: CallContext) => adapter.start(ask, context)
-    const finish = async (answer: Answer) => {
-      const finished = media.finish === undefined ? answer : await media.finish(ask, answer, { parts, routed })
-      return write(ask, finished, { requestId: routed.requestId, createdAt: routed.receivedAt })
-    }
-    const walked = await walkSteps(parts, whole, start, finish, media.answerBytesMax?.(ask))
+    const walked = await walkSteps(parts, whole, {
+      start: (context) => adapter.start(ask, context),
+      async finish(answer: Answer) {
+        const finished = media.finish === undefined ? answer : await media.finish(ask, answer, { parts, routed })
+        return write(ask, finished, { requestId: routed.requestId, createdAt: routed.receivedAt })
+      },
+      bytesMax: media.answerBytesMax?.(ask),
+    })
     if (walked.kind === 'failed') return walked
     const { finished, legs, failed } = walked
     if ('events' in finished) return relayWhole(finished.events, { legs, failed })

@@ -38,7 +38,7 @@ test('one link that fails stops those beside it, and no other is begun', async (
       })
     })
   }) as CallParts['fetchLink']
-  const walked = await walkSteps({ fetchLink } as CallParts, routed, () => fetching(40), asItIs)
+  const walked = await walkSteps({ fetchLink } as CallParts, routed, { start: () => fetching(40), finish: asItIs })
   expect(walked).toMatchObject({ kind: 'failed', error: { kind: 'bad-request', message: 'There is nothing.' } })
   expect(begun).toHaveLength(8)
   expect(ended).toHaveLength(7)

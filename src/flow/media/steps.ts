@@ -34,6 +34,13 @@ type Walked<Finished> = {
   readonly failed: readonly AttemptRecord[]
 }
 
+type Way<Answer, Finished> = {
+  readonly start: (context: CallContext) => Step<Answer>
+  readonly finish: (answer: Answer) => Promise<Finished>
+  /** Of one answer. */
+  readonly bytesMax?: number | undefined
+}
+
 /**
  * Takes an adapter's steps one after another, making the calls it asks for, until it has an answer, and finishes that.
  * What goes wrong after a call was answered is the attempt's failure: the vendor may charge for it, so it stays on record.
@@ -41,9 +48,7 @@ type Walked<Finished> = {
 export async function walkSteps<Answer, Finished>(
   parts: CallParts,
   routed: Routed,
-  start: (context: CallContext) => Step<Answer>,
-  finish: (answer: Answer) => Promise<Finished>,
-  bytesMax = answerBytesMax,
+  { start, finish, bytesMax = answerBytesMax }: Way<Answer, Finished>,
 ): Promise<Walked<Finished> | Failed> {
   const walk = new Walk(parts, routed, bytesMax)
   let used: readonly Counted[] = []
