@@ -60,7 +60,7 @@ export function metricCalls(parts: MetricParts) {
     let tasksInDoubt = 0
     let pollLagMs = 0
     for (const { state, inDoubt, count, dueAt } of watched) {
-      // Those that are over and still watched are nobody's that waits.
+      // Tasks that are over and still watched keep nobody waiting.
       if (state in open) open[state as keyof typeof open] += count
       if (inDoubt) tasksInDoubt += count
       if (dueAt !== null) pollLagMs = Math.max(pollLagMs, now - dueAt)

@@ -21,7 +21,7 @@ export type TextBlock = {
   readonly kind: 'text'
   readonly text: string
   readonly citations?: readonly Citation[]
-  /** Of an assistant, behind another text: a text of its own. Else the two are one, which a vendor cut for its citations. */
+  /** An assistant's text that is not one with the text before it. Else the two are one, which its vendor cut for citations. */
   readonly isApart?: boolean
   readonly cache?: CacheHint
 }
@@ -78,7 +78,7 @@ export type ToolCallBlock = {
   readonly name: string
   /** A JSON object as text. Of a call that was cut off, at the end of a reply, what came of it: maybe nothing. */
   readonly argumentsText: string
-  /** Google signs the call itself; see `Signature` below. */
+  /** Google signs the call itself; see `markGoogle`. */
   readonly signature?: string
   readonly cache?: CacheHint
 }

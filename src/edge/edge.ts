@@ -20,7 +20,7 @@ export type EdgeOptions = {
   readonly cors: Cors | undefined
   readonly log: Log
   readonly tally: Pick<Tally, 'answered' | 'refused'>
-  /** Where a stop is to send away who waits; else it cuts them off. */
+  /** Through it a stop answers whoever still waits. Without it a stop cuts them off. */
   readonly waiting?: Waiting
 }
 
@@ -93,7 +93,7 @@ export function makeEdge(options: EdgeOptions): Serve {
   }
 }
 
-/** Whoever takes a key puts what was said into the head of the answer. An open path knows nothing of it. */
+/** Paths that take a key put what was said into the head of their answer. An open path does not, and gets the id here. */
 async function identified(answer: Promise<Response> | Response, requestId: RequestId): Promise<Response> {
   const response = await answer
   response.headers.set('x-request-id', requestId)

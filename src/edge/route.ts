@@ -14,7 +14,7 @@ export type Visit = {
   readonly said: Record<string, string>
   /** From here on, errors of this visit look like this: for paths on which clients of several protocols meet. */
   speak(writeError: WriteError): void
-  /** To be said before something is bought for it: from then on, who buys answers it where the node stops. */
+  /** To be called before something is bought for it: from then on, whoever buys also answers it when the node stops. */
   readonly inHands: () => void
   /** The `{id}` of the path, decoded; '' where the path has none. */
   readonly id: string

@@ -11,7 +11,7 @@ export class Waiting {
     return new Waiter(this.#crowd, this.#sentAway, this.#stopped)
   }
 
-  /** Sends away who has had nothing done for it, now or later. Who is in somebody's hands is told by those. */
+  /** Sends away everybody for whom nothing was begun, now or later. Whoever is at work for the others answers them. */
   stop(reason: GatewayError): void {
     this.#stopped = reason
     for (const waiter of this.#crowd) if (!waiter.isInHands) waiter.dismiss(reason)

@@ -2,7 +2,7 @@ import type { Deadline, Deadlines } from '../base/deadlines.ts'
 
 /**
  * Says that a stream lives while its vendor thinks: balancers and proxies give up on a connection that was silent for a
- * minute. It is told now and then that something was delivered, and not of every event, which costs those nothing.
+ * minute. It is told now and then that something was delivered, and not with every event: so events cost no more for it.
  */
 export class KeepAlive {
   readonly #quiet: Deadline

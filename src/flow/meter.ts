@@ -124,7 +124,7 @@ function meterStream(
     if (over()) void settleWithoutClient()
   }
 
-  /** A hold does not wait for ever, nor does the vendor, on whom its client has turned its back. */
+  /** Neither a hold nor a vendor waits for ever for a client that has stopped reading. */
   function waitForReader(): void {
     reader ??= new SlowReader(routed, deadlines, timeouts, () => {
       tap.fail()

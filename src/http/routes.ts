@@ -76,7 +76,7 @@ const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
 const signed = { auth: 'open', writeError: writeArtifactError } as const
 
-// Inputs may be tokens, a million numbers in all; who sends more is told by the field.
+// Inputs may be tokens, a million numbers in all; whoever sends more is told which field is at fault.
 const embeddingItemsMax = 1_500_000
 
 /** Every path of the public port. */

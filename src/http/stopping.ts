@@ -18,7 +18,7 @@ export async function giveNotice(drainMs: number): Promise<void> {
   if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
 }
 
-/** Lets nobody wait any longer, who is then told the reason. */
+/** Ends every wait for it, and tells whoever waited the reason. */
 type Stoppable = { stop(reason: GatewayError): void }
 
 /** What is to be stopped. */
@@ -50,7 +50,7 @@ export async function stopListening(serving: Serving, drainMs: number): Promise<
   await within(lastSettlementsMs, nothingIsLeft(billing, waiting))
 }
 
-/** Who was sent away while it waited for a database may have a hold, or an Idempotency-Key, a moment later. */
+/** What was sent away while it waited for the database may still get a hold, or an Idempotency-Key, a moment later. */
 async function nothingIsLeft(billing: TrackedBilling, waiting: Waiting): Promise<void> {
   await waitUntil(() => !waiting.isAnythingBehind, lastSettlementsMs)
   await billing.idle()

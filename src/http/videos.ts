@@ -98,8 +98,8 @@ export function serveVideoList(parts: VideoRouteParts) {
 }
 
 /**
- * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing of it is read: what is true, the task is
- * asked for. A token that we did not make is a path that is not there.
+ * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing of it is believed: its body is not read,
+ * and the task is looked up at the vendor. A token that we did not make is a path that is not there.
  */
 export function serveVideoCallback({ tasks }: Pick<VideoParts, 'tasks'>) {
   return async ({ id, request }: Visit): Promise<Response> => {

@@ -65,7 +65,7 @@ export type DeskParts = {
   /** Aborts when the node stops. */
   readonly stopping: AbortSignal
   readonly hurried: AbortSignal
-  /** Where a stop sends away who waits: the response to a call may have begun long before its result is there. */
+  /** Through it a stop answers whoever waits: the response to a call may have begun long before its result is there. */
   readonly waiting: Waiting
   readonly store: Store
   readonly clock: Clock

@@ -41,7 +41,7 @@ export type Placed =
 
 // The creator's own time: connecting, sending, and a database that takes a moment. Then others look after the task.
 const claimMarginMs = 60_000
-// A hold outlives its task's deadline: the task ends it, and who comes to that late is not to be taken for a mistake.
+// A hold outlives its task's deadline: the task ends it, and an end that comes late must not look like a mistake.
 const holdMarginMs = 60 * 60_000
 
 /**
@@ -102,7 +102,7 @@ function statusOf(outcome: NotTaken): number {
   return outcome.kind === 'unsent' ? 0 : outcome.status
 }
 
-/** Nothing came of it: the money goes back, and the client is told; one that has its task already, by how that ends. */
+/** Nothing came of it: the money goes back, and the client is told. One that has its task already learns it from how that ends. */
 async function refuse(
   parts: TaskParts,
   task: Task,

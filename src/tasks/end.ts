@@ -154,7 +154,7 @@ type VideoSale = {
   readonly excessTo?: 'suspense'
 }
 
-// Nobody bills twice of what a hold is for, which is the most that it can cost.
+// A hold is for the most that a film can cost, and nobody bills twice as much.
 const miscountMax = 2n
 
 /** What a film costs at the pinned prices: by what the vendor counted, or, where that cannot be used, by what was asked. */

@@ -6,7 +6,7 @@ import type { TaskParts } from './parts.ts'
 
 /**
  * The news of a film, with where it is: some vendors' records only name a file, and have to be asked for its address.
- * Undefined where they did not say this time. Who never says gives no film.
+ * Undefined where they did not say this time. A vendor that never says gives no film.
  */
 export async function located(
   parts: TaskParts,
