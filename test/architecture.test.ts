@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { findBreaches, importsOf, levels, type Source } from './support/architecture.ts'
+import { findBreaches, importsOf, levels, tooLong, type Source } from './support/architecture.ts'
 import { findInstallScripts, findStrangers, type Lock, type Manifest } from './support/packages.ts'
 
 const root = join(import.meta.dir, '..')
@@ -24,6 +24,12 @@ describe('the house', () => {
     const sources = readSources('src')
     expect(sources.length).toBeGreaterThan(10)
     expect(findBreaches(sources)).toEqual([])
+  })
+
+  test('tests and tools are no longer than what they are for', () => {
+    const sources = ['test', 'bench', 'scripts'].flatMap(readSources)
+    expect(sources.length).toBeGreaterThan(10)
+    expect(sources.flatMap(tooLong)).toEqual([])
   })
 
   test('every room is there, and on the map', () => {

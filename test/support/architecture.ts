@@ -130,7 +130,7 @@ function defaultExports(path: string, code: string): string[] {
   )
 }
 
-function tooLong({ path, text }: Source): string[] {
+export function tooLong({ path, text }: Source): string[] {
   const lines = text.trimEnd().split('\n').length
   return lines > linesMax ? [`${path}:${linesMax} has ${lines} lines, ${linesMax} is the most`] : []
 }
