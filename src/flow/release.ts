@@ -30,9 +30,9 @@ export async function releaseOrLog(
 }
 
 /** Every failure of an admitted request that its client is told comes by here. */
-export function makeRelease(log: Log, tally?: Pick<Tally, 'failed'>) {
+export function makeRelease(log: Log, tally: Pick<Tally, 'failed'>) {
   return (admitted: Admitted, attempts: readonly AttemptRecord[], thrown: unknown): Promise<void> => {
-    tally?.failed(thrown)
+    tally.failed(thrown)
     return releaseOrLog(log, admitted, attempts, thrown)
   }
 }

@@ -176,7 +176,7 @@ async function walk(
       deadlines: new Deadlines(systemClock),
       timeouts: { readerMs: 60_000, totalMs: 60_000, quietMs: 15_000 },
     }),
-    release: makeRelease(silentLog),
+    release: makeRelease(silentLog, { failed() {} }),
   }
   const { sideBySide = 1, stream = false } = options
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], n: sideBySide, stream }

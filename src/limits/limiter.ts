@@ -1,4 +1,4 @@
-import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
+import type { RateLimiterRes } from 'rate-limiter-flexible'
 // The package's index loads a client of every database it can count in: 20 ms of each start.
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import { GatewayError } from '../base/errors.ts'
@@ -27,13 +27,9 @@ const placeRetrySeconds = 1
 
 const letIn = Promise.resolve<Pass>({ spend: () => undefined, leave() {} })
 
-/** Minutes are counted in memory; a counter that several nodes share fits in the same place. */
-export function makeLimiter(
-  counters: { requests: RateLimiterAbstract; tokens: RateLimiterAbstract } = {
-    requests: new RateLimiterMemory(counter),
-    tokens: new RateLimiterMemory(counter),
-  },
-): Limiter {
+/** Minutes are counted in memory, by each node for itself. */
+export function makeLimiter(): Limiter {
+  const counters = { requests: new RateLimiterMemory(counter), tokens: new RateLimiterMemory(counter) }
   const places = new Map<string, number>()
 
   function takePlace(keyId: string, concurrent: number): void {

@@ -29,7 +29,7 @@ export async function beginAnswer(
   store: Store,
   id: AnswerId,
   begun: Beginning,
-  committing?: () => void,
+  committing: () => void,
 ): Promise<'begun' | KeptAnswer> {
   const now = store.now()
   return store.transaction(async (tx) => {
@@ -37,7 +37,7 @@ export async function beginAnswer(
       .where('created_at', '<', now - begun.keepMs)
       .execute()
     if (await insertRunning(tx, id, begun, now)) {
-      committing?.()
+      committing()
       return 'begun'
     }
     const row = await where(tx.selectFrom('idempotency').selectAll(), id).executeTakeFirstOrThrow()

@@ -21,7 +21,7 @@ export function linkOrData(media: Media): string {
 }
 
 /** A picture that came as base64, with the type that its own head says. */
-export function pictureOf(base64: string, mediaType = 'image/png'): MadeImage {
+export function pictureOf(base64: string, mediaType: string): MadeImage {
   const head = readBase64Head(base64)
   const known = head === undefined || head === 'broken' ? mediaType : head.mediaType
   return { media: { kind: 'bytes', mediaType: known, base64 } }
