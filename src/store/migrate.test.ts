@@ -3,14 +3,13 @@ import { Kysely } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { Client } from 'pg'
 import { until } from '../../test/support/gateway.ts'
-import { sharedPostgres } from '../../test/support/postgres.ts'
+import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
 import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
 import { openStore } from './open.ts'
 import { openPostgres } from './postgres.ts'
 
-const startTimeoutMs = 120_000
 let databaseUrl: string
 let writer: Client
 let bystander: Client
@@ -30,7 +29,7 @@ beforeAll(async () => {
   writer = new Client({ connectionString: databaseUrl })
   bystander = new Client({ connectionString: databaseUrl })
   await Promise.all([writer.connect(), bystander.connect()])
-}, startTimeoutMs)
+}, coldStartMs)
 afterAll(async () => {
   await Promise.all([writer.end(), bystander.end()])
   await (await sharedPostgres()).dropDatabase(databaseUrl)
@@ -75,7 +74,7 @@ test(
     const { rows } = await bystander.query<{ name: string }>('select name from kysely_migration order by name')
     expect(rows.map(({ name }) => name)).toContain('0005-tasks')
   },
-  startTimeoutMs,
+  coldStartMs,
 )
 
 test.each([
@@ -98,5 +97,5 @@ test.each([
       await (await sharedPostgres()).dropDatabase(url)
     }
   },
-  startTimeoutMs,
+  coldStartMs,
 )

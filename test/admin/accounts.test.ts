@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
 type Account = { id: string; name: string; balance: string; held: string; cap: unknown; created_at: number }
 
 const bad = (param: string) => ({ status: 400, param })
-
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
 
 describe.each([
   ['SQLite, leased', 'sqlite', 'leased'],
@@ -25,7 +23,7 @@ describe.each([
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode })
     operator = operatorOf(gateway)
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()

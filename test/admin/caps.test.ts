@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { operatorOf, speaker, type Speaker, type Told } from '../support/operator.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
-const startTimeoutMs = 120_000
 const day = 86_400_000
 
 /** `flat` costs a cent a request and nothing else. */
@@ -32,7 +32,7 @@ describe.each([
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, clock, yaml })
     operator = operatorOf(gateway)
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()

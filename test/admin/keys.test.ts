@@ -2,12 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
-import { sharedPostgres } from '../support/postgres.ts'
+import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
 type Key = { id: string; key: string; account: string; state: string; limits: unknown; expires_at: number | null }
-
-const startTimeoutMs = 120_000
 
 describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   const clock = movableClock()
@@ -22,7 +20,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, clock })
     operator = operatorOf(gateway)
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()

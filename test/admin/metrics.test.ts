@@ -8,12 +8,10 @@ import { metrics, tokenKinds } from '../../src/telemetry/names.ts'
 import { type Exposition, readExposition } from '../support/exposition.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { errorOf, operatorOf, speaker } from '../support/operator.ts'
-import { sharedPostgres } from '../support/postgres.ts'
+import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { says } from '../support/streams.ts'
 import { tapPostgres } from '../support/tapped-postgres.ts'
-
-const startTimeoutMs = 120_000
 
 async function scrape({ adminUrl, adminKey }: Pick<TestGateway, 'adminUrl' | 'adminKey'>): Promise<Exposition> {
   const response = await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
@@ -41,7 +39,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode: 'leased' })
     receiver = await startReceiver()
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()
@@ -315,7 +313,7 @@ describe('a scrape', () => {
       await gateway.close()
       await server.dropDatabase(database)
     },
-    startTimeoutMs,
+    coldStartMs,
   )
 })
 

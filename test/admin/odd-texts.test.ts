@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
-
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
+import { coldStartMs } from '../support/postgres.ts'
 
 const nul = '\u0000'
 const halfPair = '\ud800'
@@ -21,7 +19,7 @@ describe.each([
     gateway = await startTestGateway({ engine, mode: 'leased' })
     operator = operatorOf(gateway)
     customer = speaker(gateway.url, gateway.key)
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()

@@ -5,6 +5,7 @@ import { Random } from '../simulation/random.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 import { answer, channelsTo, startVendor } from '../support/vendor.ts'
 
@@ -22,7 +23,6 @@ type Shown = {
   attempts?: Record<string, unknown>[]
 }
 
-const startTimeoutMs = 120_000
 const hour = 3_600
 const day = 24 * hour
 
@@ -75,7 +75,7 @@ describe.each([
     customers = await Promise.all(Array.from({ length: 3 }, () => gateway.account({ dollars: '20' })))
     firstHour = Math.floor(clock.now() / 1000 / hour) * hour
     await traffic(new Random(engine.length + mode.length))
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()

@@ -4,6 +4,7 @@ import { dumpAll } from '../support/dump.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { errorOf, operatorOf, type Speaker } from '../support/operator.ts'
 import { putEvent, putEvents } from '../support/outbox.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 
 type Shown = {
@@ -17,8 +18,6 @@ type Shown = {
   attempts: { status: number | null; error: string | null; excerpt: string | null; duration_ms: number }[]
 }
 
-const startTimeoutMs = 120_000
-
 describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
   let gateway: TestGateway
   let operator: Speaker
@@ -28,7 +27,7 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
     gateway = await startTestGateway({ engine })
     operator = operatorOf(gateway)
     receiver = await startReceiver()
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()

@@ -5,12 +5,11 @@ import { openStore } from '../../src/store/open.ts'
 import { readSetting } from '../../src/store/settings.ts'
 import { makeCli } from '../support/cli.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { coldStartMs, freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { holdsOf } from '../support/records.ts'
 import { writeSetting } from '../support/settings.ts'
 import { says } from '../support/streams.ts'
 
-const startTimeoutMs = 120_000
 // The short form; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised: service
 // within five seconds, a refusal within two. Beside other tests it is given several times that, which is still nothing to
 // whoever waits for a database that is away for good.
@@ -84,7 +83,7 @@ const faults = {
 let server: TestPostgres
 beforeAll(async () => {
   server = await startPostgres({ fsync: false })
-}, startTimeoutMs)
+}, coldStartMs)
 afterAll(() => server.stop())
 
 describe.each(['hangs', 'dies'] as const)('a database that %s under load', (fault) => {
@@ -143,7 +142,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       await gateway.assertBooks()
       await gateway.close()
     },
-    startTimeoutMs + outageMs * 2,
+    coldStartMs + outageMs * 2,
   )
 
   test(
@@ -177,7 +176,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       await everyAnswerIsPaid(gateway, id, load.answers)
       await gateway.close()
     },
-    startTimeoutMs + outageMs * 2,
+    coldStartMs + outageMs * 2,
   )
 })
 
@@ -234,7 +233,7 @@ describe('a database that is not there yet', () => {
         await cli.close()
       }
     },
-    startTimeoutMs,
+    coldStartMs,
   )
 })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setLimits } from '../support/limits.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { dumpAll } from '../support/dump.ts'
+import { coldStartMs } from '../support/postgres.ts'
 
 const says = (content: string, more: Record<string, unknown> = {}) => ({
   model: 'gpt-4o-mini',
@@ -11,16 +12,13 @@ const says = (content: string, more: Record<string, unknown> = {}) => ({
   ...more,
 })
 
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
-
 describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engine) => {
   let gateway: TestGateway
   let used = 0
 
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode: 'leased' })
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterEach(() => gateway.assertBooks())
   afterAll(() => gateway.close())
 

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { jsonPost, sendRaw, type RawAnswer } from '../support/raw-socket.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
@@ -37,9 +38,6 @@ async function lowestSeen(account: () => Promise<{ posted: Nano; held: Nano }>, 
   return lowest
 }
 
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
-
 /** What `dear` costs at the most: a token for every byte of the body, and every candidate as long as it may be. */
 function mostFor(body: Record<string, unknown>): bigint {
   const { n = 1, max_tokens: cap = 4_000 } = body as { n?: number; max_tokens?: number }
@@ -57,7 +55,7 @@ describe.each([
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, yaml: models() })
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterEach(() => gateway.assertBooks())
   afterAll(() => gateway.close())
 

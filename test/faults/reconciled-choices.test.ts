@@ -5,6 +5,7 @@ import type { PriceLists } from '../../src/billing/reconcile/credit.ts'
 import { reconcile, repair, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
 import { listOf } from '../support/bills.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { attemptsOf, lastRequestOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 
@@ -25,9 +26,6 @@ const lists: PriceLists = {
   costs: listOf('', { input: pico(1_000_000n), output: pico(10_000_000n) }),
 }
 
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
-
 describe.each([
   ['SQLite', 'sqlite', 'leased'],
   ['SQLite, booked at once', 'sqlite', 'strict'],
@@ -36,7 +34,7 @@ describe.each([
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, yaml })
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterEach(() => gateway.assertBooks())
   afterAll(() => gateway.close())
 

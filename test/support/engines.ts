@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { type Engine, openStore, type Store, type StoreOptions } from '../../src/store/open.ts'
-import { sharedPostgres } from './postgres.ts'
+import { coldStartMs, sharedPostgres } from './postgres.ts'
 
 export type OpenOptions = Pick<StoreOptions, 'clock' | 'waitMs'> & {
   /** Where to open, if not in a new database: see `place`. */
@@ -17,8 +17,6 @@ export type Place = { readonly url: string } | { readonly file: string }
 /** An address of a new database: `empty`, or with the schema already there. */
 export type NewPlace = (content?: 'empty') => Promise<Place>
 
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
 // Who opens it here asks what becomes of something, and not how soon.
 const waitMs = 20_000
 
@@ -37,7 +35,7 @@ export function eachEngine(name: string, define: (open: Open, place: NewPlace, e
   describe(`${name} on PostgreSQL`, () => {
     beforeAll(async () => {
       await sharedPostgres()
-    }, startTimeoutMs)
+    }, coldStartMs)
     const { open, remember } = bookkeeping()
     const place: NewPlace = async (content) => {
       const server = await sharedPostgres()

@@ -35,6 +35,9 @@ export type PostgresOptions = {
   readonly fsync?: boolean
 }
 
+/** For hooks that start it: a cold start takes long on a busy machine. */
+export const coldStartMs = 120_000
+
 // PostgreSQL refuses to run as root; this is nobody on every Linux.
 const nobody = 65_534
 const startTimeoutMs = 90_000

@@ -4,6 +4,7 @@ import { readBill } from '../../src/billing/reconcile/bill.ts'
 import { reconcile, repair, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { coldStartMs } from '../support/postgres.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
 
@@ -33,9 +34,6 @@ const words = 'Hello. sandbox:only=openai sandbox:usage=77 sandbox:charge-then-f
 const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => id))
 const sum = (rows: readonly { amount: Nano }[]) => rows.reduce((total, { amount }) => total + amount, 0n)
 
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
-
 describe.each([
   ['SQLite', 'sqlite', 'leased'],
   ['SQLite, booked at once', 'sqlite', 'strict'],
@@ -45,7 +43,7 @@ describe.each([
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, yaml })
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterEach(() => gateway.assertBooks())
   afterAll(() => gateway.close())
 

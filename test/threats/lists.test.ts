@@ -4,7 +4,7 @@ import { makeAdminRoutes, type AdminParts } from '../../src/admin/routes.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { errorOf, operatorOf, speaker, type Speaker, type Told } from '../support/operator.ts'
 import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
-import { sharedPostgres } from '../support/postgres.ts'
+import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 import { tapPostgres, type TappedPostgres } from '../support/tapped-postgres.ts'
 
@@ -39,7 +39,6 @@ test('every list of the operator is here', () => {
   expect(listed.toSorted()).toEqual([...new Set(known)].toSorted())
 })
 
-const startTimeoutMs = 120_000
 const joined = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
 /** Names that a pattern would take for one another. */
@@ -64,7 +63,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
       const response = await gateway.post('/v1/chat/completions', says('Hi'), { authorization: `Bearer ${key}` })
       expect(response.status).toBe(200)
     }
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()
     await gateway.close()
@@ -203,7 +202,7 @@ describe('a list that the database is slow with', () => {
     // Known from now on, so that nobody has to be looked up behind a lock.
     await speaker(gateway.url, gateway.key).get('/v1/balance')
     await operatorOf(gateway).get('/admin/accounts')
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(async () => {
     await locker.end()
     await gateway.close()
@@ -226,7 +225,7 @@ describe('a list that the database is slow with', () => {
       }
       expect((await asker.call('GET', path)).status).toBe(200)
     },
-    startTimeoutMs,
+    coldStartMs,
   )
 })
 
@@ -242,7 +241,7 @@ describe.skipIf(!isTold)('on SQLite, where a query runs in the gateway’s own t
     operator = speaker(url, key)
     for (let at = 0; at < 100; at++)
       await operator.post('/admin/accounts', { name: `${'a'.repeat(60)}${at}`, credit: '1' })
-  }, startTimeoutMs)
+  }, coldStartMs)
   afterAll(() => gateway?.close())
 
   test.each(lists)('$path is quick, whatever it is asked for', async ({ who, path, filters }) => {

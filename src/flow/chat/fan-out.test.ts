@@ -4,6 +4,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { silentLog } from '../../base/log.ts'
 import type { Outlet } from '../../base/pour.ts'
 import { chatAsk } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import type { Sent, Transport } from '../../upstream/transport.ts'
 import { compatible } from '../../vendors/compatible/compatible.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
@@ -41,15 +42,7 @@ test('a slow reader is given all choices in turn, not the first two of them', ()
   expect(given).toContain('c')
 })
 
-const traits = {
-  id: 'm',
-  contextTokens: 1_000,
-  outputTokensMax: 100,
-  choicesMax: 2,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+const traits = { ...plainModel, contextTokens: 1_000, outputTokensMax: 100 }
 const ask = chatAsk(
   {
     protocol: 'openai',

@@ -1,19 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { newAttemptId } from '../../base/ids.ts'
 import { chatAsk, type StreamFacts } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import type { ChatRouted } from './chat.ts'
 import { legOfStream } from './legs.ts'
 import { ReplyFacts } from './translate.ts'
 
-const traits = {
-  id: 'm',
-  contextTokens: 1_000,
-  outputTokensMax: 100,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
+const traits = { ...plainModel, contextTokens: 1_000, outputTokensMax: 100 }
 const ask = chatAsk(
   {
     protocol: 'openai',
