@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { compiled } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 
 const program = join(import.meta.dir, '../../bin/turnpike')
@@ -77,6 +78,7 @@ export async function makeWorld(options: {
   const base = {
     PATH: process.env['PATH'] ?? '',
     HOME: folder,
+    ...compiled,
     ADMIN_PORT: '0',
     TURNPIKE_SECRET: 'chaos-secret-chaos-secret-chaos-secret',
     ...(options.databaseUrl !== undefined && { DATABASE_URL: options.databaseUrl }),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { type Engine, openStore, type Store, type StoreOptions } from '../../src/store/open.ts'
 import { coldStartMs, sharedPostgres } from './postgres.ts'
+import { writeFreshSqlite } from './sqlite.ts'
 
 export type OpenOptions = Pick<StoreOptions, 'clock' | 'waitMs'> & {
   /** Where to open, if not in a new database: see `place`. */
@@ -24,10 +25,12 @@ const waitMs = 20_000
 export function eachEngine(name: string, define: (open: Open, place: NewPlace, engine: Engine) => void): void {
   describe(`${name} on SQLite`, () => {
     const { open, remember } = bookkeeping()
-    const place: NewPlace = () => {
+    const place: NewPlace = async (content) => {
       const folder = mkdtempSync(join(tmpdir(), 'turnpike-store-'))
       remember(() => rmSync(folder, { recursive: true, force: true }))
-      return Promise.resolve({ file: join(folder, 'turnpike.db') })
+      const file = join(folder, 'turnpike.db')
+      if (content !== 'empty') await writeFreshSqlite(file)
+      return { file }
     }
     define(open(place), place, 'sqlite')
   })

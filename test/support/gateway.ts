@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { newId } from '../../src/base/ids.ts'
 import { makeLog } from '../../src/base/log.ts'
 import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
-import { readEnvironment } from '../../src/config/environment.ts'
+import { databaseFile, readEnvironment } from '../../src/config/environment.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { openGateway, type Gateway } from '../../src/gateway.ts'
 import type { GatewayOptions } from '../../src/ground.ts'
@@ -14,6 +14,7 @@ import { createAccount } from '../../src/store/accounts.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { insertKey } from '../../src/store/keys.ts'
 import { sharedPostgres } from './postgres.ts'
+import { writeFreshSqlite } from './sqlite.ts'
 
 /** A line of the simulator's own bill. */
 export type BillLine = {
@@ -102,6 +103,7 @@ export async function startTestGateway(
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
     ...options.environment,
   })
+  if (databaseUrl === undefined) await writeFreshSqlite(databaseFile({ dataFolder: folder }))
   const { clock, billing } = options
   const gateway = await openGateway({
     environment,

@@ -1,0 +1,27 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStore } from '../../src/store/open.ts'
+
+const templateKey = Symbol.for('turnpike.test.sqlite')
+type Shared = { [templateKey]?: Promise<Uint8Array> }
+
+/** A new database with the newest schema, copied from a template: to migrate each took longer than to open the gateway on it. */
+export async function writeFreshSqlite(file: string): Promise<void> {
+  // On globalThis, since test files may each get their own copy of this module.
+  const shared = globalThis as Shared
+  shared[templateKey] ??= makeTemplate()
+  writeFileSync(file, await shared[templateKey])
+}
+
+async function makeTemplate(): Promise<Uint8Array> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-sqlite-'))
+  try {
+    const file = join(folder, 'turnpike.sqlite')
+    const store = await openStore({ file })
+    await store.close()
+    return readFileSync(file)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
