@@ -8,7 +8,6 @@ import { planMarket, type Plan } from '../market.ts'
 import { anyAccount } from '../store/accounts.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { openStore, type Store } from '../store/open.ts'
-import { openPostgres } from '../store/postgres.ts'
 import type { Mode } from '../store/schema.ts'
 import { loadSettings } from './settings.ts'
 
@@ -76,6 +75,8 @@ export function secretOf(environment: Environment): Uint8Array {
 export async function isInstalled(environment: Environment): Promise<boolean> {
   const { databaseUrl } = environment
   if (databaseUrl === undefined) return existsSync(databaseFile(environment))
+  // As the store does: its driver is loaded where there is a server to talk to.
+  const { openPostgres } = await import('../store/postgres.ts')
   const db = new Kysely<unknown>({ dialect: openPostgres(databaseUrl, 'requests') })
   try {
     const { rows } = await sql`select 1 from pg_class where oid = to_regclass('account')`.execute(db)

@@ -1,4 +1,4 @@
-import { scrub } from '../base/log.ts'
+import { scrub } from '../base/scrub.ts'
 
 /** What every command prints with: lines and tables for people, one JSON document for machines. */
 export function say(line = ''): void {

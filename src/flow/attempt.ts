@@ -1,6 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, final, GatewayError } from '../base/errors.ts'
-import { withoutSecrets, type Log } from '../base/log.ts'
+import type { Log } from '../base/log.ts'
+import { withoutSecrets } from '../base/scrub.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Label } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json.ts'
-import { withoutSecrets } from '../base/log.ts'
+import { withoutSecrets } from '../base/scrub.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
 import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'

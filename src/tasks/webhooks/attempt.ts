@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { GuardedFetch } from '../../base/guarded-fetch.ts'
-import { scrub } from '../../base/log.ts'
+import { scrub } from '../../base/scrub.ts'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
 import type { Next, WebhookAttempt } from '../../store/outbox.ts'
 import type { Ending } from './gate.ts'

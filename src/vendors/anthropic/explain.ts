@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { withoutSecrets } from '../../base/log.ts'
+import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'

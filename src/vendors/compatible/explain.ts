@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { withoutSecrets } from '../../base/log.ts'
+import { withoutSecrets } from '../../base/scrub.ts'
 import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { withoutSecrets } from '../../base/log.ts'
+import { withoutSecrets } from '../../base/scrub.ts'
 import { nativeProtocol } from '../../wire/native/errors.ts'
 import { parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'

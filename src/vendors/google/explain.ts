@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
-import { withoutSecrets } from '../../base/log.ts'
+import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
