@@ -59,8 +59,13 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   const random = new Random(campaign.seed)
   const world = await makeWorld({ ...campaign, settings: filmSettings })
   const receiver = await startReceiver()
-  // Now and then it is away for a moment.
-  receiver.reply(() => (random.chance(0.05) ? 'hang-up' : 204))
+  // Now and then it is away for a moment, and for each event at most once: after a second time it is told half a minute later.
+  const missed = new Set<unknown>()
+  receiver.reply(({ headers: { 'webhook-id': id } }) => {
+    if (missed.has(id) || !random.chance(0.05)) return 204
+    missed.add(id)
+    return 'hang-up'
+  })
   const killedAt: Record<string, number> = {}
   try {
     await Promise.all(world.nodes.map((node) => node.start()))
@@ -153,7 +158,9 @@ function startCustomer(world: World, key: string, webhookUrl: string, random: Ra
         if (state.isOver) break
         await pause(50)
       }
-      await pause(random.between(20, 120))
+      // Looks at films keep a vendor's pace, ten in a second: of more orders than that a backlog would be left, which takes
+      // the longer the longer it took to be made.
+      await pause(random.between(200, 1_200))
     }
   }
 
@@ -172,7 +179,7 @@ type Line = { ref: string; status: number; cost: string }
 
 // A real vendor's pace is kept to: what is still open after a long campaign takes its time.
 const settledMsMax = 15 * 60_000
-// One attempt that failed is made again within seconds, a second one within a minute, a claim of the dead after one.
+// One attempt that failed is made again within seconds.
 const toldMsMax = 3 * 60_000
 
 type Judged = Omit<TaskOutcome, 'kills' | 'killedAt' | 'orders'>
@@ -238,6 +245,8 @@ async function vendorSide(store: Store, bill: readonly Line[], wrong: string[]) 
 /** Whoever asked to be told was told of every film, and of each under one id. */
 async function receiverSide(store: Store, { received }: Receiver, wrong: string[]): Promise<number> {
   const giveUpAt = performance.now() + toldMsMax
+  // What the dead had claimed is free after a minute (T-08 is about that). Who is alive and at it now may tell it twice.
+  await store.db.updateTable('webhook_event').set({ claim_until: 0 }).where('state', '=', 'pending').execute()
   const untold = () => store.db.selectFrom('webhook_event').select('id').where('state', '!=', 'delivered').execute()
   while ((await untold()).length > 0 && performance.now() < giveUpAt) await pause(100)
   const idsOf = new Map<string, Set<string>>()
