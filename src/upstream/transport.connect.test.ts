@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,6 +12,7 @@ import {
   localKey,
   pastCertificate,
 } from '../../test/support/certificate.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
 import { answer } from '../../test/support/vendor.ts'
 import {
@@ -41,14 +41,6 @@ async function start(...habits: Parameters<typeof startWire>): Promise<Wire> {
 async function startMute() {
   const wire = await start({})
   return { wire, url: wire.url.replace('http:', 'https:') }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 describe('a vendor that cannot be reached has got nothing', () => {

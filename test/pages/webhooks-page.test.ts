@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createServer } from 'node:net'
+import { freePort } from '../support/free-port.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 
 const page = await Bun.file(new URL('../../docs/webhooks.md', import.meta.url)).text()
@@ -12,14 +12,6 @@ afterAll(async () => {
   await gateway.assertBooks()
   await gateway.close()
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 test.skipIf(Bun.which('curl') === null || Bun.which('node') === null)(
   'the first example of docs/webhooks.md, pasted as it stands, shows an event',

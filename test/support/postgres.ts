@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Client, Pool } from 'pg'
 import { openStore } from '../../src/store/open.ts'
+import { freePort } from './free-port.ts'
 
 export type TestPostgres = {
   /** Where the server or one of its databases is reached. */
@@ -199,15 +199,6 @@ function copyBinaries(binaries: string, folder: string): string {
   cpSync(binaries, copy, { recursive: true, verbatimSymlinks: true })
   for (const name of ['postgres', 'initdb']) chmodSync(join(copy, 'bin', name), 0o755)
   return join(copy, 'bin')
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }
 
 function collectLog(child: ChildProcess): () => string {
