@@ -227,7 +227,7 @@ async function openPatiently(where: { url: string; waitMs?: number } | { file: s
       return await openStore(where)
     } catch (thrown) {
       if (!('url' in where) || !isUnavailable(thrown)) throw thrown
-      if (tries === 0) log.warn({}, 'the database does not answer yet; waiting for it')
+      if (tries === 0) log.warn({ cause: String(thrown) }, 'the database does not answer yet; waiting for it')
       await new Promise((resolve) => setTimeout(resolve, reconnectMs))
     }
   }

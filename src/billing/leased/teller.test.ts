@@ -2,9 +2,9 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock, type Timers } from '../../base/clock.ts'
+import { systemClock, systemTimers, type Timers } from '../../base/clock.ts'
 import { newRequestId } from '../../base/ids.ts'
-import { makeLog } from '../../base/log.ts'
+import { makeLog, silentLog, type Log } from '../../base/log.ts'
 import { nano } from '../../base/money.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { attemptOf, fundedAccount } from '../../../test/support/ledger.ts'
@@ -14,7 +14,7 @@ import { accountById } from '../../store/accounts.ts'
 import { checkLedger } from '../../store/check.ts'
 import { reclaimNode } from '../../store/corrections.ts'
 import { openStore } from '../../store/open.ts'
-import { makeStoreBank, type Bank } from './bank.ts'
+import { BankUnavailable, makeStoreBank, type Bank } from './bank.ts'
 import { openDisk, type Disk } from './disk.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
 
@@ -43,18 +43,19 @@ async function makeBooks() {
   return {
     store,
     accountId,
-    open: (bank = makeStoreBank(store), timers = never, disk = openDisk(folder)) => openOn(bank, timers, disk),
+    open: (bank = makeStoreBank(store), timers = never, disk = openDisk(folder), log = silentLog) =>
+      openOn(bank, timers, disk, log),
   }
 }
 
-function openOn(bank: Bank, timers: Timers, disk: Disk): Promise<LeasedBilling> {
+function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log): Promise<LeasedBilling> {
   return openLeasedBilling({
     node: 'node_a',
     bank,
     disk,
     clock: systemClock,
     timers,
-    log: makeLog({ level: 'silent' }),
+    log,
     sync: 'interval',
     fatal() {},
   })
@@ -102,6 +103,29 @@ test('what is to be posted before somebody looks is posted, however many turns i
   await posted
   expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance - price * BigInt(sales), held: 0n })
   expect(await checkLedger(store)).toEqual([])
+  await billing.close()
+})
+
+test('why the ledger cannot be reached is in the log', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  let refusals = 0
+  const full: Bank = {
+    ...bank,
+    turn(identity, turn) {
+      if (turn.postings.length === 0 || refusals++ > 0) return bank.turn(identity, turn)
+      throw new BankUnavailable(new Error('database or disk is full'))
+    },
+  }
+  const soon: Timers = { after: (_ms, run) => systemTimers.after(0, run) }
+  const logged: string[] = []
+  const billing = await open(full, soon, memoryDisk(), makeLog({ level: 'info', write: (line) => logged.push(line) }))
+  await sell(billing, accountId, 0)
+  await until(async () => (await accountById(store.db, accountId))?.posted === balance - price)
+  expect(logged.map((line) => (JSON.parse(line) as { cause?: string }).cause)).toEqual([
+    'the database cannot be reached: Error: database or disk is full',
+    undefined,
+  ])
   await billing.close()
 })
 

@@ -208,7 +208,7 @@ export class Teller {
       this.#posted(turn, flushed)
       this.#served(grants)
     } catch (error) {
-      if (error instanceof BankUnavailable) return this.#findOut(turn)
+      if (error instanceof BankUnavailable) return this.#findOut(turn, error)
       this.#stop(error)
     }
   }
@@ -282,10 +282,10 @@ export class Teller {
    * The answer was lost: nobody waits meanwhile, and the bank is asked until it says whether the turn took place. Where
    * it says no, its number is used up: a turn that was only slow cannot take place any more.
    */
-  async #findOut(turn: WrittenTurn): Promise<void> {
+  async #findOut(turn: WrittenTurn, { message: cause }: BankUnavailable): Promise<void> {
     const { bank, log, flushed } = this.#options
     this.#state = 'unreachable'
-    log.error({}, 'the ledger cannot be reached: what is leased is still served')
+    log.error({ cause }, 'the ledger cannot be reached: what is leased is still served')
     this.#leases.turnAway()
     for (;;) {
       await new Promise<void>((resolve) => this.#options.timers.after(retryMs, resolve))
