@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Kysely, sql } from 'kysely'
+import { type Dialect, Kysely, sql } from 'kysely'
 import { databaseFile, readEnvironment, type Environment } from '../config/environment.ts'
 import { installationSecret } from '../config/installation-secret.ts'
 import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
@@ -8,7 +8,8 @@ import { planMarket, type Plan } from '../market.ts'
 import { anyAccount } from '../store/accounts.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { openStore, type Store } from '../store/open.ts'
-import type { Mode } from '../store/schema.ts'
+import type { Mode, Queries, Schema } from '../store/schema.ts'
+import { openSqlite } from '../store/sqlite.ts'
 import { loadSettings } from './settings.ts'
 
 /** What commands that work on the database have in common: where it is, and which mode they speak of. */
@@ -48,13 +49,7 @@ function planNow(config: string | undefined, hasRealAccount: boolean): Plan {
 }
 
 export async function hasRealAccount(environment: Environment): Promise<boolean> {
-  const store = await openPresent(environment)
-  if (store === undefined) return false
-  try {
-    return await anyAccount(store.db, 'real')
-  } finally {
-    await store.close()
-  }
+  return reach(async () => (await isInstalled(environment)) && look(environment, (db) => anyAccount(db, 'real')))
 }
 
 /** A key hashed under another secret than the gateway's would be no key at all, so none is made up here. */
@@ -73,26 +68,45 @@ export function secretOf(environment: Environment): Uint8Array {
 
 /** Whether a gateway has ever been started here. Looking makes nothing. */
 export async function isInstalled(environment: Environment): Promise<boolean> {
-  const { databaseUrl } = environment
-  if (databaseUrl === undefined) return existsSync(databaseFile(environment))
-  // As the store does: its driver is loaded where there is a server to talk to.
-  const { openPostgres } = await import('../store/postgres.ts')
-  const db = new Kysely<unknown>({ dialect: openPostgres(databaseUrl, 'requests') })
+  const isSqlite = environment.databaseUrl === undefined
+  if (isSqlite && !existsSync(databaseFile(environment))) return false
+  const found = isSqlite
+    ? sql`select 1 from sqlite_master where name = 'account'`
+    : sql`select 1 from pg_class where oid = to_regclass('account')`
+  return look(environment, async (db) => (await found.execute(db)).rows.length > 0)
+}
+
+/** Reads a database as it is: an older one is brought up to date by a start, and not by whoever asks what that would do. */
+async function look<T>(environment: Environment, read: (db: Queries) => Promise<T>): Promise<T> {
+  const db = new Kysely<Schema>({ dialect: await dialectOf(environment) })
   try {
-    const { rows } = await sql`select 1 from pg_class where oid = to_regclass('account')`.execute(db)
-    return rows.length > 0
+    return await read(db)
   } finally {
     await db.destroy()
   }
 }
 
+async function dialectOf(environment: Environment): Promise<Dialect> {
+  const { databaseUrl } = environment
+  if (databaseUrl === undefined) return openSqlite(databaseFile(environment))
+  // As the store does: its driver is loaded where there is a server to talk to.
+  const { openPostgres } = await import('../store/postgres.ts')
+  return openPostgres(databaseUrl, 'requests')
+}
+
 async function openPresent(environment: Environment): Promise<Store | undefined> {
   const { databaseUrl } = environment
-  try {
+  return reach(async () => {
     if (!(await isInstalled(environment))) return undefined
-    return await openStore(databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl })
+    return openStore(databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl })
+  })
+}
+
+async function reach<T>(asked: () => Promise<T>): Promise<T> {
+  try {
+    return await asked()
   } catch (thrown) {
-    if (isUnavailable(thrown)) throw new Error('the database does not answer', { cause: thrown })
+    if (isUnavailable(thrown)) throw new Error(`the database does not answer: ${String(thrown)}`, { cause: thrown })
     throw thrown
   }
 }

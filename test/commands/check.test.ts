@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,6 +22,23 @@ describe('turnpike check', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toContain('sandbox: simulators answer')
     expect(existsSync(join(cli.folder, 'data'))).toBe(false)
+  })
+
+  test('a database of an older version is looked into, and not brought up to date', async () => {
+    const gateway = await cli.serve()
+    gateway.signal('SIGTERM')
+    await gateway.exited
+    const database = new Database(join(cli.folder, 'data/turnpike.sqlite'))
+    database.run('alter table attempt drop column delivered')
+    database.run("delete from kysely_migration where name >= '0006-delivered'")
+    const steps = () => database.query('select name from kysely_migration').all().length
+    const before = steps()
+    expect((await cli.run(['check'])).code).toBe(0)
+    expect((await cli.run(['models'])).code).toBe(0)
+    expect(steps()).toBe(before)
+    expect((await cli.run(['accounts', 'list'])).code).toBe(0)
+    expect(steps()).toBeGreaterThan(before)
+    database.close()
   })
 
   test('a port that two would listen on', async () => {
