@@ -7,6 +7,7 @@ import {
   type Environment,
 } from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
+import { checkSecret } from '../config/installation-secret.ts'
 import { notServed, planMarket, servedModels, type Plan } from '../market.ts'
 import { simulatedChannels } from '../simulated.ts'
 import type { Channel } from '../upstream/channels.ts'
@@ -30,6 +31,9 @@ export async function check(options: { config?: string; json?: boolean }): Promi
     return readEnvironment(process.env)
   })
   const loaded = await attempt(findings, () => loadSettings(options.config))
+  if (environment !== undefined) {
+    await attempt(findings, () => checkSecret(environment.secret, environment.dataFolder))
+  }
   const isUsed = environment === undefined ? false : await isUsedForReal(findings, environment)
   if (environment !== undefined && loaded !== undefined) checkToolPort(findings, environment, loaded.file)
   if (loaded !== undefined) {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { keptOnce, readKept } from './kept-once.ts'
+import { checkFolder, keptOnce, readKept } from './kept-once.ts'
 
 const secretBytes = 32
 
@@ -11,6 +12,12 @@ export function installationSecret(given: string | undefined, dataFolder: string
   const kept = keptOnce(file, () => randomBytes(secretBytes).toString('hex'))
   if (kept.length < secretBytes) throw new Error(`${file} holds no secret of at least ${secretBytes} bytes`)
   return Buffer.from(kept)
+}
+
+/** Throws where a start would not get its secret. Makes nothing. */
+export function checkSecret(given: string | undefined, dataFolder: string): void {
+  checkFolder(dataFolder)
+  if (given === undefined && existsSync(join(dataFolder, 'secret'))) installationSecret(given, dataFolder)
 }
 
 /** The file of a secret that starts before this one had made, and that the given one has taken the place of. */

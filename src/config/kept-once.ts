@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -9,9 +9,23 @@ export function keptOnce(file: string, make: () => string): string {
   try {
     return readKept(file) ?? keep(file, make())
   } catch (thrown) {
-    const message = `${dirname(file)} cannot be used (TURNPIKE_DATA names the folder): ${String(thrown)}`
-    throw new Error(message, { cause: thrown })
+    throw unusable(dirname(file), thrown)
   }
+}
+
+/** Throws for a folder that nothing could be kept in. One that is not there yet is made where it can be. */
+export function checkFolder(folder: string): void {
+  for (let existing = folder; ; existing = dirname(existing)) {
+    try {
+      return accessSync(existing, constants.W_OK | constants.X_OK)
+    } catch (thrown) {
+      if (!hasCode(thrown, 'ENOENT') || existing === dirname(existing)) throw unusable(folder, thrown)
+    }
+  }
+}
+
+function unusable(folder: string, cause: unknown): Error {
+  return new Error(`${folder} cannot be used (TURNPIKE_DATA names the folder): ${String(cause)}`, { cause })
 }
 
 function keep(file: string, text: string): string {

@@ -41,6 +41,20 @@ describe('turnpike check', () => {
     database.close()
   })
 
+  test('a folder that a start could not use, and a secret in it that is none', async () => {
+    const unusable = await cli.run(['check'], { TURNPIKE_DATA: '/dev/null/data' })
+    expect([unusable.code, unusable.err]).toEqual([
+      1,
+      expect.stringMatching(/^\/dev\/null\/data cannot be used \(TURNPIKE_DATA names the folder\): /),
+    ])
+    cli.write('secret', 'short')
+    const short = await cli.run(['check'], { TURNPIKE_DATA: cli.folder })
+    expect([short.code, short.err]).toEqual([1, `${cli.folder}/secret holds no secret of at least 32 bytes\n`])
+    expect((await cli.run(['check'], { TURNPIKE_DATA: cli.folder, TURNPIKE_SECRET: 's'.repeat(32) })).code).toBe(0)
+    expect((await cli.run(['check'], { TURNPIKE_DATA: join(cli.folder, 'not/there/yet') })).code).toBe(0)
+    expect(existsSync(join(cli.folder, 'not'))).toBe(false)
+  })
+
   test('a port that two would listen on', async () => {
     cli.write('turnpike.yaml', 'mcp: { port: 19090 }\n')
     const asked = (variables: Record<string, string>) => cli.run(['check'], variables)
@@ -131,6 +145,11 @@ describe('turnpike check', () => {
     const { code, err } = await cli.run(['check'])
     expect(code).toBe(1)
     expect(err).toContain(complaint)
+  })
+
+  test('a folder is no file', async () => {
+    const { code, err } = await cli.run(['check', '--config', '.'])
+    expect([code, err]).toEqual([1, '. is a folder, and no file of settings\n'])
   })
 
   test('every complaint has its line', async () => {
