@@ -3,7 +3,7 @@ import type { Log } from './base/log.ts'
 import type { PriceList, Rates } from './capabilities/usage.ts'
 import type { Catalogue, Model } from './catalogue/model.ts'
 import type { Environment } from './config/environment.ts'
-import { sandboxAt } from './sandbox/elsewhere.ts'
+import { notThere, sandboxAt } from './sandbox/elsewhere.ts'
 import { startSandbox, type Sandbox, type SandboxModel, type SandboxModels } from './sandbox/sandbox.ts'
 import type { Channel } from './upstream/channels.ts'
 import { vendors } from './vendors/index.ts'
@@ -18,10 +18,7 @@ export function openSandbox(
 ): Omit<Sandbox, 'port'> {
   const { sandboxUrl, sandboxPort, dataFolder, databaseUrl } = environment
   if (sandboxUrl !== undefined) {
-    return sandboxAt(sandboxUrl, (cause) => {
-      const message = 'no simulators answer at SANDBOX_URL: start them with npx turnpike sandbox'
-      log.warn({ url: sandboxUrl, cause: String(cause) }, message)
-    })
+    return sandboxAt(sandboxUrl, (cause) => log.warn({ cause: String(cause) }, notThere(sandboxUrl)))
   }
   if (databaseUrl !== undefined) {
     const message =

@@ -9,6 +9,7 @@ import {
 import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { checkSecret } from '../config/installation-secret.ts'
 import { notServed, planMarket, servedModels, type Plan } from '../market.ts'
+import { knock, notThere } from '../sandbox/elsewhere.ts'
 import { simulatedChannels } from '../simulated.ts'
 import type { Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
@@ -113,6 +114,8 @@ async function describe({ file, path, environment, plan }: Checked, json = false
   const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
   const idle = notServed(plan.catalogue, channels).filter(({ id }) => own.has(id))
   const remarks = remarksOn({ environment, file, variables: process.env, mode, models })
+  const { sandboxUrl } = environment
+  const isAnswered = mode === 'real' || sandboxUrl === undefined || (await answers(sandboxUrl))
   if (json) {
     sayJson({
       valid: true,
@@ -135,7 +138,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
   say()
   say(
     sheet({
-      mode: mode === 'sandbox' ? 'sandbox: simulators answer, nothing costs real money' : 'real',
+      mode: mode === 'real' ? 'real' : `sandbox: ${isAnswered ? 'simulators answer, ' : ''}nothing costs real money`,
       file: path ?? 'none, every setting has its default',
       database: await describeDatabase(environment),
       models: `${models.size} (turnpike models lists them)`,
@@ -146,10 +149,18 @@ async function describe({ file, path, environment, plan }: Checked, json = false
     say(table(columns, configured))
   } else if (mode === 'real')
     say('\nNo vendor is configured: only local model servers, where there are any, would answer.')
+  if (!isAnswered) say(`\n${notThere(sandboxUrl ?? '')}`)
   if (remarks.lines.length > 0) say(`\n${remarks.lines.join('\n')}`)
   if (idle.length === 0) return
   say('\nOf the models in the file these would not be served:')
   say(table(unsoldColumns, idle))
+}
+
+async function answers(sandboxUrl: string): Promise<boolean> {
+  return knock(sandboxUrl).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function describeDatabase(environment: Environment): Promise<string> {

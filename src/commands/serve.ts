@@ -26,7 +26,8 @@ export async function serve(options: { config?: string }): Promise<void> {
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
   const { mode, models } = gateway
   const remarks = remarksOn({ environment, file, variables: process.env, mode, models }).lines
-  greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, remarks })
+  const simulators = environment.sandboxUrl === undefined ? 'simulators answer' : 'simulators are asked'
+  greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, simulators, remarks })
   reloadOnChange(gateway, { path, used: file.settings, log })
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
 }
@@ -45,10 +46,12 @@ type Greeting = {
   readonly keyVariable: string
   /** Sandbox mode was written down, and is not for want of a vendor. */
   readonly isAskedFor: boolean
+  /** What they do: of those that are somebody else's nothing more is known yet. */
+  readonly simulators: string
   readonly remarks: readonly string[]
 }
 
-function greet(gateway: Gateway, { keyVariable, isAskedFor, remarks }: Greeting): void {
+function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks }: Greeting): void {
   const { mode, firstStart, url } = gateway
   const { account, key, adminKey } = firstStart
   say()
@@ -57,7 +60,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, remarks }: Greeting)
   say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
     const why = isAskedFor ? 'as turnpike.yaml says' : 'no vendor is configured'
-    say(`Sandbox mode, ${why}: simulators answer (${gateway.sandboxUrl}). Nothing costs real money.`)
+    say(`Sandbox mode, ${why}: ${simulators} (${gateway.sandboxUrl}). Nothing costs real money.`)
     say(`Account "${account.name}" has $${formatDollars(account.posted)} of play money.`)
   }
   for (const remark of remarks) say(remark)

@@ -15,8 +15,12 @@ export function sandboxAt(url: string, complain: (cause: unknown) => void): Omit
   }
 }
 
-/** Something else may answer there: a gateway, say. */
-async function knock(url: string): Promise<void> {
+export function notThere(url: string): string {
+  return `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
+}
+
+/** Rejects where nobody answers, or something else does: a gateway, say. */
+export async function knock(url: string): Promise<void> {
   const response = await fetch(`${url}/__calls?count`, { signal: AbortSignal.timeout(answerMsMax) })
   const answer: unknown = response.ok ? await response.json() : undefined
   if (!isFields(answer) || typeof answer.count !== 'number') throw new Error('something else answers there')

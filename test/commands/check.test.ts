@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
 
 // Every command is a process of its own, and machines that test are busy.
@@ -53,6 +54,17 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'], { TURNPIKE_DATA: cli.folder, TURNPIKE_SECRET: 's'.repeat(32) })).code).toBe(0)
     expect((await cli.run(['check'], { TURNPIKE_DATA: join(cli.folder, 'not/there/yet') })).code).toBe(0)
     expect(existsSync(join(cli.folder, 'not'))).toBe(false)
+  })
+
+  test.each(['nobody', 'somebody else', 'the simulators'] as const)('SANDBOX_URL, where %s answers', async (who) => {
+    const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
+    const simulators = startSandbox({ port: 0, models: () => [] })
+    const url = who === 'the simulators' ? simulators.url : stranger.url.origin
+    if (who === 'nobody') await stranger.stop(true)
+    const { code, out } = await cli.run(['check'], { SANDBOX_URL: url })
+    const says = `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
+    expect([code, out.includes(says)]).toEqual([0, who !== 'the simulators'])
+    await Promise.all([stranger.stop(true), simulators.stop()])
   })
 
   test('a port that two would listen on', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
+import { until } from '../support/gateway.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
 
 // Every command is a process of its own, and machines that test are busy.
@@ -66,6 +67,12 @@ describe('the greeting', () => {
     expect(await answer.json()).toMatchObject({ id: model, owned_by: 'deepseek', capabilities: ['chat'] })
     expect(output()).toMatch(/^Its account "main" is metered and never refused for money/m)
   })
+})
+
+test('the greeting does not promise what others have to keep', async () => {
+  const { output } = await cli.serve([], { SANDBOX_URL: 'http://127.0.0.1:1' })
+  expect(output()).toContain('simulators are asked (http://127.0.0.1:1)')
+  await until(() => output().includes('no simulators answer at SANDBOX_URL (http://127.0.0.1:1)'))
 })
 
 test('the greeting says what it was given and does not use, and which prices are in doubt', async () => {
