@@ -32,6 +32,9 @@ test.each([
   ['GET', '/models', '/v1/models'],
   ['GET', '/docs/', '/docs'],
   ['POST', '/mcp/', '/mcp'],
+  // The base address itself, as the greeting has it.
+  ['GET', '/v1', '/v1/models'],
+  ['POST', '/v1/images', '/v1/images/generations'],
 ])('%s %s is a 404 that names the path that was meant', async (method, path, meant) => {
   expect(await refused(method, path)).toBe(`Unknown path: ${method} ${path}. Did you mean ${meant}?`)
 })
@@ -42,6 +45,7 @@ test.each([
   ['POST', '/v1/superembeddings'],
   ['POST', '/v1/models/'],
   ['GET', '/v1/model'],
+  ['GET', '/v1/chat'],
   ['GET', '/v1/models/openai/gpt-4o-mini'],
   ['GET', `/${'x'.repeat(100)}/v1/models`],
 ])('%s %s is like none of ours', async (method, path) => {
@@ -52,11 +56,11 @@ test('the official SDK shows it, and the operator reads the same', async () => {
   const client = new OpenAI({ baseURL: gateway.url, apiKey: gateway.key, maxRetries: 0 })
   const asked = client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }] })
   expect(await asked.catch(String)).toContain('Did you mean /v1/chat/completions?')
-  const { status, body } = await operatorOf(gateway).call('GET', '/admin/accounts/')
-  expect({ status, body }).toMatchObject({
-    status: 404,
-    body: {
-      error: { code: 'unknown_url', message: 'Unknown path: GET /admin/accounts/. Did you mean /admin/accounts?' },
-    },
-  })
+  for (const path of ['/admin/accounts/', '/admin']) {
+    const { status, body } = await operatorOf(gateway).call('GET', path)
+    expect({ status, body }).toMatchObject({
+      status: 404,
+      body: { error: { code: 'unknown_url', message: `Unknown path: GET ${path}. Did you mean /admin/accounts?` } },
+    })
+  }
 })
