@@ -18,9 +18,9 @@ function settingsOf(schema: z.core.JSONSchema._JSONSchema, prefix = ''): string[
   ])
 }
 
-/** The examples come to life: a line that begins with # and no space is one, and the empty default above it goes. */
+/** The examples come to life, those of several lines too; and the empty default above one goes. */
 function uncommented(): string {
-  return text.replaceAll(/^\w+: (?:\[\]|\{\})\n(?=#\w)/gm, '').replaceAll(/^( *)#(?=[^\s]|  - )/gm, '$1')
+  return text.replaceAll(/^\w+: (?:\[\]|\{\})\n(?=#\w)/gm, '').replaceAll(/^( *)#(?=\S|  )/gm, '$1')
 }
 
 describe('turnpike.example.yaml', () => {
