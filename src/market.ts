@@ -62,7 +62,7 @@ export function planMarket(options: Pick<MarketOptions, 'file' | 'variables' | '
 
 /** Brings catalogue, channels and, in sandbox mode, the simulators together, and keeps doing so when the file changes. */
 export function makeMarket(options: MarketOptions): Market {
-  const { file, variables, clock } = options
+  const { file, variables, clock, log } = options
   const { mode, configured, catalogue } = planMarket(options)
   const isSandbox = mode === 'sandbox'
   const sandbox = isSandbox ? openSandbox(options, () => simulatedModels(catalogue, configured)) : undefined
@@ -104,6 +104,10 @@ export function makeMarket(options: MarketOptions): Market {
       const taken = new Set(configured.map(({ id }) => id))
       local = servers.filter(({ channel }) => !taken.has(channel.id))
       reload(used)
+      for (const { channel, upstreamModels } of local) {
+        const fields = { channel: channel.id, models: upstreamModels.length }
+        log.info(fields, 'a model server on this machine was found, and is offered')
+      }
     },
     warmUp: () => sandbox?.warmUp(),
   }
