@@ -1,4 +1,4 @@
-import { watch } from 'node:fs'
+import { lstatSync, readlinkSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { makeLog, type Log } from '../base/log.ts'
 import { formatDollars } from '../base/money.ts'
@@ -116,14 +116,20 @@ function reloadOnChange(gateway: Gateway, { path, used, log }: Reloading): void 
   }
   process.on('SIGHUP', reload)
   if (path === undefined) return
-  // Editors write a file in several steps, and some replace it: the folder is watched, and the dust may settle.
+  // Editors write a file in several steps, and some replace it: the folder is watched, and the dust may settle. A file may be
+  // a link, and change with what that leads through.
+  const names = new Set([basename(path), linkOf(path)?.split('/')[0]])
   let timer: ReturnType<typeof setTimeout> | undefined
   const watcher = watch(dirname(path) || '.', (_event, changed) => {
-    if (changed !== basename(path)) return
+    if (!names.has(changed ?? '')) return
     clearTimeout(timer)
     timer = setTimeout(reload, settleMs)
   })
   watcher.unref()
+}
+
+function linkOf(path: string): string | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : undefined
 }
 
 // npm and a terminal may each pass on the same Ctrl-C.

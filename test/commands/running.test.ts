@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -86,6 +87,21 @@ describe('a changed turnpike.yaml', () => {
     // Editors replace a file, and may leave it broken for a moment: the next good one is taken.
     cli.write('turnpike.yaml', priced('2'))
     await until(async () => (await costOf(gateway)) < 2.5 * single)
+  })
+
+  test('that is a link is taken into use when what it leads to is another, as clusters mount their settings', async () => {
+    const point = (version: string, markup: string) => {
+      mkdirSync(join(cli.folder, version))
+      cli.write(`${version}/turnpike.yaml`, priced(markup))
+      symlinkSync(version, join(cli.folder, '..next'))
+      renameSync(join(cli.folder, '..next'), join(cli.folder, '..current'))
+    }
+    point('one', '1')
+    symlinkSync('..current/turnpike.yaml', join(cli.folder, 'turnpike.yaml'))
+    const gateway = await cli.serve()
+    const single = await costOf(gateway)
+    point('two', '3')
+    await until(async () => (await costOf(gateway)) > 2 * single)
   })
 
   test('is taken into use by SIGHUP, also one that was not there at the start', async () => {
