@@ -15,11 +15,15 @@ const host = z.string().regex(/^[^\s/*]+$/, 'must be as the Host header has it, 
 const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
 const origin = z.string().refine(isOriginOrAny, "must be an origin such as https://example.com, or '*'")
 
+// As vendors' examples for curl have it: every call would be a 404 there.
+const isBase = (url: string) => !/\/(?:chat\/completions|messages|responses|embeddings)$/.test(url)
+const notBase = 'must be the base address alone, without the path of a call such as /chat/completions'
+
 export const channelEntry = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be lower-case letters, digits and hyphens'),
   vendor: z.string(),
   keys: z.array(z.string().min(1)).default([]),
-  baseUrl: httpUrl.optional(),
+  baseUrl: httpUrl.refine(isBase, notBase).optional(),
   weight: z.number().min(0).max(1_000_000).default(1),
   priority: z.int().min(0).max(1_000).default(0),
 })
@@ -84,7 +88,7 @@ export const fileSchema = z.strictObject({
   channels: z.array(channelEntry).default([]),
   /** Checked by the catalogue, which knows what a model is. */
   models: z.array(z.unknown()).default([]),
-  exchange: z.record(currency, z.string()).default({}),
+  exchange: z.record(currency, z.string('a rate is a decimal above 0, in quotes')).default({}),
   limits: limits.prefault({}),
   timeouts: timeouts.prefault({}),
   billing: z

@@ -152,6 +152,11 @@ describe('turnpike check', () => {
     ['trustedProxies: ["foo"]', 'trustedProxies[0]: must be an IP address, or a range such as 10.0.0.0/8'],
     ['trustedProxies: ["10.0.0.0/8", "fd00::/8", "0.0.0.0/0"]', 'trustedProxies[2]: must be an IP address'],
     ['cors: { origins: ["example.com"] }', 'cors.origins[0]: must be an origin'],
+    [
+      'channels: [{ id: a, vendor: openai, keys: [k], baseUrl: "https://api.openai.com/v1/chat/completions" }]',
+      'channels[0].baseUrl: must be the base address alone, without the path of a call such as /chat/completions',
+    ],
+    ['exchange: { CNY: 0.14 }', 'exchange.CNY: a rate is a decimal above 0, in quotes'],
   ])('%s is nothing that could be meant', async (yaml, complaint) => {
     cli.write('turnpike.yaml', yaml)
     const { code, err } = await cli.run(['check'])
