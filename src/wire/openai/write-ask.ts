@@ -5,7 +5,7 @@ import { type Conversation, type Tool, type ToolChoice } from '../../capabilitie
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
-import { writeThinking } from './write-thinking.ts'
+import { restsBesideTools, writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
   /** Whether it knows `user`. */
@@ -24,7 +24,7 @@ const userCharactersMax = 64
 
 /** What a client of another protocol means, in the common one. */
 export function writeAsk(ask: ChatAsk, conversation: Conversation, target: TranslationTarget): string {
-  const { tools, toolChoice, parallelTools, thinking, format, user } = conversation
+  const { tools, toolChoice, parallelTools, format, user } = conversation
   const body: Record<string, Json | undefined> = {
     model: target.upstreamModel,
     messages: writeMessages(conversation, target),
@@ -35,7 +35,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
     ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
     ...(format !== undefined && { response_format: writeFormat(format) }),
-    ...(thinking !== undefined && writeThinking(thinking, target)),
+    ...writeEffort(conversation, target),
     // Made the account's own, which also makes it short: some clients write a whole JSON text here.
     ...(user !== undefined && target.takesUser && { user: target.namespaced(user).slice(0, userCharactersMax) }),
     ...(target.takesHints && writeHints(conversation, target)),
@@ -44,6 +44,11 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(ask.stream && target.usageInStream === 'asked' && { stream_options: { include_usage: true } }),
   }
   return JSON.stringify(body)
+}
+
+function writeEffort({ tools, thinking }: Conversation, target: TranslationTarget): JsonObject {
+  if (tools.length > 0 && restsBesideTools(target)) return { reasoning_effort: 'none' }
+  return thinking === undefined ? {} : writeThinking(thinking, target)
 }
 
 function writeHints({ verbosity, cacheKey }: Conversation, target: TranslationTarget): JsonObject {

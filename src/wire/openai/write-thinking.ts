@@ -20,6 +20,14 @@ const budgetHigh = 24_576
 /** Models that cannot be kept from thinking take a budget and no switch. */
 const alwaysThinks = /^qwq-|-thinking(?:-|$)/
 
+/**
+ * Since gpt-5.4 OpenAI refuses tools beside an effort in chat completions, the protocol in which it is asked, and since
+ * gpt-5.6 beside the one that a model has by itself: with tools these answer without thinking, or not at all.
+ */
+export function restsBesideTools({ efforts, upstreamModel }: Thinker): boolean {
+  return efforts.includes('none') && /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/.test(upstreamModel)
+}
+
 export function writeThinking(thinking: Thinking, { thinkingSwitch, efforts, upstreamModel }: Thinker): JsonObject {
   const isOff = thinking.effort === 'none'
   // One that cannot be kept from thinking thinks as little as it can, and not as much as it usually does.
