@@ -92,3 +92,20 @@ test.each([
   const [, kept] = passed(vendor, [hi, { ...said, reasoning_content: 'Hm.' }, hi])
   expect(kept).toEqual(expected === undefined ? said : { ...said, reasoning_content: expected })
 })
+
+test.each([
+  ['deepseek', ' '],
+  ['moonshot', ' '],
+  ['openai', undefined],
+])('%s, of a turn whose thoughts the client does not have, is given %j', (vendor, expected) => {
+  const begun = {
+    role: 'assistant',
+    content: [
+      { type: 'thinking', thinking: 'Hm.', signature: '' },
+      { type: 'text', text: 'So.' },
+    ],
+  }
+  const { messages } = translated(vendor, { messages: [hi, begun, hi, ...calling('call_1').slice(1)] })
+  const thoughts = messages.filter(({ role }) => role === 'assistant').map((message) => message['reasoning_content'])
+  expect(thoughts).toEqual(expected === undefined ? [undefined, undefined] : ['Hm.', expected])
+})

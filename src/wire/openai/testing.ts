@@ -9,7 +9,7 @@ export const target: TranslationTarget = {
   upstreamModel: 'theirs',
   reasoning: false,
   efforts: ['low', 'medium', 'high'],
-  thoughts: 'wanted',
+  thoughts: 'ignored',
   takesUser: true,
   callIds: 'any',
   takesHints: true,

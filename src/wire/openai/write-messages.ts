@@ -136,6 +136,10 @@ function urlOf(media: Media, place: Placed): string {
   throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
+// Vendors that insist on the thoughts of every turn take anything but nothing: a client may not have been shown them, and
+// those of another vendor's turn nobody has.
+const lostThoughts = ' '
+
 function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): JsonObject {
   const isSigned = takesGoogleSignatures(speaker.upstreamModel)
   const text = textOf(blocks)
@@ -151,7 +155,7 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
     role: 'assistant',
     content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
-    ...(speaker.thoughts === 'wanted' && thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
+    ...(speaker.thoughts === 'wanted' && { reasoning_content: thoughts.join('') || lostThoughts }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
