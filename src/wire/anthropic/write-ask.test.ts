@@ -310,3 +310,39 @@ describe('hints for the cache', () => {
     ])
   })
 })
+
+describe('strict tools, of which the vendor compiles so many and no more', () => {
+  const strictly = (name: string, properties: JsonObject, required: readonly string[] = []): Tool => {
+    return { name, schema: { type: 'object', properties, required }, isStrict: true }
+  }
+  const fields = (count: number, schema: JsonObject) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, schema]))
+  const many = (count: number) => Array.from({ length: count }, (_, at) => strictly(`f${at}`, {}))
+  const text = { type: 'string' }
+  const deep = { type: 'array', items: { type: 'object', properties: fields(25, text), required: [] } }
+  const maybe = { anyOf: [text, { type: 'null' }] }
+  const all = (count: number) => Object.keys(fields(count, text))
+
+  test.each([
+    ['twenty tools', many(20), true],
+    ['more', many(21), false],
+    ['two dozen properties that may be missing', [strictly('f', fields(24, text))], true],
+    ['more in two tools', [strictly('f', fields(20, text)), strictly('g', fields(5, text))], false],
+    ['more inside of a list', [strictly('f', { deep }, ['deep'])], false],
+    ['many that may not be missing', [strictly('f', fields(40, text), all(40))], true],
+    ['sixteen of several types', [strictly('f', fields(16, maybe), all(16))], true],
+    ['more, told either way', [strictly('f', fields(17, { type: ['string', 'null'] }), all(17))], false],
+  ])('%s', (_what, tools, isHeld) => {
+    const loose: Tool = { name: 'loose', schema: { type: 'object', properties: fields(99, maybe) } }
+    const written = write({ tools: [...tools, loose] })['tools'] as JsonObject[]
+    expect(new Set(written.slice(0, -1).map(({ strict }) => strict))).toEqual(new Set([isHeld ? true : undefined]))
+    expect(written).toHaveLength(tools.length + 1)
+    if (!isHeld) expect(written[0]?.['input_schema']).toEqual(tools[0]?.schema)
+  })
+
+  test('what the answer is held to counts too', () => {
+    const format = { kind: 'schema', schema: { type: 'object', properties: fields(20, text) } } as const
+    const [written] = write({ format, tools: [strictly('f', fields(5, text))] })['tools'] as JsonObject[]
+    expect(written).not.toHaveProperty('strict')
+  })
+})

@@ -1,6 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
+import { isHeldTo } from './strict-limits.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
 import { writeMessages } from './write-messages.ts'
@@ -65,8 +66,10 @@ function splitLeading(turns: readonly Turn[]): { leading: readonly TextBlock[]; 
   return { leading, turns: turns.slice(count) }
 }
 
-function writeTools({ tools, hostedTools, turns }: Conversation, target: AskTarget, cache: WriteCache): JsonObject[] {
-  const written = tools.map((tool) => writeTool(tool, cache))
+function writeTools(conversation: Conversation, target: AskTarget, cache: WriteCache): JsonObject[] {
+  const { tools, hostedTools, turns } = conversation
+  const isHeld = isHeldTo(conversation)
+  const written = tools.map((tool) => writeTool(tool, isHeld && tool.isStrict === true, cache))
   const names = new Set(tools.map(({ name }) => name))
   for (const { usesMax } of hostedTools) {
     if (names.has('web_search')) continue
@@ -76,13 +79,13 @@ function writeTools({ tools, hostedTools, turns }: Conversation, target: AskTarg
   return written.length > 0 ? written : writeCalled(turns)
 }
 
-function writeTool(tool: Tool, cache: WriteCache): JsonObject {
+function writeTool(tool: Tool, isStrict: boolean, cache: WriteCache): JsonObject {
   const schema = writeToolSchema(tool.schema)
   return {
     name: tool.name,
     ...(tool.description !== undefined && { description: tool.description }),
-    input_schema: tool.isStrict === true ? writeStrictSchema(schema) : schema,
-    ...(tool.isStrict === true && { strict: true }),
+    input_schema: isStrict ? writeStrictSchema(schema) : schema,
+    ...(isStrict && { strict: true }),
     ...cache(tool),
   }
 }
