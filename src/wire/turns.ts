@@ -1,4 +1,11 @@
-import type { AssistantBlock, ToolCallBlock, ToolResultBlock, Turn, UserBlock } from '../capabilities/conversation.ts'
+import type {
+  AssistantBlock,
+  TextBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+  UserBlock,
+} from '../capabilities/conversation.ts'
 
 /**
  * What was said, message by message, as turns. Neighbours of one role are one turn. Results stand right behind the turn of
@@ -16,6 +23,17 @@ export function arrangeTurns(said: readonly Turn[]): Turn[] {
     else arrangement.addWords(turn)
   }
   return arrangement.finish()
+}
+
+/** Instructions in the middle as words of the user, for models that take them at the beginning alone. */
+export function withoutInstructions(turns: readonly Turn[]): Turn[] {
+  return arrangeTurns(
+    turns.map((turn) => (turn.role === 'system' ? { role: 'user', blocks: asWords(turn.blocks) } : turn)),
+  )
+}
+
+export function asWords(instructions: readonly TextBlock[]): TextBlock[] {
+  return instructions.map((block) => ({ ...block, text: `<system>\n${block.text}\n</system>` }))
 }
 
 type Answers = {

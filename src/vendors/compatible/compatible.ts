@@ -28,6 +28,8 @@ export type Dialect = {
   readonly takesUser?: boolean
   /** `nine`: it refuses ids of calls that are not of nine letters and digits. */
   readonly callIds?: 'any' | 'nine'
+  /** `first`: instructions in the middle of a conversation are refused, by the vendor or by the templates of its models. */
+  readonly instructions?: 'anywhere' | 'first'
   /** Knows `verbosity` and `prompt_cache_key`. */
   readonly takesHints?: boolean
   /** The most choices one call gives; absent: as many as the client asks for. */
@@ -52,11 +54,17 @@ export type Dialect = {
 
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
-  const { thoughts = 'ignored', takesUser = true, takesHints = false, callIds = 'any' } = dialect
+  const {
+    thoughts = 'ignored',
+    takesUser = true,
+    takesHints = false,
+    callIds = 'any',
+    instructions = 'anywhere',
+  } = dialect
   const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
   const manner = {
     ...{ outputCap, usageInStream, storesByDefault, thinkingSwitch },
-    ...{ thoughts, takesUser, takesHints, callIds },
+    ...{ thoughts, takesUser, takesHints, callIds, instructions },
   }
 
   function targetOf(context: CallContext): TranslationTarget {

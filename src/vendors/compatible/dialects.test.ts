@@ -109,3 +109,32 @@ test.each([
   const thoughts = messages.filter(({ role }) => role === 'assistant').map((message) => message['reasoning_content'])
   expect(thoughts).toEqual(expected === undefined ? [undefined, undefined] : ['Hm.', expected])
 })
+
+test.each([
+  ['openai', 'anywhere'],
+  ['deepseek', 'anywhere'],
+  ['mistral', 'first'],
+  ['minimax', 'first'],
+  ['vllm', 'first'],
+  ['compatible', 'first'],
+])('%s takes instructions in the middle, which Claude Code sends: %s', (vendor, place) => {
+  const note = { role: 'system', content: 'Be kind.' }
+  const [, made, results] = calling('call00001')
+  const talk = [hi, note, made ?? {}, results ?? {}, note, hi]
+  const { messages } = translated(vendor, { system: 'Be brief.', messages: talk })
+  const said = messages.map(({ role, content }) => [role, content])
+  const marked = '<system>\nBe kind.\n</system>'
+  const parts = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }))
+  const inPlace = [
+    ['user', 'Hi'],
+    ['system', 'Be kind.'],
+  ]
+  const folded = [['user', parts('Hi', marked)]]
+  expect(said).toEqual([
+    ['system', 'Be brief.'],
+    ...(place === 'first' ? folded : inPlace),
+    ['assistant', null],
+    ['tool', 'ok'],
+    ...(place === 'first' ? [['user', parts(marked, 'Hi')]] : inPlace.toReversed()),
+  ])
+})

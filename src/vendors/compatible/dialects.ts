@@ -70,6 +70,7 @@ export const dialects: readonly Dialect[] = [
     thoughts: 'refused',
     takesUser: false,
     callIds: 'nine',
+    instructions: 'first',
     embeddings: {},
   },
   {
@@ -95,15 +96,23 @@ export const dialects: readonly Dialect[] = [
     environment: ['OPENROUTER_API_KEY'],
     embeddings: {},
   },
-  { id: 'together', baseUrl: 'https://api.together.xyz/v1', environment: ['TOGETHER_API_KEY'], embeddings: {} },
+  {
+    id: 'together',
+    instructions: 'first',
+    baseUrl: 'https://api.together.xyz/v1',
+    environment: ['TOGETHER_API_KEY'],
+    embeddings: {},
+  },
   {
     id: 'fireworks',
+    instructions: 'first',
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     environment: ['FIREWORKS_API_KEY'],
     embeddings: {},
   },
   {
     id: 'siliconflow',
+    instructions: 'first',
     baseUrl: 'https://api.siliconflow.cn/v1',
     environment: ['SILICONFLOW_API_KEY'],
     embeddings: {},
@@ -145,14 +154,22 @@ export const dialects: readonly Dialect[] = [
   // Perplexity sends its usage so far with every chunk, asked or not.
   {
     id: 'perplexity',
+    instructions: 'first',
     choicesMax: 1,
     baseUrl: 'https://api.perplexity.ai',
     environment: ['PERPLEXITY_API_KEY'],
     usageInStream: 'always',
   },
-  { id: 'nvidia', choicesMax: 1, baseUrl: 'https://integrate.api.nvidia.com/v1', environment: ['NVIDIA_API_KEY'] },
+  {
+    id: 'nvidia',
+    choicesMax: 1,
+    instructions: 'first',
+    baseUrl: 'https://integrate.api.nvidia.com/v1',
+    environment: ['NVIDIA_API_KEY'],
+  },
   {
     id: 'minimax',
+    instructions: 'first',
     choicesMax: 1,
     baseUrl: 'https://api.minimax.io/v1',
     environment: ['MINIMAX_API_KEY'],
@@ -161,15 +178,30 @@ export const dialects: readonly Dialect[] = [
   },
 
   // Servers on the operator's own machine, at their usual ports.
-  { id: 'ollama', choicesMax: 1, baseUrl: 'http://127.0.0.1:11434/v1', local: true, embeddings: {} },
-  { id: 'lmstudio', choicesMax: 1, baseUrl: 'http://127.0.0.1:1234/v1', local: true, embeddings: {} },
-  { id: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1', local: true, embeddings: {} },
-  { id: 'llamacpp', baseUrl: 'http://127.0.0.1:8080/v1', local: true, embeddings: {} },
+  {
+    id: 'ollama',
+    instructions: 'first',
+    choicesMax: 1,
+    baseUrl: 'http://127.0.0.1:11434/v1',
+    local: true,
+    embeddings: {},
+  },
+  {
+    id: 'lmstudio',
+    instructions: 'first',
+    choicesMax: 1,
+    baseUrl: 'http://127.0.0.1:1234/v1',
+    local: true,
+    embeddings: {},
+  },
+  { id: 'vllm', instructions: 'first', baseUrl: 'http://127.0.0.1:8000/v1', local: true, embeddings: {} },
+  { id: 'llamacpp', instructions: 'first', baseUrl: 'http://127.0.0.1:8080/v1', local: true, embeddings: {} },
 ]
 
 /** Anything else that speaks the common protocol: a channel of this vendor gives its own `baseUrl`. */
 export const anyDialect: Dialect = {
   id: 'compatible',
+  instructions: 'first',
   baseUrl: '',
   outputCap: 'either',
   embeddings: {},

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
+import { asWords } from '../turns.ts'
 import { writeCallId } from './tool-ids.ts'
 import { writeAssistantBlock, writeResult, writeResultContent, writeText, writeUserBlock } from './write-blocks.ts'
 import type { WriteCache } from './write-cache.ts'
@@ -97,10 +98,9 @@ class Draft {
         'system',
         blocks.flatMap((block) => writeText(block, cache)),
       )
-    const marked = blocks.map((block) => ({ ...block, text: `<system>\n${block.text}\n</system>` }))
     this.#push(
       'user',
-      marked.flatMap((block) => writeText(block, cache)),
+      asWords(blocks).flatMap((block) => writeText(block, cache)),
     )
   }
 

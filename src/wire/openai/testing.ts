@@ -12,6 +12,7 @@ export const target: TranslationTarget = {
   thoughts: 'ignored',
   takesUser: true,
   callIds: 'any',
+  instructions: 'anywhere',
   takesHints: true,
   thinkingSwitch: 'effort',
   outputCap: 'max_tokens',

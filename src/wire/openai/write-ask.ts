@@ -12,6 +12,8 @@ export type TranslationTarget = ChatTarget & {
   readonly takesUser: boolean
   /** Which ids of calls it takes: any of a length, or nine letters and digits. */
   readonly callIds: 'any' | 'nine'
+  /** Where it takes instructions. */
+  readonly instructions: 'anywhere' | 'first'
   /** Whether it knows `verbosity` and `prompt_cache_key`; some vendors refuse a request for a field that they do not know. */
   readonly takesHints: boolean
   /** The model's own most. */

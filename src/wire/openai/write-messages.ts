@@ -17,12 +17,14 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { notTaken } from '../not-taken.ts'
+import { withoutInstructions } from '../turns.ts'
 
 type Speaker = {
   readonly upstreamModel: string
   readonly reasoning: boolean
   readonly thoughts: 'wanted' | 'ignored' | 'refused'
   readonly callIds: 'any' | 'nine'
+  readonly instructions: 'anywhere' | 'first'
 }
 
 /** Google's models want the signatures of their calls back, whoever sells them; no other vendor knows the field. */
@@ -35,7 +37,8 @@ export function writeMessages({ system, turns }: Conversation, speaker: Speaker)
   const role = speaker.reasoning ? 'developer' : 'system'
   const messages: JsonObject[] = []
   if (system.length > 0) messages.push({ role, content: joined(system) })
-  for (const turn of turns) messages.push(...writeTurn(turn, role, speaker))
+  const said = speaker.instructions === 'first' ? withoutInstructions(turns) : turns
+  for (const turn of said) messages.push(...writeTurn(turn, role, speaker))
   return messages
 }
 
