@@ -33,7 +33,7 @@ function chatOf(vendor: string): ChatAdapter {
   return chat
 }
 
-type Sent = { readonly user?: string; readonly messages: readonly JsonObject[] }
+type Sent = JsonObject & { readonly messages: readonly JsonObject[] }
 
 function read(codec: typeof openaiChat, fields: JsonObject) {
   const body: JsonObject = { model: 'm', max_tokens: 9, ...fields }
@@ -137,4 +137,25 @@ test.each([
     ['tool', 'ok'],
     ...(place === 'first' ? [['user', parts(marked, 'Hi')]] : inPlace.toReversed()),
   ])
+})
+
+const thinking = { type: 'enabled', budget_tokens: 2_000 }
+const tools = [{ name: 'f', input_schema: { type: 'object' } }]
+const forced = { tools, tool_choice: { type: 'any' } }
+const format = { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }
+const off = { thinking: { type: 'disabled' } }
+
+test.each([
+  ['dashscope', { thinking, tools }, { enable_thinking: true, thinking_budget: 2_000 }],
+  ['dashscope', { thinking, ...forced }, { enable_thinking: false }],
+  ['dashscope', { thinking, ...format }, { enable_thinking: false }],
+  ['dashscope', forced, {}],
+  // These think unless they are told not to.
+  ['deepseek', forced, off],
+  ['moonshot', { thinking, ...forced }, off],
+  ['deepseek', { tools }, {}],
+  ['groq', { thinking, ...forced }, {}],
+])('%s does not think beside what it refuses then: %j', (vendor, fields, expected) => {
+  const { enable_thinking: on, thinking_budget: budget, thinking } = translated(vendor, { messages: [hi], ...fields })
+  expect(JSON.parse(JSON.stringify({ enable_thinking: on, thinking_budget: budget, thinking }))).toEqual(expected)
 })

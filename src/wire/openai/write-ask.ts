@@ -48,9 +48,16 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
   return JSON.stringify(body)
 }
 
-function writeEffort({ tools, thinking }: Conversation, target: TranslationTarget): JsonObject {
+/** What must be had, a call or a form, goes before thoughts, where a vendor does not give both. */
+function writeEffort(conversation: Conversation, target: TranslationTarget): JsonObject {
+  const { tools, toolChoice, format, thinking } = conversation
+  const isForced = tools.length > 0 && (toolChoice === 'required' || typeof toolChoice === 'object')
   if (tools.length > 0 && restsBesideTools(target)) return { reasoning_effort: 'none' }
-  return thinking === undefined ? {} : writeThinking(thinking, target)
+  // Those that want their thoughts back think unless they are told not to.
+  if (isForced && target.thoughts === 'wanted') return { thinking: { type: 'disabled' } }
+  if (thinking === undefined) return {}
+  const isRefused = target.thinkingSwitch === 'enable_thinking' && (isForced || format !== undefined)
+  return writeThinking(isRefused ? { effort: 'none', isShown: false } : thinking, target)
 }
 
 function writeHints({ verbosity, cacheKey }: Conversation, target: TranslationTarget): JsonObject {
