@@ -63,8 +63,15 @@ export function compatible(dialect: Dialect): Vendor {
   } = dialect
   const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
   const manner = {
-    ...{ outputCap, usageInStream, storesByDefault, thinkingSwitch },
-    ...{ thoughts, takesUser, takesHints, callIds, instructions },
+    outputCap,
+    usageInStream,
+    storesByDefault,
+    thinkingSwitch,
+    thoughts,
+    takesUser,
+    takesHints,
+    callIds,
+    instructions,
   }
 
   function targetOf(context: CallContext): TranslationTarget {

@@ -5,7 +5,7 @@ import type { ChatTraits } from '../../capabilities/chat.ts'
 import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import { vendors } from '../index.ts'
-import type { CallContext, ChatAdapter } from '../vendor.ts'
+import type { Call, CallContext, ChatAdapter } from '../vendor.ts'
 
 const traits: ChatTraits = {
   id: 'm',
@@ -40,18 +40,22 @@ function read(codec: typeof openaiChat, fields: JsonObject) {
   return codec.readAsk({ body, files: [], bodyBytes: 100, header: () => null }, () => traits)
 }
 
+function sentIn(call: Call | undefined): Sent {
+  if (typeof call?.body !== 'string') throw new Error('chat is asked for in text')
+  return JSON.parse(call.body) as Sent
+}
+
 function translated(vendor: string, fields: JsonObject): Sent {
   const ask = read(anthropicChat, fields)
-  const { body } = chatOf(vendor).translate(ask, anthropicChat.readConversation(ask), context)
-  return JSON.parse(String(body)) as Sent
+  return sentIn(chatOf(vendor).translate(ask, anthropicChat.readConversation(ask), context))
 }
 
 function passed(vendor: string, messages: readonly JsonObject[]): readonly JsonObject[] {
-  const body = chatOf(vendor).pass?.(read(openaiChat, { messages }), context).body
-  return (JSON.parse(String(body)) as Sent).messages
+  return sentIn(chatOf(vendor).pass?.(read(openaiChat, { messages }), context)).messages
 }
 
 const hi = { role: 'user', content: 'Hi' }
+const parts = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }))
 
 /** A turn of calls by these ids, with their results. */
 function calling(...ids: readonly string[]): JsonObject[] {
@@ -66,7 +70,8 @@ test('Mistral takes ids of nine letters and digits alone: others are spelled so,
   const given = ['toolu_01A09q90qw90lq917835lq9', 'call_1', 'D681PevKs']
   const { messages } = translated('mistral', { messages: calling(...given) })
   const [, made, ...results] = messages
-  const ids = (made?.['tool_calls'] as { id: string }[]).map(({ id }) => id)
+  const { tool_calls: calls } = made as { tool_calls: { id: string }[] }
+  const ids = calls.map(({ id }) => id)
   for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/)
   expect(new Set(ids).size).toBe(3)
   expect(ids[2]).toBe('D681PevKs')
@@ -124,7 +129,6 @@ test.each([
   const { messages } = translated(vendor, { system: 'Be brief.', messages: talk })
   const said = messages.map(({ role, content }) => [role, content])
   const marked = '<system>\nBe kind.\n</system>'
-  const parts = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }))
   const inPlace = [
     ['user', 'Hi'],
     ['system', 'Be kind.'],

@@ -311,12 +311,13 @@ describe('hints for the cache', () => {
   })
 })
 
+const strictly = (name: string, properties: JsonObject, required: readonly string[] = []): Tool => {
+  return { name, schema: { type: 'object', properties, required }, isStrict: true }
+}
+const fields = (count: number, schema: JsonObject) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, schema]))
+
 describe('strict tools, of which the vendor compiles so many and no more', () => {
-  const strictly = (name: string, properties: JsonObject, required: readonly string[] = []): Tool => {
-    return { name, schema: { type: 'object', properties, required }, isStrict: true }
-  }
-  const fields = (count: number, schema: JsonObject) =>
-    Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, schema]))
   const many = (count: number) => Array.from({ length: count }, (_, at) => strictly(`f${at}`, {}))
   const text = { type: 'string' }
   const deep = { type: 'array', items: { type: 'object', properties: fields(25, text), required: [] } }
