@@ -41,9 +41,12 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
 function statusIn(body: Uint8Array): number {
   const { error, data } = objectIn(parseLoosely(decodeUtf8(body)))
   if (isObject(error)) return statusOf(error)
-  const isBroken = ({ error: failure }: JsonObject) => textIn(objectIn(failure)['code']).startsWith('Internal')
   const members = objectsIn(data)
   return members.length > 0 && members.every(isBroken) ? 500 : 200
+}
+
+function isBroken({ error }: JsonObject): boolean {
+  return textIn(objectIn(error)['code']).startsWith('Internal')
 }
 
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
