@@ -80,7 +80,7 @@ export function contextOf(
 type Keyed = Pick<Route, 'channel' | 'credential'>
 
 /** Judges an answer that is not a success by the vendor's own table, and lets a key rest that is refused. */
-export function judge(parts: Pick<TaskParts, 'channels' | 'log'>, keyed: Keyed, answered: Answered): Verdict {
+export function judge(parts: Pick<TaskParts, 'channels' | 'log'>, keyed: Route, answered: Answered): Verdict {
   const verdict = explained(keyed, answered)
   restKey(parts, keyed, verdict, answered.status)
   return verdict

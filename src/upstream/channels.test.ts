@@ -102,6 +102,23 @@ describe('credentials', () => {
     expect(channels.isResting({ channel: a, credential: 'key' })).toBe(true)
   })
 
+  test('over their rate for one model serve the others', () => {
+    const a = channel('a')
+    const { channels, clock, ids } = open([a])
+    const routesFor = (upstreamModel: string) => [...channels.routes([{ vendor: 'v', upstreamModel }])].length
+    expect(channels.rest({ channel: a, credential: 'key', upstreamModel: 'm' }, 30)).toBe(true)
+    expect(channels.rest({ channel: a, credential: 'key', upstreamModel: 'm' }, 30)).toBe(false)
+    expect([routesFor('m'), routesFor('n')]).toEqual([0, 1])
+    expect(channels.isResting({ channel: a, credential: 'key' })).toBe(false)
+    // One that is refused is refused for all of them.
+    expect(channels.rest({ channel: a, credential: 'key' }, 10)).toBe(true)
+    expect(routesFor('n')).toBe(0)
+    clock.advance(10_001)
+    expect([routesFor('m'), routesFor('n')]).toEqual([0, 1])
+    clock.advance(20_000)
+    expect(ids()).toEqual(['a'])
+  })
+
   test('at rest in one channel are not in another', () => {
     const a = channel('a')
     const b = channel('b')

@@ -29,12 +29,15 @@ export type Channels = {
   /** The routes for a model, best first, at most one per channel; credentials at rest are left out. */
   routes(offers: readonly Offer[]): Iterable<Route>
   /**
-   * A credential that the vendor refused, or that is over its rate, is not used at that channel for a while. Says whether its
-   * rest begins now: several requests may have used it at once.
+   * A credential that the vendor refused is not used at that channel for a while, and one that is over its rate not for that
+   * model. Says whether its rest begins now: several requests may have used it at once.
    */
-  rest(route: Pick<Route, 'channel' | 'credential'>, seconds: number): boolean
-  isResting(route: Pick<Route, 'channel' | 'credential'>): boolean
+  rest(resting: Resting, seconds: number): boolean
+  isResting(resting: Resting): boolean
 }
+
+/** A credential; with a model, for that one alone. */
+export type Resting = Pick<Route, 'channel' | 'credential'> & Partial<Pick<Route, 'upstreamModel'>>
 
 // A vendor may say "tomorrow"; whether that is still true is worth one call a minute.
 const restSecondsMax = 60
@@ -45,18 +48,23 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   const found = new WeakMap<readonly Offer[], readonly Candidate[]>()
   let turn = 0
 
-  function isResting({ channel, credential }: Pick<Route, 'channel' | 'credential'>): boolean {
-    return (restsUntil.get(channel.id)?.get(credential) ?? 0) > clock.monotonic()
+  function isResting(resting: Resting): boolean {
+    const rests = restsUntil.get(resting.channel.id)
+    if (rests === undefined) return false
+    const until = Math.max(rests.get(resting.credential) ?? 0, rests.get(nameOf(resting)) ?? 0)
+    return until > clock.monotonic()
   }
 
-  function rest({ channel, credential }: Pick<Route, 'channel' | 'credential'>, seconds: number): boolean {
+  function rest(resting: Resting, seconds: number): boolean {
+    const { channel } = resting
     if (channel.tireless === true) return false
-    const hasBegun = !isResting({ channel, credential })
+    const hasBegun = !isResting(resting)
+    const name = nameOf(resting)
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
     restsUntil.set(channel.id, ofChannel)
     const until = clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000
     // A call that was under way may be told a shorter one.
-    ofChannel.set(credential, Math.max(until, ofChannel.get(credential) ?? 0))
+    ofChannel.set(name, Math.max(until, ofChannel.get(name) ?? 0))
     return hasBegun
   }
 
@@ -69,12 +77,12 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return now
   }
 
-  function nextCredential(channel: Channel): string | undefined {
+  function nextCredential({ channel, upstreamModel }: Candidate): string | undefined {
     const { credentials } = channel
     turn = (turn + 1) % Number.MAX_SAFE_INTEGER
     for (let i = 0; i < credentials.length; i++) {
       const credential = credentials[(turn + i) % credentials.length]
-      if (credential !== undefined && !isResting({ channel, credential })) return credential
+      if (credential !== undefined && !isResting({ channel, credential, upstreamModel })) return credential
     }
     return undefined
   }
@@ -89,11 +97,16 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
       while (left.length > 0) {
         const picked = pick(left, random)
         left.splice(left.indexOf(picked), 1)
-        const credential = nextCredential(picked.channel)
+        const credential = nextCredential(picked)
         if (credential !== undefined) yield { ...picked, credential }
       }
     },
   }
+}
+
+/** No credential has a line end in it. */
+function nameOf({ credential, upstreamModel }: Resting): string {
+  return upstreamModel === undefined ? credential : `${credential}\n${upstreamModel}`
 }
 
 type Candidate = { readonly channel: Channel; readonly upstreamModel: string }

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts'
 import type { Verdict } from '../vendors/vendor.ts'
-import type { Channels, Route } from './channels.ts'
+import type { Channels, Resting } from './channels.ts'
 
 type Parts = { readonly channels: () => Channels; readonly log: Log }
 
@@ -9,19 +9,22 @@ const whatToDo =
   "in turnpike.yaml at once, in the vendor's variable with the next start"
 
 /**
- * Lets a key rest for as long as its vendor's verdict says. Nobody but the operator can mend one that is refused, so that is
- * said outright: when a rest begins, and not by each of the requests that were under way.
+ * Lets a key rest for as long as its vendor's verdict says. Where it is over its rate, it rests for the model that was asked for:
+ * vendors count each by itself. Nobody but the operator can mend one that is refused, so that is said outright: when a rest
+ * begins, and not by each of the requests that were under way.
  */
 export function restKey(
   { channels, log }: Parts,
-  { channel, credential }: Pick<Route, 'channel' | 'credential'>,
+  resting: Resting,
   { error, restCredentialSeconds }: Pick<Verdict, 'error' | 'restCredentialSeconds'>,
   status: number,
 ): void {
   if (restCredentialSeconds === undefined) return
-  const hasBegun = channels().rest({ channel, credential }, restCredentialSeconds)
+  const { channel, credential } = resting
+  const isOfRate = error.kind === 'too-many'
+  const hasBegun = channels().rest(isOfRate ? resting : { channel, credential }, restCredentialSeconds)
   // What is over its rate is mended by the rest itself.
-  if (!hasBegun || error.kind === 'too-many') return
+  if (!hasBegun || isOfRate) return
   const { id, vendor, credentials } = channel
   const key = `${credentials.indexOf(credential) + 1} of ${credentials.length}`
   log.error({ channel: id, vendor: vendor.id, key, status, restSeconds: restCredentialSeconds }, whatToDo)

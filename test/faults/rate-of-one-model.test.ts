@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { startTestGateway } from '../support/gateway.ts'
+import { says } from '../support/streams.ts'
+import { answer, startVendor } from '../support/vendor.ts'
+
+const tooMany = {
+  error: {
+    code: 429,
+    status: 'RESOURCE_EXHAUSTED',
+    message: 'You exceeded your current quota.',
+    details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' }],
+  },
+}
+const spoken = {
+  candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }],
+  usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+}
+
+// Vendors count the requests for each model by itself.
+test('one model that is asked too much for takes no other from anybody', async () => {
+  const vendor = await startVendor((socket, { head }) => {
+    const isBusy = head.includes('gemini-2.5-pro')
+    socket.write(isBusy ? answer(429, JSON.stringify(tooMany)) : answer(200, JSON.stringify(spoken)))
+  })
+  const yaml = `
+sandbox: false
+channels: [{ id: main, vendor: google, baseUrl: "${vendor.baseUrl}", keys: ["only-key"] }]
+`
+  const gateway = await startTestGateway({ yaml })
+  try {
+    const statusOf = async (model: string) => {
+      const response = await gateway.post('/v1/chat/completions', says('Hello!', { model }))
+      await response.text()
+      return response.status
+    }
+    expect(await statusOf('gemini-2.5-pro')).toBe(429)
+    expect(await statusOf('gemini-2.5-flash')).toBe(200)
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    await vendor.stop()
+  }
+})
