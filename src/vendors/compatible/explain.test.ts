@@ -57,6 +57,25 @@ test.each([
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
+const openai = (message: string) =>
+  JSON.stringify({
+    error: { message, type: 'invalid_request_error', param: null, code: null },
+  })
+
+test.each([
+  [403, 'Your organization must be verified to use the model `gpt-image-2`. Please go to: https://vendor.example'],
+  [401, 'You have insufficient permissions for this operation. Missing scopes: api.model.images.request. Check that'],
+])('a %d of one kind of models lays no key to rest for the others: %s', (status, message) => {
+  const verdict = told(status, openai(message))
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
+test('a key that may ask for no model at all is refused', () => {
+  const message = 'You have insufficient permissions for this operation. Missing scopes: model.request. Check that'
+  expect(told(401, openai(message)).restCredentialSeconds).toBe(60)
+})
+
 test('a word that serves as a key is no secret: a sentence that holds it stays whole', () => {
   const local = { baseUrl: 'http://127.0.0.1:11434/v1', credential: 'local' }
   const { error } = told(400, '{"error":{"message":"localhost has no local model"}}', local)

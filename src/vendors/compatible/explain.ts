@@ -19,6 +19,8 @@ const refusedKey = /\b(?:incorrect|invalid) api key\b/i
 // where it has had all that is free of one, or all that its owner allows.
 const unknownModel =
   /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState/i
+// OpenAI has no code for models that an organization has to be verified for, nor for a key that is for some kinds alone.
+const closedModel = /organization must be verified to use the model|missing scopes: api\./i
 // OpenRouter, xAI and others refuse what was said with the status of a refused key, which a customer must not lay to rest.
 // What they say of an account that is flagged or violates their terms is the operator's affair still.
 const refusedWords =
@@ -35,7 +37,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
 
   const isOfWords = status === 403 && refusedWords.test(`${code} ${said}`)
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
-  const isOfModel = unknownModel.test(code)
+  const isOfModel = unknownModel.test(code) || closedModel.test(said)
   if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) {
     return {
       error: new GatewayError('upstream-failed', failed),
