@@ -54,6 +54,12 @@ test.each([400, 413, 422])('a %d about the request keeps its status and words', 
   expect(shown.details.refusal).toEqual({ protocol: 'gemini', status, body: JSON.stringify(body) })
 })
 
+test('models that only an account with a bill may have are the operator’s affair, and lay no key to rest', () => {
+  const verdict = told(400, error('INVALID_ARGUMENT', 'Imagen API is only accessible to billed users at this time.'))
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
 test('a request refused for a file that is not ready is the request’s affair', () => {
   expect(told(400, error('FAILED_PRECONDITION', 'The File abc is not in an ACTIVE state.')).retryable).toBe(false)
 })

@@ -14,6 +14,8 @@ const rateLimitedSecondsDefault = 1
 /** Reasons and words by which a 400 says that the operator's key or account is at fault, and not the request. */
 const refusedKey = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)|\bapi key (?:not valid|not found|expired)/i
 const refusedAccount = /location is not supported|\bbilling\b|free tier/i
+// Imagen and Veo, for an account that pays for nothing: the others it has.
+const billedOnly = /only accessible to billed users/i
 // Nothing but the message tells used-up credit from a rate limit, and that one speaks of billing as well.
 const outOfCredit =
   /\bcredits?\b.*\b(?:depleted|exhausted|used up)|\bprepa(?:id|yment)\b|\bspend(?:ing)? (?:cap|limit)/i
@@ -38,8 +40,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     return { error: timeout, retryable: true }
   }
   if (status === 413 && message === '') return tooLarge()
-  // A model it does not have, a conflict and a cancelled call say nothing about the request.
-  const isRejection = status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== ''
+  // A model it does not have, or not for this account, a conflict and a cancelled call say nothing about the request.
+  const isRejection =
+    status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== '' && !billedOnly.test(message)
   if (!isRejection) return { error: new GatewayError('upstream-failed', failed), retryable: true }
   const refusal = { protocol: 'gemini', status, body: withoutSecrets(response.body, secrets) }
   return {
