@@ -12,6 +12,14 @@ const says = (content: string, more: Record<string, unknown> = {}) => ({
   ...more,
 })
 
+<<<<<<< ours
+=======
+const errorOf = async (response: Response) => ((await response.json()) as { error?: { code: string } }).error?.code
+
+// A cold start of PostgreSQL on a busy machine.
+const startTimeoutMs = 120_000
+
+>>>>>>> theirs
 describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engine) => {
   let gateway: TestGateway
   let used = 0
@@ -30,7 +38,6 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
 
   const states = async () =>
     (await gateway.store.db.selectFrom('idempotency').select('state').execute()).map(({ state }) => state)
-  const errorOf = async (response: Response) => ((await response.json()) as { error?: { code: string } }).error?.code
 
   test('gives the same answer again, once paid', async () => {
     const key = newKey()
