@@ -49,8 +49,27 @@ describe("a vendor's export", () => {
     ])
   })
 
+  test('a cost may be written as programs write theirs', () => {
+    const costs = ['4.68e-05', '1E-9', '0.000046799999999999996', '1e1', '2.5e+00']
+    const read = readExport(`ref,cost\n${costs.map((cost, at) => `${at},${cost}`).join('\n')}`)
+    expect(read.map(({ cost }) => String(cost))).toEqual(['46800', '1', '46800', '10000000000', '2500000000'])
+  })
+
+  test('a currency may be named, and is dollars', () => {
+    const text = 'ref,cost,currency\na,1,USD\nb,2,usd\nc,3,'
+    expect(readExport(text).map(({ cost }) => cost)).toEqual([
+      nano(10n ** 9n),
+      nano(2n * 10n ** 9n),
+      nano(3n * 10n ** 9n),
+    ])
+  })
+
   test.each([
     ['', 'empty'],
+    ['ref,cost,currency\na,1,USD\nb,7,CNY', 'line 3 of the export: a cost in CNY'],
+    ['ref,cost\na,1e', 'no cost in dollars'],
+    ['ref,cost\na,.5e1e1', 'no cost in dollars'],
+    ['ref,cost\na,-1e-5', 'no cost in dollars'],
     ['id,amount\na,1', 'ref and cost'],
     ['ref,cost\na,free', 'line 2 of the export: "free"'],
     ['ref,cost,time\na,1,yesterday', 'no time'],

@@ -1,6 +1,6 @@
 import { isObject } from '../../base/json.ts'
 import { parseMoment } from '../../base/moment.ts'
-import { nano, parseDecimal, picoPerUnit, toNano, type Nano } from '../../base/money.ts'
+import { nano, picoPerUnit, toNano, type Decimal, type Nano } from '../../base/money.ts'
 import { sumOf, units, type Counts } from '../../capabilities/usage.ts'
 
 /** What a vendor says it charges for one call. */
@@ -42,8 +42,9 @@ export function readBill(text: string): BillLine[] {
 
 /**
  * A vendor's export as CSV with a line of names: `ref,cost[,model][,input][,cachedInput][,output][,time]`, in any order,
- * with a column for any other unit too, and the rest ignored. `cost` is decimal dollars; units are counted as we count them
- * (cached input is not inside `input`); `time` is ISO 8601, and lets a line be judged while gateways are busy.
+ * with a column for any other unit too, and the rest ignored. `cost` is decimal dollars, and a column `currency` may say no
+ * other; units are counted as we count them (cached input is not inside `input`); `time` is ISO 8601, and lets a line be
+ * judged while gateways are busy.
  */
 export function readExport(text: string): BillLine[] {
   const [names, ...rows] = readCsv(text)
@@ -58,6 +59,8 @@ export function readExport(text: string): BillLine[] {
     const where = `line ${index + 2} of the export`
     const cell = (column: number) => (column === -1 ? undefined : row[column]?.trim() || undefined)
     const counted = Object.fromEntries(unitColumns.map(([unit, column]) => [unit, Number(cell(column) ?? '')]))
+    const currency = cell(at('currency')) ?? dollars
+    if (currency.toUpperCase() !== dollars) throw new BillError(`${where}: a cost in ${currency}, and not in dollars`)
     const model = cell(at('model'))
     const time = cell(at('time'))
     const moment = time === undefined ? undefined : parseMoment(time)
@@ -80,11 +83,19 @@ function parse(text: string): unknown {
   }
 }
 
+const dollars = 'USD'
+// Programs write a small number with an exponent, and a sum of such with more digits than it has.
+const costPattern = /^(\d{1,18})(?:\.(\d{1,40}))?(?:e([+-]?\d{1,2}))?$/i
+
 function readCost(text: string, where: string): Nano {
-  const decimal = parseDecimal(text)
-  if (decimal === undefined || decimal.digits < 0n) throw new BillError(`${where}: "${text}" is no cost in dollars`)
+  const [, whole, fraction = '', exponent = '0'] = costPattern.exec(text) ?? []
+  if (whole === undefined) throw new BillError(`${where}: "${text}" is no cost in dollars`)
   // Beyond the nano a vendor's own rounding decides nothing.
-  return toNano(picoPerUnit(decimal, 1n))
+  return toNano(picoPerUnit(shifted(BigInt(whole + fraction), fraction.length - Number(exponent)), 1n))
+}
+
+function shifted(digits: bigint, scale: number): Decimal {
+  return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
 }
 
 function readUnits(counted: Readonly<Record<string, unknown>>): Counts {
