@@ -9,6 +9,7 @@ import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import { isUnavailable, storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
+import type { Tx } from '../store/schema.ts'
 import type { Task } from '../store/tasks.ts'
 import { requestById } from '../store/usage.ts'
 import { showAccepted, showTask } from '../tasks/show.ts'
@@ -44,13 +45,13 @@ export async function placeVideo(
   const { webhookUrl, wait, timeoutSeconds, ...ask } = request
   if (webhookUrl !== undefined) await parts.checkWebhook(webhookUrl, signal)
   const { accountId, keyId, caps } = principal
-  const remember =
-    remembered &&
-    ((tx: Parameters<RememberedAttempt['keepIn']>[0], accepted: JsonObject) =>
-      remembered.keepIn(tx, 202, JSON.stringify(accepted)))
+  const once = remembered && {
+    remember: (tx: Tx, accepted: JsonObject) => remembered.keepIn(tx, 202, JSON.stringify(accepted)),
+    forget: (tx: Tx) => remembered.freeIn(tx),
+  }
   ordered.inHands()
   const placed = await parts.tasks
-    .create({ requestId, accountId, keyId, caps, ask, model, webhookUrl, receivedAt, remember })
+    .create({ requestId, accountId, keyId, caps, ask, model, webhookUrl, receivedAt, ...once })
     .catch((thrown: unknown) => {
       throw storeError(thrown)
     })

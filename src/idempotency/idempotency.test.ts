@@ -60,12 +60,16 @@ eachEngine('what is remembered under an Idempotency-Key', (open) => {
     expect(await thrownBy(ask())).toMatchObject(completed)
   })
 
-  test('what did not happen is free, also where it was taken for done', async () => {
-    const { store, ask, attempt } = await begin()
-    await store.transaction((tx) => attempt.keepIn(tx, 202, '{}'))
-    await attempt.free()
-    expect(await ask()).toMatchObject({ kind: 'begun' })
-  })
+  test.each(['free', 'freeIn'] as const)(
+    'what did not happen is free, also where it was taken for done (%s)',
+    async (how) => {
+      const { store, ask, attempt } = await begin()
+      await store.transaction((tx) => attempt.keepIn(tx, 202, '{}'))
+      if (how === 'free') await attempt.free()
+      else await store.transaction((tx) => attempt.freeIn(tx))
+      expect(await ask()).toMatchObject({ kind: 'begun' })
+    },
+  )
 
   test('of an answer that there is no room for, it is kept that it was given', async () => {
     const { ask, attempt } = await begin()

@@ -48,6 +48,8 @@ export type RememberedAttempt = {
   keepFact(status: number): Promise<void>
   /** It did not happen: whoever tries again runs. */
   free(): Promise<void>
+  /** The same in a commit of the caller's, which takes back what `keepIn` tells of. */
+  freeIn(tx: Tx): Promise<void>
 }
 
 export type Idempotency = {
@@ -137,6 +139,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
       free: () => surely(async () => freeAnswer(store.db, id, requestId)),
+      freeIn: (tx) => freeAnswer(tx, id, requestId),
     }
   }
 

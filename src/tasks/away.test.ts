@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
+import { newRequestId } from '../base/ids.ts'
 import { nano } from '../base/money.ts'
+import { beginAnswer, freeAnswer, keepAnswer } from '../store/idempotency.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { filmVendor } from '../../test/support/film-vendor.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
@@ -74,6 +76,39 @@ eachEngine('video tasks while the database is away', (open) => {
     expect((await moneyOf(store)).held).toBe(nano(0n))
     await world.close()
   })
+
+  test.each(['as it is recorded', 'as its vendor refuses it'] as const)(
+    'an order that fails %s leaves no answer under its Idempotency-Key once it is undone',
+    async (when) => {
+      const vendor = filmVendor()
+      const { store, database, world, states } = await begin({
+        transport: {
+          async send(...call) {
+            database.isAway = true
+            return vendor.transport.send(...call)
+          },
+        },
+      })
+      const requestId = newRequestId()
+      const id = { accountId, path: '/v1/videos/generations', keyDigest: 'once' }
+      await beginAnswer(store, id, { fingerprint: '', requestId, node: 'node_a', keepMs: minute }, () => {})
+      const answers = () => store.db.selectFrom('idempotency').select('status').execute()
+      if (when === 'as it is recorded') Object.assign(database, { answersToLose: 1, staysAway: true })
+      else vendor.tricks.push({ status: 400 })
+      const ordered = world.order({
+        requestId,
+        remember: (tx) => keepAnswer(tx, id, { requestId, status: 202, sealedBody: 'the task' }),
+        forget: (tx) => freeAnswer(tx, id, requestId),
+      })
+      expect(await thrownBy(ordered)).toMatchObject(notAgain)
+      expect(await answers()).toEqual([{ status: 202 }])
+      database.isAway = false
+      await until(async () => (await states())[0] === 'refused')
+      expect(await answers()).toEqual([])
+      expect((await moneyOf(store)).held).toBe(nano(0n))
+      await world.close()
+    },
+  )
 
   test('and not after somebody else has sent it', async () => {
     const { store, database, vendor, world, states } = await begin()

@@ -33,6 +33,8 @@ export type VideoOrder = {
   readonly receivedAt: number
   /** Joins the commit that records the task: for what is to be answered, should we not live to answer it. */
   readonly remember?: ((tx: Tx, accepted: JsonObject) => Promise<void>) | undefined
+  /** Joins the commit that takes the task back, of which nothing came: whoever asks once more is to be served. */
+  readonly forget?: ((tx: Tx) => Promise<void>) | undefined
 }
 
 export type Placed =
@@ -90,7 +92,7 @@ async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task,
     const mayTryAgain = outcome.kind === 'unsent' || outcome.elsewhere
     const isLast = !mayTryAgain || attempts >= parts.attemptsMax
     const next = isLast ? undefined : await nextLeg(parts, placing, task.id, 'skip')
-    if (next === undefined) throw await refuse(parts, task, outcome, orderer)
+    if (next === undefined) throw await refuse(parts, placing, task, outcome)
     task = await reroute(parts, task, next, outcome)
     leg = next
   }
@@ -105,15 +107,15 @@ function statusOf(outcome: NotTaken): number {
 /** Nothing came of it: the money goes back, and the client is told. One that has its task already learns it from how that ends. */
 async function refuse(
   parts: TaskParts,
+  { order, orderer }: Placing,
   task: Task,
   outcome: NotTaken,
-  { hasTask }: Pick<Orderer, 'hasTask'>,
 ): Promise<GatewayError> {
   const { error } = outcome
   const failure = { code: error.details.code ?? 'upstream_refused', message: error.message }
-  const end = { failure, status: recordedStatus(error), vendorStatus: statusOf(outcome) }
+  const end = { failure, status: recordedStatus(error), vendorStatus: statusOf(outcome), forget: order.forget }
   const undo = async () => {
-    if (!hasTask) return withdraw(parts, task, end)
+    if (!orderer.hasTask) return withdraw(parts, task, end)
     await endTask(parts, task, { state: 'failed', failure, ofSending: true })
     return true
   }
@@ -265,7 +267,7 @@ async function take(parts: TaskParts, order: VideoOrder, task: NewTask, amount: 
   }
   return recordTask(parts.store, { task, hold, request, also }).catch(async (thrown: unknown) => {
     // Before all of it was written, nothing can have been committed.
-    if (isWritten) await abandon(parts, task)
+    if (isWritten) await abandon(parts, order, task)
     throw storeError(thrown)
   })
 }
@@ -274,12 +276,14 @@ async function take(parts: TaskParts, order: VideoOrder, task: NewTask, amount: 
  * The commit may have happened although its answer was lost. Nothing was sent, and nothing is to be: whoever asked may try
  * again. Where that cannot be made sure of, this throws what says not to.
  */
-async function abandon(parts: TaskParts, { id, accountId }: Pick<NewTask, 'id' | 'accountId'>): Promise<void> {
+async function abandon(parts: TaskParts, { forget }: VideoOrder, { id, accountId }: NewTask): Promise<void> {
   const failure = { code: 'overloaded', message: 'The database did not answer.' }
   const forsake = async () => {
     const task = await taskOnceRecorded(parts.store, { id, accountId })
     // As it was recorded: who has found it and sent it meanwhile has counted.
-    return task === undefined || withdraw(parts, { ...task, sends: 1 }, { failure, status: 503, vendorStatus: 0 })
+    return (
+      task === undefined || withdraw(parts, { ...task, sends: 1 }, { failure, status: 503, vendorStatus: 0, forget })
+    )
   }
   if (!(await parts.insist(forsake, 'goes on', { task: id }))) throw tooLate()
 }

@@ -30,13 +30,17 @@ export type TaskEnd = {
   | { readonly state: 'cancelled' }
   /** `ofSending`: that sending was refused. Who has found it meanwhile, or sent it again, may have been taken. */
   | { readonly state: 'failed'; readonly failure: TaskError; readonly ofSending?: true }
-  /** `status`: as the client was answered; `vendorStatus`: as we were, 0 where nobody was reached. */
+  /**
+   * `status`: as the client was answered; `vendorStatus`: as we were, 0 where nobody was reached. `forget` joins the commit: what
+   * was to be answered is not to be any more.
+   */
   | {
       readonly state: 'refused'
       readonly ofSending: true
       readonly failure: TaskError
       readonly status: number
       readonly vendorStatus: number
+      readonly forget?: ((tx: Tx) => Promise<void>) | undefined
     }
 )
 
@@ -63,7 +67,8 @@ export async function endTask(
     const booked = await book(tx, changed, { ...records, sale, note: `task ${end.state}` }, now)
     // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.
     if (booked.outcome === 'already-ended') throw new GatewayError('bug', `hold ${task.holdId} is ${booked.state}`)
-    if (changed.webhookUrl !== null && end.state !== 'refused') {
+    if (end.state === 'refused') await end.forget?.(tx)
+    else if (changed.webhookUrl !== null) {
       const { accountId, id: taskId, webhookUrl: url } = changed
       await addEventIn(tx, { id: newOpaqueId('evt'), accountId, taskId, url, payload: writeEvent(changed, now) }, now)
     }

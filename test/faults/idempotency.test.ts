@@ -12,14 +12,8 @@ const says = (content: string, more: Record<string, unknown> = {}) => ({
   ...more,
 })
 
-<<<<<<< ours
-=======
 const errorOf = async (response: Response) => ((await response.json()) as { error?: { code: string } }).error?.code
 
-// A cold start of PostgreSQL on a busy machine.
-const startTimeoutMs = 120_000
-
->>>>>>> theirs
 describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engine) => {
   let gateway: TestGateway
   let used = 0

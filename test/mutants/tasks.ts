@@ -32,7 +32,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a task whose recording was in doubt is left to be sent',
     file: 'src/tasks/create.ts',
-    from: '    if (isWritten) await abandon(parts, task)\n',
+    from: '    if (isWritten) await abandon(parts, order, task)\n',
     to: '',
     tests: away,
   },
