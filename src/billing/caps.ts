@@ -11,7 +11,10 @@ export type SpentSince = (by: { accountId: string; keyId?: string; since: number
 /** What is set aside for its tasks, which may run for days and on any node. */
 export type HeldByTasks = (by: { accountId: string; keyId?: string }) => Promise<Nano>
 
-/** One for each cap, over all its periods: holds that are open at midnight belong to the new day too. */
+/**
+ * One for each key or account with a cap, whatever its period: holds that are open at midnight, or when the period is
+ * changed, belong to the new one too.
+ */
 type Spending = {
   since: number
   /** Charged, and held by tasks, as the books said when they were read last. */
@@ -24,6 +27,9 @@ type Spending = {
   open: bigint
   readAt: number
 }
+
+/** What a cap is judged by, and the moment from which on that has to count. */
+type Judged = { readonly cap: SpendingCap; readonly spending: Spending; readonly since: number }
 
 /** Counts until the books were read after they had it. One that they had already is counted twice for that long, and never not at all. */
 type Unread = {
@@ -60,12 +66,12 @@ export function capSpending(
   const readings = new Map<string, Promise<void>>()
   const isBooked = ({ endings }: Unread) => endings <= (billing.endings?.booked ?? 0)
 
-  async function spendingOf(cap: SpendingCap): Promise<Spending> {
-    const name = `${cap.of.accountId}/${cap.of.keyId ?? ''}/${cap.period}`
+  async function spendingOf(cap: SpendingCap): Promise<Judged> {
+    const name = `${cap.of.accountId}/${cap.of.keyId ?? ''}`
     for (;;) {
       const since = startOf(cap.period, clock.now())
       const known = spendings.get(name)
-      if (known !== undefined && known.since === since && isFresh(known)) return known
+      if (known !== undefined && known.since === since && isFresh(known)) return { cap, spending: known, since }
       // One at a time, and whoever comes meanwhile waits for it: an older reading never takes the place of a newer one.
       let reading = readings.get(name)
       if (reading === undefined) {
@@ -126,7 +132,11 @@ export function capSpending(
   }
 
   async function reserve({ caps, amount }: Pick<Order, 'amount' | 'caps'>): Promise<ReservedAmong | NoFunds> {
-    const capped = await Promise.all(caps.map(async (cap) => ({ cap, spending: await spendingOf(cap) })))
+    let capped = await Promise.all(caps.map(spendingOf))
+    // While the change of a period is on its way, requests come with the old one too, and each reads for its own.
+    while (capped.some(({ spending, since }) => spending.since !== since)) {
+      capped = await Promise.all(caps.map(spendingOf))
+    }
     // Judged and counted without a pause in between: of two that come at once, the second sees the first.
     for (const { cap, spending } of capped) {
       const left = cap.amount - spending.booked - spending.unreadAmount - spending.open

@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test'
+import { standingClock } from '../../test/support/movable-clock.ts'
+import { nano } from '../base/money.ts'
+import type { SpendingCap } from '../store/keys.ts'
+import { capSpending, type SpentSince } from './caps.ts'
+import { makeCountingBilling } from './counting.ts'
+import type { Order } from './funds.ts'
+
+// Caps that an operator changes while requests are under way.
+
+const daily: SpendingCap = { of: { accountId: 'acc', keyId: 'key' }, amount: nano(100n), period: 'day' }
+const monthly: SpendingCap = { ...daily, period: 'month' }
+const total: SpendingCap = { ...daily, period: 'total' }
+
+function order(amount: bigint, cap = daily): Order {
+  return {
+    requestId: 'req' as Order['requestId'],
+    accountId: 'acc',
+    keyId: 'key',
+    model: 'm',
+    capability: 'chat',
+    amount: nano(amount),
+    caps: [cap],
+    priceVersion: 'v',
+    startedAt: 0,
+    deadline: 0,
+  }
+}
+
+const sale = { status: 200, streamed: false, durationMs: 1, attempts: [], basis: 'vendor', usage: {} } as const
+
+/** At noon of a day in the middle of its month. */
+function capped(spentSince: SpentSince) {
+  const clock = standingClock(Date.UTC(2027, 0, 15, 12))
+  return capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks: () => Promise.resolve(nano(0n)) })
+}
+
+test('what is open when the period of a cap is changed counts in the new one', async () => {
+  const billing = capped(() => Promise.resolve(nano(0n)))
+  const running = await billing.take(order(60n))
+  if (running.kind !== 'hold') throw new Error('refused')
+  expect(await billing.take(order(50n, monthly))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
+  await running.hold.settle({ ...sale, price: nano(55n) })
+  expect(await billing.take(order(50n, monthly))).toMatchObject({ kind: 'no-funds', available: nano(45n) })
+})
+
+test('each period has its own sum, also where two are asked for at once', async () => {
+  const billing = capped(({ since }) => Promise.resolve(nano(since === 0 ? 95n : 5n)))
+  const taken = await Promise.all([daily, total, daily, total].map((cap) => billing.take(order(101n, cap))))
+  const lefts = taken.map((one) => (one.kind === 'no-funds' ? one.available : undefined))
+  expect(lefts).toEqual([nano(95n), nano(5n), nano(95n), nano(5n)])
+})
