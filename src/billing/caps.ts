@@ -140,7 +140,8 @@ export function capSpending(
     // Judged and counted without a pause in between: of two that come at once, the second sees the first.
     for (const { cap, spending } of capped) {
       const left = cap.amount - spending.booked - spending.unreadAmount - spending.open
-      if (amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
+      // What is free passes no cap, not even one that was lowered below what is spent.
+      if (amount > 0n && amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
     }
     const among = capped.map(({ spending }) => spending)
     for (const spending of among) spending.open += amount

@@ -50,3 +50,9 @@ test('each period has its own sum, also where two are asked for at once', async 
   const lefts = taken.map((one) => (one.kind === 'no-funds' ? one.available : undefined))
   expect(lefts).toEqual([nano(95n), nano(5n), nano(95n), nano(5n)])
 })
+
+test('what is free is let through by a cap that is lower than what was spent', async () => {
+  const billing = capped(() => Promise.resolve(nano(150n)))
+  expect(await billing.take(order(1n))).toMatchObject({ kind: 'no-funds', available: nano(0n) })
+  expect(await billing.take(order(0n))).toMatchObject({ kind: 'hold' })
+})
