@@ -294,24 +294,6 @@ describe('what a vendor is asked', () => {
   })
 
   test.each([
-    // With tools in chat completions, OpenAI has these think not at all, or refuses; the newest think unless they are told.
-    ['gpt-5.6-sol', { effort: 'high', isShown: true }, 'none'],
-    ['gpt-5.6-sol', undefined, 'none'],
-    ['gpt-5.4-mini', { effort: 'low', isShown: true }, 'none'],
-    ['gpt-6-luna', { budget: 9_000, isShown: true }, 'none'],
-    ['gpt-5.2', { effort: 'high', isShown: true }, 'high'],
-    ['gpt-5.2', undefined, undefined],
-    ['gpt-oss-120b', { effort: 'high', isShown: true }, 'high'],
-  ] as const)('%s beside tools, asked to think %j: %p', (upstreamModel, thinking, effort) => {
-    const to = { upstreamModel, efforts: ['none', 'low', 'high'] }
-    const asked = thinking === undefined ? {} : { thinking }
-    const tools = [{ name: 'f', schema: { type: 'object' } }]
-    expect(written({ ...asked, tools }, to)['reasoning_effort']).toBe(effort)
-    const alone = thinking === undefined ? undefined : 'effort' in thinking ? thinking.effort : 'high'
-    expect(written(asked, to)['reasoning_effort']).toBe(alone)
-  })
-
-  test.each([
     [{ effort: 'max', isShown: true }, 'high'],
     [{ effort: 'minimal', isShown: true }, 'low'],
     [{ budget: 1_024, isShown: true }, 'low'],

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, Conversation } from '../../capabilities/conversation.ts'
 import { plainAsk, target } from './testing.ts'
-import { writeAsk } from './write-ask.ts'
+import { writeAsk, type TranslationTarget } from './write-ask.ts'
 
 const conversation: Conversation = {
   system: [],
@@ -39,4 +39,27 @@ test.each([
   const turns = [...conversation.turns, { role: 'assistant' as const, blocks }]
   const { messages } = JSON.parse(writeAsk(plainAsk, { ...conversation, turns }, target)) as { messages: JsonObject[] }
   expect(messages[1]).toMatchObject({ role: 'assistant', content })
+})
+
+function effortOf(fields: Partial<Conversation>, to: Partial<TranslationTarget>): unknown {
+  const written = writeAsk(plainAsk, { ...conversation, ...fields }, { ...target, ...to })
+  return (JSON.parse(written) as JsonObject)['reasoning_effort']
+}
+
+test.each([
+  // With tools in chat completions, OpenAI has these think not at all, or refuses; the newest think unless they are told.
+  ['gpt-5.6-sol', { effort: 'high', isShown: true }, 'none'],
+  ['gpt-5.6-sol', undefined, 'none'],
+  ['gpt-5.4-mini', { effort: 'low', isShown: true }, 'none'],
+  ['gpt-6-luna', { budget: 9_000, isShown: true }, 'none'],
+  ['gpt-5.2', { effort: 'high', isShown: true }, 'high'],
+  ['gpt-5.2', undefined, undefined],
+  ['gpt-oss-120b', { effort: 'high', isShown: true }, 'high'],
+] as const)('%s beside tools, asked to think %j: %p', (upstreamModel, thinking, effort) => {
+  const to = { upstreamModel, efforts: ['none', 'low', 'high'] }
+  const asked = thinking === undefined ? {} : { thinking }
+  const tools = [{ name: 'f', schema: { type: 'object' } }]
+  expect(effortOf({ ...asked, tools }, to)).toBe(effort)
+  const alone = thinking === undefined ? undefined : 'effort' in thinking ? thinking.effort : 'high'
+  expect(effortOf(asked, to)).toBe(alone)
 })
