@@ -90,6 +90,12 @@ test('a call that is billed twice is owed twice, and told', () => {
   expect([...repeated]).toEqual([['a', 2]])
 })
 
+test('a line that costs nothing is not billed twice: a film that its vendor never got is sent again under its name', () => {
+  const { lines, repeated } = byRef([line('a', 0n), line('b', 0n), line('a', 5n), line('a', 0n), line('b', 0n)])
+  expect(lines.get('a')?.cost).toBe(nano(5n))
+  expect([...repeated]).toEqual([])
+})
+
 test('lines for one call count together, and each tells what the others do not', () => {
   const { lines, repeated } = byRef([
     { ...line('a', 1n), units: { input: 3, cachedInput: 2 }, model: 'm', at: 7 },

@@ -129,7 +129,8 @@ function readCsv(text: string): string[][] {
 
 /**
  * One line for each attempt, with the costs and units of all that name it: one may be for input and another for output. A
- * vendor that bills a call twice is owed both, and the second is a breach.
+ * vendor that bills a call twice is owed both, and the second is a breach; not so a line that costs nothing, since a film
+ * that its vendor surely never got is sent again under the same reference.
  */
 export function byRef(lines: readonly BillLine[]): {
   lines: Map<string, BillLine>
@@ -145,7 +146,8 @@ export function byRef(lines: readonly BillLine[]): {
       continue
     }
     const before = found.get(line.ref)
-    if (before !== undefined) repeated.set(line.ref, (repeated.get(line.ref) ?? 1) + 1)
+    const isBilledAgain = before !== undefined && before.cost !== 0n && line.cost !== 0n
+    if (isBilledAgain) repeated.set(line.ref, (repeated.get(line.ref) ?? 1) + 1)
     found.set(line.ref, before === undefined ? line : join(before, line))
   }
   return { lines: found, nameless, repeated }
