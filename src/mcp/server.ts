@@ -1,4 +1,5 @@
 import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import type { Timers } from '../base/clock.ts'
 import { complete } from './completion.ts'
 import { errorObject } from '../wire/openai/errors.ts'
@@ -38,6 +39,25 @@ const cacheHints = {
 }
 
 const invalidParams = -32_602
+
+/**
+ * What a client writes, where it is not as the protocol has it: by these the library says so. By itself it says that the
+ * server failed, and shows its own schema's notes.
+ */
+const written = {
+  list: { params: z.looseObject({ cursor: z.string().optional() }) },
+  resource: { params: z.looseObject({ uri: z.string() }) },
+  prompt: { params: z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.string()).optional() }) },
+  completion: {
+    params: z.looseObject({
+      ref: z.discriminatedUnion('type', [
+        z.looseObject({ type: z.literal('ref/prompt'), name: z.string() }),
+        z.looseObject({ type: z.literal('ref/resource'), uri: z.string() }),
+      ]),
+      argument: z.looseObject({ name: z.string(), value: z.string() }),
+    }),
+  },
+}
 
 // Of a picture, as it stands in a result: nobody knows how long that takes to be read.
 const resultBytesMax = 64 * 1024 * 1024
@@ -80,16 +100,16 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
         connection.letGo(resultBytesMax)
       }
     })
-    server.setRequestHandler('resources/list', ({ params }, context) =>
-      withDesk(context, (desk) => listResources(desk, params?.cursor)),
+    server.setRequestHandler('resources/list', written.list, ({ cursor }, context) =>
+      withDesk(context, (desk) => listResources(desk, cursor)),
     )
     server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...templates] }))
-    server.setRequestHandler('resources/read', ({ params }, context) =>
-      withDesk(context, async (desk) => ({ contents: [await readResource(desk, parts.showModel, params.uri)] })),
+    server.setRequestHandler('resources/read', written.resource, ({ uri }, context) =>
+      withDesk(context, async (desk) => ({ contents: [await readResource(desk, parts.showModel, uri)] })),
     )
     server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts() }))
-    server.setRequestHandler('prompts/get', ({ params }) => getPrompt(params.name, params.arguments ?? {}))
-    server.setRequestHandler('completion/complete', ({ params }, context) =>
+    server.setRequestHandler('prompts/get', written.prompt, (params) => getPrompt(params.name, params.arguments ?? {}))
+    server.setRequestHandler('completion/complete', written.completion, (params, context) =>
       withDesk(context, (desk) => complete(params, desk)),
     )
     return server

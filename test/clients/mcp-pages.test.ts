@@ -48,6 +48,20 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     }
   })
 
+  test('what is not as the protocol has it is the client’s mistake, and told by its place', async () => {
+    const wrongs = [
+      [() => client.prompt('make_video', { idea: 'A fox', seconds: 5 as never }), 'arguments.seconds'],
+      [() => client.prompt(7 as never, {}), 'name'],
+      [() => client.read(7 as never), 'uri'],
+      [() => client.complete({ type: 'ref/nothing' } as never, { name: 'id', value: 'g' }), 'ref.type'],
+    ] as const
+    for (const [ask, place] of wrongs) {
+      const thrown = await thrownBy(ask(), Error)
+      expect(thrown).toMatchObject({ code: -32_602 })
+      expect(thrown.message).toContain(`${place}: `)
+    }
+  })
+
   test('models come a page at a time with what they do and mainly cost, and one with all that there is', async () => {
     type Shown = { id: string; capabilities: string[]; prices: Record<string, unknown>; takes?: object }
     type Models = { models: Shown[]; total: number; next: string | null }
