@@ -28,6 +28,7 @@ describe('an instance of a schema', () => {
       { a: 1, b: 2 },
     ],
     [{ $ref: '#/$defs/Name', $defs: { Name: { const: 'Ada' } } }, 'Ada'],
+    [{ $ref: '#/$defs/100%', $defs: { '100%': { const: 'Ada' } } }, 'Ada'],
     [{ type: 'object', required: ['extra'], additionalProperties: { const: 3 } }, { extra: 3 }],
     [{ type: 'string', nullable: true, minLength: 12, maxLength: 12 }, expect.stringMatching(/^.{12}$/)],
     [undefined, {}],

@@ -87,10 +87,19 @@ function merge(left: Schema, right: Schema): Schema {
 function resolve(root: Schema, ref: string): Schema {
   let found: unknown = root
   for (const step of ref.split('/').slice(1)) {
-    const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
+    const key = decode(step).replaceAll('~1', '/').replaceAll('~0', '~')
     found = Array.isArray(found) ? found[Number(key)] : asSchema(found)[key]
   }
   return asSchema(found)
+}
+
+/** Vendors look into no reference that leads nowhere, and fail for none. */
+function decode(step: string): string {
+  try {
+    return decodeURIComponent(step)
+  } catch {
+    return step
+  }
 }
 
 function typeOf(schema: Schema, { depth }: Walk): string {
