@@ -49,8 +49,9 @@ export function textIn(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-// More than any model can have made, and little enough that thousands of them add up to a number without a rounding.
-const countMax = 1_000_000_000_000
+// More than any model can have made, and little enough that millions of them still add up to a whole number: a server that
+// counts wrong does so every time, and a sum that is none cannot be read by any report.
+const countMax = 1_000_000_000
 
 /** Vendors have sent negative, fractional and absurd counts; a count is a whole number from zero up. */
 export function countIn(value: Json | undefined): number {

@@ -114,7 +114,7 @@ describe('usage', () => {
     ],
     [
       { input_tokens: 'x', output_tokens: 1e300 },
-      { input: 0, output: 1_000_000_000_000 },
+      { input: 0, output: 1_000_000_000 },
     ],
     [{ cache_creation: { ephemeral_1h_input_tokens: 9 } }, { cacheWrite: 0, cacheWriteHour: 9 }],
   ])('is read with suspicion: %j', (usage, read) => {
