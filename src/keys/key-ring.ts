@@ -33,7 +33,8 @@ const restMs = 10_000
 // With the database out of reach, what was known is believed for this long and no longer.
 const trustMs = 60_000
 
-const badKey = 'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".'
+// Clients tell a bad key from a bad field by the first four words, which are OpenAI's: LiteLLM looks for them.
+const badKey = 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".'
 
 /**
  * Looks keys up by their digest and remembers the answer, good or bad, until anything about keys or accounts changes:

@@ -59,7 +59,7 @@ describe('a credential that is none', () => {
       expect(body).not.toContain('canary')
       expect(JSON.parse(body)).toEqual({
         error: {
-          message: 'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".',
+          message: 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".',
           type: 'invalid_request_error',
           param: null,
           code: 'invalid_api_key',

@@ -27,7 +27,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   unauthenticated: [
     {
       when: 'no key, or one that is malformed, unknown, disabled, revoked or expired',
-      message: 'Incorrect or missing API key. Send a valid key as "Authorization: Bearer sk-…".',
+      message: 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".',
     },
   ],
   'no-funds': [
