@@ -81,15 +81,22 @@ describe('an answer', () => {
     expect((await messageOf(say('', { messages }))).stop_reason).toBe('end_turn')
   })
 
-  test('is an instance of the schema given', async () => {
+  test('is an instance of the schema given, also where the beta had it', async () => {
     const schema = {
       type: 'object',
       properties: { city: { type: 'string' }, people: { type: 'integer' } },
       required: ['city', 'people'],
       additionalProperties: false,
     }
-    const { content } = await messageOf(say('Go on', { output_config: { format: { type: 'json_schema', schema } } }))
-    expect(JSON.parse(content[0]?.text ?? '')).toEqual({ city: expect.any(String), people: expect.any(Number) })
+    const format = { type: 'json_schema', schema }
+    const head = { 'anthropic-beta': 'structured-outputs-2025-11-13' }
+    for (const said of [
+      say('Go on', { output_config: { format } }),
+      say('Go on', { output_format: format }, { head }),
+    ]) {
+      const { content } = await messageOf(said)
+      expect(JSON.parse(content[0]?.text ?? '')).toEqual({ city: expect.any(String), people: expect.any(Number) })
+    }
   })
 
   test('cites the documents it is to cite', async () => {

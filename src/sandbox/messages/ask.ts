@@ -4,7 +4,7 @@ import type { Mark } from '../marked-cache.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
-import { checkAnswerFields, checkKnownFields, checkOutputConfig } from './check-fields.ts'
+import { checkAnswerFields, checkFormat, checkKnownFields, checkOutputConfig, formatOf } from './check-fields.ts'
 import { checkMessages, checkPrefill, checkSystem, checkThoughts, type Message, textOf } from './check-messages.ts'
 import { checkTools } from './check-tools.ts'
 import { invalid } from './errors.ts'
@@ -47,6 +47,7 @@ export function readAsk(
   checkThinking(body, model, head)
   checkTools(body)
   checkOutputConfig(body.output_config, model)
+  checkFormat(body)
   checkThoughts(messages, body.thinking)
   checkPrefill(messages, model.prefill !== false)
 
@@ -59,7 +60,7 @@ export function readAsk(
   const userText = withoutSteering(rawUserText)
   const answersResult = isResult(messages)
   const maxTokens = typeof body.max_tokens === 'number' ? body.max_tokens : 0
-  const format = fieldsIn(body.output_config).format
+  const { format } = formatOf(body)
   return {
     model,
     stream: body.stream === true,

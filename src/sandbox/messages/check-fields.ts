@@ -1,4 +1,4 @@
-import { type Fields, isGiven } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { checkNoMoreProperties } from './check-tools.ts'
 import { invalid } from './errors.ts'
@@ -35,11 +35,13 @@ const answerFields = [
 
 /**
  * Fields that exist only for who switches one of these betas on. `safeguards` was seen in calls of the vendor's
- * command-line tool; the name of its beta is a guess.
+ * command-line tool; the name of its beta is a guess. `output_format` has moved to `output_config`, and clients that were
+ * written for the beta still send it.
  */
 const betaFields: Readonly<Record<string, readonly string[]>> = {
   context_management: ['context-management'],
   mcp_servers: ['mcp-client'],
+  output_format: ['structured-outputs'],
   safeguards: ['safeguards', 'claude-code'],
 }
 
@@ -97,9 +99,24 @@ function checkSampling(body: Fields, version: Head['version']): void {
   }
 }
 
+/** What the answer has to look like, and where the request says so. */
+export function formatOf({ output_config: config, output_format: before }: Fields): { format: unknown; at: string } {
+  if (isGiven(before)) return { format: before, at: 'output_format' }
+  return { format: fieldsIn(config).format, at: 'output_config.format' }
+}
+
+export function checkFormat(body: Fields): void {
+  const { format, at } = formatOf(body)
+  if (!isGiven(format)) return
+  const fields = fieldsAt(at, format)
+  checkOneOf(`${at}.type`, fields.type, ['json_schema'])
+  checkExtras(at, fields, ['type', 'schema'])
+  checkNoMoreProperties(`${at}.schema`, fieldsAt(`${at}.schema`, fields.schema))
+}
+
 export function checkOutputConfig(config: unknown, { efforts }: SandboxModel): void {
   if (!isGiven(config)) return
-  const { effort, format } = fieldsAt('output_config', config)
+  const { effort } = fieldsAt('output_config', config)
   checkExtras('output_config', fieldsAt('output_config', config), ['effort', 'format'])
   if (isGiven(effort)) {
     checkOneOf('output_config.effort', effort, ['low', 'medium', 'high', 'xhigh', 'max'])
@@ -108,10 +125,4 @@ export function checkOutputConfig(config: unknown, { efforts }: SandboxModel): v
       throw invalid('', `This model does not support effort level '${String(effort)}'.`)
     }
   }
-  if (!isGiven(format)) return
-  const fields = fieldsAt('output_config.format', format)
-  checkOneOf('output_config.format.type', fields.type, ['json_schema'])
-  checkExtras('output_config.format', fields, ['type', 'schema'])
-  const schema = fieldsAt('output_config.format.schema', fields.schema)
-  checkNoMoreProperties('output_config.format.schema', schema)
 }

@@ -215,6 +215,7 @@ describe('fields the vendor refuses', () => {
     [{ tools: [{ ...tool, parameters: {} }] }, 'tools.0.custom.parameters: Extra inputs are not permitted'],
     [{ tools: [{ type: 'function', function: tool }] }, "tools.0: Input tag 'function' found using 'type'"],
     [{ tools: [tool, tool] }, 'tools: Tool names must be unique.'],
+    [{ output_format: { type: 'json_schema', schema: {} } }, 'output_format: Extra inputs are not permitted'],
     [{ cache_control: { type: 'persistent' } }, "cache_control.type: Input should be 'ephemeral'"],
   ])('%j', async (more, message) => {
     const error = await errorOf(say('hi', { max_tokens: 1_500, ...more }))
