@@ -7,7 +7,7 @@ type Place = 'user' | 'assistant' | 'system' | 'result' | 'document' | 'search'
 /** What each place may hold for a vendor of another protocol. */
 const understood: Readonly<Record<Place, readonly string[]>> = {
   user: ['text', 'image', 'document', 'search_result', 'tool_result'],
-  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use', 'compaction'],
   system: ['text'],
   result: ['text', 'image', 'document', 'search_result', 'tool_reference'],
   document: ['text', 'image'],
@@ -20,14 +20,7 @@ const understood: Readonly<Record<Place, readonly string[]>> = {
  */
 const tolerated: Readonly<Record<Place, ReadonlySet<string>>> = {
   user: new Set(['tool_reference', 'container_upload', 'tool_addition', 'tool_removal']),
-  assistant: new Set([
-    'server_tool_use',
-    'mcp_tool_use',
-    'mcp_tool_listing',
-    'container_upload',
-    'compaction',
-    'fallback',
-  ]),
+  assistant: new Set(['server_tool_use', 'mcp_tool_use', 'mcp_tool_listing', 'container_upload', 'fallback']),
   system: new Set(['tool_addition', 'tool_removal']),
   result: new Set(['browser_state']),
   document: new Set(),

@@ -160,6 +160,9 @@ function readAssistantBlock(block: JsonObject): AssistantBlock | undefined {
       return { kind: 'thinking-redacted', data: textIn(block['data']) }
     case 'tool_use':
       return readCall(block)
+    case 'compaction':
+      // It stands for all that was said before it, and clients leave that out.
+      return readText({ ...block, text: block['content'] })[0]
     default:
       return undefined
   }

@@ -25,6 +25,7 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     throw badRequest(message, 'max_tokens')
   }
   refuseOwnServers(native)
+  refuseSummary(native)
   refuseUnknownBlocks(native)
   const { system, turns } = readMessages(native)
   const format = readFormat(native)
@@ -54,6 +55,12 @@ function refuseOwnServers(body: JsonObject): void {
   const servers = body['mcp_servers'] ?? []
   if (Array.isArray(servers) && servers.length === 0) return
   throw badRequest("'mcp_servers' is not supported: this model's vendor has none.", 'mcp_servers', 'unsupported_value')
+}
+
+/** Asked for a summary, another vendor's model would go on with the conversation. */
+function refuseSummary({ compaction }: JsonObject): void {
+  if (compaction === undefined || compaction === null) return
+  throw badRequest("'compaction' is not supported: this model's vendor has none.", 'compaction', 'unsupported_value')
 }
 
 type NumberField = 'temperature' | 'topP' | 'topK'
