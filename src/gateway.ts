@@ -32,7 +32,7 @@ import type { Readiness } from './http/health.ts'
 import { makeRoutes } from './http/routes.ts'
 import { beingStopped, giveNotice, stopListening } from './http/stopping.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
-import { ensureFirstAccount, type FirstStart } from './keys/first-start.ts'
+import { ensureFirstAccount, isOtherSecret, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeLimiter } from './limits/limiter.ts'
 import { offerLocalModels, type Market } from './market.ts'
@@ -137,6 +137,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   const cors = makeCors(settings.cors.origins)
   const { hurried } = tasks
   const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })
+  if (await isOtherSecret(store, secretKeys)) log.warn({}, otherSecret)
   // Last of what may fail: a first key is shown once.
   const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
   ground.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
@@ -334,6 +335,9 @@ function openTools(
     bodyBytesMax: settings.limits.mcpBodyBytesMax,
   })
 }
+
+const otherSecret =
+  'the last start on this database had another TURNPIKE_SECRET: keys made under it do not work here, and all nodes need the same one'
 
 async function notReady(books: Books, market: Market, isDraining: boolean): Promise<readonly string[]> {
   if (isDraining) return ['draining']

@@ -3,7 +3,7 @@ import { eachEngine } from '../../test/support/engines.ts'
 import { anyAdminKey, hasAdminKey } from '../store/admin-keys.ts'
 import { keyByDigest, listKeys } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
-import { ensureFirstAccount, type FirstStart } from './first-start.ts'
+import { ensureFirstAccount, isOtherSecret, type FirstStart } from './first-start.ts'
 import { makeSecretKeys } from './secret-keys.ts'
 
 const secretKeys = makeSecretKeys(Buffer.alloc(32, 'x'))
@@ -35,6 +35,14 @@ eachEngine('a first start', (open) => {
     expect(first).toMatchObject({ account: { name: 'demo' }, key: expect.stringMatching(/^sk-/) })
     expect(first.adminKey).toMatch(/^adm-/)
     expect(await start(store)).toEqual({ account: first.account, key: undefined, adminKey: undefined })
+  })
+
+  test('says whether the one before had another secret', async () => {
+    const store = await open()
+    const other = makeSecretKeys(Buffer.alloc(32, 'y'))
+    const told = []
+    for (const keys of [secretKeys, secretKeys, other, other, secretKeys]) told.push(await isOtherSecret(store, keys))
+    expect(told).toEqual([false, false, true, false, true])
   })
 
   test.each([1, 2, 3, 4])(

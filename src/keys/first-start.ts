@@ -6,7 +6,7 @@ import { insertKey, keyByDigest, reinstateKey } from '../store/keys.ts'
 import { type Changing, joined } from '../store/joined.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode, Tx } from '../store/schema.ts'
-import { claimSetting, readSetting } from '../store/settings.ts'
+import { claimSetting, readSetting, writeSetting } from '../store/settings.ts'
 import { hintOf, type SecretKeys } from './secret-keys.ts'
 
 /** What a start found or made. Keys are here only when they were made now: they are shown once and kept as digests. */
@@ -38,6 +38,16 @@ export async function ensureFirstAccount(parts: {
     const adminKey = await ensureAdminKey(start, parts.adminKey)
     return { account, key, adminKey }
   })
+}
+
+/**
+ * Whether the start before this one had another secret. Whoever starts with one knows none of the keys there are: all of
+ * them end with a new one, which is meant, or on one of several nodes, which is not.
+ */
+export async function isOtherSecret(store: Store, { mark }: SecretKeys): Promise<boolean> {
+  const before = await readSetting(store.db, 'secret-mark')
+  if (before !== mark) await writeSetting(store.db, 'secret-mark', mark)
+  return before !== undefined && before !== mark
 }
 
 type Start = { readonly tx: Tx; readonly changing: Changing; readonly secretKeys: SecretKeys }

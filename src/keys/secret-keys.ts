@@ -4,6 +4,7 @@ import { macFor, sameBytes, type Mac } from '../base/secret.ts'
 const randomKeyBytes = 32
 const checksumCharacters = 6
 const hintCharacters = 4
+const markCharacters = 4
 
 export type Realm = 'sandbox' | 'real' | 'admin' | 'metrics'
 
@@ -17,6 +18,8 @@ export type SecretKeys = {
   digest(realm: Realm, key: string): string
   /** True of keys we made. Lets a flood of invented keys be told from a good one without asking the database. */
   hasChecksum(key: string): boolean
+  /** Tells one secret from another. Too short to test a guess at the secret by. */
+  readonly mark: string
 }
 
 export function makeSecretKeys(secret: Uint8Array): SecretKeys {
@@ -27,6 +30,7 @@ export function makeSecretKeys(secret: Uint8Array): SecretKeys {
       const body = `${prefix}-${randomBytes(randomKeyBytes).toString('base64url')}`
       return body + checksum(checksumMac, body)
     },
+    mark: checksumMac('').toString('hex').slice(0, markCharacters),
     digest: (realm, key) => digestMac(`${realm}/${key}`).toString('hex'),
     hasChecksum(key) {
       const body = key.slice(0, -checksumCharacters)

@@ -6,11 +6,10 @@ import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { sharedPostgres } from '../../test/support/postgres.ts'
-import { writeSetting } from '../../test/support/settings.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { isUnavailable } from './faults.ts'
 import { openStore } from './open.ts'
-import { readSetting } from './settings.ts'
+import { readSetting, writeSetting } from './settings.ts'
 import { openSqlite } from './sqlite.ts'
 
 eachEngine('opening', (open, place, engine) => {

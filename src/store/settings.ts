@@ -15,3 +15,11 @@ export async function claimSetting(db: Queries, name: string, value: string): Pr
     .execute()
   return (await readSetting(db, name)) ?? value
 }
+
+export async function writeSetting(db: Queries, name: string, value: string): Promise<void> {
+  await db
+    .insertInto('setting')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}

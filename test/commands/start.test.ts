@@ -95,6 +95,8 @@ test('the greeting says that keys were made under another secret than the one gi
   expect((await cli.run(['check'], { TURNPIKE_SECRET: kept })).out).not.toContain(remark)
   const second = await cli.serve([], { TURNPIKE_SECRET: 's'.repeat(32) })
   expect(second.output()).toContain(`${join(cli.folder, 'data/secret')} ${remark}`)
+  const last = 'the last start on this database had another TURNPIKE_SECRET'
+  expect([first.output().includes(last), second.output().includes(last)]).toEqual([false, true])
   expect(second.output()).not.toContain(kept)
   expect((await second.chat({}, first.key)).status).toBe(401)
 })

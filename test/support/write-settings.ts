@@ -1,6 +1,5 @@
 import { openStore } from '../../src/store/open.ts'
-import { readSetting } from '../../src/store/settings.ts'
-import { writeSetting } from './settings.ts'
+import { readSetting, writeSetting } from '../../src/store/settings.ts'
 
 /** A command line tool beside a running gateway: `file rounds`. */
 const [file = '', rounds = '0'] = process.argv.slice(2)

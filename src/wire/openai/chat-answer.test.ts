@@ -127,7 +127,7 @@ describe('usage', () => {
           expect(Number.isSafeInteger(count)).toBe(true)
           expect(count).toBeGreaterThanOrEqual(0)
           // The sums of a day, and of a report, are numbers too.
-          expect(count * 1_000_000).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER)
+          expect(Number(count) * 1_000_000).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER)
         }
       }),
     )
