@@ -97,14 +97,14 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     let heard = 0
     const begun = await begin({
       fetchLink: (_link, _channel, signal) => {
-        if (heard++ < answers) return Promise.resolve({ body: new Uint8Array(), mediaType: 'image/png', header })
+        if (heard++ < answers)
+          return Promise.resolve({ body: new Uint8Array(), mediaType: 'image/png', header: () => null })
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
       },
     })
     const ask = { ...orderOf().ask, media: [{ role: 'first-frame', url: 'https://customer.example/' }] } as const
     return { ...begun, ask, heard: () => heard }
   }
-  const header = () => null
 
   test('that wait for a link of their client are refused, and hold up nobody', async () => {
     const { store, world, ask, heard } = await beginLinked(0)
