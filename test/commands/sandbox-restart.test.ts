@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
+import { freePort } from '../support/free-port.ts'
 import type { BillLine } from '../support/gateway.ts'
 
 // Every start is a process of its own, and machines that test are busy.
@@ -79,8 +80,13 @@ async function beginBusy(user: ReturnType<typeof using>, served: Served) {
   return { ready, running }
 }
 
+/** The first start is told of a port that no connection may have by the second, which finds it again by itself. */
+async function serveFirst(cli: Cli): Promise<Served> {
+  return cli.serve([], { SANDBOX_PORT: String(await freePort()) })
+}
+
 async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const first = await cli.serve()
+  const first = await serveFirst(cli)
   const before = using(first)
   const { ready, running } = await beginBusy(before, first)
   process.kill(first.pid, end)
@@ -111,7 +117,7 @@ async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 }
 
 async function takesAnotherPort(cli: Cli): Promise<void> {
-  const first = await cli.serve()
+  const first = await serveFirst(cli)
   const before = using(first)
   const id = await before.order('wan2.6-t2v', 'A fox. sandbox:slow=6000')
   await before.comesTo(id, 'running')
