@@ -154,7 +154,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   ground.operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: admin, cors: undefined }))
   market.warmUp()
   // Nobody waits for them: what is found is served from then on.
-  if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, log)
+  if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, options)
 
   return {
     url: listener.url,

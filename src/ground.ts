@@ -12,6 +12,7 @@ import { makeMarket } from './market.ts'
 import packageJson from '../package.json'
 import { anyAccount } from './store/accounts.ts'
 import { openTelemetry } from './telemetry/telemetry.ts'
+import type { Vendor } from './vendors/vendor.ts'
 import { writeError } from './wire/openai/errors.ts'
 
 export type GatewayOptions = {
@@ -25,6 +26,8 @@ export type GatewayOptions = {
   readonly billing?: BooksOptions['billing']
   /** Tests wait for a busy database; everyone else is refused as soon as a customer has to be. */
   readonly waitMs?: number
+  /** Whose servers are looked for on this machine. Tests look for nobody's: whoever runs them may have one. */
+  readonly localVendors?: Iterable<Vendor>
   /** Rejects where this must not serve anybody; asked before it does. */
   readonly provenSafe?: Promise<void>
   /** Called when the process must not go on; by default it ends. */

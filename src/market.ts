@@ -114,9 +114,14 @@ export function makeMarket(options: MarketOptions): Market {
 }
 
 /** What a server on this machine says of itself must never keep the gateway from working. */
-export async function offerLocalModels(ownPort: number, transport: Transport, market: Market, log: Log): Promise<void> {
+export async function offerLocalModels(
+  ownPort: number,
+  transport: Transport,
+  market: Market,
+  { log, localVendors }: { readonly log: Log; readonly localVendors?: Iterable<Vendor> },
+): Promise<void> {
   try {
-    market.addLocal(await discoverLocalServers(transport, ownPort))
+    market.addLocal(await discoverLocalServers(transport, ownPort, localVendors))
   } catch (thrown) {
     log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
   }

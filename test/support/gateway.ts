@@ -116,6 +116,7 @@ export async function startTestGateway(
     log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
     ...(clock !== undefined && { clock }),
     ...(billing !== undefined && { billing }),
+    localVendors: [],
     ...(options.impatient !== true && { waitMs: databaseWaitMs }),
   })
   const { store, mode } = gateway
