@@ -12,6 +12,7 @@ import { makeChannels, type Channel, type Channels } from './upstream/channels.t
 import { ChannelError, configuredChannels } from './upstream/configured.ts'
 import { discoverLocalServers, ourModelId, type LocalServer } from './upstream/discover.ts'
 import type { Transport } from './upstream/transport.ts'
+import type { Vendor } from './vendors/vendor.ts'
 import { vendors } from './vendors/index.ts'
 
 /** What is on offer at one moment, and where it can be had. Immutable: a reload puts another in its place. */

@@ -36,17 +36,21 @@ export async function beginAnswer(
     await where(tx.deleteFrom('idempotency'), id)
       .where('created_at', '<', now - begun.keepMs)
       .execute()
-    if (await insertRunning(tx, id, begun, now)) {
-      committing()
-      return 'begun'
-    }
-    const row = await where(tx.selectFrom('idempotency').selectAll(), id).executeTakeFirstOrThrow()
-    return {
-      fingerprint: row.fingerprint,
-      state: row.state,
-      requestId: row.request_id,
-      status: row.status,
-      sealedBody: row.sealed_body,
+    for (;;) {
+      if (await insertRunning(tx, id, begun, now)) {
+        committing()
+        return 'begun'
+      }
+      const row = await where(tx.selectFrom('idempotency').selectAll(), id).executeTakeFirst()
+      // Whoever had it has freed it in between: it can be had now.
+      if (row === undefined) continue
+      return {
+        fingerprint: row.fingerprint,
+        state: row.state,
+        requestId: row.request_id,
+        status: row.status,
+        sealedBody: row.sealed_body,
+      }
     }
   })
 }
