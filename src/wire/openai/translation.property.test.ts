@@ -49,10 +49,11 @@ const assistantTurn = fc
     blocks: [...(spoken === undefined ? [] : [spoken]), ...calls],
   }))
   .filter(({ blocks }) => blocks.length > 0)
+const own = (value: string, turn: number, block: number) => `${value}_${turn}_${block}`
+
 /** Results stand right behind their calls, and before those that answer none: any other place would not be kept. */
 const turns = fc.array(fc.tuple(userTurn, assistantTurn), { minLength: 1, maxLength: 3 }).map((pairs) => {
   let unanswered: string[] = []
-  const own = (value: string, turn: number, block: number) => `${value}_${turn}_${block}`
   return pairs.flat().map((turn, at) => {
     if (turn.role === 'user') {
       const answer = (block: (typeof turn.blocks)[number], index: number) =>
