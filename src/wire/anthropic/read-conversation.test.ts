@@ -194,20 +194,6 @@ describe('what a user shows', () => {
     for (const none of [null, []]) expect(read({ mcp_servers: none }).turns).toHaveLength(1)
   })
 
-  test('a summary in place of what was said before is asked of its own vendor alone', () => {
-    expect(refusal({ compaction: { type: 'summarize' } })).toBe('compaction')
-    expect(read({ compaction: null })).toEqual(read({}))
-  })
-
-  test('and one that was made is told, since nothing else is left of the conversation', () => {
-    const summary = { type: 'compaction', content: 'They spoke of Oslo.', signature: 'c2ln' }
-    const messages = [assistant(summary, { type: 'compaction', content: null }), user(text('Where were we?'))]
-    expect(read({ messages }).turns).toEqual([
-      { role: 'assistant', blocks: [said('They spoke of Oslo.')] },
-      { role: 'user', blocks: [said('Where were we?')] },
-    ])
-  })
-
   test('a container of a vendor that is not asked is left out', () => {
     for (const container of [null, 'container_1', { skills: [{ type: 'anthropic', skill_id: 'pdf' }] }]) {
       expect(read({ container })).toEqual(read({}))

@@ -1,0 +1,24 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import { readConversation } from './read-conversation.ts'
+import { askOf } from './testing.ts'
+
+const user = { role: 'user', content: 'Where were we?' }
+const read = (fields: JsonObject) => readConversation(askOf({ messages: [user], ...fields }))
+const said = (text: string) => ({ kind: 'text' as const, text })
+
+describe('a summary in place of all that was said before', () => {
+  test('is asked of its own vendor alone', () => {
+    expect(() => read({ compaction: { type: 'summarize' } })).toThrow("'compaction' is not supported")
+    expect(read({ compaction: null })).toEqual(read({}))
+  })
+
+  test('is told where it was made: nothing else is left of the conversation', () => {
+    const summary = { type: 'compaction', content: 'They spoke of Oslo.', signature: 'c2ln' }
+    const failed = { type: 'compaction', content: null }
+    expect(read({ messages: [{ role: 'assistant', content: [summary, failed] }, user] }).turns).toEqual([
+      { role: 'assistant', blocks: [said('They spoke of Oslo.')] },
+      { role: 'user', blocks: [said('Where were we?')] },
+    ])
+  })
+})
