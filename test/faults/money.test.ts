@@ -9,6 +9,8 @@ import { contentOf, payloads, says } from '../support/streams.ts'
 
 /** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change; `thinker` shows its thoughts. */
 const models = (perToken = '10') => `
+# Five hundred that are booked at once may keep a busy machine from connecting for seconds.
+timeouts: { connectSeconds: 30 }
 models:
   - id: flat
     capability: chat
