@@ -48,7 +48,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'the price of a request is a float',
     file: 'src/billing/price.ts',
-    from: 'return toNano(pico(picoOf(usage, prices)))',
+    from: 'return rounded(picoOf(usage, prices))',
     to: 'return BigInt(Math.round(Number(picoOf(usage, prices)) / 1000)) as Nano',
     tests: ['src/billing/price.test.ts'],
   },
