@@ -39,7 +39,9 @@ describe('the built-in files', () => {
       for (const { id, upstreamModel = id } of family.models) {
         expect(id).toMatch(/^[a-z0-9][a-z0-9.-]*$/)
         // Seedream's list ids lack the date that the vendor wants.
-        const spelled = upstreamModel.toLowerCase().replaceAll(/[_/:]/g, '-')
+        const written = upstreamModel.toLowerCase().replaceAll(/[_/:]/g, '-')
+        // PixVerse's own are versions and nothing else.
+        const spelled = family.vendor === 'pixverse' ? `pixverse-${written}` : written
         expect(spelled.replace(/^(doubao-seedream-.*)-\d{6}$/, '$1')).toBe(id)
       }
     }

@@ -11,6 +11,7 @@ const bases: Readonly<Record<string, string>> = {
   kling: '',
   runway: '',
   vidu: '',
+  pixverse: '',
 }
 
 export function baseOf(vendor: string): string {

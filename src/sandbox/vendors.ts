@@ -20,6 +20,8 @@ import { klingTasks } from './video-kling/create.ts'
 import { klingProtocol } from './video-kling/routes.ts'
 import { minimaxTasks } from './video-minimax/create.ts'
 import { minimaxVideoProtocol } from './video-minimax/routes.ts'
+import { pixverseTasks } from './video-pixverse/create.ts'
+import { pixverseProtocol } from './video-pixverse/routes.ts'
 import { runwayTasks } from './video-runway/create.ts'
 import { runwayProtocol } from './video-runway/routes.ts'
 import { veoTasks } from './video-veo/create.ts'
@@ -59,6 +61,7 @@ const mounts: Readonly<Record<string, Mounts>> = {
   voyage: mount('/v1', voyageProtocol),
   cohere: [...mount('/v2', cohereProtocol), ...mount('/compatibility/v1', chatProtocol, embeddingsProtocol)],
   kling: mount('/v1/videos', klingProtocol),
+  pixverse: mount('/openapi/v2/video', pixverseProtocol),
   runway: mount('/v1', runwayProtocol),
   vidu: mount('/ent/v2', viduProtocol),
 }
@@ -77,4 +80,5 @@ export const filmFamilies: readonly TaskFamily<unknown>[] = [
   minimaxTasks,
   runwayTasks,
   viduTasks,
+  pixverseTasks,
 ]

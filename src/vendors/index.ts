@@ -4,6 +4,7 @@ import { compatible } from './compatible/compatible.ts'
 import { anyDialect, dialects } from './compatible/dialects.ts'
 import { google } from './google/google.ts'
 import { kling } from './kling/kling.ts'
+import { pixverse } from './pixverse/pixverse.ts'
 import { runway } from './runway/runway.ts'
 import type { Vendor } from './vendor.ts'
 import { vidu } from './vidu/vidu.ts'
@@ -16,6 +17,7 @@ const registered: readonly Vendor[] = [
   anthropic,
   google,
   kling,
+  pixverse,
   runway,
   vidu,
   voyage,

@@ -47,6 +47,7 @@ describe('records', () => {
   const ark = (record: object) =>
     answer({ id: 'cgt-1', model: 'm', created_at: 1, updated_at: 2, error: null, ...record })
 
+  const pixverse = (record: object | null, code = 0) => answer({ ErrCode: code, ErrMsg: 'so it is', Resp: record })
   const minimax = (record: object, code = 0, message = 'success') =>
     answer({ task_id: '1', ...record, base_resp: { status_code: code, status_msg: message } })
 
@@ -248,6 +249,23 @@ describe('records', () => {
         result: { videoUrl: link, needsKey: false, seconds: 5, resolution: '720p', ratio: '16:9' },
       },
     ],
+    ['pixverse', pixverse({ id: 3, status: 5, url: '' }), { state: 'running', word: '5' }],
+    ['pixverse', pixverse({ id: 3, status: 6 }), { state: 'cancelled' }],
+    ['pixverse', pixverse({ id: 3, status: 9 }), { state: 'unknown-word', word: '9' }],
+    ['pixverse', pixverse({ id: 3, status: 7 }), { state: 'failed', error: { code: 'content_filtered' } }],
+    ['pixverse', pixverse({ id: 3, status: 8 }), { state: 'failed', error: { code: 'upstream_failed' } }],
+    ['pixverse', pixverse(null, 500008), { state: 'lost' }],
+    ['pixverse', pixverse(null, 500064), { state: 'lost' }],
+    ['pixverse', answer({}, 404), { state: 'lost' }],
+    [
+      'pixverse',
+      pixverse({ id: 3, status: 1, url: link, seed: 7, outputWidth: 1280, outputHeight: 720 }),
+      {
+        state: 'succeeded',
+        used: { video: { seconds: 5, resolution: '720p', sound: true } },
+        result: { videoUrl: link, needsKey: false, seconds: 5, resolution: '720p', ratio: '16:9', seed: 7 },
+      },
+    ],
     ['runway', answer({ id: 'r', status: 'PENDING', createdAt: '2026-11-15T17:00:00Z' }), { state: 'submitted' }],
     ['runway', answer({ id: 'r', status: 'THROTTLED' }), { state: 'submitted', word: 'THROTTLED' }],
     ['runway', answer({ id: 'r', status: 'RUNNING', progress: 0.5 }), { state: 'running' }],
@@ -338,6 +356,12 @@ test('a record does not repeat what was asked', () => {
     state: 'success',
     credits: 5,
     creations: [{ id: 'c', url: 'https://r.example/c' }],
+  })
+  const Resp = { id: 3, status: 5, prompt: 'a secret', negative_prompt: 'another', seed: 7 }
+  expect(videoOf('pixverse').readTask(answer({ ErrCode: 0, ErrMsg: 'success', Resp }), facts).record).toEqual({
+    ErrCode: 0,
+    ErrMsg: 'success',
+    Resp: { id: 3, status: 5, seed: 7 },
   })
 })
 

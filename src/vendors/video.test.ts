@@ -303,6 +303,7 @@ describe('a parameter that its vendor has no field for', () => {
     ['kling', 'kling-v2-6', { ...seedances, prompt_extend: true, shot_type: 'multi', watermark: true }],
     ['runway', 'gen4.5', { ...seedances, ...others, prompt_optimizer: true, watermark: true }],
     ['vidu', 'viduq3-turbo', { ...seedances, ...others, prompt_optimizer: true }],
+    ['pixverse', 'pixverse-v6', { ...seedances, ...others, prompt_optimizer: true, sound_effect_switch: true }],
     ['google', 'veo-3.1-generate-preview', { ...seedances, ...others, watermark: true, brand: 'x' }],
   ] as const
 

@@ -28,6 +28,7 @@ const films: readonly (readonly [model: string, more: object])[] = [
   ['minimax-hailuo-02', {}],
   ['gen4-turbo', image],
   ['viduq3-turbo', {}],
+  ['pixverse-v6', {}],
 ]
 type Film = {
   readonly id: string

@@ -42,6 +42,7 @@ describe('what its vendor has no field for is refused, and not left out in silen
     ['veo-3.1-generate-preview', { watermark: true }],
     ['gen4.5', { camera_fixed: true }],
     ['viduq3-pro', { shot_type: 'single' }],
+    ['pixverse-v6', { lip_sync_tts_switch: true }],
   ])('%s: %j', async (model, parameters) => {
     const at = `parameters.${Object.keys(parameters)[0]}`
     const message = `Unsupported value: '${at}' is not for this model: it would have no effect.`

@@ -63,12 +63,13 @@ describe('the record of a task that is over', () => {
     'minimax-hailuo-02',
     'gen4.5',
     'viduq3-pro',
+    'pixverse-v6',
   ]
 
   test.each(ofEachVendor)('has content, usage and seed, whatever its end: %s', async (model) => {
     const succeeded = await made({ model, input: { prompt: 'A fox.' } })
     expect(succeeded).toMatchObject({ status: 'succeeded', content: expect.any(Object), usage: expect.any(Object) })
-    expect(succeeded.seed).toEqual(model.includes('seedance') ? expect.any(Number) : null)
+    expect(succeeded.seed).toEqual(/seedance|pixverse/.test(model) ? expect.any(Number) : null)
     const failed = await made({ model, input: { prompt: 'A fox. sandbox:fail=InternalError' } })
     expect(failed).toMatchObject({ status: 'failed', content: null, usage: null })
     expect(failed).toHaveProperty('seed')
@@ -114,6 +115,7 @@ describe('the record of a task that is over', () => {
     ['wan2.6-t2v', {}, '9:16', '9:16'],
     ['kling-v2-6', { image }, '9:16', undefined],
     ['viduq3-pro', { image }, '9:16', undefined],
+    ['pixverse-v6', {}, '2:3', '2:3'],
     ['minimax-hailuo-02', { image }, undefined, undefined],
     ['minimax-hailuo-02', {}, undefined, '16:9'],
     ['veo-3.1-generate-preview', {}, '9:16', '9:16'],

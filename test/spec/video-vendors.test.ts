@@ -52,6 +52,12 @@ describe('a film is made and billed as it was asked for', () => {
     ['minimax-hailuo-02', { input: prompt, duration: 10, parameters: { prompt_optimizer: false } }],
     ['minimax-hailuo-02', { input: media(['first_frame'], ['last_frame', pixel]), resolution: '1080p' }],
     ['minimax-hailuo-02', { input: { first_frame_image: image }, resolution: '768P' }],
+    ['pixverse-v6', { input: prompt, duration: 15, resolution: '1080p', aspect_ratio: '21:9' }],
+    [
+      'pixverse-v6',
+      { input: { ...prompt, negative_prompt: 'dark' }, resolution: '360p', parameters: { audio: false } },
+    ],
+    ['pixverse-v6', { input: prompt, duration: 1, resolution: '540p', parameters: { seed: 3, watermark: true } }],
     ['gen4-turbo', { input: { image }, duration: 10, aspect_ratio: '21:9' }],
     ['gen4-turbo', { input: media(['first_frame', pixel]), parameters: { ratio: '832:1104', seed: 4 } }],
     ['gen4.5', { input: prompt, duration: 2, aspect_ratio: '9:16' }],
@@ -117,6 +123,7 @@ const all = [
   'gen4.5',
   'viduq3-turbo',
   'minimax-hailuo-02',
+  'pixverse-v6',
 ]
 
 describe('what else becomes of a task', () => {
@@ -232,6 +239,13 @@ describe('an error under a good status has the status that it has elsewhere', ()
     ['viduq3-turbo', { reason: 'FieldInvalid', message: 'duration' }, refused],
     ['viduq3-turbo', { reason: 'SomethingNew', message: 'sorry' }, failed],
     ['viduq3-turbo', { task_id: '877436584', state: 'created', credits: 55 }, '877436584'],
+    ['pixverse-v6', { ErrCode: 500090, ErrMsg: 'balance', Resp: null }, noMoney],
+    ['pixverse-v6', { ErrCode: 10005, ErrMsg: 'not login', Resp: { video_id: 0 } }, noMoney],
+    ['pixverse-v6', { ErrCode: 500044, ErrMsg: 'running', Resp: null }, tooMany],
+    ['pixverse-v6', { ErrCode: 500063, ErrMsg: 'sensitive', Resp: null }, refused],
+    ['pixverse-v6', { ErrCode: 400017, ErrMsg: 'invalid param', Resp: null }, refused],
+    ['pixverse-v6', { ErrCode: 99999, ErrMsg: 'sorry', Resp: null }, failed],
+    ['pixverse-v6', { ErrCode: 0, ErrMsg: 'success', Resp: { video_id: 343252978602905 } }, '343252978602905'],
     ['gen4.5', { id: '17f20503-6c24-4c16-946b-35dbbce2af2f' }, '17f20503-6c24-4c16-946b-35dbbce2af2f'],
   ])('%s %j', (id, body, expected) => {
     expect(explained(id, body)).toEqual(expected as string)

@@ -22,6 +22,7 @@ const veo: Prices = { ...free, videoSecond: { default: cents(40), '4k': cents(60
 const hailuo: Prices = { ...free, perVideo: { '768p/6s': cents(28), '768p/10s': cents(56), '1080p/6s': cents(49) } }
 const kling: Prices = { ...free, videoSecond: { std: cents(4), pro: { sound: cents(14), silent: cents(7) } } }
 const runway: Prices = { ...free, videoSecond: { default: cents(5) } }
+const pixverse: Prices = { ...free, videoSecond: { '720p': { sound: cents(5), silent: cents(4) }, '360p': cents(2) } }
 // Half a cent a credit.
 const vidu: Prices = { ...free, videoToken: { default: 5_000_000_000n } }
 
@@ -59,6 +60,7 @@ const models: readonly SandboxModel[] = [
   video('kling', 'kling-v2-6', kling),
   video('minimax', 'MiniMax-Hailuo-02', hailuo),
   { ...video('minimax', 'MiniMax-M2.5', free), capabilities: ['chat'] },
+  video('pixverse', 'v6', pixverse),
   video('runway', 'gen4_turbo', runway),
   video('runway', 'gen4.5', runway),
   video('runway', 'gen4_aleph', runway),

@@ -1,0 +1,99 @@
+import { noUnits } from '../bill.ts'
+import { type Fields, isGiven, parseFields, textIn } from '../fields.ts'
+import { readSteering } from '../steering.ts'
+import type { Creation } from '../video/creation.ts'
+import { framesPerSecond } from '../video/mp4.ts'
+import type { TaskFamily } from '../video/tasks.ts'
+import type { CodedRefusal } from '../refusal.ts'
+import { errorForCode, invalid, writeAnswer } from './errors.ts'
+import { pixverseManners } from './manners.ts'
+
+/** What its record repeats. */
+export type PixverseAsk = { readonly prompt: string; readonly negativePrompt: string; readonly seed: number }
+
+export const pixverseTasks: TaskFamily<PixverseAsk> = {
+  name: 'pixverse',
+  keptMs: 24 * 60 * 60 * 1_000,
+  // A number, of no more digits than JSON holds.
+  writeId: (seed, createdAt) => `${createdAt}${String(seed % 1_000).padStart(3, '0')}`,
+  withoutWords: ({ seed }) => ({ prompt: '', negativePrompt: '', seed }),
+}
+
+const shapes = {
+  '16:9': [16, 9],
+  '9:16': [9, 16],
+  '4:3': [4, 3],
+  '3:4': [3, 4],
+  '1:1': [1, 1],
+  '3:2': [3, 2],
+  '2:3': [2, 3],
+  '21:9': [21, 9],
+} as const
+
+const promptCharactersMax = 5_000
+const negativeCharactersMax = 2_048
+const secondsMax = 15
+const seedMax = 2_147_483_647
+
+export const pixverseCreation: Creation<Fields, PixverseAsk, CodedRefusal<number>> = {
+  manners: pixverseManners,
+  family: pixverseTasks,
+  open({ text }) {
+    const body = parseFields(text)
+    if (!body) throw invalid('the body is no object', 400013)
+    return { model: textIn(body.model), body }
+  },
+  read(body) {
+    const prompt = readText(body, 'prompt', promptCharactersMax, 400018)
+    if (prompt === '') throw invalid('prompt is empty', 400011)
+    const negativePrompt = readText(body, 'negative_prompt', negativeCharactersMax, 400019)
+    const [across, down] = shapes[oneOf(body, 'aspect_ratio', Object.keys(shapes) as (keyof typeof shapes)[])]
+    const resolution = oneOf(body, 'quality', ['360p', '540p', '720p', '1080p'])
+    const seconds = readWhole(body, 'duration', 1, secondsMax)
+    const seed = isGiven(body.seed) ? readWhole(body, 'seed', 0, seedMax) : 0
+    const sound = readSwitch(body, 'generate_audio_switch')
+    readSwitch(body, 'water_mark')
+    const steering = readSteering(prompt)
+    const short = Number.parseInt(resolution, 10)
+    const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
+    const made = steering.number('seconds') ?? seconds
+    const code = steering.text('fail')
+    return {
+      steering,
+      ask: { prompt, negativePrompt, seed },
+      clip: { width: side(across), height: side(down), frames: made * framesPerSecond, sound },
+      // As it was ordered, however long it turns out.
+      units: { ...noUnits, video: { seconds, resolution, sound } },
+      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+    }
+  },
+  write: ({ id }) => ({ text: JSON.stringify(writeAnswer({ video_id: Number(id) })) }),
+}
+
+function readText(body: Fields, name: string, charactersMax: number, tooLong: number): string {
+  const value = body[name] ?? ''
+  if (typeof value !== 'string') throw invalid(`${name} is no string`, 400013)
+  if (Array.from(value).length > charactersMax) throw invalid(`${name} is too long`, tooLong)
+  return value
+}
+
+/** It must be given. */
+function oneOf<Word extends string>(body: Fields, name: string, words: readonly Word[]): Word {
+  const found = words.find((word) => word === body[name])
+  if (found !== undefined) return found
+  throw isGiven(body[name]) ? invalid(`${name} ${JSON.stringify(body[name])}`) : invalid(`${name} is empty`, 400011)
+}
+
+function readWhole(body: Fields, name: string, least: number, most: number): number {
+  const value = body[name]
+  if (!isGiven(value)) throw invalid(`${name} is empty`, 400011)
+  if (typeof value !== 'number') throw invalid(`${name} is no number`, 400013)
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw invalid(`${name} ${value}`)
+}
+
+function readSwitch(body: Fields, name: string): boolean {
+  const value = body[name] ?? false
+  if (typeof value !== 'boolean') throw invalid(`${name} is neither true nor false`, 400013)
+  return value
+}

@@ -1,0 +1,32 @@
+import type { Manners } from '../media/serve.ts'
+import { htmlPage } from '../odd-answers.ts'
+import { CodedRefusal } from '../refusal.ts'
+import { errorForCode, errorForStatus, invalid, writeAnswer } from './errors.ts'
+
+const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
+
+export const pixverseManners: Manners<CodedRefusal<number>> = {
+  /** In a header of its own; and no call without a name for its trace. */
+  readKey({ headers }) {
+    const key = headers.get('api-key') ?? ''
+    if (key === '' || key === 'bad-key') throw errorForCode('10005')
+    if ((headers.get('ai-trace-id') ?? '') === '') throw invalid('Ai-trace-id is empty', 400011)
+    return key
+  },
+  isRefusal: (error) => error instanceof CodedRefusal,
+  writeRefusal(_, { status, code, message }) {
+    if (edgeStatuses.has(status)) return htmlPage(status)
+    return Response.json(writeAnswer(null, code, message), { status: status >= 500 ? status : 200 })
+  },
+  unknownModel: (model) => invalid(`model ${model} does not exist`),
+  wrongModel: (model) => invalid(`model ${model} makes no videos`),
+  refusalsFor: (key) => ({
+    forCode: errorForCode,
+    forStatus: errorForStatus,
+    leak: () => new CodedRefusal(401, 10005, `Nobody is logged in with ${key}.`),
+    body200() {
+      const { code, message } = errorForStatus(500)
+      return writeAnswer(null, code, message)
+    },
+  }),
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { until } from '../testing.ts'
+import { isLost, jsonOf, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
+
+const { sandbox, send, bill, clearBill, lineOf } = openVideos()
+afterAll(() => sandbox.stop())
+beforeEach(() => clearBill())
+
+const root = `${sandbox.baseUrl('pixverse')}/openapi/v2/video`
+const keyed = { 'api-key': 'key', 'ai-trace-id': 'one-of-its-own' }
+const quick = 'sandbox:queued=0 sandbox:slow=0'
+const plain = { model: 'v6', prompt: quick, aspect_ratio: '16:9', duration: 5, quality: '720p' }
+
+type Answer<Resp> = { ErrCode: number; ErrMsg: string; Resp: Resp }
+type Task = { id: number; status: number; url: string; seed: number; outputWidth: number; prompt: string }
+
+const post = (body: object, ref?: string, headers: Record<string, string> = keyed): Promise<Response> =>
+  send(`${root}/text/generate`, { ...plain, ...body }, { headers, ...(ref !== undefined && { ref }) })
+const create = async (body: object, ref?: string): Promise<number> =>
+  (await jsonOf<Answer<{ video_id: number }>>(post(body, ref))).Resp.video_id
+const get = async (id: number): Promise<Task> =>
+  (await jsonOf<Answer<Task>>(send(`${root}/result/${id}`, undefined, { headers: keyed }))).Resp
+const end = (id: number): Promise<Task> =>
+  until(async () => {
+    const task = await get(id)
+    return task.status === 5 ? undefined : task
+  })
+
+test.each<[string, Record<string, string>, number]>([
+  ['no key', { ...keyed, 'api-key': '' }, 10005],
+  ['a bad key', { ...keyed, 'api-key': 'bad-key' }, 10005],
+  ['a bearer', { 'ai-trace-id': 'x', authorization: 'Bearer key' }, 10005],
+  ['no trace', { 'api-key': 'key' }, 400011],
+])('%s is refused, under a good status', async (_, headers, code) => {
+  for (const asked of [post({}, undefined, headers), send(`${root}/result/1`, undefined, { headers })]) {
+    const response = await asked
+    expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code, Resp: null }])
+  }
+})
+
+describe('a task', () => {
+  test('is taken, made, and succeeds', async () => {
+    const body = { duration: 8, aspect_ratio: '9:16', generate_audio_switch: true, seed: 7, water_mark: false }
+    const created = await jsonOf<Answer<{ video_id: number }>>(post(body, 'one'))
+    expect<Answer<{ video_id: number }>>(created).toEqual({
+      ErrCode: 0,
+      ErrMsg: 'success',
+      Resp: { video_id: expect.any(Number) },
+    })
+    expect(Number.isSafeInteger(created.Resp.video_id)).toBe(true)
+    for (const prompt of [staysQueued, staysRunning]) {
+      expect(await get(await create({ prompt }))).toMatchObject({ status: 5, url: '' })
+    }
+    const task = await end(created.Resp.video_id)
+    expect(task).toMatchObject({ id: created.Resp.video_id, status: 1, seed: 7, outputWidth: 720 })
+    // The link needs no key.
+    const file = new Uint8Array(await (await fetch(task.url)).arrayBuffer())
+    expect(readMp4(file)).toEqual({ width: 720, height: 1280, ms: 8_000, tracks: 2 })
+    expect(await bill('one')).toMatchObject([{ model: 'v6', cost: '0.4' }])
+  })
+
+  test.each([
+    [{}, '0.2'],
+    [{ generate_audio_switch: true }, '0.25'],
+    [{ quality: '360p', duration: 15 }, '0.3'],
+    [{ prompt: `${quick} sandbox:seconds=9` }, '0.2'],
+  ])('costs its seconds as ordered, by size and sound: %j', async (body, cost) => {
+    expect((await end(await create(body, 'priced'))).seed).toBeGreaterThan(0)
+    expect(await bill('priced')).toMatchObject([{ cost }])
+  })
+
+  test.each<[object, number]>([
+    [{ prompt: '' }, 400011],
+    [{ prompt: 7 }, 400013],
+    [{ prompt: 'x'.repeat(5_001) }, 400018],
+    [{ negative_prompt: 'x'.repeat(2_049) }, 400019],
+    [{ duration: undefined }, 400011],
+    [{ duration: '5' }, 400013],
+    [{ duration: 16 }, 400017],
+    [{ duration: 2.5 }, 400017],
+    [{ quality: '4k' }, 400017],
+    [{ quality: undefined }, 400011],
+    [{ aspect_ratio: '7:5' }, 400017],
+    [{ seed: -1 }, 400017],
+    [{ generate_audio_switch: 'on' }, 400013],
+    [{ model: 'none' }, 400017],
+    [{ prompt: 'sandbox:status=429' }, 500044],
+    [{ prompt: 'sandbox:status=402' }, 500090],
+  ])('is refused under a good status where a rule is broken: %j', async (body, code) => {
+    const response = await post(body, 'refused')
+    expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code, Resp: null }])
+    expect(await bill('refused')).toMatchObject([{ cost: '0' }])
+  })
+
+  test('that never was is not there', async () => {
+    const asked = send(`${root}/result/123`, undefined, { headers: keyed })
+    expect(await jsonOf<object>(asked)).toMatchObject({ ErrCode: 500008 })
+  })
+
+  test.each([
+    ['500063', 7],
+    ['99999', 8],
+  ])('fails for nothing, and says no more than whether it was held back: %s', async (code, status) => {
+    const id = await create({ prompt: `${quick} sandbox:fail=${code}` }, 'failed')
+    expect(await end(id)).toMatchObject({ status, url: '' })
+    expect(await bill('failed')).toMatchObject([{ cost: '0' }])
+  })
+
+  test('may be billed though its answer got lost', async () => {
+    expect(await isLost(post({ prompt: `${quick} sandbox:lost` }, 'lost'))).toBe(true)
+    expect(await lineOf('lost')).toMatchObject({ cost: '0.2' })
+  })
+})

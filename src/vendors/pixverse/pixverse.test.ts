@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'bun:test'
+import { askFor, prompt } from '../../../test/support/video-asks.ts'
+import type { AttemptId } from '../../base/ids.ts'
+import { facts } from '../testing.ts'
+import type { CreateContext } from '../vendor.ts'
+import { explain } from './errors.ts'
+import { video } from './video.ts'
+
+const context: CreateContext = {
+  baseUrl: 'https://vendor.example',
+  credential: 'vk-0123456789abcdef',
+  upstreamModel: 'v6',
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 0,
+  now: 1_794_700_000_000,
+  ref: 'att_0123456789abcdef0123456789abcdef' as AttemptId,
+  namespaced: (label) => label,
+}
+
+const written = (body: object, more: Partial<CreateContext> = {}) => {
+  const { body: text, ...call } = video.create(askFor('pixverse-v6', body), { ...context, ...more })
+  return { call, body: JSON.parse(typeof text === 'string' ? text : '') as object }
+}
+
+const answer = (body: object, status = 200) => ({
+  status,
+  header: () => null,
+  body: new TextEncoder().encode(JSON.stringify(body)),
+})
+const refused = (code: number, message = 'so it is') => ({ ErrCode: code, ErrMsg: message, Resp: null })
+
+describe('an order', () => {
+  test('is written in its own fields, under a trace that is our reference as a UUID', () => {
+    const parameters = { seed: 7, audio: false, watermark: true, negative_prompt: 'dark', quality: '1080p', n: 1 }
+    const body = { input: prompt, parameters, resolution: '1080p', aspect_ratio: '9:16', duration: 15 }
+    const { call, body: sent } = written(body, { callbackUrl: 'https://gateway.example/callbacks' })
+    expect(call).toMatchObject({
+      url: 'https://vendor.example/openapi/v2/video/text/generate',
+      headers: {
+        'api-key': 'vk-0123456789abcdef',
+        'ai-trace-id': '01234567-89ab-cdef-0123-456789abcdef',
+        'x-client-request-id': context.ref,
+      },
+    })
+    expect(call.headers).not.toHaveProperty('authorization')
+    expect(sent).toEqual({
+      model: 'v6',
+      ...prompt,
+      negative_prompt: 'dark',
+      aspect_ratio: '9:16',
+      duration: 15,
+      quality: '1080p',
+      generate_audio_switch: false,
+      water_mark: true,
+      seed: 7,
+    })
+  })
+
+  test('sounds unless it is asked not to', () => {
+    expect(written({ input: prompt }).body).toEqual({
+      model: 'v6',
+      ...prompt,
+      aspect_ratio: '16:9',
+      duration: 5,
+      quality: '720p',
+      generate_audio_switch: true,
+    })
+  })
+
+  test.each([
+    [{ quality: '1080p' }, "'parameters.quality' is not supported: say it as 'resolution'."],
+    [{ generate_audio_switch: false }, "'parameters.generate_audio_switch' is not supported: say it as 'audio'."],
+    [{ template_id: 302_325 }, "'parameters.template_id' is not supported: its price is not known."],
+    [{ generate_multi_clip_switch: true }, "'parameters.generate_multi_clip_switch' is not supported: its price"],
+  ])('whose price its own words would change is refused: %j', (parameters, message) => {
+    expect(() => written({ input: prompt, parameters })).toThrow(message)
+  })
+})
+
+test('a question has a trace that no other has, and an id that leads nowhere else', () => {
+  const poll = video.poll('../x', context, facts)
+  expect(poll).toMatchObject({
+    method: 'GET',
+    url: 'https://vendor.example/openapi/v2/video/result/..%2Fx',
+    headers: { 'api-key': 'vk-0123456789abcdef', 'ai-trace-id': '01234567-89ab-cdef-0123-01a1dc74bb00' },
+  })
+  const later = video.poll('1', { ...context, now: 1_794_700_005_000 }, facts)
+  expect(later.headers['ai-trace-id']).not.toBe(poll.headers['ai-trace-id'] ?? '')
+})
+
+const statusOf = (body: object, status = 200) => video.statusOf?.(answer(body, status))
+const created = (video_id: unknown) => video.readCreated(answer({ ErrCode: 0, ErrMsg: '', Resp: { video_id } }))
+
+test('an answer about a task has the status that its error has elsewhere', () => {
+  expect([10001, 500044, 400017, 500008, 500100].map((code) => statusOf(refused(code)))).toEqual([
+    401, 429, 400, 404, 500,
+  ])
+  expect(statusOf(refused(500044), 503)).toBe(503)
+  expect(statusOf({ ErrCode: 0, ErrMsg: 'success', Resp: { status: 8 } })).toBe(200)
+})
+
+test('an id beyond what a number holds is none: the film of another could be asked for with it', () => {
+  expect(created(343_252_978_602_905)).toBe('343252978602905')
+  expect(created('4-WandVideo-4ba3')).toBe('4-WandVideo-4ba3')
+  for (const id of [0, -1, 1.5, 2 ** 53, '', '../x', null]) expect(() => created(id)).toThrow()
+})
+
+describe('a refusal', () => {
+  const secrets = { baseUrl: 'https://api.vendor.example', credential: 'the-key-of-us' }
+  const told = (status: number, body: object) =>
+    explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
+
+  test.each([
+    [200, 10001, 'upstream-failed', true, 60],
+    [200, 10005, 'upstream-failed', true, 60],
+    [200, 400012, 'upstream-failed', true, 60],
+    [200, 500020, 'upstream-failed', true, 60],
+    [200, 500043, 'upstream-failed', true, 60],
+    [200, 500090, 'upstream-failed', true, 60],
+    [200, 500044, 'too-many', true, 1],
+    [200, 500069, 'too-many', true, 1],
+    [200, 400011, 'upstream-rejected', false, undefined],
+    [200, 400018, 'upstream-rejected', false, undefined],
+    [200, 400099, 'upstream-rejected', false, undefined],
+    [200, 500054, 'upstream-rejected', false, undefined],
+    // Some come under a bad status, and mean the same.
+    [500, 500063, 'upstream-rejected', false, undefined],
+    [200, 500100, 'upstream-failed', true, undefined],
+    [200, 99999, 'upstream-failed', true, undefined],
+    [504, 99999, 'upstream-timeout', true, undefined],
+  ] as const)('under %d with %d is %s', (status, code, kind, retryable, rests) => {
+    const verdict = told(status, refused(code))
+    expect([verdict.error.kind, verdict.retryable, verdict.restCredentialSeconds]).toEqual([kind, retryable, rests])
+  })
+
+  test('is repeated in the vendor’s words, without key and address, or by its number where it has none', () => {
+    expect(told(200, refused(400017, 'the-key-of-us at api.vendor.example')).error.message).toBe(
+      '[redacted] at [redacted]',
+    )
+    expect(told(200, refused(400017, '')).error.message).toBe('The vendor says: 400017.')
+  })
+
+  test('without a number is judged by its status', () => {
+    expect(told(429, {}).error.kind).toBe('too-many')
+    expect(told(502, {}).error.kind).toBe('upstream-failed')
+  })
+})

@@ -1,0 +1,14 @@
+import type { Vendor } from '../vendor.ts'
+import { explain } from './errors.ts'
+import { video } from './video.ts'
+
+/** PixVerse. */
+export const pixverse: Vendor = {
+  id: 'pixverse',
+  baseUrl: 'https://app-api.pixverse.ai',
+  environment: ['PIXVERSE_API_KEY'],
+  hangup: 'stop',
+  local: false,
+  explain,
+  video,
+}

@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { parseDollars } from '../../src/base/money.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { filmsOf } from '../support/ordered-films.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { image } from '../support/video-asks.ts'
+
+let gateway: TestGateway
+const { post, order, read, cancel, ended, writtenOf, idle } = filmsOf(() => gateway)
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(async () => {
+  await idle()
+  await gateway.assertBooks()
+})
+afterAll(() => gateway.close())
+
+const v6 = { model: 'pixverse-v6', duration: 5, resolution: '720p' }
+const film = (prompt: string) => ({ ...v6, input: { prompt } })
+
+test.each([
+  // 0.36 and 0.27 yuan a second.
+  [true, '0.252'],
+  [false, '0.189'],
+])('from the order to the charge, with sound %p: its seconds, which are on the vendor’s bill', async (audio, cost) => {
+  const done = await order({ ...film('A fox.'), parameters: { seed: 9, audio } }, '?wait=true')
+  expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
+  expect(done).toMatchObject({
+    status: 'succeeded',
+    usage: { duration: 5, resolution: '720p', aspect_ratio: '16:9' },
+    seed: 9,
+  })
+  const { task, hold, request, attempts, entries, bill } = await writtenOf(done.id)
+  const dollars = parseDollars(cost)
+  expect(task).toMatchObject({ state: 'succeeded', vendor: 'pixverse', upstream_model: 'v6', sends: 1 })
+  expect(hold).toMatchObject({ state: 'settled', amount: dollars })
+  expect(request).toMatchObject({ cost: dollars, basis: 'vendor' })
+  expect(attempts).toMatchObject([{ id: task.attempt_id, vendor: 'pixverse', status: 200, vendor_cost: dollars }])
+  expect(entries).toMatchObject({ 'cost:pixverse': `-${cost}`, 'payable:pixverse': cost })
+  expect(bill).toEqual([cost])
+})
+
+test.each([
+  ['500063', 'content_filtered'],
+  ['99999', 'upstream_failed'],
+])('what fails with %s is free', async (code, shown) => {
+  const { id } = await order(film(`A fox. sandbox:fail=${code}`))
+  expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: shown, message: expect.any(String) } })
+  const { hold, request, attempts, bill } = await writtenOf(id)
+  expect(hold.state).toBe('void')
+  expect([request.cost, attempts[0]?.vendor_cost]).toEqual([0n, 0n] as never)
+  expect(bill).toEqual(['0'])
+})
+
+test('its record does not show what was asked', async () => {
+  const { id } = await order(
+    { ...v6, input: { prompt: 'A secret fox.', negative_prompt: 'a secret hare' } },
+    '?wait=true',
+  )
+  expect(JSON.stringify(await read(id))).not.toContain('secret')
+})
+
+test.each<[object, string]>([
+  [{ ...film('A fox.'), duration: 16 }, 'duration'],
+  [{ ...film('A fox.'), resolution: '4k' }, 'resolution'],
+  [{ ...v6, input: { prompt: 'A fox.', media: [{ type: 'first_frame', url: image }] } }, 'input.media[0].type'],
+  [{ ...film('A fox.'), parameters: { quality: '1080p' } }, 'parameters.quality'],
+])('what it cannot do is refused by its field: %j', async (body, param) => {
+  const response = await refusedForFree(gateway, () => post(body))
+  expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
+})
+
+test.each([
+  ['status=400', 400, { message: 'A parameter is not valid.' }],
+  ['status=429', 429, { message: expect.stringContaining('too many requests') }],
+  ['status=402', 502, { message: expect.stringContaining('vendor') }],
+])(
+  'what the vendor refuses at once under a good status is answered, and nothing is left: %s',
+  async (word, status, error) => {
+    const before = await gateway.balance()
+    const response = await post(film(`A fox. sandbox:${word}`))
+    expect([response.status, await response.json()]).toMatchObject([status, { error }])
+    expect(await gateway.balance()).toEqual(before)
+  },
+)
+
+test('nobody can stop it', async () => {
+  const { id } = await order(film('A fox. sandbox:queued=3000'))
+  const refused = await cancel(id)
+  expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
+  expect((await ended(id)).status).toBe('succeeded')
+})
