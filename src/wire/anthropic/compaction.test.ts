@@ -21,4 +21,16 @@ describe('a summary in place of all that was said before', () => {
       { role: 'user', blocks: [said('Where were we?')] },
     ])
   })
+
+  test('does not run into the answer that comes with it, nor into words before it', () => {
+    const text = { type: 'text', text: 'Oslo has fjords.' }
+    const summary = { type: 'compaction', content: 'They spoke of Oslo.' }
+    const content = [text, summary, text, text]
+    expect(read({ messages: [{ role: 'assistant', content }, user] }).turns[0]?.blocks).toEqual([
+      said('Oslo has fjords.'),
+      { ...said('They spoke of Oslo.'), isApart: true },
+      { ...said('Oslo has fjords.'), isApart: true },
+      said('Oslo has fjords.'),
+    ])
+  })
 })

@@ -54,9 +54,7 @@ describe('a block that nobody knows is refused where it stands', () => {
 
   test('what the vendor did itself is not, nor is what changes the tools', () => {
     const ended = ['web_search', 'advisor', 'made_up_later'].map((name) => ({ type: `${name}_tool_result` }))
-    const marks = ['server_tool_use', 'mcp_tool_use', 'mcp_tool_listing', 'compaction', 'fallback'].map((type) => ({
-      type,
-    }))
+    const marks = ['server_tool_use', 'mcp_tool_use', 'mcp_tool_listing', 'fallback'].map((type) => ({ type }))
     const changes = [{ type: 'tool_addition' }, { type: 'tool_removal' }]
     const found = { type: 'tool_result', content: [{ type: 'tool_reference' }, { type: 'browser_state' }] }
     const system = { role: 'system', content: [text('Be brief.'), ...changes] }

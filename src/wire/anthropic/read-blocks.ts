@@ -125,18 +125,23 @@ function readResult(block: JsonObject, at: string): ToolResultBlock {
   }
 }
 
-/** What a model said: in a request of a client, or in the answer of the vendor. The vendor's own tools are left out. */
+/**
+ * What a model said: in a request of a client, or in the answer of the vendor. The vendor's own tools are left out. Texts
+ * with anything between them are not one, shown or not, and a summary is one of its own.
+ */
 export function readAssistantBlocks(content: Json | undefined): AssistantBlock[] {
   const blocks: AssistantBlock[] = []
-  let isLeftOut = false
+  let isParted = false
   for (const block of blocksOf(content)) {
     const last = blocks.at(-1)
     const read = readAssistantBlock(block)
+    const isPlain = textIn(block['type']) === 'text'
+    isParted ||= !isPlain
     if (read?.kind === 'tool-call' && last?.kind === 'thinking' && isCarrier(last.text, last.signature)) {
       blocks[blocks.length - 1] = { ...read, ...(last.signature !== undefined && { signature: last.signature }) }
-    } else if (read?.kind === 'text' && last?.kind === 'text' && isLeftOut) blocks.push({ ...read, isApart: true })
+    } else if (read?.kind === 'text' && last?.kind === 'text' && isParted) blocks.push({ ...read, isApart: true })
     else if (read !== undefined) blocks.push(read)
-    isLeftOut = read === undefined && (isLeftOut || textIn(block['type']) !== 'text')
+    if (isPlain && read !== undefined) isParted = false
   }
   return blocks
 }
