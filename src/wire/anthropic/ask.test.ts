@@ -215,6 +215,15 @@ describe.each(table)('$field', ({ field, takes, refuses }) => {
   })
 })
 
+test('a thread is refused in a count as well: nobody could say how long it is', () => {
+  const thread = { type: 'continue', id: 'thread_1' }
+  expect(refusal(() => count({ ...base, thread }))).toMatchObject({
+    param: 'thread',
+    code: 'thread_unsupported_request',
+  })
+  expect(count({ ...base, thread: null }).model).toBe('m')
+})
+
 describe('the facts', () => {
   test('of a plain request', () => {
     expect(read({ stream: true })).toMatchObject({

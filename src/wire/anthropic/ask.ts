@@ -35,6 +35,7 @@ export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): Ch
 /** A request to count a prompt: nothing will be made, so nothing has to be paid for. */
 export function readCountAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { model, traits } = findModel(asked, lookUp)
+  refuseThread(asked.body)
   checkCount(asked.body)
   return chatAsk({ ...promptFacts(asked, model, traits), stream: false, outputTokensMax: 0, searchesMax: 0 }, traits)
 }
