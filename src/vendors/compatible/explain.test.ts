@@ -71,6 +71,11 @@ test.each([
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
 
+test('the same words in what a vendor says of the request are the request’s', () => {
+  const message = "Invalid value: 'organization must be verified to use the model'. Supported values are: 'auto'."
+  expect(told(400, openai(message))).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
+})
+
 test('a key that may ask for no model at all is refused', () => {
   const message = 'You have insufficient permissions for this operation. Missing scopes: model.request. Check that'
   expect(told(401, openai(message)).restCredentialSeconds).toBe(60)

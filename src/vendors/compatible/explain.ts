@@ -37,7 +37,8 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
 
   const isOfWords = status === 403 && refusedWords.test(`${code} ${said}`)
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
-  const isOfModel = unknownModel.test(code) || closedModel.test(said)
+  // Only there: what is said of a request may repeat words of its own.
+  const isOfModel = unknownModel.test(code) || (isOfKey && closedModel.test(said))
   if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) {
     return {
       error: new GatewayError('upstream-failed', failed),
