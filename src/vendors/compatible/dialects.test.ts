@@ -1,21 +1,12 @@
 import { expect, test } from 'bun:test'
 import type { AttemptId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { ChatTraits } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
 import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import { vendors } from '../index.ts'
 import type { Call, CallContext, ChatAdapter } from '../vendor.ts'
 
-const traits: ChatTraits = {
-  id: 'm',
-  contextTokens: 100_000,
-  outputTokensMax: 1_000,
-  choicesMax: 1,
-  reasoning: false,
-  efforts: [],
-  sells: () => true,
-}
 const context: CallContext = {
   baseUrl: 'https://v',
   credential: 'k',
@@ -37,7 +28,7 @@ type Sent = JsonObject & { readonly messages: readonly JsonObject[] }
 
 function read(codec: typeof openaiChat, fields: JsonObject) {
   const body: JsonObject = { model: 'm', max_tokens: 9, ...fields }
-  return codec.readAsk({ body, files: [], bodyBytes: 100, header: () => null }, () => traits)
+  return codec.readAsk({ body, files: [], bodyBytes: 100, header: () => null }, () => plainModel)
 }
 
 function sentIn(call: Call | undefined): Sent {
