@@ -30,6 +30,8 @@ export type Dialect = {
   readonly callIds?: 'any' | 'nine'
   /** `first`: instructions in the middle of a conversation are refused, by the vendor or by the templates of its models. */
   readonly instructions?: 'anywhere' | 'first'
+  /** `model`: a message of the user right behind results is refused. */
+  readonly behindResults?: 'anybody' | 'model'
   /** Knows `verbosity` and `prompt_cache_key`. */
   readonly takesHints?: boolean
   /** The most choices one call gives; absent: as many as the client asks for. */
@@ -60,6 +62,7 @@ export function compatible(dialect: Dialect): Vendor {
     takesHints = false,
     callIds = 'any',
     instructions = 'anywhere',
+    behindResults = 'anybody',
   } = dialect
   const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
   const manner = {
@@ -72,6 +75,7 @@ export function compatible(dialect: Dialect): Vendor {
     takesHints,
     callIds,
     instructions,
+    behindResults,
   }
 
   function targetOf(context: CallContext): TranslationTarget {

@@ -72,6 +72,16 @@ test('Mistral takes ids of nine letters and digits alone: others are spelled so,
   )
 })
 
+test('Mistral refuses a user right behind results: where one speaks there, the model does so before', () => {
+  const [, made = {}, results = {}] = calling('call00001')
+  const beside = { ...results, content: [...(results['content'] as JsonObject[]), { type: 'text', text: 'Go on.' }] }
+  const roles = (vendor: string, last: JsonObject) =>
+    translated(vendor, { messages: [hi, made, last] }).messages.map(({ role }) => role)
+  expect(roles('mistral', results)).toEqual(['user', 'assistant', 'tool'])
+  expect(roles('mistral', beside)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
+  expect(roles('openai', beside)).toEqual(['user', 'assistant', 'tool', 'user'])
+})
+
 test('Mistral is not told who the user is: it refuses a request for a field that it does not know', () => {
   const fields = { messages: [hi], metadata: { user_id: 'u' } }
   expect(translated('mistral', fields)).not.toHaveProperty('user')
@@ -130,6 +140,7 @@ test.each([
     ...(place === 'first' ? folded : inPlace),
     ['assistant', null],
     ['tool', 'ok'],
+    ...(vendor === 'mistral' ? [['assistant', 'I have the results.']] : []),
     ...(place === 'first' ? [['user', parts(marked, 'Hi')]] : inPlace.toReversed()),
   ])
 })

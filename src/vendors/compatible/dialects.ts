@@ -71,6 +71,7 @@ export const dialects: readonly Dialect[] = [
     takesUser: false,
     callIds: 'nine',
     instructions: 'first',
+    behindResults: 'model',
     embeddings: {},
   },
   {

@@ -13,6 +13,7 @@ export const target: TranslationTarget = {
   takesUser: true,
   callIds: 'any',
   instructions: 'anywhere',
+  behindResults: 'anybody',
   takesHints: true,
   thinkingSwitch: 'effort',
   outputCap: 'max_tokens',

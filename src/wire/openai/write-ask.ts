@@ -14,6 +14,8 @@ export type TranslationTarget = ChatTarget & {
   readonly callIds: 'any' | 'nine'
   /** Where it takes instructions. */
   readonly instructions: 'anywhere' | 'first'
+  /** Who may speak right behind the results of calls. */
+  readonly behindResults: 'anybody' | 'model'
   /** Whether it knows `verbosity` and `prompt_cache_key`; some vendors refuse a request for a field that they do not know. */
   readonly takesHints: boolean
   /** The model's own most. */

@@ -25,6 +25,7 @@ type Speaker = {
   readonly thoughts: 'wanted' | 'ignored' | 'refused'
   readonly callIds: 'any' | 'nine'
   readonly instructions: 'anywhere' | 'first'
+  readonly behindResults: 'anybody' | 'model'
 }
 
 /** Google's models want the signatures of their calls back, whoever sells them; no other vendor knows the field. */
@@ -57,8 +58,11 @@ function joined(blocks: readonly TextBlock[]): string {
   return blocks.map(({ text }) => text).join('\n\n')
 }
 
+// Said by the model where its vendor lets nobody else speak.
+const seenWords = 'I have the results.'
+
 /** Results first, each a message of its own; pictures among them follow in a user message, since none may stand there. */
-function writeUser(blocks: readonly UserBlock[], { callIds }: Speaker): JsonObject[] {
+function writeUser(blocks: readonly UserBlock[], { callIds, behindResults }: Speaker): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   for (const block of blocks) {
@@ -72,8 +76,9 @@ function writeUser(blocks: readonly UserBlock[], { callIds }: Speaker): JsonObje
   }
   const only = parts.length === 1 ? parts[0] : undefined
   const content: Json | undefined = only?.['type'] === 'text' ? only['text'] : parts
-  if (parts.length > 0) messages.push({ role: 'user', content })
-  return messages
+  if (parts.length === 0) return messages
+  if (messages.length > 0 && behindResults === 'model') messages.push({ role: 'assistant', content: seenWords })
+  return [...messages, { role: 'user', content }]
 }
 
 function resultText({ blocks, isError }: ToolResultBlock): string {
@@ -139,7 +144,7 @@ function urlOf(media: Media, place: Placed): string {
   throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
-// Vendors that insist on the thoughts of every turn take anything but nothing: a client may not have been shown them, and
+// Vendors that insist on the thoughts of every turn look whether there are any: a client may not have been shown them, and
 // those of another vendor's turn nobody has.
 const lostThoughts = ' '
 
