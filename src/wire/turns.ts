@@ -25,6 +25,9 @@ export function arrangeTurns(said: readonly Turn[]): Turn[] {
   return arrangement.finish()
 }
 
+/** Asked of a model that does not go on from words put into its mouth. */
+export const goingOnWords = 'Go on.'
+
 /** Instructions in the middle as words of the user, for models that take them at the beginning alone. */
 export function withoutInstructions(turns: readonly Turn[]): Turn[] {
   return arrangeTurns(

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
-import { asWords } from '../turns.ts'
+import { asWords, goingOnWords } from '../turns.ts'
 import { writeCallId } from './tool-ids.ts'
 import { writeAssistantBlock, writeResult, writeResultContent, writeText, writeUserBlock } from './write-blocks.ts'
 import type { WriteCache } from './write-cache.ts'
@@ -16,7 +16,6 @@ export type MessageStyle = {
 
 // Said in the place of what a conversation lacks and the vendor insists on.
 const openingWords = '(The conversation begins with your own words.)'
-const goingOnWords = 'Go on.'
 const lostResult = 'There is no result of this call.'
 
 /**

@@ -13,12 +13,12 @@ import {
 } from '../../capabilities/conversation.ts'
 import { argumentsIn } from '../loose.ts'
 import { notTaken } from '../not-taken.ts'
+import { goingOnWords } from '../turns.ts'
 import type { Family } from './family.ts'
 import { writeMedia } from './write-media.ts'
 
 /** What the vendor documents for a call whose signature is lost, or that another model made. */
 const skippedSignature = 'skip_thought_signature_validator'
-const goingOnWords = 'Go on.'
 
 /** A content in the making: the answers to calls stand before everything else. */
 type Draft = { readonly role: 'user' | 'model'; readonly answers: Answer[]; readonly parts: JsonObject[] }
@@ -43,8 +43,9 @@ export function writeContents(turns: readonly Turn[], { isThird, goesOn }: Famil
     else addModelBlocks(draft, turn.blocks, made, isThird)
     if (draft !== last && draft.answers.length + draft.parts.length > 0) drafts.push(draft)
   }
-  if (!goesOn && drafts.at(-1)?.role === 'model')
+  if (!goesOn && drafts.at(-1)?.role === 'model') {
     drafts.push({ role: 'user', answers: [], parts: [{ text: goingOnWords }] })
+  }
   return drafts.map(({ role, answers, parts }) => {
     const inOrder = answers.toSorted((a, b) => a.order - b.order).map(({ part }) => part)
     return { role, parts: [...inOrder, ...parts] }

@@ -40,7 +40,7 @@ function budgetOf({ effort, budget }: Thinking, family: Family, listed: readonly
 }
 
 const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high']
-/** The larger models, and the newest small ones, refuse the lowest: where nothing is known it is not asked for. */
+/** Some models refuse the lowest, the larger ones all: where nothing is known it is not asked for. */
 const levelsOfUnknown: readonly Effort[] = ['low', 'medium', 'high']
 
 /** The third generation cannot be kept from thinking: its lowest level comes nearest to that. */
