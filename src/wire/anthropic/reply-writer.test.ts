@@ -185,6 +185,18 @@ describe('thoughts', () => {
     expect(content).toMatchObject([{ text: 'a' }, { text: '\n\nb' }])
   })
 
+  test('part a picture from the words before it, streamed and whole alike', () => {
+    const media = { kind: 'url', url: 'https://h/a.png' } as const
+    const { blocks } = stream([say('a'), think('Hm'), { kind: 'image-add', choice, media }])
+    expect(blocks.at(-2)).toBe('1 text_delta \n\n![image](https://h/a.png)')
+    const content = whole([
+      { kind: 'text', text: 'a' },
+      { kind: 'thinking', text: 'Hm' },
+      { kind: 'image', media, at: '' },
+    ])['content']
+    expect(content).toMatchObject([{ text: 'a' }, { text: '\n\n![image](https://h/a.png)' }])
+  })
+
   test('that are not to be read are their signatures', () => {
     expect(stream(events, omitting).blocks.slice(0, 3)).toEqual(['+0 thinking', '0 signature_delta Eq', '-0'])
     expect(stream([think('unsigned'), say('a')], omitting).blocks).toEqual(['+0 text', '0 text_delta a', '-0'])

@@ -8,7 +8,7 @@ import {
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
-import { argumentsIn } from '../loose.ts'
+import { argumentsIn, textIn } from '../loose.ts'
 import { writeCitation } from './citations.ts'
 import { estimateInput } from './estimate.ts'
 import {
@@ -55,10 +55,14 @@ function writeContent(blocks: readonly AssistantBlock[], thoughts: Thoughts): Js
   const content: JsonObject[] = []
   let isParted = false
   for (const block of blocks) {
-    const isApart = isParted && block.kind === 'text'
-    const written = writeBlock(isApart ? { ...block, text: gap + block.text } : block, thoughts)
-    isParted = written.length === 0 && content.at(-1)?.['type'] === 'text'
-    content.push(...written)
+    const [first, ...others] = writeBlock(block, thoughts)
+    if (first === undefined) {
+      isParted = content.at(-1)?.['type'] === 'text'
+      continue
+    }
+    const isApart = isParted && first['type'] === 'text'
+    content.push(isApart ? { ...first, text: gap + textIn(first['text']) } : first, ...others)
+    isParted = false
   }
   return content
 }
