@@ -76,6 +76,7 @@ export const videoForms = [
   'veo',
   'kling',
   'runway',
+  'sora',
   'media',
 ] as const
 export type VideoForm = (typeof videoForms)[number]

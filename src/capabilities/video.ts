@@ -78,6 +78,7 @@ export type VideoNews = {
 }
 
 export type VideoResult = {
+  /** Where it needs the key, an adapter may name a path below the channel's own address. */
   readonly videoUrl: string
   readonly lastFrameUrl?: string
   /** Only with the vendor's key can it be fetched: it is kept by us and given out under a link of ours. */

@@ -191,6 +191,7 @@ describe('prices as the lists have them', () => {
     ['wan2.6-i2v-flash', { '720p/sound': 0.05, '720p/silent': 0.025, '1080p/sound': 0.075, '1080p/silent': 0.0375 }],
     ['veo-3.1-generate-preview', { default: 0.4, '4k': 0.6 }],
     ['gen4-turbo', { default: 0.05 }],
+    ['sora-2-pro', { default: 0.3, '1792x1024': 0.5 }],
     ['kling-v2-6', { '1080p/sound': 0.14, '1080p/silent': 0.07 }],
   ])('%s a second', (id, expected) => {
     const wanted = Object.entries(expected).map(([key, dollars]) => [key, each(dollars)])

@@ -51,7 +51,8 @@
  *   sandbox:no-callback     tells nobody                           sandbox:double-callback  tells everything twice
  *   sandbox:file-status=N   MiniMax: that status to the first two questions for its file
  *
- * For Veo `blocked` is a filtered video: done, without samples and without a charge.
+ * For Veo `blocked` is a filtered video: done, without samples and without a charge. Sora gives no links: there `no-video`
+ * and `expired` are films that are not to be had.
  *
  * Given a folder, films, the bill and the port are kept there for a day, without anything that a customer said.
  *

@@ -26,6 +26,8 @@ import { runwayTasks } from './video-runway/create.ts'
 import { runwayProtocol } from './video-runway/routes.ts'
 import { veoTasks } from './video-veo/create.ts'
 import { veoProtocol } from './video-veo/routes.ts'
+import { soraTasks } from './video-sora/create.ts'
+import { soraProtocol } from './video-sora/routes.ts'
 import type { TaskFamily } from './video/tasks.ts'
 import { viduTasks } from './video-vidu/create.ts'
 import { viduProtocol } from './video-vidu/routes.ts'
@@ -48,6 +50,7 @@ const mounts: Readonly<Record<string, Mounts>> = {
     ...mount('/api/v1', dashscopeProtocol, dashscopeVideoProtocol),
     ...mount('', resultsProtocol),
   ],
+  openai: [...usual, ...mount('/v1', soraProtocol)],
   google: [
     ...mount('/v1beta', geminiProtocol, veoProtocol),
     ...mount('/v1beta/openai', chatProtocol, embeddingsProtocol),
@@ -81,4 +84,5 @@ export const filmFamilies: readonly TaskFamily<unknown>[] = [
   runwayTasks,
   viduTasks,
   pixverseTasks,
+  soraTasks,
 ]

@@ -32,7 +32,7 @@ export async function askVendor(
       parts.oddWords.add(task.channel, word)
       parts.log.error({ ...fields, word }, 'a vendor has a new word for a state')
     }
-    return discreet(news, home)
+    return discreet(withAddress(news, home), home)
   } catch (thrown) {
     parts.log.warn({ ...fields, status: answered.status, cause: String(thrown) }, 'a poll could not be read')
     return undefined
@@ -40,6 +40,13 @@ export async function askVendor(
 }
 
 const wordCharactersMax = 64
+
+/** Adapters do not know of whom a record is: what they name by its path is at the channel's own address. */
+function withAddress(news: VideoNews, { channel }: Home): VideoNews {
+  const { result } = news
+  if (result?.needsKey !== true || !result.videoUrl.startsWith('/')) return news
+  return { ...news, result: { ...result, videoUrl: `${channel.baseUrl}${result.videoUrl}` } }
+}
 
 /** A vendor's words as they may be shown: its record is the customer's to see, our key in it is not. */
 function discreet(news: VideoNews, { channel, credential }: Home): VideoNews {

@@ -51,6 +51,9 @@ describe('records', () => {
   const minimax = (record: object, code = 0, message = 'success') =>
     answer({ task_id: '1', ...record, base_resp: { status_code: code, status_msg: message } })
 
+  const sora = (record: object) =>
+    answer({ id: 'video_1', object: 'video', model: 'sora-2', created_at: 1, error: null, ...record })
+
   test.each([
     [
       'dashscope',
@@ -292,6 +295,36 @@ describe('records', () => {
         result: { videoUrl: link, needsKey: false, seconds: 5, resolution: '720p', ratio: '16:9' },
       },
     ],
+    ['openai', sora({ status: 'queued', progress: 0 }), { state: 'submitted', word: 'queued' }],
+    ['openai', sora({ status: 'in_progress', progress: 50 }), { state: 'running' }],
+    ['openai', sora({ status: 'cancelled' }), { state: 'unknown-word', word: 'cancelled' }],
+    ['openai', answer({ error: { message: 'not found' } }, 404), { state: 'lost' }],
+    [
+      'openai',
+      sora({ status: 'failed', error: { code: 'moderation_blocked', message: 'no' } }),
+      { state: 'failed', error: { code: 'moderation_blocked', message: 'no' } },
+    ],
+    [
+      'openai',
+      sora({ status: 'completed', seconds: '8', size: '1024x1792' }),
+      {
+        state: 'succeeded',
+        used: { video: { seconds: 8, resolution: '1792x1024', sound: true } },
+        result: {
+          videoUrl: '/videos/video_1/content',
+          needsKey: true,
+          seconds: 8,
+          resolution: '1792x1024',
+          ratio: '9:16',
+        },
+      },
+    ],
+    // A size that nobody knows is taken for what was asked.
+    [
+      'openai',
+      sora({ status: 'completed', seconds: '4', size: '64x64' }),
+      { used: { video: { seconds: 4, resolution: '720p' } }, result: { ratio: '16:9' } },
+    ],
   ])('%s: %#', (vendor, response, news) => {
     expect(videoOf(vendor).readTask(response, facts)).toMatchObject(news)
   })
@@ -312,6 +345,10 @@ describe('records', () => {
     for (const credits of [undefined, null, '55', -1, 5.5]) {
       const record = answer({ id: 'v', state: 'success', credits, creations: [{ id: 'c', url: link }] })
       expect(videoOf('vidu').readTask(record, facts)).not.toHaveProperty('used')
+    }
+    for (const seconds of [undefined, null, 'eight', -1]) {
+      const record = sora({ status: 'completed', size: '1280x720', seconds })
+      expect(videoOf('openai').readTask(record, facts)).not.toHaveProperty('used')
     }
     const changed = answer({ id: 'r', status: 'SUCCEEDED', output: [link] })
     expect(videoOf('runway').readTask(changed, { ...facts, kind: 'r2v' })).not.toHaveProperty('used')
@@ -363,6 +400,14 @@ test('a record does not repeat what was asked', () => {
     ErrMsg: 'success',
     Resp: { id: 3, status: 5, seed: 7 },
   })
+  const sora = { id: 'video_1', status: 'queued', prompt: 'a secret' }
+  expect(videoOf('openai').readTask(answer(sora), facts).record).toEqual({ id: 'video_1', status: 'queued' })
+})
+
+test('Sora’s film is at an address that its id makes: one that could lead elsewhere is none', () => {
+  for (const id of ['../x', 'a/b', '', undefined]) {
+    expect(() => videoOf('openai').readTask(answer({ id, status: 'completed' }), facts)).toThrow(GatewayError)
+  }
 })
 
 test.each(['ark', 'vidu'])('a word of %s for an error that nobody knows is a failure, whatever the word', (vendor) => {

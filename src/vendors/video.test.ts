@@ -279,12 +279,48 @@ describe('Vidu gets its own fields, at the address of its kind', () => {
   })
 })
 
+describe('Sora gets its own fields', () => {
+  test('its seconds as a word, and its shape in pixels', () => {
+    const parameters = { audio: true, safety_identifier: 'u1', n: 1, seed: -1, watermark: false }
+    const { call, body } = sent('openai', 'sora-2', { input: prompt, parameters, aspect_ratio: '9:16' })
+    expect(call).toMatchObject({
+      url: 'https://vendor.example/videos',
+      headers: { authorization: 'Bearer vk-0123456789abcdef', 'x-client-request-id': 'att_1' },
+    })
+    expect(body).toEqual({ model: 'theirs', ...prompt, seconds: '4', size: '720x1280' })
+    const asked = videoOf('openai').poll('video_1', context, facts)
+    expect(asked).toMatchObject({ method: 'GET', url: 'https://vendor.example/videos/video_1' })
+    expect(videoOf('openai').cancel).toBeUndefined()
+  })
+
+  test.each([
+    [
+      { duration: 12, resolution: '1792x1024' },
+      { seconds: '12', size: '1792x1024' },
+    ],
+    [
+      { resolution: '1792x1024', aspect_ratio: '9:16' },
+      { seconds: '4', size: '1024x1792' },
+    ],
+    [{ parameters: { size: '1024x1792', seconds: '8' } }, { seconds: '8', size: '1024x1792' }],
+  ])('pro: %j', (asked, written) => {
+    const input = media(['first_frame'])
+    expect(sent('openai', 'sora-2-pro', { input, ...asked }).body).toEqual({
+      model: 'theirs',
+      ...prompt,
+      ...written,
+      input_reference: { image_url: image },
+    })
+  })
+})
+
 test.each(['input', 'parameters'])('what has no field for what is not wanted says so: %s', async (place) => {
   const body = place === 'input' ? { input: { ...prompt, negative_prompt: 'dark' } } : { input: prompt }
   const parameters = place === 'parameters' ? { negative_prompt: 'dark' } : {}
   for (const [vendor, model] of [
     ['runway', 'gen4.5'],
     ['vidu', 'viduq3-turbo'],
+    ['openai', 'sora-2'],
     ['ark', 'doubao-seedance-2-0-260128'],
     ['minimax', 'minimax-hailuo-02'],
   ] as const) {
@@ -305,6 +341,7 @@ describe('a parameter that its vendor has no field for', () => {
     ['vidu', 'viduq3-turbo', { ...seedances, ...others, prompt_optimizer: true }],
     ['pixverse', 'pixverse-v6', { ...seedances, ...others, prompt_optimizer: true, sound_effect_switch: true }],
     ['google', 'veo-3.1-generate-preview', { ...seedances, ...others, watermark: true, brand: 'x' }],
+    ['openai', 'sora-2', { ...seedances, ...others, prompt_optimizer: true, watermark: true, brand: 'x' }],
   ] as const
 
   test.each(foreign)('of %s is refused where it asks for something: %s', (vendor, model, parameters) => {

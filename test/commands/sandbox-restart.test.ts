@@ -29,6 +29,7 @@ const films: readonly (readonly [model: string, more: object])[] = [
   ['gen4-turbo', image],
   ['viduq3-turbo', {}],
   ['pixverse-v6', {}],
+  ['sora-2', {}],
 ]
 type Film = {
   readonly id: string
@@ -99,7 +100,7 @@ async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   for (const film of ready) expect(await after.read(film.id)).toEqual(film)
   const made = await Promise.all(running.map(({ id }) => after.comesTo(id, 'succeeded')))
   for (const { model, content } of [...ready, ...made]) {
-    // Veo's is kept by the gateway, which has a fixed port outside of tests.
+    // Veo's and Sora's are kept by the gateway, which has a fixed port outside of tests.
     const link = content?.video_url?.replace(first.url, second.url)
     expect([model, await isFilm(link)]).toEqual([model, true])
   }

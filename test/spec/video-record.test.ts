@@ -64,6 +64,7 @@ describe('the record of a task that is over', () => {
     'gen4.5',
     'viduq3-pro',
     'pixverse-v6',
+    'sora-2',
   ]
 
   test.each(ofEachVendor)('has content, usage and seed, whatever its end: %s', async (model) => {
@@ -119,6 +120,7 @@ describe('the record of a task that is over', () => {
     ['minimax-hailuo-02', { image }, undefined, undefined],
     ['minimax-hailuo-02', {}, undefined, '16:9'],
     ['veo-3.1-generate-preview', {}, '9:16', '9:16'],
+    ['sora-2', { image }, '9:16', '9:16'],
     ['doubao-seedance-1-5-pro-251215', {}, '3:4', '3:4'],
   ])('of %s from %j, asked for as %p, says the film’s own shape or none', async (model, more, asked, shape) => {
     const ratio = asked === undefined ? {} : { aspect_ratio: asked }

@@ -71,6 +71,8 @@ describe('duration, resolution and aspect_ratio', () => {
     ['gen4.5', { aspect_ratio: '4:3' }, 'aspect_ratio unsupported_value'],
     ['gen4.5', { aspect_ratio: '9:16', parameters: { ratio: '1280:720' } }, 'parameters.ratio invalid_value'],
     ['gen4.5', { parameters: { ratio: '1280:768' } }, 'parameters.ratio unsupported_value'],
+    ['sora-2', { parameters: { size: '1024x1792' } }, 'parameters.size unsupported_value'],
+    [t2v, { parameters: { seconds: '5' } }, 'parameters.seconds invalid_type'],
     ['veo-3.1-generate-preview', { parameters: { size: '1280*720' } }, 'parameters.size unsupported_value'],
   ])('of %s: %j is refused', (model, body, refusal) => {
     expect(refusalOf(model, { input: prompt, ...body })).toBe(refusal)
@@ -85,6 +87,8 @@ describe('duration, resolution and aspect_ratio', () => {
     ['veo-3.1-generate-preview', { parameters: { durationSeconds: 4, aspectRatio: '9:16' } }, [4, '720p', '9:16']],
     ['kling-v2-6', { parameters: { duration: '5', mode: 'pro' } }, [5, '1080p', '16:9']],
     ['gen4.5', { parameters: { ratio: '720:1280', duration: 2 } }, [2, '720p', '9:16']],
+    ['sora-2', { parameters: { seconds: '8', size: '720x1280' } }, [8, '720p', '9:16']],
+    ['sora-2-pro', { seconds: 12, parameters: { size: '1024x1792' } }, [12, '1792x1024', '9:16']],
   ])('of %s: %j is taken', (model, body, expected) => {
     expect(sized(askFor(model, { input: prompt, ...body }))).toEqual(expected)
   })

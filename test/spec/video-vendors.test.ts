@@ -66,9 +66,11 @@ describe('a film is made and billed as it was asked for', () => {
     ['viduq3-turbo', { input: media(['reference_image'], ['reference_image', pixel]), resolution: '540p' }],
     ['viduq3-turbo', { input: media(['first_frame']), resolution: '1080p' }],
     ['viduq3-pro', { input: media(['first_frame', pixel], ['last_frame']), duration: 1, parameters: { seed: 3 } }],
+    ['sora-2', { input: media(['first_frame', pixel]), duration: 12, aspect_ratio: '9:16' }],
+    ['sora-2-pro', { input: media(['first_frame']), duration: 8, resolution: '1792x1024' }],
   ])('%s %j', async (id, body) => {
     const { shop, ask, news } = await make(id, body)
-    expect(news).toMatchObject({ state: 'succeeded', result: { videoUrl: expect.stringMatching(/^http/) } })
+    expect(news).toMatchObject({ state: 'succeeded', result: { videoUrl: expect.stringMatching(/^http|^\/videos\//) } })
     expect(news.error).toBeUndefined()
     const { madeAt } = news.result ?? {}
     if (/^wan|seedance/.test(id)) expect(Math.abs(Date.now() - (madeAt ?? 0))).toBeLessThan(60_000)
@@ -82,7 +84,7 @@ describe('a film is made and billed as it was asked for', () => {
   })
 
   test('shorter or longer than asked: what was made is what counts', async () => {
-    for (const id of ['wan2.7-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6']) {
+    for (const id of ['wan2.7-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6', 'sora-2']) {
       const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:seconds=4' } })
       expect(news.used?.video?.seconds).toBe(4)
       expect<string | undefined>(formatDollars(priceOf(news.used ?? {}, shop.model.costs))).toBe(await billOf(shop))
@@ -90,7 +92,7 @@ describe('a film is made and billed as it was asked for', () => {
   })
 
   test('asked to cost nothing, it costs nothing', async () => {
-    for (const id of ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6', 'viduq3-turbo']) {
+    for (const id of ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6', 'viduq3-turbo', 'sora-2']) {
       const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:zero' } })
       expect(news.used).toBeDefined()
       expect(formatDollars(priceOf(news.used ?? {}, shop.model.costs))).toBe('0')
@@ -124,6 +126,7 @@ const all = [
   'viduq3-turbo',
   'minimax-hailuo-02',
   'pixverse-v6',
+  'sora-2',
 ]
 
 describe('what else becomes of a task', () => {
@@ -141,7 +144,8 @@ describe('what else becomes of a task', () => {
     expect(news.state).toBe('lost')
   })
 
-  test.each(all)('%s: it succeeds without a film', async (id) => {
+  // Sora’s record never says where its film is: one without is found out when it is fetched.
+  test.each(all.filter((id) => id !== 'sora-2'))('%s: it succeeds without a film', async (id) => {
     const { news } = await make(id, { input: { prompt: 'a fox sandbox:no-video' } })
     expect(news.result).toBeUndefined()
     if (id.startsWith('veo')) expect(news).toMatchObject({ state: 'failed', error: { code: 'upstream_no_output' } })
@@ -234,6 +238,8 @@ describe('an error under a good status has the status that it has elsewhere', ()
     ['veo-3.1-generate-preview', { error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } }, refused],
     ['veo-3.1-generate-preview', { error: { code: 500, message: 'no', status: 'INTERNAL' } }, failed],
     ['gen4.5', { error: 'An unexpected error occurred.' }, failed],
+    ['sora-2', { error: { message: 'sorry', type: 'server_error', code: null } }, failed],
+    ['sora-2', { id: 'video_1', object: 'video', status: 'queued', error: null }, 'video_1'],
     ['viduq3-turbo', { reason: 'CreditInsufficient', message: 'no credits' }, noMoney],
     ['viduq3-turbo', { err_code: 'SystemThrottling' }, tooMany],
     ['viduq3-turbo', { reason: 'FieldInvalid', message: 'duration' }, refused],

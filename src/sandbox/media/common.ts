@@ -23,7 +23,7 @@ export function openJson({ text }: Call): Opened<Fields> {
   return { model: textIn(body.model), body }
 }
 
-export function commonHeaders(call: Call, contentType = 'application/json'): Record<string, string> {
+export function commonHeaders(call: Pick<Call, 'text'>, contentType = 'application/json'): Record<string, string> {
   return {
     'content-type': contentType,
     'x-request-id': seededId('req_', hashText(call.text)),

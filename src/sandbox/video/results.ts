@@ -46,6 +46,11 @@ function writeResult(path: string): Response {
     const picture = new Uint8Array(drawPicture({ ...size, format: 'png', seed }))
     return new Response(picture, { headers: { 'content-type': 'image/png' } })
   }
-  const clip: Clip = { ...size, frames: Number(frames), sound: sound !== undefined, colour: colourOf(seed) }
+  return answerFilm({ id, clip: { ...size, frames: Number(frames), sound: sound !== undefined } })
+}
+
+/** The film itself, for vendors that give no link to it. */
+export function answerFilm({ id, clip: footage }: Pick<VideoTask<unknown>, 'id' | 'clip'>): Response {
+  const clip: Clip = { ...footage, colour: colourOf(hashText(id)) }
   return new Response(writeMp4(clip), { headers: { 'content-type': 'video/mp4' } })
 }

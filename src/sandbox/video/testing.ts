@@ -23,6 +23,8 @@ const hailuo: Prices = { ...free, perVideo: { '768p/6s': cents(28), '768p/10s': 
 const kling: Prices = { ...free, videoSecond: { std: cents(4), pro: { sound: cents(14), silent: cents(7) } } }
 const runway: Prices = { ...free, videoSecond: { default: cents(5) } }
 const pixverse: Prices = { ...free, videoSecond: { '720p': { sound: cents(5), silent: cents(4) }, '360p': cents(2) } }
+const sora: Prices = { ...free, videoSecond: { default: cents(10) } }
+const soraPro: Prices = { ...free, videoSecond: { default: cents(30), '1792x1024': cents(50) } }
 // Half a cent a credit.
 const vidu: Prices = { ...free, videoToken: { default: 5_000_000_000n } }
 
@@ -66,6 +68,9 @@ const models: readonly SandboxModel[] = [
   video('runway', 'gen4_aleph', runway),
   video('vidu', 'viduq3-turbo', vidu),
   video('vidu', 'viduq3-pro', vidu),
+  video('openai', 'sora-2', sora),
+  video('openai', 'sora-2-pro', soraPro),
+  { ...video('openai', 'gpt-4o', free), capabilities: ['chat'] },
 ]
 
 /** Words for a film that stays where it is, for as long as anybody looks. */

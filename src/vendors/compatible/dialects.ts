@@ -7,6 +7,7 @@ import { speech as dashscopeSpeech } from '../dashscope/speech.ts'
 import { video as dashscopeVideo } from '../dashscope/video.ts'
 import { explain as explainMinimax } from '../minimax/errors.ts'
 import { video as minimaxVideo } from '../minimax/video.ts'
+import { video as openaiVideo } from '../openai/video.ts'
 import type { Dialect } from './compatible.ts'
 
 /**
@@ -26,6 +27,7 @@ export const dialects: readonly Dialect[] = [
     edits: true,
     embeddings: { tokens: true, base64: true },
     speech: 'common',
+    video: openaiVideo,
   },
   // Its v1 API, at a resource of the operator's own: `https://{resource}.openai.azure.com/openai/v1`, which a channel of
   // this vendor gives as its `baseUrl`. A model is called by the name of its deployment.

@@ -1,6 +1,7 @@
 import type { Json } from '../../base/json.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import { runwayRatio } from './runway-sizes.ts'
+import { soraFrame, soraSizes } from './sora-sizes.ts'
 import { agreed, type Given, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
 import { type Frame, wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
 
@@ -14,7 +15,7 @@ export type Sizing = {
 
 /** Where clients and vendors write the same thing. Adapters write it anew, so none of these passes on. */
 const names = {
-  duration: ['duration', 'durationSeconds'],
+  duration: ['duration', 'durationSeconds', 'seconds'],
   resolution: ['resolution'],
   ratio: ['aspect_ratio', 'ratio', 'aspectRatio'],
   size: ['size'],
@@ -60,8 +61,9 @@ export function writesSize({ form, kinds }: Pick<VideoLimits, 'form' | 'kinds'>)
 }
 
 function readDuration({ value, at }: Given<Json>, form: VideoForm): Given<number> {
-  // Kling itself spells seconds as a text.
-  const seconds = form === 'kling' && typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
+  // Kling and Sora themselves spell seconds as a text.
+  const isText = (form === 'kling' || form === 'sora') && typeof value === 'string'
+  const seconds = isText && /^\d{1,3}$/.test(value) ? Number(value) : value
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) throw wrongType(at, 'whole seconds')
   return { value: seconds, at }
 }
@@ -90,11 +92,14 @@ function readMode({ value, at }: Given<Json>, { form, resolutions }: VideoLimits
 }
 
 function readSize(value: Json, at: string, { form, resolutions }: VideoLimits): Given<Frame> {
-  if (!form.startsWith('wan')) throw unsupported(at, "is not for this model: it takes 'resolution' and 'aspect_ratio'.")
+  const isSora = form === 'sora'
+  if (!isSora && !form.startsWith('wan')) {
+    throw unsupported(at, "is not for this model: it takes 'resolution' and 'aspect_ratio'.")
+  }
   if (typeof value !== 'string') throw wrongType(at, 'a string')
-  const frame = wanFrame(form, value)
+  const frame = isSora ? soraFrame(value) : wanFrame(form, value)
   if (frame === undefined || !resolutions.includes(frame.resolution)) {
-    throw notOneOf(at, value, wanSizes(form, resolutions))
+    throw notOneOf(at, value, isSora ? soraSizes(resolutions) : wanSizes(form, resolutions))
   }
   return { value: frame, at }
 }

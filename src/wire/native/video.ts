@@ -15,6 +15,7 @@ import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
 import { videoRequest } from './video-schema.ts'
 import { readSeedanceScene } from './video-seedance.ts'
 import { readSizing, type Sizing } from './video-sizing.ts'
+import { readSoraScene } from './video-sora.ts'
 import { checkWanLength, isWanVersion, readWanScene } from './video-wan.ts'
 import { webhookRefusal } from './webhook-refusal.ts'
 
@@ -85,6 +86,7 @@ function readScene(body: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Sce
   const input = isObject(body['input']) ? body['input'] : {}
   if (form === 'seedance') return readSeedanceScene(body, input, limits, isOwn)
   if (form === 'runway') return readRunwayScene(input, limits, isOwn)
+  if (form === 'sora') return readSoraScene(input, limits, isOwn)
   return isWanVersion(form) ? readWanScene(input, limits, form, isOwn) : readMediaScene(input, limits, isOwn)
 }
 

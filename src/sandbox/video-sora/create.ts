@@ -1,0 +1,88 @@
+import { noUnits } from '../bill.ts'
+import { badRequest, errorForCode, type VendorError } from '../chat/errors.ts'
+import { type Fields, fieldsIn, isFields, isGiven, textIn } from '../fields.ts'
+import { commonHeaders, commonManners, oneOf, openJson, requiredText } from '../media/common.ts'
+import { seeded } from '../seeded.ts'
+import { readSteering } from '../steering.ts'
+import type { Creation } from '../video/creation.ts'
+import { framesPerSecond } from '../video/mp4.ts'
+import type { TaskFamily } from '../video/tasks.ts'
+import { writeTask } from './record.ts'
+
+export type SoraAsk = {
+  readonly prompt: string
+  /** As its record says them, and its bill counts them. */
+  readonly seconds: number
+  readonly size: string
+}
+
+export const soraTasks: TaskFamily<SoraAsk> = {
+  name: 'sora',
+  keptMs: 24 * 60 * 60 * 1_000,
+  writeId: writeVideoId,
+  withoutWords: (ask) => ({ ...ask, prompt: '' }),
+}
+
+const promptCharactersMax = 32_000
+const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference'])
+const sizes = ['720x1280', '1280x720'] as const
+const largeSizes = ['1024x1792', '1792x1024'] as const
+/** How the price list calls the two tiers. */
+const [usualTier, largeTier] = ['720p', '1792x1024']
+
+export const soraCreation: Creation<Fields, SoraAsk, VendorError> = {
+  manners: commonManners,
+  family: soraTasks,
+  open: openJson,
+  read(body, { model }) {
+    const unknown = Object.keys(body).find((name) => !known.has(name))
+    if (unknown !== undefined) throw badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
+    const prompt = requiredText(body, 'prompt', promptCharactersMax)
+    if (isGiven(body.input_reference)) checkReference(body.input_reference)
+    const asked = Number(readSeconds(body))
+    const size = oneOf(body, 'size', model.endsWith('-pro') ? [...sizes, ...largeSizes] : sizes)
+    const [width = 0, height = 0] = size.split('x').map(Number)
+    const steering = readSteering(prompt)
+    const made = steering.number('seconds') ?? asked
+    const seconds = steering.has('zero') ? 0 : made
+    const resolution = largeSizes.some((large) => large === size) ? largeTier : usualTier
+    const code = steering.text('fail')
+    return {
+      steering,
+      ask: { prompt, seconds, size },
+      clip: { width, height, frames: made * framesPerSecond, sound: true },
+      units: { ...noUnits, video: { seconds, resolution, sound: true } },
+      failure: code === undefined ? undefined : failureFor(code),
+    }
+  },
+  write: (task) => ({ text: JSON.stringify(writeTask(task)), headers: commonHeaders({ text: task.id }) }),
+}
+
+/** A number is refused: its seconds are words. */
+function readSeconds(body: Fields): string {
+  const { seconds } = body
+  if (isGiven(seconds) && typeof seconds !== 'string') {
+    throw badRequest(`Invalid type for 'seconds': expected one of '4', '8', or '12'.`, 'seconds', 'invalid_type')
+  }
+  return oneOf(body, 'seconds', ['4', '8', '12'])
+}
+
+/** A link that it fetches itself, or the picture. Files of the account are none that the sandbox has. */
+function checkReference(reference: unknown): void {
+  const { image_url: image } = fieldsIn(reference)
+  if (isFields(reference) && /^(?:https?:\/\/[^/]|data:image\/\w+;base64,)/.test(textIn(image))) return
+  throw badRequest("Invalid value for 'input_reference': expected an image.", 'input_reference', 'invalid_value')
+}
+
+function failureFor(code: string): { readonly code: string; readonly message: string } {
+  const isBlocked = code === 'moderation_blocked'
+  return {
+    code,
+    message: isBlocked ? 'Your request was blocked by our moderation system.' : errorForCode(code).message,
+  }
+}
+
+function writeVideoId(seed: number): string {
+  const random = seeded(seed)
+  return `video_${Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join('')}`
+}

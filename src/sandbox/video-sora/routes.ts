@@ -1,0 +1,63 @@
+import { badRequest, VendorError } from '../chat/errors.ts'
+import { commonManners } from '../media/common.ts'
+import type { Call, Protocol, World } from '../protocol.ts'
+import { answerFree, createTask, refusePoll } from '../video/creation.ts'
+import { answerFilm } from '../video/results.ts'
+import { soraCreation, soraTasks } from './create.ts'
+import { expiresAt, writeTask } from './record.ts'
+
+/** OpenAI's videos, with their films below them. */
+export const soraProtocol: Protocol = (_, root, world) => {
+  const path = `${root}/videos`
+  const tailOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  return [
+    { method: 'POST', path, answer: (call) => createTask(call, world, soraCreation) },
+    {
+      method: 'GET',
+      path: `${path}/*`,
+      answer(call) {
+        const tail = tailOf(call)
+        const [, id] = /^([^/]*)\/content$/.exec(tail) ?? []
+        return id === undefined ? answerTask(call, world, tail) : answerContent(call, world, id)
+      },
+    },
+    { method: 'DELETE', path: `${path}/*`, answer: (call) => answerDelete(call, world, tailOf(call)) },
+  ]
+}
+
+function answerTask(call: Call, world: World, id: string): Response {
+  return answerFree(call, commonManners, (refusals) => {
+    const task = world.videos.of(soraTasks).poll(id)
+    if (!task) throw notFound(id)
+    refusePoll(task, refusals)
+    return Response.json(writeTask(task))
+  })
+}
+
+/** The bytes themselves; previews in other forms are not drawn here. */
+function answerContent(call: Call, world: World, id: string): Response {
+  return answerFree(call, commonManners, () => {
+    const variant = new URL(call.request.url).searchParams.get('variant') ?? 'video'
+    if (variant !== 'video') throw badRequest(`Invalid value: '${variant}'.`, 'variant', 'invalid_value')
+    const task = world.videos.of(soraTasks).find(id)
+    const isThere = task?.state === 'succeeded' && world.videos.clock.now() < expiresAt(task)
+    if (!isThere || task.steering.has('no-video')) throw notFound(id)
+    return answerFilm(task)
+  })
+}
+
+/** Deletes what is over. What waits or runs goes on: nobody can stop it. */
+function answerDelete(call: Call, world: World, id: string): Response {
+  return answerFree(call, commonManners, () => {
+    const tasks = world.videos.of(soraTasks)
+    const task = tasks.find(id)
+    if (!task) throw notFound(id)
+    if (task.endedAt === undefined) throw badRequest('A video that is in progress cannot be deleted.', null)
+    tasks.forget(task)
+    return Response.json({ id, object: 'video.deleted', deleted: true })
+  })
+}
+
+function notFound(id: string): VendorError {
+  return new VendorError({ status: 404, message: `Video with id '${id}' not found.` })
+}

@@ -1,0 +1,106 @@
+import { isObject, type JsonObject } from '../../base/json.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
+import { objectIn, textIn } from '../../wire/loose.ts'
+import { soraFrame, soraSize } from '../../wire/native/sora-sizes.ts'
+import { unsupported } from '../../wire/native/video-fields.ts'
+import { bearer, jsonCall } from '../json-call.ts'
+import type { CallContext, VideoAdapter } from '../vendor.ts'
+import {
+  goodObjectOf,
+  idIn,
+  newsOf,
+  objectOf,
+  refuseNegative,
+  secondsIn,
+  type StateWords,
+  unexpected,
+  urlOf,
+} from '../video-news.ts'
+import { readHere, refuseUnknown } from '../video-foreign.ts'
+
+const words: StateWords = {
+  queued: 'submitted',
+  in_progress: 'running',
+  completed: 'succeeded',
+  failed: 'failed',
+}
+
+/**
+ * Sora: a film is bytes, which need our key. What is over can be deleted, what is not cannot be stopped. Its list has no
+ * references, and is not read: a task whose creation is in doubt stays so.
+ */
+export const video: VideoAdapter = {
+  create(ask, context) {
+    refuseNegative(ask)
+    refuseUnknown(
+      ask,
+      Object.keys(ask.parameters).filter((name) => !taken.has(name)),
+    )
+    if (ask.seed !== undefined) throw unsupported('parameters.seed', 'is not for this model: it would have no effect.')
+    return jsonCall(`${context.baseUrl}/videos`, writeBody(ask, context), context, bearer(context))
+  },
+
+  readCreated(response) {
+    const { id, error } = objectOf(response)
+    return id === undefined && isObject(error) ? { errorStatus: 500 } : idIn(id)
+  },
+
+  poll: (id, context) => ({
+    method: 'GET',
+    url: `${context.baseUrl}/videos/${encodeURIComponent(id)}`,
+    headers: bearer(context),
+  }),
+
+  readTask(response, facts) {
+    // What has been deleted is gone at once.
+    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    // What was asked is not kept once the vendor has it, so its echo is not either.
+    const { prompt: _prompt, ...record } = goodObjectOf(response)
+    const { status: word, error } = record
+    if (typeof word !== 'string') throw unexpected()
+    const { code, message } = objectIn(error)
+    return newsOf(words, {
+      word,
+      record,
+      error: { code: textIn(code) || 'upstream_failed', message: textIn(message) },
+      result: word === 'completed' ? readResult(record, facts) : undefined,
+      used: readUsage(record, facts),
+    })
+  },
+}
+
+/** It refuses any field that it does not know, and has none but those that are written below. */
+const taken: ReadonlySet<string> = new Set([...readHere, 'audio', 'sound', 'negative_prompt', 'seed'])
+
+function writeBody(ask: VideoAsk, { upstreamModel }: CallContext): JsonObject {
+  const { prompt, media, seconds, resolution, ratio } = ask
+  const size = soraSize(ask)
+  if (size === undefined) throw unsupported('aspect_ratio', `has no ${ratio} at ${resolution} on this model.`)
+  const image = urlOf(media, 'first-frame')
+  return {
+    model: upstreamModel,
+    prompt,
+    seconds: String(seconds),
+    size,
+    ...(image !== undefined && { input_reference: { image_url: image } }),
+  }
+}
+
+/** The seconds are what it charges, at the price of the size that it made. */
+function readUsage({ seconds: told, size }: JsonObject, { resolution, sound }: VideoFacts): Usage | undefined {
+  const seconds = secondsIn(told)
+  if (seconds === undefined) return undefined
+  return { video: { seconds, resolution: soraFrame(textIn(size))?.resolution ?? resolution, sound } }
+}
+
+function readResult({ id, seconds: told, size }: JsonObject, facts: VideoFacts): VideoResult {
+  const { resolution, ratio } = soraFrame(textIn(size)) ?? facts
+  return {
+    videoUrl: `/videos/${encodeURIComponent(idIn(id))}/content`,
+    needsKey: true,
+    seconds: secondsIn(told) ?? facts.seconds,
+    resolution,
+    ratio,
+  }
+}
