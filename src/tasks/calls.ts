@@ -58,6 +58,16 @@ export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Tas
   return credential === undefined ? undefined : { channel, credential, adapter }
 }
 
+/** A way to have it made where it is at home. Keys that are over their rate for its model answer questions, and no more. */
+export function routeHome(
+  { channels }: Pick<TaskParts, 'channels'>,
+  { channel }: Pick<Home, 'channel'>,
+  { upstreamModel }: Pick<Task, 'upstreamModel'>,
+): Route | undefined {
+  const routes = channel.credentials.map((credential) => ({ channel, credential, upstreamModel }))
+  return routes.find((route) => !channels().isResting(route))
+}
+
 export function contextOf(
   { tenantLabel, clock }: Pick<CallParts, 'tenantLabel' | 'clock'>,
   { channel, credential }: Pick<Route, 'channel' | 'credential'>,

@@ -103,6 +103,21 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
+    test('is not sent once more while its key is over the rate of its model', () =>
+      within(async ({ vendor, world }) => {
+        vendor.tricks.push('drop')
+        const task = await world.order()
+        await world.pass(80_000)
+        world.clock.advance(70_000)
+        vendor.tricks.push({ status: 429 }, { status: 429 })
+        expect(await thrownBy(world.order())).toMatchObject({ kind: 'too-many' })
+        await world.pass(0)
+        expect(await world.task(task.id)).toMatchObject({ state: 'creating', lost: 1, sends: 1 })
+        vendor.tricks.pop()
+        await world.pass(minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
+      }))
+
     test('that is dropped every time has failed after the fifth', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push('drop', 'drop', 'drop', 'drop', 'drop', 'drop')

@@ -5,7 +5,7 @@ import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import type { SoughtTask } from '../vendors/vendor.ts'
 import { clockSkewMs } from '../vendors/video-news.ts'
 import { adopt, keepInDoubt, paceAt } from './adopt.ts'
-import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion } from './calls.ts'
+import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion, routeHome } from './calls.ts'
 import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
@@ -83,7 +83,12 @@ async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
 async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Looked> {
   const { store, clock, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
-  const route = { channel: home.channel, credential: home.credential, upstreamModel: task.upstreamModel }
+  const route = routeHome(parts, home, task)
+  // It would be refused, and what is refused has failed.
+  if (route === undefined) {
+    const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
+    return lookAgain(parts, task, ms, { failures: task.failures + 1 })
+  }
   let leg: Leg
   try {
     leg = await writeLeg(parts, route, task, task.ask, parts.stopping)

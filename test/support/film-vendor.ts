@@ -148,6 +148,7 @@ function vendorOf(id: string, world: World): Vendor {
       return {
         error: new GatewayError(kind, `The vendor says ${status}.`, { ...(refusal && { refusal }) }),
         retryable: isFull || status >= 500,
+        ...(isFull && { restCredentialSeconds: 30 }),
       }
     },
   }
