@@ -86,7 +86,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       })
     }
 
-    server.setRequestHandler('tools/list', () => ({ tools }))
+    server.setRequestHandler('tools/list', written.list, () => ({ tools }))
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       const tool = offered.find(({ name }) => name === params.name)
       if (tool === undefined) throw new ProtocolError(invalidParams, `Unknown tool: ${params.name}`)
@@ -103,11 +103,13 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
     server.setRequestHandler('resources/list', written.list, ({ cursor }, context) =>
       withDesk(context, (desk) => listResources(desk, cursor)),
     )
-    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...templates] }))
+    server.setRequestHandler('resources/templates/list', written.list, () => ({
+      resourceTemplates: [...templates],
+    }))
     server.setRequestHandler('resources/read', written.resource, ({ uri }, context) =>
       withDesk(context, async (desk) => ({ contents: [await readResource(desk, parts.showModel, uri)] })),
     )
-    server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts() }))
+    server.setRequestHandler('prompts/list', written.list, () => ({ prompts: listPrompts() }))
     server.setRequestHandler('prompts/get', written.prompt, (params) => getPrompt(params.name, params.arguments ?? {}))
     server.setRequestHandler('completion/complete', written.completion, (params, context) =>
       withDesk(context, (desk) => complete(params, desk)),

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { setLimits } from '../support/limits.ts'
-import { connect, eras, lastText, shown, type ToolClient } from '../support/mcp.ts'
+import { connect, eras, lastText, rpc, sendRpc, shown, type ToolClient } from '../support/mcp.ts'
 
 let gateway: TestGateway
 
@@ -179,3 +179,12 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     expect(refused.message).toMatch(/401|auth/i)
   })
 })
+
+test.each(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])(
+  'a cursor of %s that is no text is the client’s mistake too',
+  async (method) => {
+    const { answer } = await sendRpc(gateway, gateway.key, rpc(method, { cursor: 7 }))
+    const message = `Invalid params for ${method}: cursor: Invalid input: expected string, received number`
+    expect(answer['error']).toMatchObject({ code: -32_602, message })
+  },
+)
