@@ -1,6 +1,7 @@
+import { pause } from '../base/pause.ts'
 import { noUnits, type Units } from './bill.ts'
 import type { Steering } from './steering.ts'
-import { pause, tick } from './wait.ts'
+import { tick } from './wait.ts'
 
 /** One step of a stream: the text of an event, or the death of the connection, and what it adds to the bill. */
 export type Frame = {

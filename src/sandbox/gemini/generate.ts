@@ -1,3 +1,4 @@
+import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { eventEncoder, streamBody } from '../event-stream.ts'
@@ -5,7 +6,6 @@ import { faultFor, type Refusals } from '../faults.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
 import type { Call, World } from '../protocol.ts'
-import { pause } from '../wait.ts'
 import { type GeminiAsk, readAsk } from './ask.ts'
 import { type Composition, compose } from './compose.ts'
 import {

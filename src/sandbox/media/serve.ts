@@ -1,3 +1,4 @@
+import { pause } from '../../base/pause.ts'
 import { noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { disturb } from '../disturb.ts'
@@ -8,7 +9,6 @@ import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import type { Steering } from '../steering.ts'
-import { pause } from '../wait.ts'
 
 type Refusal = Error & { readonly status: number }
 

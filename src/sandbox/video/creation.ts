@@ -1,3 +1,4 @@
+import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { faultFor, type Refusals } from '../faults.ts'
 import type { Manners, Opened } from '../media/serve.ts'
@@ -6,7 +7,6 @@ import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
 import type { Call, World } from '../protocol.ts'
 import type { Steering } from '../steering.ts'
-import { pause } from '../wait.ts'
 import type { Order, TaskFamily, VideoTask } from './tasks.ts'
 
 type Refusal = Error & { readonly status: number }
