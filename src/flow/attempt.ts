@@ -15,7 +15,7 @@ import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.
 import type { Outcome, Retry, Routed } from './stages.ts'
 
 export const answerBytesMax = 64 * 1024 * 1024
-const refusalBytesMax = 64 * 1024
+export const refusalBytesMax = 64 * 1024
 
 /** A stream shows life soon; an answer in one piece may be thought over for ten minutes. */
 export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }

@@ -135,6 +135,35 @@ describe('the common protocol', () => {
   })
 })
 
+function settingOf(format: string) {
+  const { call } = speechOf('minimax').say(askFor({ format }), 'Hello', context)
+  return (JSON.parse(call.body as string) as JsonObject)['audio_setting']
+}
+
+describe('minimax', () => {
+  test('has no wav in a stream, whatever it is said to have', () => {
+    for (const format of ['wav', 'pcm']) {
+      expect(settingOf(format)).toEqual({ format: 'pcm', sample_rate: 24_000, channel: 1 })
+    }
+    expect(settingOf('flac')).toEqual({ format: 'flac' })
+  })
+
+  test('the end has sound where nothing before it had, and none that was heard before', () => {
+    const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader()
+    const end = `data: ${JSON.stringify({ data: { audio: '0102', status: 2 } })}\n\n`
+    expect(readAll(reader, end)).toEqual([1, 2])
+    expect(readAll(reader, end)).toEqual([])
+    expect(reader).toMatchObject({ ended: true, usage: undefined })
+  })
+
+  test('what is said in the place of sound is a refusal by its number', () => {
+    const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader()
+    const said = (code: number) => reader.statusOf?.(JSON.stringify({ base_resp: { status_code: code } }))
+    expect([1004, 1008, 1002, 2054, 7, 0].map(said)).toEqual([401, 402, 429, 400, 500, undefined])
+    expect(reader.statusOf?.('no json')).toBeUndefined()
+  })
+})
+
 describe('google', () => {
   test('what a filter holds back is refused, and what is merely missing has failed', () => {
     expect(() => readGoogle({ promptFeedback: { blockReason: 'SAFETY' } })).toThrow('would not say this: SAFETY')

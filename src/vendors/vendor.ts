@@ -78,6 +78,8 @@ export type SoundReader = {
   readonly ended: boolean
   /** A refusal under a good status, to be explained like any other. */
   readonly refusal: { readonly status: number; readonly body: string } | undefined
+  /** Where JSON in the place of sound is a refusal under a good status: the status that it has elsewhere. */
+  statusOf?(body: string): number | undefined
   /** The sound in these bytes, none where they hold none. Throws where the vendor says that it failed. */
   read(bytes: Uint8Array): Uint8Array
 }

@@ -5,8 +5,17 @@ import { attemptsOf } from './records.ts'
 export const speechPath = '/v1/audio/speech'
 export const basic = 'qwen3-tts-flash'
 export const instruct = 'qwen3-tts-instruct-flash'
-/** One of every kind: the specification's two, the common protocol's, and Google's. */
-export const speakers = [basic, instruct, 'tts-1', 'tts-1-hd', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']
+/** One of every kind: the specification's two, the common protocol's, Google's, and MiniMax's. */
+export const speakers = [
+  basic,
+  instruct,
+  'tts-1',
+  'tts-1-hd',
+  'gpt-4o-mini-tts',
+  'gemini-2.5-flash-preview-tts',
+  'speech-2.6-hd',
+  'speech-2.6-turbo',
+]
 
 /** Asks for speech, by default for a few words of the basic model. */
 export function say(gateway: TestGateway, body: Record<string, unknown>, key = gateway.key): Promise<Response> {

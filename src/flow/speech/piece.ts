@@ -1,10 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import { charactersOf, type SoundForm, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Counted, Usage } from '../../capabilities/usage.ts'
 import { SoundLength } from '../../media/sound-length.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { SoundReader } from '../../vendors/vendor.ts'
-import { RefusedInside } from '../attempt.ts'
+import { RefusedInside, refusalBytesMax } from '../attempt.ts'
 
 // Two seconds of samples for every character, as base64: far beyond the slowest speech, and an end to what has none.
 const bytesPerCharacterMax = 128 * 1024
@@ -36,7 +37,8 @@ export class PieceSound {
   /** Waits for the first sound: until then a failure is an ordinary error answer. */
   async begin(): Promise<void> {
     const type = this.#exchange.header('content-type') ?? ''
-    if (/^(?:text\/html|application\/json)/.test(type)) throw unreadable()
+    if (type.startsWith('text/html')) throw unreadable()
+    if (type.startsWith('application/json')) throw await this.#refused()
     this.#first = await this.next()
     if (this.#first === undefined) throw unreadable()
   }
@@ -77,6 +79,13 @@ export class PieceSound {
     if (ask.soldBy === 'token') return { usage: isCounted ? told : this.#estimate(ask, codec), basis }
     const usage = { character: charactersOf(this.#piece) }
     return told === undefined ? { usage, basis } : { usage, basis, vendorUsage: told }
+  }
+
+  /** What is said in the place of sound. */
+  async #refused(): Promise<Error> {
+    const body = decodeUtf8(await this.#exchange.readAll(refusalBytesMax).catch(() => new Uint8Array()))
+    const status = this.#reader.statusOf?.(body)
+    return status === undefined ? unreadable() : new RefusedInside({ status, body })
   }
 
   #read(bytes: Uint8Array): Uint8Array {

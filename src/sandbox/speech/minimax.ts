@@ -1,30 +1,18 @@
 import type { Units } from '../bill.ts'
-import { badRequest, type VendorError } from '../chat/errors.ts'
 import { eventEncoder } from '../event-stream.ts'
-import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, parseFields, textIn } from '../fields.ts'
 import { type AudioFormat, recordAudio, sampleRate } from '../files/audio.ts'
 import { linkAudio } from '../files/results.ts'
-import { commonHeaders, commonManners, openJson } from '../media/common.ts'
-import { at, type Asked, type Endpoint, type Manners, reportedUnits } from '../media/serve.ts'
+import { commonHeaders } from '../media/common.ts'
+import { at, type Asked, type Endpoint, reportedUnits } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
+import type { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
+import { errorForCode, invalid, writeBase } from '../video-minimax/errors.ts'
+import { minimaxManners } from '../video-minimax/manners.ts'
 import { hanTwice, piecesOf, spokenMs } from './speak.ts'
-
-/** The vendor's own numbers of its errors. They come with HTTP 200, but for those of the server. */
-const codes: Readonly<Record<number, number>> = { 401: 1004, 402: 1008, 404: 2013, 429: 1002 }
-
-const base = (code: number, message: string) => ({ base_resp: { status_code: code, status_msg: message } })
-
-const manners: Manners<VendorError> = {
-  ...commonManners,
-  writeRefusal: ({ text }, { status, message }) => {
-    const code = codes[status] ?? (status >= 500 ? 1000 : 2013)
-    const body = { trace_id: seededId('', hashText(text)), ...base(code, message) }
-    return Response.json(body, { status: status >= 500 ? status : 200 })
-  },
-}
 
 type MinimaxAsk = Asked & {
   readonly text: string
@@ -32,20 +20,27 @@ type MinimaxAsk = Asked & {
   readonly ms: number
   readonly delivery: 'hex' | 'url'
   readonly isStreaming: boolean
+  /** Whether the last event has all of the sound again. */
+  readonly repeats: boolean
 }
 
+const writeTrouble = (): string => JSON.stringify(writeBase(1000, 'unknown error'))
+
 /** `POST /t2a_v2` of MiniMax: sound as hexadecimal digits inside JSON. */
-const minimaxSpeech: Endpoint<Fields, MinimaxAsk, VendorError> = {
-  manners,
+const minimaxSpeech: Endpoint<Fields, MinimaxAsk, CodedRefusal<number>> = {
+  manners: { ...minimaxManners, wrongModel: (model) => invalid(`model ${model} does not speak`) },
   capabilities: ['speech'],
-  open: openJson,
+  open({ text }) {
+    const body = parseFields(text)
+    if (!body) throw invalid('the body is no object')
+    return { model: textIn(body.model), body }
+  },
   read: readAsk,
   make(ask, call) {
     const units = reportedUnits(ask.steering, 'characters', { characters: hanTwice(ask.text) })
     if (ask.isStreaming) {
       const texts = eventTexts(ask, call, units)
-      const error = (): string => JSON.stringify(base(1000, 'unknown error'))
-      const body = { kind: 'pieces', texts, encode: eventEncoder(ask.steering), error } as const
+      const body = { kind: 'pieces', texts, encode: eventEncoder(ask.steering), error: writeTrouble } as const
       return { units, headers: commonHeaders(call, 'text/event-stream'), body }
     }
     const { steering, format, ms } = ask
@@ -60,24 +55,46 @@ export const minimaxProtocol = at('/t2a_v2', minimaxSpeech)
 
 const charactersMax = 10_000
 const formats: readonly AudioFormat[] = ['mp3', 'pcm', 'flac', 'wav']
+const rates: ReadonlySet<unknown> = new Set([8_000, 16_000, 22_050, 24_000, 32_000, 44_100])
 
 function readAsk(body: Fields, model: SandboxModel): MinimaxAsk {
   const text = textIn(body.text)
-  if (text === '') throw badRequest('invalid params, text is empty', 'text')
-  if (Array.from(text).length >= charactersMax) throw badRequest('invalid params, text is too long', 'text')
-  const { voice_id: voice, speed = 1 } = fieldsIn(body.voice_setting)
-  if (textIn(voice) === '') throw badRequest('invalid params, voice_id is empty', 'voice_setting.voice_id')
-  if (typeof speed !== 'number' || speed < 0.5 || speed > 2) throw badRequest('invalid params, speed', 'speed')
-  const asked = fieldsIn(body.audio_setting).format ?? 'mp3'
-  const format = formats.find((known) => known === asked)
+  if (text === '') throw invalid('text is empty')
+  if (Array.from(text).length >= charactersMax) throw invalid('text is too long')
   const isStreaming = body.stream === true
-  // A stream has no place for the lengths in a header of WAV.
-  if (!format || (isStreaming && format === 'wav')) throw badRequest('invalid params, format', 'format')
   if (isGiven(body.output_format) && body.output_format !== 'hex' && body.output_format !== 'url') {
-    throw badRequest('invalid params, output_format', 'output_format')
+    throw invalid('output_format')
   }
-  const delivery = body.output_format === 'url' ? 'url' : 'hex'
-  return { model, steering: readSteering(text), text, format, ms: spokenMs(text, speed), delivery, isStreaming }
+  return {
+    model,
+    steering: readSteering(text),
+    text,
+    format: readFormat(fieldsIn(body.audio_setting), isStreaming),
+    ms: spokenMs(text, readVoice(fieldsIn(body.voice_setting)).speed),
+    delivery: body.output_format === 'url' ? 'url' : 'hex',
+    isStreaming,
+    repeats: fieldsIn(body.stream_options).exclude_aggregated_audio !== true,
+  }
+}
+
+/** Some voices of its own have shorter names than one may give to a copied one. */
+const shortVoices: ReadonlySet<string> = new Set(['Arnold', 'Grinch', 'Rudolph'])
+
+/** The voices are the account's: any name that could be one of them is there. */
+function readVoice({ voice_id: voice, speed = 1 }: Fields): { speed: number } {
+  const name = textIn(voice)
+  if (name === '') throw invalid('voice_id is empty')
+  if (!/^[a-z].{7,}$/i.test(name) && !shortVoices.has(name)) throw errorForCode('2054')
+  if (typeof speed !== 'number' || speed < 0.5 || speed > 2) throw invalid('speed')
+  return { speed }
+}
+
+function readFormat({ format: asked = 'mp3', sample_rate: rate = 32_000 }: Fields, isStreaming: boolean): AudioFormat {
+  const format = formats.find((known) => known === asked)
+  // A stream has no place for the lengths in a header of WAV.
+  if (!format || (isStreaming && format === 'wav')) throw invalid('format')
+  if (!rates.has(rate)) throw invalid('sample_rate')
+  return format
 }
 
 /** Status 2 is complete; the counts come with it. */
@@ -95,11 +112,11 @@ function writeAnswer({ steering, text, format, ms }: MinimaxAsk, call: Call, aud
       ...counts,
     },
     trace_id: seededId('', hashText(call.text)),
-    ...base(0, 'success'),
+    ...writeBase(),
   }
 }
 
-/** The last event repeats the whole sound. */
+/** The last event repeats the whole sound, unless it is asked not to. */
 function* eventTexts(ask: MinimaxAsk, call: Call, units: Units): Generator<string, void> {
   const sound = recordAudio(ask.format, ask.ms)
   for (const piece of piecesOf(sound)) {
@@ -107,8 +124,8 @@ function* eventTexts(ask: MinimaxAsk, call: Call, units: Units): Generator<strin
     yield JSON.stringify({
       data: { audio, status: 1, ced: '' },
       trace_id: seededId('', hashText(call.text)),
-      ...base(0, ''),
+      ...writeBase(0, ''),
     })
   }
-  yield JSON.stringify(writeAnswer(ask, call, sound.toString('hex'), units))
+  yield JSON.stringify(writeAnswer(ask, call, ask.repeats ? sound.toString('hex') : '', units))
 }

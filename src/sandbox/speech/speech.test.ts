@@ -92,11 +92,20 @@ describe('MiniMax', () => {
     const events = splitEvents(text).map((event): Minimax => JSON.parse(event))
     expect(events.map(({ data }) => data?.status)).toEqual([1, 2])
     expect(Buffer.from(events[1]?.data?.audio ?? '', 'hex')).toEqual(sound)
+    const options = { stream: true, stream_options: { exclude_aggregated_audio: true } }
+    const once = splitEvents(await (await post('/minimax/v1/t2a_v2', { ...body, ...options })).text())
+    expect(once.map((event) => (JSON.parse(event) as Minimax).data?.audio)).toEqual([sound.toString('hex'), ''])
   })
 
   test.each([
     ['nothing to say', { text: '' }, 2013],
+    ['too long a text', { text: 'a'.repeat(10_000) }, 2013],
     ['no voice', { voice_setting: {} }, 2013],
+    ['a voice that cannot be', { voice_setting: { voice_id: 'alloy' } }, 2054],
+    ['too slow a voice', { voice_setting: { voice_id: 'narrator', speed: 0.4 } }, 2013],
+    ['a wav in events', { stream: true, audio_setting: { format: 'wav' } }, 2013],
+    ['a rate that it has not', { audio_setting: { sample_rate: 12_345 } }, 2013],
+    ['what may not be said', { text: 'hi sandbox:fail=1026' }, 1026],
     ['too many requests', { text: 'hi sandbox:status=429' }, 1002],
     ['a bad key', { text: 'hi sandbox:status=401' }, 1004],
   ])('refuses with status 200: %s', async (_, more, code) => {

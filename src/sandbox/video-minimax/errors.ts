@@ -14,10 +14,14 @@ const rows: RefusalRows = {
   '1026': [400, 'input is sensitive'],
   '1027': [400, 'output is sensitive'],
   '1041': [429, 'conn limit'],
+  '1042': [400, 'invisible character ratio limit'],
   '2013': [400, 'invalid params'],
+  '2042': [400, 'no access to this voice_id'],
   '2045': [429, 'rate growth limit'],
   '2049': [401, 'invalid api key'],
+  '2054': [400, 'voice id not exist'],
   '2056': [402, 'usage limit exceeded'],
+  '20132': [400, 'invalid samples or voice_id'],
 }
 
 export const { errorForCode, errorForStatus } = refusalsIn({

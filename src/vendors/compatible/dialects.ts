@@ -6,6 +6,7 @@ import { images as dashscopeImages } from '../dashscope/images.ts'
 import { speech as dashscopeSpeech } from '../dashscope/speech.ts'
 import { video as dashscopeVideo } from '../dashscope/video.ts'
 import { explain as explainMinimax } from '../minimax/errors.ts'
+import { speech as minimaxSpeech } from '../minimax/speech.ts'
 import { video as minimaxVideo } from '../minimax/video.ts'
 import { video as openaiVideo } from '../openai/video.ts'
 import type { Dialect } from './compatible.ts'
@@ -177,6 +178,7 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://api.minimax.io/v1',
     environment: ['MINIMAX_API_KEY'],
     video: minimaxVideo,
+    speech: minimaxSpeech,
     explain: explainMinimax,
   },
 

@@ -12,10 +12,14 @@ export const numbers = {
   input: 1026,
   output: 1027,
   connections: 1041,
+  invisible: 1042,
   parameter: 2013,
+  foreignVoice: 2042,
   growth: 2045,
   unknownKey: 2049,
+  voice: 2054,
   plan: 2056,
+  wrongVoice: 20132,
 } as const
 
 /** Under which statuses others say the same. */
@@ -26,10 +30,15 @@ const statuses: Readonly<Record<number, number>> = {
   [numbers.input]: 400,
   [numbers.output]: 400,
   [numbers.connections]: 429,
+  // Too much of a text is nothing that could be said.
+  [numbers.invisible]: 400,
   [numbers.parameter]: 400,
+  [numbers.foreignVoice]: 400,
   [numbers.growth]: 429,
   // Of the other region, most often.
   [numbers.unknownKey]: 401,
+  [numbers.voice]: 400,
+  [numbers.wrongVoice]: 400,
   // What a plan has for hours is used up.
   [numbers.plan]: 402,
 }

@@ -171,6 +171,10 @@ describe('a refusal', () => {
     [200, 1026, 'upstream-rejected', false],
     [200, 1027, 'upstream-rejected', false],
     [200, 2013, 'upstream-rejected', false],
+    [200, 1042, 'upstream-rejected', false],
+    [200, 2042, 'upstream-rejected', false],
+    [200, 2054, 'upstream-rejected', false],
+    [200, 20_132, 'upstream-rejected', false],
     [200, 1000, 'upstream-failed', true],
     [504, 1000, 'upstream-timeout', true],
   ] as const)('under %d with %d is %s', (status, code, kind, retryable) => {

@@ -102,9 +102,12 @@ function readFormat(asked: string, { formats, onlyFormat }: SpeechLimits): strin
 
 function readVoice(asked: string | null | undefined, { voices, voiceDefault }: SpeechLimits): string | undefined {
   if (!isGiven(asked) || asked === '') return voiceDefault
+  if (voices.includes(asked)) return asked
+  // A default that is none of the common names says that those are not there, also where nobody knows what is.
+  const hasOwn = voices.length > 0 || (voiceDefault !== undefined && !commonVoices.has(voiceDefault))
+  if (hasOwn && commonVoices.has(asked)) return voiceDefault
   // Where no voices are known here, the vendor judges.
-  if (voices.length === 0 || voices.includes(asked)) return asked
-  if (commonVoices.has(asked)) return voiceDefault
+  if (voices.length === 0) return asked
   const shown = asked.slice(0, 100)
   const message = `Unsupported value: 'voice' does not support '${shown}' with this model. Supported values are: ${voices.join(', ')}.`
   throw badRequest(message, 'voice', 'unsupported_value')

@@ -1,0 +1,79 @@
+import { dataOf, EventSplitter } from '../../base/sse.ts'
+import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { commonRate, soundEventBytesMax } from '../compatible/speech.ts'
+import { bearer, jsonCall } from '../json-call.ts'
+import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+import { statusOf } from './errors.ts'
+
+/** MiniMax's speech, in its own protocol and as events: sound in hexadecimal digits, as it is made. */
+export const speech: SpeechAdapter = {
+  say(ask, piece, context) {
+    const form = formFor(ask)
+    const body = {
+      model: context.upstreamModel,
+      text: piece,
+      stream: true,
+      // The last event would have the whole sound once more.
+      stream_options: { exclude_aggregated_audio: true },
+      voice_setting: { voice_id: ask.voice, speed: ask.speed },
+      audio_setting:
+        form.kind === 'pcm' ? { format: 'pcm', sample_rate: form.rate, channel: 1 } : { format: ask.format },
+      output_format: 'hex',
+    }
+    return {
+      call: jsonCall(`${context.baseUrl}/t2a_v2`, body, context, bearer(context)),
+      openReader: () => new EventReader(form),
+    }
+  },
+}
+
+/** It has no wav in a stream, whatever its catalogue says. */
+function formFor({ format }: SpeechAsk): SoundForm {
+  return format === 'wav' || format === 'pcm' ? { kind: 'pcm', rate: commonRate } : { kind: 'ready' }
+}
+
+/** Of what an event has: `1` a piece of the sound, `2` the end of it. */
+const complete = 2
+
+class EventReader implements SoundReader {
+  readonly form: SoundForm
+  usage: Usage | undefined
+  ended = false
+  refusal: SoundReader['refusal']
+  readonly #splitter = new EventSplitter(soundEventBytesMax)
+  #hasSound = false
+
+  constructor(form: SoundForm) {
+    this.form = form
+  }
+
+  read(bytes: Uint8Array): Uint8Array {
+    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
+  }
+
+  /** What it refuses before it begins is no event, but one object. */
+  statusOf(body: string): number | undefined {
+    return statusOf(objectIn(parseLoosely(body)))
+  }
+
+  #take(event: Uint8Array): Uint8Array {
+    const text = dataOf(event)
+    const json = objectIn(parseLoosely(text))
+    const status = statusOf(json)
+    if (status !== undefined) {
+      this.refusal ??= { status, body: text }
+      return new Uint8Array()
+    }
+    const { audio, status: stage } = objectIn(json['data'])
+    const { usage_characters: characters } = objectIn(json['extra_info'])
+    if (typeof characters === 'number') this.usage = { character: countIn(characters) }
+    if (stage === complete) this.ended = true
+    // A server that does not know how to leave the whole out of the end repeats it there.
+    if (stage === complete && this.#hasSound) return new Uint8Array()
+    const sound = Buffer.from(textIn(audio), 'hex')
+    this.#hasSound ||= sound.length > 0
+    return sound
+  }
+}

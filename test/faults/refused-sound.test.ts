@@ -1,0 +1,75 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf, recordOf } from '../support/records.ts'
+import { say } from '../support/speech.ts'
+import { answer, event, startVendor, stream, type RawVendor } from '../support/vendor.ts'
+
+// A vendor of speech that refuses a key in words of its own: the key rests, and the other channel speaks.
+
+let gateway: TestGateway
+let vendor: RawVendor
+afterEach(async () => {
+  await gateway.assertBooks()
+  await gateway.close()
+  await vendor.stop()
+})
+
+const base = (code: number) => ({ base_resp: { status_code: code, status_msg: 'so it is' } })
+
+type Shop = {
+  readonly model: string
+  readonly refusal: string
+  readonly sound: string | Buffer
+  readonly isKeys: boolean
+}
+
+const minimax = (code: number, isKeys: boolean): Shop => ({
+  model: 'speech-2.6-hd',
+  refusal: answer(200, JSON.stringify({ trace_id: 't', ...base(code) })),
+  sound: stream(
+    event({ data: { audio: 'fff3e4c4', status: 1 }, ...base(0) }) +
+      event({ data: { audio: '', status: 2 }, extra_info: { usage_characters: 12 }, ...base(0) }),
+  ),
+  isKeys,
+})
+
+const shops: readonly [string, string, Shop][] = [
+  ['minimax', 'a refused key', minimax(1004, true)],
+  ['minimax', 'an empty account', minimax(1008, true)],
+  ['minimax', 'a key over its rate', minimax(1002, false)],
+]
+
+/** Two channels at one vendor, which refuses whoever shows the first key. */
+async function open(vendorId: string, { refusal, sound }: Shop): Promise<void> {
+  vendor = await startVendor((socket, { head }) => {
+    socket.write(head.includes('first-key') ? refusal : sound)
+  })
+  gateway = await startTestGateway({
+    yaml: `
+sandbox: false
+channels:
+  - { id: main, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["first-key"] }
+  - { id: spare, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["other-key"], priority: 1 }
+`,
+  })
+}
+
+describe.each(shops)('%s: %s', (vendorId, _, shop) => {
+  test('is the key’s affair, and the other channel speaks', async () => {
+    await open(vendorId, shop)
+    const response = await say(gateway, { model: shop.model })
+    expect(response.status).toBe(200)
+    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([0xff, 0xf3, 0xe4, 0xc4])
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', usage: { character: 12 } })
+    expect(await attemptsOf(gateway, response)).toMatchObject([
+      { channel: 'main', delivered: false, vendor_cost: 0n },
+      { channel: 'spare', delivered: true },
+    ])
+    const complaints = gateway.logged.filter((line) => line.includes('a vendor refuses a key of ours'))
+    expect(complaints).toHaveLength(shop.isKeys ? 1 : 0)
+    // Over its rate it rests for a second, which may be over by now.
+    if (!shop.isKeys) return
+    await (await say(gateway, { model: shop.model })).arrayBuffer()
+    expect(vendor.requests.filter(({ head }) => head.includes('first-key'))).toHaveLength(1)
+  })
+})

@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars } from '../../src/base/money.ts'
+import { startTestGateway, type SeenCall, type TestGateway } from '../support/gateway.ts'
+import { attemptsOf, recordOf } from '../support/records.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { billedFor, expectMp3, hear, say, wavOf } from '../support/speech.ts'
+import { errorOf } from '../support/streams.ts'
+
+// Speech of the vendors whose voices are ids of the account: the rules of `speech.test.ts`, and where they differ.
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const refused = (body: Record<string, unknown>) =>
+  refusedForFree(gateway, async () => errorOf(await say(gateway, body)))
+/** By the vendor itself, and once. */
+async function refusedThere(body: Record<string, unknown>) {
+  const before = await gateway.callCount()
+  const response = await say(gateway, body)
+  expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+  expect(await gateway.callCount()).toBe(before + 1)
+  return errorOf(response)
+}
+const lastCall = async () => (await gateway.calls()).at(-1)
+
+/** How each of them was asked: by whose voice, and how fast. */
+const vendors = {
+  minimax: {
+    model: 'speech-2.6-hd',
+    voiceDefault: 'English_expressive_narrator',
+    voiceOwn: 'Chinese (Mandarin)_Warm_Bestie',
+    voiceNone: 'Nobody',
+    said: 'voice id not exist',
+    askedOf: ({ body }: SeenCall): unknown => body['voice_setting'],
+    asked: (voice: string, speed?: number) => ({ voice_id: voice, ...(speed !== undefined && { speed }) }),
+    moderated: '1026',
+    charactersMax: 9_999,
+  },
+} as const
+
+describe.each(Object.entries(vendors))('%s', (vendor, it) => {
+  const { model } = it
+
+  test('without a voice, or with a common one, its default voice speaks', async () => {
+    for (const voice of [undefined, null, '', 'alloy', 'cedar']) {
+      await hear(gateway, { model, voice })
+      expect(it.askedOf((await lastCall()) ?? never())).toEqual(it.asked(it.voiceDefault))
+    }
+  })
+
+  test('a voice of the account speaks, as fast as was asked', async () => {
+    const { sound: plain } = await hear(gateway, { model, response_format: 'wav' })
+    const { sound } = await hear(gateway, { model, voice: it.voiceOwn, speed: 1.2, response_format: 'wav' })
+    expect(it.askedOf((await lastCall()) ?? never())).toEqual(it.asked(it.voiceOwn, 1.2))
+    expect(sound.length).toBeLessThan(plain.length)
+  })
+
+  test('a voice that is not there is the client’s affair, and tried once', async () => {
+    const error = await refusedThere({ model, voice: it.voiceNone })
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
+    expect(error.message).toContain(it.said)
+  })
+
+  test('instructions, other formats and other speeds are refused', async () => {
+    expect(await refused({ model, instructions: 'slowly' })).toMatchObject({ status: 400, param: 'instructions' })
+    expect(await refused({ model, response_format: 'aac' })).toMatchObject({ status: 400, param: 'response_format' })
+    expect(await refusedThere({ model, speed: 4 })).toMatchObject({ status: 400 })
+  })
+
+  test('mp3 is its own, and wav is made of its samples', async () => {
+    expectMp3((await hear(gateway, { model })).sound)
+    const { sound } = await hear(gateway, { model, response_format: 'wav' })
+    expect(wavOf(sound)).toMatchObject({ rate: 24_000, channels: 1 })
+    const { sound: bare, type } = await hear(gateway, { model, response_format: 'pcm' })
+    expect(type).toBe('audio/pcm')
+    expect(bare.equals(sound.subarray(44))).toBe(true)
+  })
+
+  test.each(['mp3', 'wav'])('the charge of %s is the bill', async (response_format) => {
+    const { response } = await hear(gateway, { model, input: 'Grüße, Welt! 👋🏽', response_format })
+    const { usage, cost, basis } = await recordOf(gateway, response)
+    const [line] = await billedFor(gateway, response)
+    expect({ usage, basis }).toMatchObject({ usage: { character: 15 }, basis: 'vendor' })
+    expect(line?.cost).toBe(formatDollars(cost))
+  })
+
+  test('a text that has no sentences is split where it must be, and joined', async () => {
+    const input = 'a'.repeat(it.charactersMax + 1)
+    const { response } = await hear(gateway, { model, input })
+    const bill = await billedFor(gateway, response)
+    expect(bill.map(({ units }) => units['characters'])).toEqual([it.charactersMax, 1])
+    expect(await recordOf(gateway, response)).toMatchObject({ usage: { character: input.length }, basis: 'vendor' })
+  })
+
+  test('what may not be said is refused in its own words', async () => {
+    const error = await refusedThere({ model, input: `Hello sandbox:fail=${it.moderated}` })
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
+  })
+
+  test.each([
+    [401, 502],
+    [402, 502],
+    [429, 429],
+    [500, 502],
+  ])('%d of the vendor is %d, and free', async (status, shown) => {
+    const response = await say(gateway, { model, input: `Hello sandbox:status=${status}` })
+    expect((await errorOf(response)).status).toBe(shown)
+    expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
+  })
+
+  test('a key in its refusal is not shown', async () => {
+    const response = await say(gateway, { model, input: 'Hello sandbox:leak' })
+    const text = await response.text()
+    const { headers = {} } = (await lastCall()) ?? {}
+    const key = (headers['authorization'] ?? headers['xi-api-key'] ?? never()).replace('Bearer ', '')
+    expect([response.status, text.includes(key), gateway.logged.join('').includes(key)]).toEqual([502, false, false])
+  })
+
+  test('the sound is sent as it is made', async () => {
+    const response = await say(gateway, { model, input: `${'A longer sentence. '.repeat(4)} sandbox:pace=50` })
+    const reader = response.body?.getReader()
+    expect((await reader?.read())?.value?.length).toBeGreaterThan(0)
+    expect(gateway.openHolds()).toBe(1)
+    while (!(await reader?.read())?.done);
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts).toMatchObject([{ status: 200, delivered: true, channel: expect.stringContaining(vendor) }])
+  })
+})
+
+test('MiniMax counts a Han character twice: that is its cost, and not the charge', async () => {
+  const { response } = await hear(gateway, { model: 'speech-2.6-turbo', input: '你好, Bob' })
+  const { usage, cost } = await recordOf(gateway, response)
+  expect([usage?.character, formatDollars(cost)]).toEqual([7, '0.00042'])
+  const [attempt] = await attemptsOf(gateway, response)
+  expect(formatDollars(attempt?.vendor_cost ?? cost)).toBe('0.00054')
+})
+
+test('MiniMax gives flac too, but not of a long text', async () => {
+  const { sound } = await hear(gateway, { model: 'speech-2.6-hd', response_format: 'flac' })
+  expect(sound.toString('latin1', 0, 4)).toBe('fLaC')
+  const input = 'One sentence. '.repeat(800)
+  expect(await refused({ model: 'speech-2.6-hd', input, response_format: 'flac' })).toMatchObject({ status: 400 })
+})
+
+function never(): never {
+  throw new Error('nobody was asked')
+}
