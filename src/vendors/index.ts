@@ -2,6 +2,7 @@ import { anthropic } from './anthropic/anthropic.ts'
 import { cohere } from './cohere/cohere.ts'
 import { compatible } from './compatible/compatible.ts'
 import { anyDialect, dialects } from './compatible/dialects.ts'
+import { elevenlabs } from './elevenlabs/elevenlabs.ts'
 import { google } from './google/google.ts'
 import { kling } from './kling/kling.ts'
 import { pixverse } from './pixverse/pixverse.ts'
@@ -22,6 +23,7 @@ const registered: readonly Vendor[] = [
   vidu,
   voyage,
   cohere,
+  elevenlabs,
 ]
 
 export const vendors: ReadonlyMap<string, Vendor> = new Map(registered.map((vendor) => [vendor.id, vendor]))

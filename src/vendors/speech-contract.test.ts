@@ -39,6 +39,8 @@ const context: CallContext = {
 }
 const limits: SpeechLimits = { voices: [], formats: ['mp3', 'wav'], instructions: false, charactersMax: 600 }
 
+const noHeader = () => null
+
 function askFor(varied: Partial<SpeechAsk> = {}): SpeechAsk {
   const facts = { capability: 'speech', model: 'ours', stream: true, bound: {}, extras: {}, asEvents: false } as const
   const said = { pieces: ['Hello'], voice: 'v', format: 'mp3', limits, soldBy: 'character' } as const
@@ -71,7 +73,7 @@ describe.each(fixtures)('%s', (id, fixture) => {
   })
 
   test('its sound is taken out as it comes, to its end, and counted', () => {
-    const reader = saying.openReader()
+    const reader = saying.openReader(noHeader)
     const [first = '', ...rest] = fixture.stream
     const heard = readAll(reader, first)
     expect(heard.length).toBeGreaterThan(0)
@@ -85,7 +87,7 @@ describe.each(fixtures)('%s', (id, fixture) => {
 
   test('a refusal under a good status is told apart, and explained', () => {
     if (fixture.refusal === undefined) return
-    const reader = saying.openReader()
+    const reader = saying.openReader(noHeader)
     expect(readAll(reader, fixture.refusal.stream)).toEqual([])
     expect(reader.refusal?.status).toBe(fixture.refusal.status)
     const body = reader.refusal?.body ?? ''
@@ -99,11 +101,11 @@ describe.each(fixtures)('%s', (id, fixture) => {
 
 function sayCommon(varied: Partial<SpeechAsk>) {
   const saying = speechOf('openai').say(askFor(varied), 'Héllo', context)
-  return { body: JSON.parse(saying.call.body as string) as JsonObject, reader: saying.openReader() }
+  return { body: JSON.parse(saying.call.body as string) as JsonObject, reader: saying.openReader(noHeader) }
 }
 
 function readGoogle(event: JsonObject): number[] {
-  const reader = speechOf('google').say(askFor(), 'Hello', context).openReader()
+  const reader = speechOf('google').say(askFor(), 'Hello', context).openReader(noHeader)
   return readAll(reader, `data: ${JSON.stringify(event)}\n\n`)
 }
 
@@ -149,7 +151,7 @@ describe('minimax', () => {
   })
 
   test('the end has sound where nothing before it had, and none that was heard before', () => {
-    const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader()
+    const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader(noHeader)
     const end = `data: ${JSON.stringify({ data: { audio: '0102', status: 2 } })}\n\n`
     expect(readAll(reader, end)).toEqual([1, 2])
     expect(readAll(reader, end)).toEqual([])
@@ -157,7 +159,7 @@ describe('minimax', () => {
   })
 
   test('what is said in the place of sound is a refusal by its number', () => {
-    const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader()
+    const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader(noHeader)
     const said = (code: number) => reader.statusOf?.(JSON.stringify({ base_resp: { status_code: code } }))
     expect([1004, 1008, 1002, 2054, 7, 0].map(said)).toEqual([401, 402, 429, 400, 500, undefined])
     expect(reader.statusOf?.('no json')).toBeUndefined()
@@ -172,7 +174,7 @@ describe('google', () => {
   })
 
   test('without a rate it is 24 kHz', () => {
-    const reader = speechOf('google').say(askFor(), 'Hello', context).openReader()
+    const reader = speechOf('google').say(askFor(), 'Hello', context).openReader(noHeader)
     const parts = [{ inlineData: { mimeType: 'audio/L16', data: 'AQI=' } }]
     readAll(reader, `data: ${JSON.stringify({ candidates: [{ content: { parts } }] })}\n\n`)
     expect(reader.form).toEqual({ kind: 'pcm', rate: 24_000 })

@@ -64,7 +64,8 @@ export type SpeechAdapter = {
   say(ask: SpeechAsk, piece: string, context: CallContext): Saying
 }
 
-export type Saying = { readonly call: Call; openReader(): SoundReader }
+/** `openReader`: for a good response, in whose headers a vendor may tell what it takes. */
+export type Saying = { readonly call: Call; openReader(header: Responded['header']): SoundReader }
 
 /** Takes the sound out of a vendor's response. */
 export type SoundReader = {

@@ -33,10 +33,21 @@ const minimax = (code: number, isKeys: boolean): Shop => ({
   isKeys,
 })
 
+const elevenlabs = (status: number, word: string, isKeys: boolean): Shop => ({
+  model: 'eleven-multilingual-v2',
+  refusal: answer(status, JSON.stringify({ detail: { status: word, message: 'so it is' } })),
+  sound: Buffer.from(answer(200, '\xff\xf3\xe4\xc4', soundHeaders), 'latin1'),
+  isKeys,
+})
+const soundHeaders = { 'content-type': 'audio/mpeg', 'content-length': '4', 'character-cost': '12' }
+
 const shops: readonly [string, string, Shop][] = [
   ['minimax', 'a refused key', minimax(1004, true)],
   ['minimax', 'an empty account', minimax(1008, true)],
   ['minimax', 'a key over its rate', minimax(1002, false)],
+  ['elevenlabs', 'a refused key', elevenlabs(401, 'invalid_api_key', true)],
+  ['elevenlabs', 'an empty account', elevenlabs(401, 'quota_exceeded', true)],
+  ['elevenlabs', 'a key over its rate', elevenlabs(429, 'too_many_concurrent_requests', false)],
 ]
 
 /** Two channels at one vendor, which refuses whoever shows the first key. */

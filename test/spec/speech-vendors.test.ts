@@ -40,6 +40,17 @@ const vendors = {
     moderated: '1026',
     charactersMax: 9_999,
   },
+  elevenlabs: {
+    model: 'eleven-multilingual-v2',
+    voiceDefault: 'JBFqnCBsd6RMkjVDRZzb',
+    voiceOwn: '21m00Tcm4TlvDq8ikWAM',
+    voiceNone: 'Nobody',
+    said: 'was not found',
+    askedOf: ({ path, body }: SeenCall): unknown => [path.split('/').at(-2), body['voice_settings']],
+    asked: (voice: string, speed?: number) => [voice, speed === undefined ? undefined : { speed }],
+    moderated: 'content_policy_violation',
+    charactersMax: 10_000,
+  },
 } as const
 
 describe.each(Object.entries(vendors))('%s', (vendor, it) => {
@@ -129,6 +140,13 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     const attempts = await attemptsOf(gateway, response)
     expect(attempts).toMatchObject([{ status: 200, delivered: true, channel: expect.stringContaining(vendor) }])
   })
+})
+
+test('what is no id of a voice leads ElevenLabs nowhere else', async () => {
+  for (const voice of ['..', '.', 'a/../../user', 'a?b=c', 'a#b', '%2e%2e', 'a b']) {
+    const error = await refused({ model: 'eleven-multilingual-v2', voice })
+    expect(error).toMatchObject({ status: 400, param: 'voice', code: 'unsupported_value' })
+  }
 })
 
 test('MiniMax counts a Han character twice: that is its cost, and not the charge', async () => {

@@ -146,7 +146,13 @@ export async function useAll(send: Send, secrets: Planted): Promise<Heard[]> {
   ]) {
     use(embeddings, { model, input: [secrets.embedding, 'another text'] })
   }
-  for (const model of ['qwen3-tts-flash', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
+  for (const model of [
+    'qwen3-tts-flash',
+    'gpt-4o-mini-tts',
+    'gemini-2.5-flash-preview-tts',
+    'speech-2.6-hd',
+    'eleven-multilingual-v2',
+  ]) {
     use(speech, { model, input: `Say ${secrets.speech}.` })
   }
   for (const model of ['gpt-image-2', 'qwen-image-2.0', 'doubao-seedream-4-0', 'imagen-4.0-generate-001']) {

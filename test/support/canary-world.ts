@@ -16,7 +16,7 @@ import { startTinyS3, type TinyS3 } from './s3.ts'
 import { tapPostgres, type TappedPostgres } from './tapped-postgres.ts'
 import { answer, completion, delta, done, event, startVendor, stream, usageEvent, type Reply } from './vendor.ts'
 
-const sold = ['openai', 'anthropic', 'google', 'dashscope', 'ark', 'minimax', 'cohere', 'voyage'] as const
+const sold = ['openai', 'anthropic', 'google', 'dashscope', 'ark', 'minimax', 'cohere', 'voyage', 'elevenlabs'] as const
 type VendorKey = `${(typeof sold)[number]}Key`
 
 /** What is secret from the beginning; what the gateway makes itself is added on the way. */

@@ -5,7 +5,7 @@ import { attemptsOf } from './records.ts'
 export const speechPath = '/v1/audio/speech'
 export const basic = 'qwen3-tts-flash'
 export const instruct = 'qwen3-tts-instruct-flash'
-/** One of every kind: the specification's two, the common protocol's, Google's, and MiniMax's. */
+/** One of every kind: the specification's two, the common protocol's, Google's, MiniMax's and ElevenLabs'. */
 export const speakers = [
   basic,
   instruct,
@@ -15,6 +15,7 @@ export const speakers = [
   'gemini-2.5-flash-preview-tts',
   'speech-2.6-hd',
   'speech-2.6-turbo',
+  'eleven-multilingual-v2',
 ]
 
 /** Asks for speech, by default for a few words of the basic model. */

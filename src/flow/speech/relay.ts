@@ -205,7 +205,11 @@ export class SpeechRelay implements Relay {
     this.#opening = routed
     try {
       const opened = await attempt(this.#parts, routed, saying.call, async (exchange) => {
-        const sound = new PieceSound(exchange, saying.openReader(), piece)
+        const sound = new PieceSound(
+          exchange,
+          saying.openReader((name) => exchange.header(name)),
+          piece,
+        )
         await sound.begin()
         return sound
       })

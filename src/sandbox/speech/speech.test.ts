@@ -132,6 +132,11 @@ describe('ElevenLabs', () => {
     ['a voice nobody has', path.slice(0, -1), body, 404, 'voice_not_found'],
     ['an unknown model', path, { ...body, model_id: 'none' }, 400, 'model_not_found'],
     ['an unknown format', `${path}?output_format=midi`, body, 422, 'invalid_output_format'],
+    ['a rate that it has not', `${path}?output_format=pcm_12345`, body, 422, 'invalid_output_format'],
+    ['too fast a voice', path, { ...body, voice_settings: { speed: 1.3 } }, 400, 'invalid_voice_settings'],
+    ['too long a text', path, { ...body, text: 'a'.repeat(10_001) }, 400, 'max_character_limit_exceeded'],
+    ['an empty account', path, { ...body, text: 'hi sandbox:fail=quota_exceeded' }, 401, 'quota_exceeded'],
+    ['too many at once', path, { ...body, text: 'hi sandbox:status=429' }, 429, 'too_many_concurrent_requests'],
   ])('refuses %s', async (_, path, body, status, code) => {
     const response = await post(path, body)
     expect([response.status, await response.json()]).toMatchObject([status, { detail: { status: code } }])

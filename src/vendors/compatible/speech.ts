@@ -44,7 +44,7 @@ function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; 
 export const commonRate = 24_000
 
 /** The body is the sound, and its end is the end. Nothing is told of usage, and a count of ours is not the vendor's. */
-function bareReader(form: SoundForm): SoundReader {
+export function bareReader(form: SoundForm): SoundReader {
   return { form, usage: undefined, ended: true, refusal: undefined, read: (bytes) => bytes }
 }
 

@@ -1,0 +1,43 @@
+import { badRequest } from '../../base/errors.ts'
+import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { countIn } from '../../wire/loose.ts'
+import { bareReader, commonRate } from '../compatible/speech.ts'
+import { jsonCall } from '../json-call.ts'
+import type { Responded, SpeechAdapter } from '../vendor.ts'
+
+/** Sound as it is made; the voice is a part of the address, the format of the query. */
+export const speech: SpeechAdapter = {
+  say(ask, piece, context) {
+    const { output, form } = formFor(ask)
+    const url = `${context.baseUrl}/v1/text-to-speech/${voiceIn(ask)}/stream?output_format=${output}`
+    const body = {
+      text: piece,
+      model_id: context.upstreamModel,
+      // They take the place of those that its owner has given the voice: not sent for nothing.
+      ...(ask.speed !== undefined && { voice_settings: { speed: ask.speed } }),
+    }
+    return {
+      call: jsonCall(url, body, context, { 'xi-api-key': context.credential }),
+      openReader: (header) => ({ ...bareReader(form), usage: usageIn(header) }),
+    }
+  },
+}
+
+/** The best that every plan has. */
+function formFor({ format }: SpeechAsk): { output: string; form: SoundForm } {
+  if (format === 'mp3') return { output: 'mp3_44100_128', form: { kind: 'ready' } }
+  return { output: `pcm_${commonRate}`, form: { kind: 'pcm', rate: commonRate } }
+}
+
+/** The vendor judges which ids are voices; what is no id at all would lead to another address. */
+function voiceIn({ voice = '' }: SpeechAsk): string {
+  if (/^\w+$/.test(voice)) return voice
+  throw badRequest("Unsupported value: 'voice' is an id of the vendor with this model.", 'voice', 'unsupported_value')
+}
+
+/** What it takes for the text, by either of the names that this has had. */
+function usageIn(header: Responded['header']): Usage | undefined {
+  const told = header('character-cost') ?? header('x-character-count') ?? ''
+  return /^\d+$/.test(told) ? { character: countIn(Number(told)) } : undefined
+}
