@@ -1,6 +1,6 @@
 import type { VideoFacts } from '../capabilities/video.ts'
 import { vendors } from './index.ts'
-import type { VideoAdapter } from './vendor.ts'
+import type { Responded, VideoAdapter } from './vendor.ts'
 
 export function videoOf(vendor: string): VideoAdapter {
   const video = vendors.get(vendor)?.video
@@ -17,3 +17,10 @@ export const facts: VideoFacts = {
   sound: true,
   hasInputVideo: false,
 }
+
+/** What a vendor says of a film. */
+export const answer = (body: unknown, status = 200): Responded & { readonly status: number } => ({
+  status,
+  header: () => null,
+  body: new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)),
+})

@@ -2,21 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import type { VideoFacts } from '../capabilities/video.ts'
 import { vendors } from './index.ts'
-import { facts, videoOf } from './testing.ts'
+import { answer, facts, videoOf } from './testing.ts'
 
-const answer = (body: unknown, status = 200) => ({
-  status,
-  header: () => null,
-  body: new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)),
-})
+const ratioOf = (vendor: string, response: ReturnType<typeof answer>, kind: VideoFacts['kind']) =>
+  videoOf(vendor).readTask(response, { ...facts, kind, ratio: '9:16' }).result?.ratio
 
 test('a film from a picture has that one’s shape: what was asked for is not told of it', () => {
   const url = 'https://result.example/x.mp4'
   const wan = (usage: object) => answer({ output: { task_status: 'SUCCEEDED', video_url: url }, usage })
   const kling = answer({ code: 0, data: { task_status: 'succeed', task_result: { videos: [{ url, duration: '5' }] } } })
   const vidu = answer({ state: 'success', credits: 1, creations: [{ id: 'c', url }] })
-  const ratioOf = (vendor: string, response: ReturnType<typeof answer>, kind: VideoFacts['kind']) =>
-    videoOf(vendor).readTask(response, { ...facts, kind, ratio: '9:16' }).result?.ratio
   for (const [vendor, response] of [
     ['dashscope', wan({ duration: 5, SR: 720 })],
     ['kling', kling],
@@ -38,21 +33,22 @@ test('a film from a picture has that one’s shape: what was asked for is not to
   expect([located?.videoUrl, located?.ratio]).toEqual([url, undefined])
 })
 
-// As recorded, with what `../wire/*.md` says of them.
+const wan = (output: object, usage?: object) =>
+  answer({ request_id: 'r', output: { task_id: 't', ...output }, ...(usage && { usage }) })
+const ark = (record: object) =>
+  answer({ id: 'cgt-1', model: 'm', created_at: 1, updated_at: 2, error: null, ...record })
+
+const pixverse = (record: object | null, code = 0) => answer({ ErrCode: code, ErrMsg: 'so it is', Resp: record })
+const minimax = (record: object, code = 0, message = 'success') =>
+  answer({ task_id: '1', ...record, base_resp: { status_code: code, status_msg: message } })
+
+const sora = (record: object) =>
+  answer({ id: 'video_1', object: 'video', model: 'sora-2', created_at: 1, error: null, ...record })
+
+// As vendors' own pages and public clients show them.
 describe('records', () => {
-  const wan = (output: object, usage?: object) =>
-    answer({ request_id: 'r', output: { task_id: 't', ...output }, ...(usage && { usage }) })
   const link = 'https://result.example/x.mp4?Expires=1'
   const made = { task_status: 'SUCCEEDED', video_url: link }
-  const ark = (record: object) =>
-    answer({ id: 'cgt-1', model: 'm', created_at: 1, updated_at: 2, error: null, ...record })
-
-  const pixverse = (record: object | null, code = 0) => answer({ ErrCode: code, ErrMsg: 'so it is', Resp: record })
-  const minimax = (record: object, code = 0, message = 'success') =>
-    answer({ task_id: '1', ...record, base_resp: { status_code: code, status_msg: message } })
-
-  const sora = (record: object) =>
-    answer({ id: 'video_1', object: 'video', model: 'sora-2', created_at: 1, error: null, ...record })
 
   test.each([
     [
@@ -370,47 +366,4 @@ describe('records', () => {
       }
     },
   )
-})
-
-test.each([
-  ['ark', { items: [] }],
-  ['dashscope', { data: [] }],
-])('%s: a list that does not say how long it is tells nothing', (vendor, list) => {
-  const { find } = videoOf(vendor)
-  const sought = { ref: 'att_1', upstreamModel: 'm', kind: 't2v', sentAt: 1_000, knownIds: new Set<string>() } as const
-  expect(find?.read(answer({ ...list, total: 0 }), sought)).toBe('absent')
-  for (const total of [undefined, null, '0']) expect(find?.read(answer({ ...list, total }), sought)).toBe('unsure')
-})
-
-test('a record does not repeat what was asked', () => {
-  const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }
-  const { record } = videoOf('dashscope').readTask(answer({ request_id: 'r', output }), facts)
-  expect(record).toEqual({ request_id: 'r', output: { task_id: 't', task_status: 'RUNNING' } })
-  const creations = [{ id: 'c', url: 'https://r.example/c', cover_url: 'https://r.example/cover' }]
-  const vidu = { id: 'v', state: 'success', credits: 5, payload: 'att_1', prompt: 'a secret', images: ['x'], creations }
-  expect(videoOf('vidu').readTask(answer(vidu), facts).record).toEqual({
-    id: 'v',
-    state: 'success',
-    credits: 5,
-    creations: [{ id: 'c', url: 'https://r.example/c' }],
-  })
-  const Resp = { id: 3, status: 5, prompt: 'a secret', negative_prompt: 'another', seed: 7 }
-  expect(videoOf('pixverse').readTask(answer({ ErrCode: 0, ErrMsg: 'success', Resp }), facts).record).toEqual({
-    ErrCode: 0,
-    ErrMsg: 'success',
-    Resp: { id: 3, status: 5, seed: 7 },
-  })
-  const sora = { id: 'video_1', status: 'queued', prompt: 'a secret' }
-  expect(videoOf('openai').readTask(answer(sora), facts).record).toEqual({ id: 'video_1', status: 'queued' })
-})
-
-test('Sora’s film is at an address that its id makes: one that could lead elsewhere is none', () => {
-  for (const id of ['../x', 'a/b', '', undefined]) {
-    expect(() => videoOf('openai').readTask(answer({ id, status: 'completed' }), facts)).toThrow(GatewayError)
-  }
-})
-
-test.each(['ark', 'vidu'])('a word of %s for an error that nobody knows is a failure, whatever the word', (vendor) => {
-  const said = { reason: 'constructor', error: { type: 'constructor', message: 'no' } }
-  expect(videoOf(vendor).readCreated(answer(said))).toEqual({ errorStatus: 500 })
 })

@@ -3,6 +3,7 @@ import { askFor, image, media, prompt } from '../../../test/support/video-asks.t
 import { GatewayError } from '../../base/errors.ts'
 import type { AttemptId } from '../../base/ids.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
+import { answer } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
 import { explain } from './errors.ts'
 import { video } from './video.ts'
@@ -25,11 +26,6 @@ const written = (ask: VideoAsk, more: Partial<CreateContext> = {}) => {
 
 const hailuo = (body: object) => askFor('minimax-hailuo-02', body)
 
-const answer = (body: object, status = 200) => ({
-  status,
-  header: () => null,
-  body: new TextEncoder().encode(JSON.stringify(body)),
-})
 const base = (code: number, message = 'so it is') => ({ base_resp: { status_code: code, status_msg: message } })
 
 describe('an order', () => {

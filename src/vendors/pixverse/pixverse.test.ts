@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { askFor, prompt } from '../../../test/support/video-asks.ts'
 import type { AttemptId } from '../../base/ids.ts'
-import { facts } from '../testing.ts'
+import { answer, facts } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
 import { explain } from './errors.ts'
 import { video } from './video.ts'
@@ -23,11 +23,6 @@ const written = (body: object, more: Partial<CreateContext> = {}) => {
   return { call, body: JSON.parse(typeof text === 'string' ? text : '') as object }
 }
 
-const answer = (body: object, status = 200) => ({
-  status,
-  header: () => null,
-  body: new TextEncoder().encode(JSON.stringify(body)),
-})
 const refused = (code: number, message = 'so it is') => ({ ErrCode: code, ErrMsg: message, Resp: null })
 
 describe('an order', () => {

@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import { answer, facts, videoOf } from './testing.ts'
+
+test.each([
+  ['ark', { items: [] }],
+  ['dashscope', { data: [] }],
+])('%s: a list that does not say how long it is tells nothing', (vendor, list) => {
+  const { find } = videoOf(vendor)
+  const sought = { ref: 'att_1', upstreamModel: 'm', kind: 't2v', sentAt: 1_000, knownIds: new Set<string>() } as const
+  expect(find?.read(answer({ ...list, total: 0 }), sought)).toBe('absent')
+  for (const total of [undefined, null, '0']) expect(find?.read(answer({ ...list, total }), sought)).toBe('unsure')
+})
+
+test('a record does not repeat what was asked', () => {
+  const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }
+  const { record } = videoOf('dashscope').readTask(answer({ request_id: 'r', output }), facts)
+  expect(record).toEqual({ request_id: 'r', output: { task_id: 't', task_status: 'RUNNING' } })
+  const creations = [{ id: 'c', url: 'https://r.example/c', cover_url: 'https://r.example/cover' }]
+  const vidu = { id: 'v', state: 'success', credits: 5, payload: 'att_1', prompt: 'a secret', images: ['x'], creations }
+  expect(videoOf('vidu').readTask(answer(vidu), facts).record).toEqual({
+    id: 'v',
+    state: 'success',
+    credits: 5,
+    creations: [{ id: 'c', url: 'https://r.example/c' }],
+  })
+  const Resp = { id: 3, status: 5, prompt: 'a secret', negative_prompt: 'another', seed: 7 }
+  expect(videoOf('pixverse').readTask(answer({ ErrCode: 0, ErrMsg: 'success', Resp }), facts).record).toEqual({
+    ErrCode: 0,
+    ErrMsg: 'success',
+    Resp: { id: 3, status: 5, seed: 7 },
+  })
+  const sora = { id: 'video_1', status: 'queued', prompt: 'a secret' }
+  expect(videoOf('openai').readTask(answer(sora), facts).record).toEqual({ id: 'video_1', status: 'queued' })
+})
+
+test('Sora’s film is at an address that its id makes: one that could lead elsewhere is none', () => {
+  for (const id of ['../x', 'a/b', '', undefined]) {
+    expect(() => videoOf('openai').readTask(answer({ id, status: 'completed' }), facts)).toThrow(GatewayError)
+  }
+})
+
+test.each(['ark', 'vidu'])('a word of %s for an error that nobody knows is a failure, whatever the word', (vendor) => {
+  const said = { reason: 'constructor', error: { type: 'constructor', message: 'no' } }
+  expect(videoOf(vendor).readCreated(answer(said))).toEqual({ errorStatus: 500 })
+})
