@@ -200,7 +200,7 @@ describe('what has no price, or calls somebody', () => {
 
 describe('the bound', () => {
   test('is the vendor’s own count where all is known', () => {
-    // 1280 x 720 and 864 x 496 at 24 frames a second and one more, `../wire/ark.md` 4.2.
+    // 1280 x 720 and 864 x 496 at 24 frames a second and one more, by the vendor's table.
     expect(askFor(two, { input: prompt, duration: 5 }).bound.videoToken).toBe(108_900)
     expect(askFor(two, { input: prompt, duration: 5, resolution: '480p' }).bound.videoToken).toBe(50_639)
   })

@@ -1,6 +1,6 @@
 type Side = readonly [width: number, height: number]
 
-// Width and height in pixels, `../wire/ark.md` section 4.2. Portrait is landscape turned, and counts the same.
+// Width and height in pixels, by the vendor's table. Portrait is landscape turned, and counts the same.
 const sizes: Readonly<Record<string, Readonly<Record<string, Side>>>> = {
   '480p': { '16:9': [864, 496], '4:3': [752, 560], '1:1': [640, 640], '21:9': [992, 432] },
   '720p': { '16:9': [1280, 720], '4:3': [1112, 834], '1:1': [960, 960], '21:9': [1470, 630] },

@@ -5,7 +5,7 @@ export type Frame = { readonly resolution: string; readonly ratio: string }
 
 type Sizes = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-// The vendor's table, `../wire/dashscope.md` section 7.2. The versions differ in 4:3 alone.
+// The vendor's table. The versions differ in 4:3 alone.
 const low = { '16:9': '832*480', '9:16': '480*832', '1:1': '624*624' }
 const middle = { '16:9': '1280*720', '9:16': '720*1280', '1:1': '960*960' }
 const high = { '16:9': '1920*1080', '9:16': '1080*1920', '1:1': '1440*1440' }
