@@ -110,10 +110,15 @@ export async function forsakeHold(store: Store, hold: NewHold): Promise<void> {
 
 // Bounds the memory of recovery, not its work.
 const recoveryPage = 500
+// What a line of the log can show.
+const failedMax = 20
 
 export type Recovered = {
   readonly voided: readonly string[]
-  /** Each with what is wrong with it: its books are broken, and not those of the others, whose money is to be free. */
+  /**
+   * The first of them, each with what is wrong with it: its books are broken, and not those of the others, whose money is
+   * to be free.
+   */
   readonly failed: readonly string[]
 }
 
@@ -150,7 +155,7 @@ async function recover(store: Store, open: ReturnType<typeof openRequestHolds>):
         if (outcome === 'voided') voided.push(id)
       } catch (thrown) {
         if (isUnavailable(thrown)) throw thrown
-        failed.push(`${id}: ${String(thrown)}`)
+        if (failed.length < failedMax) failed.push(`${id}: ${String(thrown)}`)
       }
     }
     const last = page.at(-1)

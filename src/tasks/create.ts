@@ -170,7 +170,8 @@ async function nextLeg(
   const { ask, accountId } = order
   for (let next = routes.next(); next.done !== true; next = routes.next()) {
     try {
-      return await writeLeg(parts, next.value, { id, accountId, attemptId: newAttemptId() }, ask, orderer.refused)
+      const task = { id, accountId, attemptId: newAttemptId() }
+      return await writeLeg(parts, next.value, { task, ask, refused: orderer.refused })
     } catch (thrown) {
       if (refusals === 'throw') throw thrown
     }

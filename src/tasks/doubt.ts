@@ -91,7 +91,7 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   }
   let leg: Leg
   try {
-    leg = await writeLeg(parts, route, task, task.ask, parts.stopping)
+    leg = await writeLeg(parts, route, { task, ask: task.ask, refused: parts.stopping })
   } catch (thrown) {
     // What a stop cut off says nothing against it.
     if (parts.stopping.aborted) return lookAgain(parts, task, 0, {})

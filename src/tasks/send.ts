@@ -41,9 +41,7 @@ const fetchedBytesMax = 32 * 1024 * 1024
 export async function writeLeg(
   parts: TaskParts,
   route: Route,
-  task: Addressed,
-  ask: VideoAsk,
-  refused: AbortSignal,
+  { task, ask, refused }: { readonly task: Addressed; readonly ask: VideoAsk; readonly refused: AbortSignal },
 ): Promise<Leg> {
   const { channel, upstreamModel } = route
   const adapter = channel.vendor.video
@@ -52,7 +50,9 @@ export async function writeLeg(
     ...contextOf(parts, route, { ...task, upstreamModel }),
     ...(parts.callbacks !== undefined && { callbackUrl: parts.callbacks.urlOf(task.id) }),
     ...(ask.draftOf !== undefined && { draftUpstreamId: await draftAt(parts, route, task.accountId, ask) }),
-    ...(adapter.fetches !== undefined && { fetched: await fetchAll(parts, route, ask, adapter.fetches(ask), refused) }),
+    ...(adapter.fetches !== undefined && {
+      fetched: await fetchAll(parts, route, adapter.fetches(ask), { ask, refused }),
+    }),
   }
   return { route, adapter, call: adapter.create(ask, context), ref: task.attemptId }
 }
@@ -83,16 +83,15 @@ function noDraft({ draftAt: at = 'input' }: Pick<VideoAsk, 'draftAt'>): GatewayE
 
 async function fetchAll(
   parts: TaskParts,
-  route: Route,
-  ask: VideoAsk,
+  { channel }: Route,
   urls: readonly string[],
-  refused: AbortSignal,
+  { ask, refused }: { readonly ask: VideoAsk; readonly refused: AbortSignal },
 ): Promise<Map<string, Responded>> {
   const fetched = new Map<string, Responded>()
   const signal = AbortSignal.any([refused, AbortSignal.timeout(parts.timeouts.ask.totalMs)])
   for (const url of new Set(urls)) {
     const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax, at: fieldOf(ask, url) } as const
-    fetched.set(url, await parts.fetchLink(link, route.channel, signal))
+    fetched.set(url, await parts.fetchLink(link, channel, signal))
   }
   return fetched
 }

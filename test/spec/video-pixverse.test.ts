@@ -1,20 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { parseDollars } from '../../src/base/money.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { filmGateway } from '../support/ordered-films.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image } from '../support/video-asks.ts'
 
-let gateway: TestGateway
-const { post, order, read, cancel, ended, writtenOf, idle } = filmsOf(() => gateway)
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(async () => {
-  await idle()
-  await gateway.assertBooks()
-})
-afterAll(() => gateway.close())
+const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 
 const v6 = { model: 'pixverse-v6', duration: 5, resolution: '720p' }
 const film = (prompt: string) => ({ ...v6, input: { prompt } })
@@ -67,7 +57,7 @@ test.each<[object, string]>([
   [{ ...v6, input: { prompt: 'A fox.', media: [{ type: 'first_frame', url: image }] } }, 'input.media[0].type'],
   [{ ...film('A fox.'), parameters: { quality: '1080p' } }, 'parameters.quality'],
 ])('what it cannot do is refused by its field: %j', async (body, param) => {
-  const response = await refusedForFree(gateway, () => post(body))
+  const response = await refusedForFree(gateway(), () => post(body))
   expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
 })
 
@@ -78,10 +68,10 @@ test.each([
 ])(
   'what the vendor refuses at once under a good status is answered, and nothing is left: %s',
   async (word, status, error) => {
-    const before = await gateway.balance()
+    const before = await gateway().balance()
     const response = await post(film(`A fox. sandbox:${word}`))
     expect([response.status, await response.json()]).toMatchObject([status, { error }])
-    expect(await gateway.balance()).toEqual(before)
+    expect(await gateway().balance()).toEqual(before)
   },
 )
 

@@ -1,20 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars, parseDollars } from '../../src/base/money.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { filmGateway } from '../support/ordered-films.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image, media } from '../support/video-asks.ts'
 
-let gateway: TestGateway
-const { post, order, read, cancel, ended, writtenOf, idle } = filmsOf(() => gateway)
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(async () => {
-  await idle()
-  await gateway.assertBooks()
-})
-afterAll(() => gateway.close())
+const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 
 const film = (prompt: string, more: object = {}) => ({ model: 'sora-2', input: { prompt }, ...more })
 
@@ -29,7 +19,7 @@ test('from the order to the charge: a film under a link of ours, and the seconds
   })
   const link = done.content?.video_url ?? ''
   // Only our key opens the vendor's.
-  expect(link).toStartWith(gateway.url)
+  expect(link).toStartWith(gateway().url)
   const file = await fetch(link)
   expect([file.status, file.headers.get('content-type')]).toEqual([200, 'video/mp4'])
   expect(Buffer.from(await file.arrayBuffer()).toString('latin1', 4, 8)).toBe('ftyp')
@@ -107,7 +97,7 @@ describe('what the model lacks is refused by its field', () => {
     [{ input: media(['reference_image']) }, 'input.media[0].type'],
     [{ input: { prompt: 'A fox.', input_reference: { image_url: image } } }, 'input.input_reference'],
   ])('%j', async (more, param) => {
-    const response = await refusedForFree(gateway, () => post(film('A fox.', more)))
+    const response = await refusedForFree(gateway(), () => post(film('A fox.', more)))
     expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
   })
 })

@@ -1,23 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars, parseDollars } from '../../src/base/money.ts'
-import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
 import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { filmGateway } from '../support/ordered-films.ts'
 import { booked } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image } from '../support/video-asks.ts'
 
-let gateway: TestGateway
-const { post, order, read, cancel, ended, writtenOf, idle } = filmsOf(() => gateway)
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(async () => {
-  await idle()
-  await gateway.assertBooks()
-})
-afterAll(() => gateway.close())
+const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 
 const turbo = { model: 'viduq3-turbo', duration: 5, resolution: '720p' }
 const film = (prompt: string) => ({ ...turbo, input: { prompt } })
@@ -50,13 +41,13 @@ test('what a way to make it takes less than its hold goes back', async () => {
 })
 
 test('credits beyond the hold are our loss, and are seen', async () => {
-  const before = await booked(gateway, 'platform:loss')
+  const before = await booked(gateway(), 'platform:loss')
   const { id } = await order(film('A fox. sandbox:usage=70'), '?wait=true')
   const { request, attempts, bill } = await writtenOf(id)
   expect([formatDollars(request.cost), bill]).toEqual(['0.275', ['0.35']])
   expect(formatDollars(attempts[0]?.vendor_cost ?? request.cost)).toBe('0.35')
-  expect(before - (await booked(gateway, 'platform:loss'))).toBe(parseDollars('0.075') ?? 0n)
-  expect(gateway.logged.join('')).toContain('usage beyond its hold')
+  expect(before - (await booked(gateway(), 'platform:loss'))).toBe(parseDollars('0.075') ?? 0n)
+  expect(gateway().logged.join('')).toContain('usage beyond its hold')
 })
 
 test('a record without credits is charged by its hold, and marked', async () => {
@@ -85,16 +76,16 @@ test.each<[object, string]>([
   [{ ...turbo, input: { prompt: 'A fox.', negative_prompt: 'dark' } }, 'input.negative_prompt'],
   [{ ...turbo, input: { prompt: 'A fox.' }, parameters: { off_peak: true } }, 'parameters.off_peak'],
 ])('what the model cannot do is refused by its field: %j', async (body, param) => {
-  const response = await refusedForFree(gateway, () => post(body))
+  const response = await refusedForFree(gateway(), () => post(body))
   expect(response.status).toBe(400)
   expect(await response.json()).toMatchObject({ error: { param } })
 })
 
 test('what the vendor refuses at once is repeated, and nothing is left', async () => {
-  const before = await gateway.balance()
+  const before = await gateway().balance()
   const response = await post(film('A fox. sandbox:status=400'))
   expect([response.status, await response.json()]).toMatchObject([400, { error: { message: 'A field is not valid.' } }])
-  expect(await gateway.balance()).toEqual(before)
+  expect(await gateway().balance()).toEqual(before)
 })
 
 test('nobody can stop it', async () => {
@@ -106,29 +97,24 @@ test('nobody can stop it', async () => {
 
 describe('a creation in doubt', () => {
   const clock = movableClock()
-  let moving: TestGateway
-  const films = filmsOf(() => moving)
-  beforeAll(async () => {
-    moving = await startTestGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
-  })
-  afterAll(() => moving.close())
+  const films = filmGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
+  const moving = films.gateway
 
   test('is not sent again, keeps its hold, and fails at its deadline', async () => {
-    const before = await moving.balance()
+    const before = await moving().balance()
     const { id } = await films.order(film('A fox. sandbox:lost'))
     const polled = until(async () => (await films.writtenOf(id)).task.polls > 1)
-    await hurried(moving, clock, polled)
+    await hurried(moving(), clock, polled)
     const doubtful = await films.writtenOf(id)
     expect(doubtful.task).toMatchObject({ state: 'creating', in_doubt: true, sends: 1, upstream_id: null })
     expect(doubtful.hold.state).toBe('open')
     await until(async () => (await films.writtenOf(id)).bill.length > 0)
     expect((await films.writtenOf(id)).bill).toEqual(['0.275'])
     clock.advance(25 * 60 * 60_000)
-    expect(await hurried(moving, clock, films.ended(id))).toMatchObject({
+    expect(await hurried(moving(), clock, films.ended(id))).toMatchObject({
       status: 'failed',
       error: { code: 'timeout' },
     })
-    expect(await moving.balance()).toEqual(before)
-    await moving.assertBooks()
+    expect(await moving().balance()).toEqual(before)
   }, 120_000)
 })

@@ -1,6 +1,6 @@
-import { expect } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect } from 'bun:test'
 import { formatDollars } from '../../src/base/money.ts'
-import { type TestGateway, until } from './gateway.ts'
+import { startTestGateway, type TestGateway, until } from './gateway.ts'
 
 const path = '/v1/videos/generations'
 
@@ -68,4 +68,19 @@ export function filmsOf(open: () => TestGateway) {
     },
     idle: () => until(async () => (await unfinished()).length === 0),
   }
+}
+
+/** The films of a gateway that serves one file's tests: after each of them nothing is under way, and the books balance. */
+export function filmGateway(options: Parameters<typeof startTestGateway>[0] = {}) {
+  let gateway: TestGateway
+  const films = filmsOf(() => gateway)
+  beforeAll(async () => {
+    gateway = await startTestGateway(options)
+  })
+  afterEach(async () => {
+    await films.idle()
+    await gateway.assertBooks()
+  })
+  afterAll(() => gateway.close())
+  return { ...films, gateway: () => gateway }
 }

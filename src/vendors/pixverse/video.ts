@@ -101,9 +101,12 @@ function isUnknown(response: Answered): boolean {
 /** Those of version 5 and before, which later ones do not have. */
 const former = ['motion_mode', 'camera_movement', 'sound_effect_switch', 'lip_sync_switch', 'lip_sync_tts_switch']
 
+/** Of other families. */
+const ofOthers = ['mode', 'prompt_extend', 'prompt_optimizer', 'shot_type']
+
 function refuseMissing(ask: VideoAsk): void {
   const { parameters, resolution, sound } = ask
-  refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type', ...former])
+  refuseUnknown(ask, [...seedanceOnly, ...ofOthers, ...former])
   for (const name of ['template_id', 'generate_multi_clip_switch']) {
     if (parameters[name]) throw unsupported(`parameters.${name}`, 'is not supported: its price is not known.')
   }
@@ -119,14 +122,11 @@ function refuseMissing(ask: VideoAsk): void {
   }
 }
 
-/** Words of other families, ours, and what is written below. */
+/** Not passed on as it came: what it does not know, ours, and what is written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
+  ...ofOthers,
   ...former,
-  'mode',
-  'prompt_extend',
-  'prompt_optimizer',
-  'shot_type',
   'audio',
   'sound',
   'watermark',
