@@ -81,6 +81,8 @@ export type ChatStream = {
   take(event: Uint8Array): Uint8Array | undefined
   /** What was held back for the end, to be sent once the settlement is recorded. */
   closing(): Uint8Array
+  /** An error in place of the end, where the protocol's events are counted and it has to go on with the count. */
+  failing?(error: GatewayError): Uint8Array
 }
 
 /** A whole answer, ready for the client. */
@@ -114,8 +116,8 @@ export type ReplyName = {
   elapsedMs(): number
 }
 
-/** A protocol that only clients speak: every request of it is translated. */
-export type TranslatedCodec = {
+/** One protocol as chat is spoken in it. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
+export type ChatCodec = {
   readonly protocol: Protocol
   /** Throws bad-request with the field at fault. `lookUp` throws for a model the caller may not use. */
   readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk
@@ -129,10 +131,7 @@ export type TranslatedCodec = {
   readConversation(ask: ChatAsk): Conversation
   writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array
   openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter
-}
 
-/** One protocol as chat is spoken in it. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
-export type ChatCodec = TranslatedCodec & {
   /** The vendor speaks this protocol too. Throws where the body is an error or no answer, whatever its status said. */
   passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
   passStream(ask: ChatAsk): ChatStream

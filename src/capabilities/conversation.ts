@@ -251,6 +251,7 @@ export type ReplyEvent =
  * Anthropic's own says whose it is.
  */
 const googleMark = 'google:'
+const openaiMark = 'openai:'
 
 export function markGoogle(signature: string): string {
   return `${googleMark}${signature}`
@@ -261,7 +262,18 @@ export function googleSignature(signature: string | undefined): string | undefin
   return signature?.startsWith(googleMark) ? signature.slice(googleMark.length) : undefined
 }
 
+/** OpenAI signs nothing: what stands for a signature is the thought itself, which only OpenAI can read. */
+export function markOpenai(encrypted: string): string {
+  return `${openaiMark}${encrypted}`
+}
+
+/** The thought as OpenAI encrypted it, or undefined where it is another vendor's. */
+export function openaiThought(signature: string | undefined): string | undefined {
+  return signature?.startsWith(openaiMark) ? signature.slice(openaiMark.length) : undefined
+}
+
 /** The signature as Anthropic made it, or undefined where another vendor did. */
 export function anthropicSignature(signature: string | undefined): string | undefined {
-  return signature === undefined || signature === '' || signature.startsWith(googleMark) ? undefined : signature
+  const isAnothers = [googleMark, openaiMark].some((mark) => signature?.startsWith(mark))
+  return signature === undefined || signature === '' || isAnothers ? undefined : signature
 }

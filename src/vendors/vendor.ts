@@ -118,12 +118,18 @@ export type Verdict = {
   readonly restCredentialSeconds?: number
 }
 
+/** What decides in which of its protocols a vendor is asked. */
+export type AskedModel = Pick<CallContext, 'upstreamModel' | 'reasoning'>
+
 export type ChatAdapter = {
   readonly protocol: Protocol
   /** The most choices one call may ask for; more are asked for side by side. */
   readonly choicesMax: number
-  /** The client speaks the same protocol: its own body goes on. Absent where no client speaks it. */
-  readonly pass?: (ask: ChatAsk, context: CallContext) => Call
+  /**
+   * The client speaks the same protocol: its own body goes on. Absent where no client speaks it, undefined where this ask
+   * has to be put into other words.
+   */
+  readonly pass?: (ask: ChatAsk, context: CallContext) => Call | undefined
   /** The client speaks another: what it means is said in this one. */
   translate(ask: ChatAsk, conversation: Conversation, context: CallContext): Call
   /** Whether the vendor itself reads what this address leads to. Absent: it reads the whole web. */
@@ -131,6 +137,8 @@ export type ChatAdapter = {
   /** Throws where the body is an error or no answer, whatever its status said. */
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader
+  /** A second protocol of the vendor's, and which asks are better made in it. */
+  readonly other?: { readonly chat: ChatAdapter; serves(ask: ChatAsk, model: AskedModel): boolean }
   /** The vendor's own count of the input, where it counts for nothing and the client speaks its protocol. */
   count?: {
     call(ask: ChatAsk, context: CallContext): Call

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { Asked } from '../../capabilities/ask.ts'
-import type { ChatAsk, ChatCodec, ReplyWriter, TranslatedCodec } from '../../capabilities/chat.ts'
+import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Model } from '../../catalogue/model.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { Vendor } from '../../vendors/vendor.ts'
@@ -17,13 +17,15 @@ import { openRelay } from './open-relay.ts'
 /** A chat on its way, with what only chats have. */
 export type ChatRouted = Routed & {
   readonly ask: ChatAsk
-  readonly codec: ChatCodec | TranslatedCodec
-  /** Told who writes the answer, which in some protocols writes its errors too. */
-  readonly onWriter?: (writer: ReplyWriter) => void
+  readonly codec: ChatCodec
+  /** Told who writes the stream, which in some protocols writes its errors too. */
+  readonly onStream?: (stream: Failing) => void
 }
 
+type Failing = Pick<ReplyWriter, 'failing'>
+
 /** Chat, as one client protocol speaks it. */
-export function chatJob(codec: ChatCodec | TranslatedCodec): Job {
+export function chatJob(codec: ChatCodec): Job {
   return {
     capability: 'chat',
     read: (asked, lookUp) => new ChatErrand(codec, asked, lookUp),
@@ -35,11 +37,11 @@ const comment = new TextEncoder().encode(': keep-alive\n\n')
 /** A class, since one is made for every request, and four functions with each would be as many objects more. */
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
-  readonly #codec: ChatCodec | TranslatedCodec
+  readonly #codec: ChatCodec
   /** Of the attempt that came last, which is the one whose stream the client reads. */
-  #writer: ReplyWriter | undefined
+  #stream: Failing | undefined
 
-  constructor(codec: ChatCodec | TranslatedCodec, asked: Asked, lookUp: (id: string) => Model) {
+  constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
     this.#codec = codec
     this.ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
   }
@@ -61,13 +63,13 @@ class ChatErrand implements Errand {
       ...routed,
       ask: this.ask,
       codec: this.#codec,
-      onWriter: (writer) => (this.#writer = writer),
+      onStream: (stream) => (this.#stream = stream),
     }
     return this.ask.choices > chatOf(chat).choicesMax ? callSideBySide(parts, chat) : callOnce(parts, chat)
   }
 
   writeStreamError(error: GatewayError): Uint8Array {
-    return this.#writer?.failing?.(error) ?? this.#codec.writeStreamError(error)
+    return this.#stream?.failing?.(error) ?? this.#codec.writeStreamError(error)
   }
 }
 

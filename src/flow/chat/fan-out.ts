@@ -95,9 +95,8 @@ const bytesSideBySideMax = 64 * 1024 * 1024
 async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const chat = chatOf(routed)
   const context = contextOf(routed, parts.tenantLabel)
-  const { pass } = chat
-  if (chat.protocol === ask.protocol && pass !== undefined)
-    return bounded({ call: pass(ask, context), readers: chat }, routed)
+  const passed = chat.protocol === ask.protocol ? chat.pass?.(ask, context) : undefined
+  if (passed !== undefined) return bounded({ call: passed, readers: chat }, routed)
   const conversation = await conversationFor(routed, ask, parts.fetchLink)
   return bounded({ call: chat.translate(ask, conversation, context), readers: readersFor(chat, conversation) }, routed)
 }

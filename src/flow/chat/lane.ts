@@ -20,21 +20,29 @@ export type Lane = {
   openStream(): ChatStream
 }
 
-export function chatOf({ route }: ChatRouted): ChatAdapter {
+export function chatOf({ route, model, ask }: ChatRouted): ChatAdapter {
   const { chat, id } = route.channel.vendor
   if (chat === undefined) throw new GatewayError('bug', `vendor ${id} does no chat`)
-  return chat
+  const { other } = chat
+  if (other === undefined) return chat
+  const { upstreamModel } = route
+  return other.serves(ask, { upstreamModel, reasoning: model.reasoning }) ? other.chat : chat
 }
 
 /** Undefined where client and vendor do not speak the same protocol. */
 export function passingLane(routed: ChatRouted, context: CallContext): Lane | undefined {
   const { ask, codec } = routed
   const { protocol, pass } = chatOf(routed)
-  if (protocol !== ask.protocol || pass === undefined || !('passAnswer' in codec)) return undefined
+  const call = protocol === ask.protocol ? pass?.(ask, context) : undefined
+  if (call === undefined) return undefined
   return {
-    call: pass(ask, context),
+    call,
     readAnswer: (body) => codec.passAnswer(ask, body),
-    openStream: () => codec.passStream(ask),
+    openStream() {
+      const stream = codec.passStream(ask)
+      routed.onStream?.(stream)
+      return stream
+    },
   }
 }
 
@@ -73,7 +81,7 @@ export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
 
 export function writerFor(routed: ChatRouted, ask: ChatAsk): ReplyWriter {
   const writer = routed.codec.openWriter(ask, nameOf(routed))
-  routed.onWriter?.(writer)
+  routed.onStream?.(writer)
   return writer
 }
 

@@ -8,6 +8,7 @@ import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { embeddingsAt, type EmbeddingsDialect } from './embeddings.ts'
 import { editsAt, imagesAt } from './images.ts'
+import { responsesAt } from './responses.ts'
 import { speechAt } from './speech.ts'
 
 /** A vendor that speaks the common protocol is only this: its address and where it differs. */
@@ -38,6 +39,8 @@ export type Dialect = {
   readonly choicesMax?: number
   /** How it is told to think, where not by an effort. */
   readonly thinkingSwitch?: ThinkingSwitch
+  /** Has OpenAI's newer protocol too. */
+  readonly responses?: true
   /** Embeds as the common protocol has it, with what it takes of that. */
   readonly embeddings?: EmbeddingsDialect
   /** Speaks as the common protocol has it, or in a way of its own. */
@@ -117,6 +120,7 @@ export function compatible(dialect: Dialect): Vendor {
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, targetOf(context)), context),
       readAnswer,
       openReader,
+      ...(dialect.responses === true && { other: responsesAt(reach) }),
     },
   }
 }

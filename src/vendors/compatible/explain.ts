@@ -26,6 +26,9 @@ const closedModel = /organization must be verified to use the model|missing scop
 const refusedWords =
   /\brequires moderation|\b(?:input|prompt|content|message|request)s? (?:was|were|is|are|has been) (?:flagged|moderated|blocked)|content[ _]?(?:policy|filter)|content violates|safety_check|guardrail|prompt injection/i
 
+// A thought that OpenAI encrypted for another account of the operator's, which that one can read.
+const anothersThought = /invalid_encrypted_content/
+
 /**
  * A common-protocol vendor's refusal. What is the request's fault passes on as it came; what is the operator's fault
  * (a bad key, no credit, a model the account does not have) is ours to answer for.
@@ -69,7 +72,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     const protocol = error === undefined ? 'none' : 'openai'
     return {
       error: new GatewayError('upstream-rejected', message, { refusal: { protocol, status, body } }),
-      retryable: false,
+      retryable: anothersThought.test(code),
     }
   }
   return status === 413 ? tooLarge() : { error: new GatewayError('upstream-failed', failed), retryable: true }

@@ -54,7 +54,7 @@ function writeTurn(turn: Turn, instructions: string, speaker: Speaker): JsonObje
   }
 }
 
-function joined(blocks: readonly TextBlock[]): string {
+export function joined(blocks: readonly TextBlock[]): string {
   return blocks.map(({ text }) => text).join('\n\n')
 }
 
@@ -81,7 +81,7 @@ function writeUser(blocks: readonly UserBlock[], { callIds, behindResults }: Spe
   return [...messages, { role: 'user', content }]
 }
 
-function resultText({ blocks, isError }: ToolResultBlock): string {
+export function resultText({ blocks, isError }: ToolResultBlock): string {
   const texts: string[] = []
   for (const block of blocks) {
     if (block.kind === 'text') texts.push(block.text)
@@ -133,12 +133,12 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
   ]
 }
 
-function withHeading({ title, context }: DocumentBlock, text: string): string {
+export function withHeading({ title, context }: DocumentBlock, text: string): string {
   const heading = [title, context].filter((line) => line !== undefined && line !== '').join('\n')
   return heading === '' ? text : `${heading}\n\n${text}`
 }
 
-function urlOf(media: Media, place: Placed): string {
+export function urlOf(media: Media, place: Placed): string {
   if (media.kind === 'url') return media.url
   if (media.kind === 'bytes') return `data:${media.mediaType};base64,${media.base64}`
   throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
@@ -184,7 +184,7 @@ const idCharactersMax = 40
 const nine = /^[A-Za-z0-9]{9}$/
 
 /** Nobody asks for it again, so it need not be spelled back. */
-function writeCallId(id: string, callIds: Speaker['callIds']): string {
+export function writeCallId(id: string, callIds: Speaker['callIds']): string {
   if (callIds === 'nine' ? nine.test(id) : id.length <= idCharactersMax) return id
   const digits = createHash('sha256').update(id).digest('hex')
   return callIds === 'nine' ? digits.slice(0, 9) : `call_${digits.slice(0, 32)}`

@@ -28,10 +28,14 @@ export function restsBesideTools({ efforts, upstreamModel }: Thinker): boolean {
   return efforts.includes('none') && /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/.test(upstreamModel)
 }
 
+/** One that cannot be kept from thinking thinks as little as it can, and not as much as it usually does. */
+export function effortFor(thinking: Thinking, efforts: readonly string[]): string | undefined {
+  return nearestEffort(thinking, efforts) ?? (thinking.effort === 'none' ? efforts[0] : undefined)
+}
+
 export function writeThinking(thinking: Thinking, { thinkingSwitch, efforts, upstreamModel }: Thinker): JsonObject {
   const isOff = thinking.effort === 'none'
-  // One that cannot be kept from thinking thinks as little as it can, and not as much as it usually does.
-  const effort = nearestEffort(thinking, efforts) ?? (isOff ? efforts[0] : undefined)
+  const effort = effortFor(thinking, efforts)
   switch (thinkingSwitch) {
     case 'effort':
       return effort === undefined ? {} : { reasoning_effort: effort }

@@ -59,7 +59,7 @@ export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
 }
 
 /** Tokens of all text inside a value, by a tokenizer's rule of thumb. */
-function countText(value: Json | undefined): number {
+export function countText(value: Json | undefined): number {
   if (typeof value === 'string') return value.startsWith('data:') ? 0 : estimateTokenCount(value)
   if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
   if (!isObject(value)) return 0

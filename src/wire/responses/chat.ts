@@ -1,17 +1,21 @@
-import type { TranslatedCodec } from '../../capabilities/chat.ts'
+import type { ChatCodec } from '../../capabilities/chat.ts'
 import { readAsk } from './ask.ts'
 import { estimateInput } from './bounds.ts'
 import { writeStreamError } from './errors.ts'
+import { passAnswer } from './pass-answer.ts'
+import { passStream } from './pass-stream.ts'
 import { readConversation } from './read-conversation.ts'
 import { openWriter } from './reply-writer.ts'
 import { writeAnswer } from './write-answer.ts'
 
-/** The responses protocol, on the client's side. Vendors are called in the protocols that they all have. */
-export const responsesChat: TranslatedCodec = {
+/** The responses protocol, on the client's side. */
+export const responsesChat: ChatCodec = {
   protocol: 'responses',
   readAsk,
   estimateInput,
   writeStreamError,
+  passAnswer,
+  passStream,
   readConversation,
   writeAnswer,
   openWriter,

@@ -9,3 +9,13 @@ export function askOf(body: JsonObject, more: Partial<ChatTraits> = {}, bodyByte
   const asked = { body: { model: 'm', input: 'Hi', ...body }, files: [], bodyBytes, header: () => null }
   return responsesChat.readAsk(asked, () => ({ ...plainModel, ...more }))
 }
+
+/** A model that thinks, as clients and as its vendor know it. */
+export const thinker = { reasoning: true, efforts: ['none', 'low', 'medium', 'high'] }
+
+export const target = {
+  ...thinker,
+  upstreamModel: 'theirs',
+  outputTokensMax: 8_000,
+  namespaced: (label: string) => `mine/${label}`,
+}

@@ -36,7 +36,7 @@ export function placedTools({ tools, input }: ResponsesRequest): Placed[] {
   return placed
 }
 
-function isWebSearch(tool: WrittenTool): tool is WebSearch {
+export function isWebSearch(tool: WrittenTool): tool is WebSearch {
   return isSearchType(tool.type)
 }
 

@@ -1,5 +1,34 @@
-import type { JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { countIn, objectIn, objectsIn } from '../loose.ts'
+
+/** What a response used. Searches of the vendor's own are charged by the piece, and counted by their items. */
+export function readUsage({ usage, output }: JsonObject): Usage | undefined {
+  // An object without numbers counts nothing, not zero.
+  if (!isObject(usage) || ![usage['input_tokens'], usage['output_tokens']].some(isNumber)) return undefined
+  const { cached_tokens: cached, cache_write_tokens: written } = objectIn(usage['input_tokens_details'])
+  const cachedInput = countIn(cached)
+  const cacheWrite = countIn(written)
+  const webSearch = objectsIn(output).filter(isSearch).length
+  return {
+    input: Math.max(0, countIn(usage['input_tokens']) - cachedInput - cacheWrite),
+    cachedInput,
+    cacheWrite,
+    output: countIn(usage['output_tokens']),
+    reasoning: countIn(objectIn(usage['output_tokens_details'])['reasoning_tokens']),
+    ...(webSearch > 0 && { webSearch }),
+  }
+}
+
+function isNumber(value: Json | undefined): boolean {
+  return typeof value === 'number'
+}
+
+/** Pages that it opened, and words that it looked for in them, are free. */
+export function isSearch({ type, action }: JsonObject): boolean {
+  const kind = objectIn(action)['type']
+  return type === 'web_search_call' && (kind === undefined || kind === 'search')
+}
 
 /** Cached and written input are inside `input_tokens` here, reasoning inside `output_tokens`. */
 export function writeUsage(usage: Usage): JsonObject {

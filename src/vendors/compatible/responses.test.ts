@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
+import { plainModel } from '../../capabilities/testing.ts'
+import { anthropicChat } from '../../wire/anthropic/chat.ts'
+import { openaiChat } from '../../wire/openai/chat.ts'
+import { responsesChat } from '../../wire/responses/chat.ts'
+import { vendors } from '../index.ts'
+import type { AskedModel } from '../vendor.ts'
+
+function askOf(codec: ChatCodec, body: JsonObject): ChatAsk {
+  const words = codec === responsesChat ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] }
+  const traits = { ...plainModel, reasoning: true, efforts: ['none', 'low', 'high'] }
+  return codec.readAsk(
+    { body: { model: 'm', ...words, ...body }, files: [], bodyBytes: 100, header: () => null },
+    () => traits,
+  )
+}
+
+function served(ask: ChatAsk, model: AskedModel, vendor = 'openai'): boolean | undefined {
+  return vendors.get(vendor)?.chat?.other?.serves(ask, model)
+}
+
+const thinker = (upstreamModel: string): AskedModel => ({ upstreamModel, reasoning: true })
+
+describe.each(['openai', 'azure'])('%s is asked in its newer protocol', (vendor) => {
+  test.each([
+    ['messages', anthropicChat, { max_tokens: 16 }],
+    ['responses', responsesChat, {}],
+  ])('by clients of %s, where its model thinks', (_name, codec, body) => {
+    expect(served(askOf(codec, body), thinker('gpt-5'), vendor)).toBe(true)
+    expect(served(askOf(codec, body), { upstreamModel: 'gpt-4o', reasoning: false }, vendor)).toBe(false)
+  })
+
+  test.each([
+    ['messages', anthropicChat, { max_tokens: 15 }],
+    ['responses', responsesChat, { max_output_tokens: 15 }],
+  ])('not by clients of %s with a cap that it does not take there', (_name, codec, body) => {
+    expect(served(askOf(codec, body), thinker('gpt-5'), vendor)).toBe(false)
+  })
+})
+
+describe('clients of chat', () => {
+  const tool = { type: 'function', function: { name: 'f', parameters: {} } }
+  const custom = { type: 'custom', custom: { name: 'g' } }
+  test.each([
+    ['gpt-5.2', { tools: [tool], reasoning_effort: 'high' }, false],
+    ['gpt-5.4', { tools: [tool], reasoning_effort: 'high' }, true],
+    ['gpt-5.4', { tools: [tool], reasoning_effort: 'none' }, false],
+    ['gpt-5.4', { tools: [tool] }, false],
+    ['gpt-5.4', { reasoning_effort: 'high' }, false],
+    ['gpt-5.4', { tools: [tool, custom], reasoning_effort: 'high' }, false],
+    ['gpt-5.6-sol', { tools: [tool] }, true],
+    ['gpt-5.6-sol', { tools: [tool], reasoning_effort: 'none' }, false],
+    ['gpt-5.10', { tools: [tool], reasoning_effort: 'low' }, true],
+    ['gpt-6', { tools: [tool] }, true],
+    ['gpt-5.1-codex', {}, true],
+    ['gpt-5-pro', {}, true],
+    ['gpt-5.4-pro-2026-03-05', {}, true],
+    ['o3-pro', {}, true],
+    ['o3', { tools: [tool], reasoning_effort: 'high' }, false],
+  ])('%s, asked for %j: %p', (upstreamModel, body, isServed) => {
+    expect(served(askOf(openaiChat, body), thinker(upstreamModel))).toBe(isServed)
+  })
+})
+
+test('a thought that one account cannot read is tried at the next', () => {
+  const refusal = { error: { message: 'Not ours.', type: 'invalid_request_error', code: 'invalid_encrypted_content' } }
+  const secrets = { baseUrl: 'https://vendor.example', credential: 'vk-0123456789abcdef' }
+  const bad = { status: 400, retryAfterSeconds: undefined, body: JSON.stringify(refusal) }
+  const verdict = vendors.get('openai')?.explain(bad, secrets)
+  expect(verdict).toMatchObject({ retryable: true, error: { kind: 'upstream-rejected' } })
+  expect(verdict?.restCredentialSeconds).toBeUndefined()
+})
+
+test('other vendors of the common protocol have one protocol', () => {
+  const both = [...vendors.values()].filter(({ chat }) => chat?.other !== undefined).map(({ id }) => id)
+  expect(both).toEqual(['openai', 'azure'])
+})

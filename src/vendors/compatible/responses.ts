@@ -1,0 +1,58 @@
+import { isObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { itemsIn } from '../../wire/loose.ts'
+import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
+import { readAnswer } from '../../wire/responses/read-answer.ts'
+import { openReader } from '../../wire/responses/reply-reader.ts'
+import { writeAsk } from '../../wire/responses/write-ask.ts'
+import type { AskedModel, Call, CallContext, ChatAdapter } from '../vendor.ts'
+
+type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
+
+// The vendor refuses a smaller cap in this protocol, and in chat it does not.
+const outputTokensMin = 16
+
+// Models that are not served on chat completions at all.
+const onlyHere = /^(?:gpt-5[\w.-]*-(?:codex|pro)|o\d-pro|codex-)\b/
+// Since these, chat completions refuse tools beside an effort; since those, beside the one that a model has by itself.
+const refusesEffortBesideTools = /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/
+const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
+
+/**
+ * The newer protocol of OpenAI, for models that think: there they do so beside tools, their thoughts can be shown and sent
+ * back, and clients of the same protocol are understood in their own words.
+ */
+export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
+  function callWith(body: string, context: CallContext): Call {
+    const { url, headers } = reach('/responses', context)
+    return { url, headers: { ...headers, 'content-type': 'application/json' }, body }
+  }
+
+  return {
+    serves,
+    chat: {
+      protocol: 'responses',
+      choicesMax: 1,
+      pass: (ask, context) => (isNative(ask) ? callWith(passAsk(ask, context), context) : undefined),
+      translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, context), context),
+      readAnswer,
+      openReader,
+    },
+  }
+}
+
+function serves(ask: ChatAsk, { upstreamModel, reasoning }: AskedModel): boolean {
+  if (onlyHere.test(upstreamModel)) return true
+  if (!reasoning || ask.outputTokensMax < outputTokensMin) return false
+  return ask.protocol !== 'openai' || isRefusedInChat(ask, upstreamModel)
+}
+
+/** A client of chat completions is passed on there, unless the vendor would send it here. */
+function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
+  const { tools, reasoning_effort: effort } = native
+  const functions = itemsIn(tools).filter((tool) => isObject(tool) && tool['type'] === 'function')
+  if (functions.length === 0 || functions.length < itemsIn(tools).length) return false
+  return typeof effort === 'string'
+    ? effort !== 'none' && refusesEffortBesideTools.test(upstreamModel)
+    : thinksByItself.test(upstreamModel)
+}

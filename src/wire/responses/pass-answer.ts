@@ -1,0 +1,23 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
+import { countText } from './bounds.ts'
+import { readResponse } from './read-answer.ts'
+import { readUsage } from './usage.ts'
+
+/** A whole answer of a vendor that speaks this protocol too. */
+export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
+  const response = readResponse(body)
+  return {
+    usage: readUsage(response),
+    estimateOutput: () => Math.max(1, countText(response['output'])),
+    body: new TextEncoder().encode(JSON.stringify(asAsked(response, ask))),
+  }
+}
+
+const labels = ['prompt_cache_key', 'safety_identifier', 'user'] as const
+
+/** A response repeats its request: in the client's words, where the vendor was told others. */
+export function asAsked(response: JsonObject, { native, model }: ChatAsk): JsonObject {
+  const told = labels.filter((label) => response[label] !== undefined)
+  return { ...response, model, ...Object.fromEntries(told.map((label) => [label, native[label] ?? null])) }
+}

@@ -1,0 +1,85 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { openaiThought } from '../../capabilities/conversation.ts'
+import { objectIn } from '../loose.ts'
+import { isGiven } from '../openai/chat-ask.ts'
+import { writeCallId } from '../openai/write-messages.ts'
+import { requestOf } from './read-conversation.ts'
+import type { Item, ResponsesRequest, WrittenTool } from './schema.ts'
+import { unseal } from './sealed.ts'
+import { isWebSearch, placedTools, webSearches } from './tools.ts'
+import { label, type ResponsesTarget } from './write-ask.ts'
+
+/** What every model that thinks takes as it is written. The rest is understood here, and said in plainer words. */
+const nativeTools: ReadonlySet<string> = new Set(['function', 'custom'])
+const nativeItems: ReadonlySet<Item['type']> = new Set([
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'reasoning',
+  'web_search_call',
+  null,
+  undefined,
+])
+
+/** Whether the vendor reads a request as its client wrote it. */
+export function isNative(ask: ChatAsk): boolean {
+  const request = requestOf(ask)
+  if (!placedTools(request).every(({ tool }) => nativeTools.has(tool.type) || isWebSearch(tool))) return false
+  return itemsOf(request).every(
+    (item) => nativeItems.has(item.type) && !('namespace' in item && isGiven(item.namespace)),
+  )
+}
+
+function itemsOf({ input }: ResponsesRequest): readonly Item[] {
+  return typeof input === 'string' ? [] : input
+}
+
+const likelihoods = 'message.output_text.logprobs'
+const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
+
+/** The vendor's body: the client's own, but for the values that are not the client's to choose. Unknown fields stay. */
+export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
+  const request = requestOf(ask)
+  const { native, searchesMax } = ask
+  const body: Record<string, Json | undefined> = { ...native, model: target.upstreamModel, store: false }
+  // Models that think refuse both: the one is the default where it is taken, the other has nothing to show.
+  delete body['temperature']
+  if (Array.isArray(native['include']))
+    body['include'] = native['include'].filter((shown: Json) => shown !== likelihoods)
+  for (const name of labels) {
+    const given = native[name]
+    if (typeof given === 'string') body[name] = label(given, target)
+  }
+  if (Array.isArray(native['input'])) body['input'] = native['input'].flatMap((item: Json) => passItem(objectIn(item)))
+  if (Array.isArray(native['tools'])) body['tools'] = passTools(request)
+  if (searchesMax > 0) body['max_tool_calls'] = searchesMax
+  if (ask.stream) body['stream_options'] = { include_obfuscation: false, ...objectIn(native['stream_options']) }
+  return JSON.stringify(body)
+}
+
+/** A search that is not to go outside finds what the vendor has kept, and is charged for all the same. */
+function passTools(request: ResponsesRequest): Json[] {
+  const searches = new Set(webSearches(request).map(({ tool }): WrittenTool => tool))
+  return (request.tools ?? []).filter((tool) => !isWebSearch(tool) || searches.has(tool)) as Json[]
+}
+
+/** Items are sent back as they came, and the vendor keeps none of them: by their ids it would look for them in vain. */
+function passItem({ id, extra_content: _google, ...item }: JsonObject): JsonObject[] {
+  const { type, call_id: callId } = item
+  if (type === 'reasoning') return passThought(item)
+  if (type === 'web_search_call') return [{ id: id ?? null, ...item }]
+  return [typeof callId === 'string' ? { ...item, call_id: writeCallId(callId, 'any') } : item]
+}
+
+/** As the vendor encrypted it. One that only another vendor can read, or nobody, stays here. */
+function passThought(item: JsonObject): JsonObject[] {
+  const { encrypted_content: seal } = item
+  if (typeof seal !== 'string' || seal === '') return []
+  const sealed = unseal(seal)
+  if (sealed === undefined) return [{ summary: [], ...item }]
+  const encrypted = sealed.kind === 'thought' ? openaiThought(sealed.signature) : undefined
+  return encrypted === undefined ? [] : [{ summary: [], ...item, encrypted_content: encrypted }]
+}

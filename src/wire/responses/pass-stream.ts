@@ -1,0 +1,136 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { findTopLevelString } from '../json-bytes.ts'
+import { objectIn, parseLoosely } from '../loose.ts'
+import { readFailure } from '../openai/chat-answer.ts'
+import { SaidOutput } from '../said-output.ts'
+import { commonError, responseError } from './errors.ts'
+import { asAsked } from './pass-answer.ts'
+import { isSearch, readUsage } from './usage.ts'
+
+const encoder = new TextEncoder()
+const typeKey = Buffer.from('type')
+const openBrace = 123
+const { latin1Slice } = Buffer.prototype
+
+/**
+ * The relay rules of this protocol, one event at a time. Nearly all events are deltas, which tell their type at their start
+ * and go on without a parse; those that repeat the request are written anew, in the client's words.
+ */
+export function passStream(ask: ChatAsk): ChatStream {
+  let usage: Usage | undefined
+  let failure: GatewayError | undefined
+  let begun: JsonObject = {}
+  let end: Uint8Array | undefined
+  let events = 0
+  const said = new SaidOutput()
+  let hosted: HostedWork = { searches: 0, foundBytes: 0 }
+
+  const facts: StreamFacts = {
+    get usage() {
+      return usage
+    },
+    get finished() {
+      return end !== undefined
+    },
+    get ended() {
+      return end !== undefined
+    },
+    get failure() {
+      return failure
+    },
+    get outputEvents() {
+      return said.events
+    },
+    get outputBytes() {
+      return said.bytes
+    },
+    get hosted() {
+      return hosted
+    },
+  }
+
+  /** An event that holds the response: undefined where it cannot be read, and must not pass for what it seems. */
+  function readResponse(event: Uint8Array): JsonObject | undefined {
+    const json = parseLoosely(dataOf(event))
+    if (isObject(json) && isObject(json['response'])) return json
+    failure = new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
+    return undefined
+  }
+
+  function takeBeginning(event: Uint8Array, type: string): Uint8Array | undefined {
+    const json = readResponse(event)
+    if (json === undefined) return undefined
+    begun = asAsked(objectIn(json['response']), ask)
+    return write(type, { ...json, response: begun })
+  }
+
+  function takeEnd(event: Uint8Array, type: string): undefined {
+    const json = readResponse(event)
+    if (json === undefined) return
+    const response = objectIn(json['response'])
+    usage = readUsage(response)
+    end = write(type, { ...json, response: asAsked(response, ask) })
+  }
+
+  function takeFailure(event: Uint8Array): undefined {
+    const json = objectIn(parseLoosely(dataOf(event)))
+    const response = objectIn(json['response'])
+    usage = readUsage(response)
+    failure = readFailure([response['error'], json['error']].find(isObject) ?? json)
+  }
+
+  /** What the vendor's own tools did is on its bill, whatever becomes of the rest. */
+  function takeItem(event: Uint8Array): void {
+    const item = objectIn(objectIn(parseLoosely(dataOf(event)))['item'])
+    if (isSearch(item)) hosted = { ...hosted, searches: hosted.searches + 1 }
+  }
+
+  function forward(event: Uint8Array, type: string): Uint8Array | undefined {
+    switch (type) {
+      case 'response.created':
+      case 'response.in_progress':
+      case 'response.queued':
+        return takeBeginning(event, type)
+      case 'response.completed':
+      case 'response.incomplete':
+        return takeEnd(event, type)
+      case 'response.failed':
+      case 'error':
+        return takeFailure(event)
+      case 'response.output_item.done':
+        takeItem(event)
+        return event
+      default:
+        if (type.endsWith('.delta')) {
+          said.sawFrame(event.length)
+          said.add(event.length)
+        }
+        return event
+    }
+  }
+
+  return {
+    facts,
+    take(event) {
+      const json = event.indexOf(openBrace)
+      if (json === -1) return event // a comment
+      events++
+      const span = findTopLevelString(event, json, typeKey)
+      return forward(event, span === undefined ? '' : latin1Slice.call(event, span.start, span.end))
+    },
+    closing: () => end ?? new Uint8Array(),
+    failing(error) {
+      const type = 'response.failed'
+      const response = { ...begun, status: 'failed', error: responseError(error) }
+      return write(type, { type, sequence_number: events, response, error: commonError(error) })
+    },
+  }
+}
+
+function write(type: string, event: Readonly<Record<string, Json | undefined>>): Uint8Array {
+  return encoder.encode(`event: ${type}\ndata: ${JSON.stringify(event)}\n\n`)
+}

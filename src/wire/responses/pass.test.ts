@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import { markOpenai } from '../../capabilities/conversation.ts'
+import { textIn } from '../loose.ts'
+import { isNative, passAsk } from './pass-ask.ts'
+import { passAnswer } from './pass-answer.ts'
+import { passStream } from './pass-stream.ts'
+import { seal } from './sealed.ts'
+import { askOf, target, thinker } from './testing.ts'
+
+const passed = (body: JsonObject) => JSON.parse(passAsk(askOf(body, thinker), target)) as JsonObject
+const inputOf = (...input: JsonObject[]) => passed({ input })['input']
+const optionsOf = (body: JsonObject) => passed({ stream: true, ...body })['stream_options']
+
+describe('what the vendor is asked', () => {
+  test('is what the client wrote, kept nowhere and under labels of the account’s own', () => {
+    const body = {
+      input: 'Hi',
+      reasoning: { effort: 'low', summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+      new_field: { a: [1] },
+      prompt_cache_key: 'k',
+      safety_identifier: 'x'.repeat(100),
+    }
+    expect(passed({ ...body, store: true })).toEqual({
+      ...body,
+      model: 'theirs',
+      store: false,
+      prompt_cache_key: 'mine/k',
+      safety_identifier: `mine/${'x'.repeat(59)}`,
+    })
+  })
+
+  test('a stream is not padded unless the client wants that', () => {
+    expect(optionsOf({})).toEqual({ include_obfuscation: false })
+    expect(optionsOf({ stream_options: { include_obfuscation: true } })).toEqual({ include_obfuscation: true })
+  })
+
+  test('what has no effect on a model that thinks is not sent: it would be refused', () => {
+    const include = ['message.output_text.logprobs', 'reasoning.encrypted_content']
+    const body = passed({ temperature: 1, top_p: 0.5, top_logprobs: 2, include })
+    expect(body).toEqual({ model: 'theirs', input: 'Hi', include: ['reasoning.encrypted_content'], store: false })
+  })
+
+  test('items go back without the ids under which the vendor would look for them', () => {
+    const said = {
+      type: 'message',
+      role: 'assistant',
+      phase: 'commentary',
+      content: [{ type: 'output_text', text: 'Hi' }],
+    }
+    expect(inputOf({ ...said, id: 'msg_1' })).toEqual([said])
+  })
+
+  test('calls go back without what another vendor signed, under ids that this one takes', () => {
+    const call_id = 'x'.repeat(70)
+    const call = { type: 'function_call', call_id, name: 'f', arguments: '{}' }
+    const extra = { google: { thought_signature: 'sig' } }
+    const [made, answered] = inputOf(
+      { ...call, id: 'fc_1', extra_content: extra },
+      { type: 'function_call_output', call_id, output: 'x' },
+    ) as JsonObject[]
+    expect(textIn(made?.['call_id'])).toMatch(/^call_[0-9a-f]{32}$/)
+    expect(made).toEqual({ ...call, call_id: made?.['call_id'] ?? '' })
+    expect(answered?.['call_id']).toEqual(made?.['call_id'] ?? '')
+  })
+
+  test.each([
+    ['as it encrypted it', 'gAAA', 'gAAA'],
+    [
+      'as it encrypted it, though we sealed it',
+      seal({ kind: 'thought', text: '', signature: markOpenai('gAAA') }),
+      'gAAA',
+    ],
+    ['not, where another vendor signed it', seal({ kind: 'thought', text: '', signature: 'Eq' }), undefined],
+    ['not, where it is a call’s signature', seal({ kind: 'call', signature: 'google:x' }), undefined],
+    ['not, where nobody could read it', null, undefined],
+  ])('a thought goes back %s', (_how, given, encrypted) => {
+    const thought = { type: 'reasoning', summary: [] }
+    const expected = encrypted === undefined ? [] : [{ ...thought, encrypted_content: encrypted }]
+    expect(inputOf({ ...thought, id: 'rs_1', encrypted_content: given })).toEqual(expected)
+  })
+
+  test('searches are bounded, and one that would not leave the vendor is not offered: it is charged too', () => {
+    const inside = { type: 'web_search', external_web_access: false }
+    const f = { type: 'function', name: 'f', parameters: {} }
+    expect(passed({ tools: [inside, f] })['tools']).toEqual([f])
+    const searching = passed({ tools: [{ type: 'web_search' }, inside] })
+    expect(searching).toMatchObject({ tools: [{ type: 'web_search' }], max_tool_calls: 5 })
+  })
+})
+
+describe('a request is put into other words', () => {
+  const tool = { type: 'function', name: 'f' }
+  test.each([
+    { tools: [{ type: 'namespace', name: 'n', tools: [tool] }] },
+    { tools: [{ type: 'tool_search', execution: 'client' }] },
+    {
+      input: [
+        { role: 'user', content: 'Hi' },
+        { type: 'additional_tools', tools: [tool] },
+      ],
+    },
+    { input: [{ type: 'function_call', call_id: 'c', name: 'f', namespace: 'n', arguments: '{}' }] },
+    {
+      input: [
+        { role: 'user', content: 'Hi' },
+        { type: 'image_generation_call', result: 'AAAA' },
+      ],
+    },
+  ])('where not every model reads it: %j', (body) => {
+    expect(isNative(askOf(body, thinker))).toBe(false)
+  })
+
+  test('and not where they all do', () => {
+    const custom = { type: 'custom', name: 'patch', format: { type: 'grammar', syntax: 'lark', definition: 'x' } }
+    const input = [
+      { role: 'user', content: 'Hi' },
+      { type: 'custom_tool_call', call_id: 'c', name: 'patch', input: 'x' },
+    ]
+    expect(isNative(askOf({ tools: [tool, custom], input }, thinker))).toBe(true)
+  })
+})
+
+const theirs = {
+  id: 'resp_1',
+  object: 'response',
+  status: 'completed',
+  error: null,
+  model: 'theirs-2026',
+  prompt_cache_key: 'mine/k',
+  safety_identifier: null,
+  output: [{ type: 'message', content: [{ type: 'output_text', text: 'Hello there' }] }],
+  usage: { input_tokens: 9, output_tokens: 3 },
+}
+const ours = { ...theirs, model: 'm', prompt_cache_key: 'k' }
+
+test('a whole answer repeats the request as the client made it', () => {
+  const ask = askOf({ prompt_cache_key: 'k' }, thinker)
+  const answer = passAnswer(ask, Buffer.from(JSON.stringify(theirs)))
+  expect(JSON.parse(Buffer.from(answer.body).toString())).toEqual(ours)
+  expect(answer.usage).toMatchObject({ input: 9, output: 3 })
+  expect(answer.estimateOutput()).toBeGreaterThan(1)
+})
+
+const event = (type: string, more: object = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+const created = event('response.created', { sequence_number: 0, response: { ...theirs, status: 'in_progress' } })
+const delta = event('response.output_text.delta', { sequence_number: 1, delta: '"type":"error"' })
+const completed = event('response.completed', { sequence_number: 2, response: theirs })
+
+function follow(...events: string[]) {
+  const stream = passStream(askOf({ stream: true, prompt_cache_key: 'k' }, thinker))
+  const shown = events
+    .flatMap((one) => stream.take(Buffer.from(one)) ?? [])
+    .map((bytes) => Buffer.from(bytes).toString())
+  return { stream, shown, facts: stream.facts }
+}
+
+describe('a stream', () => {
+  test('goes on as it came, but for what repeats the request; its end waits', () => {
+    const { stream, shown, facts } = follow(': hi\n\n', created, delta, completed)
+    expect(shown).toEqual([': hi\n\n', expect.any(String), delta])
+    expect(JSON.parse(dataOf(Buffer.from(shown[1] ?? '')))).toMatchObject({
+      response: { model: 'm', prompt_cache_key: 'k' },
+    })
+    const end = JSON.parse(dataOf(stream.closing())) as JsonObject
+    expect(end).toEqual({ type: 'response.completed', sequence_number: 2, response: ours })
+    expect(facts).toMatchObject({ finished: true, ended: true, failure: undefined, outputEvents: 1 })
+    expect(facts.usage).toMatchObject({ input: 9, output: 3 })
+  })
+
+  test('counts the vendor’s searches though its end does not come', () => {
+    const search = { type: 'web_search_call', action: { type: 'search' } }
+    const { facts } = follow(created, event('response.output_item.done', { item: search }), delta)
+    expect(facts).toMatchObject({ ended: false, hosted: { searches: 1 } })
+  })
+
+  test.each([
+    event('response.failed', { response: { status: 'failed', error: { message: 'Broken.' } } }),
+    event('error', { code: 'server_error', message: 'Broken.' }),
+    event('error', { error: { message: 'Broken.' } }),
+    'data: {"type":"response.completed","resp\n\n',
+  ])('that fails is not told so by the vendor: %j', (broken) => {
+    const { shown, facts } = follow(created, delta, broken)
+    expect(shown).toHaveLength(2)
+    expect(facts).toMatchObject({ ended: false, failure: { kind: 'upstream-failed' } })
+  })
+
+  test('and ends with a response that failed, which goes on with the count', () => {
+    const { stream } = follow(created, delta)
+    const failing = stream.failing?.(new GatewayError('upstream-failed', 'Broken.')) ?? new Uint8Array()
+    expect(JSON.parse(dataOf(failing))).toMatchObject({
+      type: 'response.failed',
+      sequence_number: 2,
+      response: { id: 'resp_1', model: 'm', status: 'failed', error: { code: 'server_error', message: 'Broken.' } },
+      error: { message: 'Broken.' },
+    })
+  })
+})

@@ -1,0 +1,114 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
+import {
+  gap,
+  isCutOff,
+  markOpenai,
+  type AssistantBlock,
+  type Citation,
+  type Finish,
+  type Reply,
+} from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { readFailure } from '../openai/chat-answer.ts'
+import { readUsage } from './usage.ts'
+
+/** A vendor's whole response, as no protocol in particular says it. */
+export function readAnswer(body: Uint8Array): Reply {
+  const response = readResponse(body)
+  const items = objectsIn(response['output'])
+  const finish = readFinish(response, items.some(isCall))
+  const blocks = items.flatMap(readItem)
+  const id = textIn(response['id'])
+  return {
+    ...(id !== '' && { id }),
+    choices: [
+      {
+        finish,
+        blocks: blocks.map((block, index) => {
+          const isFirstText = !blocks.slice(0, index).some(({ kind }) => kind === 'text')
+          return whole(block, { isCut: isCutOff(finish) && index === blocks.length - 1, isFirstText })
+        }),
+      },
+    ],
+    usage: readUsage(response),
+  }
+}
+
+/** A vendor may say 200 and mean an error, or send a page of HTML: only a response with output is an answer. */
+export function readResponse(body: Uint8Array): JsonObject {
+  const response = parseLoosely(decodeUtf8(body))
+  if (!isObject(response)) {
+    throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  }
+  if (isObject(response['error'])) throw readFailure(response['error'])
+  if (!Array.isArray(response['output']) || response['status'] === 'failed') {
+    throw new GatewayError('upstream-failed', "The model's vendor sent an answer without output.")
+  }
+  return response
+}
+
+export function isCall({ type }: JsonObject): boolean {
+  return type === 'function_call' || type === 'custom_tool_call'
+}
+
+export function readFinish({ status, incomplete_details: details }: JsonObject, hasCalls: boolean): Finish {
+  if (status === 'incomplete') return objectIn(details)['reason'] === 'content_filter' ? 'refusal' : 'length'
+  return hasCalls ? 'tool-calls' : 'stop'
+}
+
+/** Messages of their own are one text elsewhere. A call without arguments has an empty object, unless it was cut off. */
+function whole(block: AssistantBlock, at: { isCut: boolean; isFirstText: boolean }): AssistantBlock {
+  if (block.kind === 'text' && !at.isFirstText) return { ...block, text: gap + block.text }
+  if (block.kind === 'tool-call' && block.argumentsText === '' && !at.isCut) return { ...block, argumentsText: '{}' }
+  return block
+}
+
+function readItem(item: JsonObject): AssistantBlock[] {
+  switch (textIn(item['type'])) {
+    case 'reasoning':
+      return readThought(item)
+    case 'message':
+      return objectsIn(item['content']).flatMap(readPart)
+    case 'function_call': {
+      const { call_id: id, name, arguments: text } = item
+      return [{ kind: 'tool-call', id: textIn(id), name: textIn(name), argumentsText: textIn(text).trim() }]
+    }
+    default: // the vendor's own tools: what came of them is in the words
+      return []
+  }
+}
+
+function readThought(item: JsonObject): AssistantBlock[] {
+  const text = thoughtIn(item)
+  const signature = sealIn(item)
+  if (text === '' && signature === undefined) return []
+  return [{ kind: 'thinking', text, ...(signature !== undefined && { signature }) }]
+}
+
+/** The thought in short, in as many parts as the vendor made of it; open models show all of it. */
+export function thoughtIn({ summary, content }: JsonObject): string {
+  return [...itemsIn(summary), ...itemsIn(content)].map((part) => textIn(objectIn(part)['text'])).join(gap)
+}
+
+export function sealIn({ encrypted_content: encrypted }: JsonObject): string | undefined {
+  return typeof encrypted === 'string' && encrypted !== '' ? markOpenai(encrypted) : undefined
+}
+
+function readPart(part: JsonObject): AssistantBlock[] {
+  const { type, text, refusal, annotations } = part
+  if (type === 'refusal') return [{ kind: 'refusal', text: textIn(refusal) }]
+  if (type !== 'output_text') return []
+  const citations = objectsIn(annotations).flatMap(readCitation)
+  return [{ kind: 'text', text: textIn(text), ...(citations.length > 0 && { citations }) }]
+}
+
+export function readCitation({ type, url, title }: JsonObject): Citation[] {
+  if (type !== 'url_citation') return []
+  return [{ ...told('url', url), ...told('title', title) }]
+}
+
+function told(field: 'url' | 'title', value: Json | undefined): Citation {
+  return typeof value === 'string' ? { [field]: value } : {}
+}

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import { markOpenai, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { readAnswer } from './read-answer.ts'
+import { openReader } from './reply-reader.ts'
+
+type Event = { readonly type: string; readonly [field: string]: unknown }
+
+function read(...events: readonly Event[]): ReplyEvent[] {
+  const reader = openReader()
+  return events.flatMap((event) => [
+    ...reader.read(Buffer.from(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)),
+  ])
+}
+
+const usage = {
+  input_tokens: 100,
+  input_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 },
+  output_tokens: 50,
+  output_tokens_details: { reasoning_tokens: 40 },
+  total_tokens: 150,
+}
+const counted = { input: 30, cachedInput: 60, cacheWrite: 10, output: 50, reasoning: 40 }
+const item = (of: object): Event => ({ type: 'response.output_item.added', item: of })
+const done = (of: object): Event => ({ type: 'response.output_item.done', item: of })
+const call = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '' }
+const completed = (more: object = {}): Event => ({
+  type: 'response.completed',
+  response: { status: 'completed', output: [], usage, ...more },
+})
+const grown = (text: string): Event => ({
+  type: 'response.function_call_arguments.delta',
+  item_id: 'fc_1',
+  delta: text,
+})
+const words = (id: string, text: string): Event => ({ type: 'response.output_text.delta', item_id: id, delta: text })
+const summed = (text: string): Event => ({
+  type: 'response.reasoning_summary_text.delta',
+  item_id: 'rs_1',
+  delta: text,
+})
+const answer = (body: JsonObject) => readAnswer(Buffer.from(JSON.stringify(body)))
+const message = (...content: JsonObject[]) => ({ type: 'message', role: 'assistant', content })
+
+describe('a stream', () => {
+  test('begins once and ends once, with what it used', () => {
+    const created = { type: 'response.created', response: { id: 'resp_1' } }
+    expect(read(created, { ...created, type: 'response.in_progress' }, words('msg_1', 'Hi'), completed())).toEqual([
+      { kind: 'reply-start', id: 'resp_1' },
+      { kind: 'text-delta', choice: 0, text: 'Hi' },
+      { kind: 'choice-finish', choice: 0, finish: 'stop' },
+      { kind: 'usage-count', usage: counted },
+      { kind: 'reply-end' },
+    ])
+  })
+
+  test('has messages of their own apart', () => {
+    const events = read(words('msg_1', 'First'), words('msg_1', ', still.'), words('msg_2', 'Second.'))
+    const texts = events.flatMap((event) => (event.kind === 'text-delta' ? [event.text] : []))
+    expect(texts).toEqual(['First', ', still.', '\n\nSecond.'])
+  })
+
+  test.each([
+    ['in pieces', [item(call), grown('{"a"'), grown(':1}'), done({ ...call, arguments: '{"a":1}' })], '{"a":1}'],
+    [
+      'whole, at their end',
+      [item(call), { type: 'response.function_call_arguments.done', item_id: 'fc_1', arguments: '{"a":1}' }],
+      '{"a":1}',
+    ],
+    ['whole, with the item', [item(call), done({ ...call, arguments: '{"a":1}' })], '{"a":1}'],
+    ['never', [item(call), done(call)], '{}'],
+  ] as const)('whose arguments come %s', (_how, events, text) => {
+    const all = read(...events, completed())
+    const started = all.find(({ kind }) => kind === 'tool-call-start')
+    expect(started).toEqual({ kind: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'f' })
+    expect(all.map((event) => (event.kind === 'tool-call-delta' ? event.text : '')).join('')).toBe(text)
+    expect(all).toContainEqual({ kind: 'choice-finish', choice: 0, finish: 'tool-calls' })
+  })
+
+  test('that was cut off invents no arguments', () => {
+    const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output: [], usage }
+    const events = read(item(call), { type: 'response.incomplete', response: cut })
+    expect(events.map(({ kind }) => kind)).not.toContain('tool-call-delta')
+    expect(events).toContainEqual({ kind: 'choice-finish', choice: 0, finish: 'length' })
+  })
+
+  test('shows thoughts in their parts, and what is to be sent back', () => {
+    const thought = { type: 'reasoning', id: 'rs_1', summary: [] }
+    const part = { type: 'response.reasoning_summary_part.added', item_id: 'rs_1' }
+    const sealed = done({ ...thought, encrypted_content: 'gAAA' })
+    expect(read(item(thought), part, summed('One.'), part, summed('Two.'), sealed)).toEqual([
+      { kind: 'reply-start' },
+      { kind: 'thinking-delta', choice: 0, text: 'One.' },
+      { kind: 'thinking-delta', choice: 0, text: '\n\n' },
+      { kind: 'thinking-delta', choice: 0, text: 'Two.' },
+      { kind: 'thinking-sign', choice: 0, text: 'One.\n\nTwo.', signature: markOpenai('gAAA') },
+    ])
+    const hidden = read(item(thought), sealed).at(-1)
+    expect(hidden).toEqual({ kind: 'thinking-sign', choice: 0, text: '', signature: markOpenai('gAAA') })
+  })
+
+  test('tells of searches, and not of pages that were opened', () => {
+    const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' } }
+    const opened = { ...search, action: { type: 'open_page' } }
+    const output = [search, opened, search]
+    const events = read(item(search), done(search), item(opened), done(opened), completed({ output }))
+    expect(events.filter(({ kind }) => kind === 'hosted-tool-run')).toHaveLength(1)
+    expect(events).toContainEqual({ kind: 'usage-count', usage: { ...counted, webSearch: 2 } })
+  })
+
+  test.each([
+    { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message: 'Broken.' } } },
+    { type: 'error', code: 'server_error', message: 'Broken.', param: null },
+    { type: 'error', error: { message: 'Broken.' } },
+  ])('fails where the vendor says so: %j', (event) => {
+    const failure = read(words('msg_1', 'Hi'), event).at(-1)
+    expect(failure).toMatchObject({ kind: 'failure', error: { kind: 'upstream-failed', message: 'Broken.' } })
+  })
+
+  test('that cannot be read is no answer', () => {
+    const [event] = openReader().read(Buffer.from('data: {"type":"response.output_te\n\n'))
+    expect(event).toMatchObject({ kind: 'failure', error: { kind: 'upstream-failed' } })
+  })
+
+  test('may have comments, an end that other protocols have, and events that nobody knows', () => {
+    const reader = openReader()
+    expect(reader.read(Buffer.from(': alive\n\n'))).toEqual([{ kind: 'heartbeat' }])
+    expect(reader.read(Buffer.from('data: [DONE]\n\n'))).toEqual([])
+    expect(read({ type: 'response.new_thing.delta', delta: 'x' })).toEqual([{ kind: 'reply-start' }])
+  })
+})
+
+describe('a whole answer', () => {
+  test('is read in its order', () => {
+    const cited = { type: 'url_citation', url: 'https://pages.example/', title: 'Page', start_index: 0, end_index: 1 }
+    const reply = answer({
+      id: 'resp_1',
+      status: 'completed',
+      error: null,
+      output: [
+        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'gAAA' },
+        message({ type: 'output_text', text: 'Yes.', annotations: [cited] }),
+        message({ type: 'output_text', text: 'More.' }, { type: 'refusal', refusal: 'No.' }),
+        { ...call, arguments: '' },
+        { type: 'something_new' },
+      ],
+      usage,
+    })
+    expect(reply).toEqual({
+      id: 'resp_1',
+      usage: counted,
+      choices: [
+        {
+          finish: 'tool-calls',
+          blocks: [
+            { kind: 'thinking', text: 'Hm.', signature: markOpenai('gAAA') },
+            { kind: 'text', text: 'Yes.', citations: [{ url: 'https://pages.example/', title: 'Page' }] },
+            { kind: 'text', text: '\n\nMore.' },
+            { kind: 'refusal', text: 'No.' },
+            { kind: 'tool-call', id: 'call_1', name: 'f', argumentsText: '{}' },
+          ],
+        },
+      ],
+    })
+  })
+
+  test.each([
+    ['max_output_tokens', 'length'],
+    ['content_filter', 'refusal'],
+  ] as const)('that ended by %s', (reason, finish) => {
+    const cut = answer({
+      status: 'incomplete',
+      incomplete_details: { reason },
+      output: [{ ...call, arguments: '{"a' }],
+    })
+    expect(cut.choices[0]).toEqual({
+      finish,
+      blocks: [{ kind: 'tool-call', id: 'call_1', name: 'f', argumentsText: '{"a' }],
+    })
+    expect(cut.usage).toBeUndefined()
+  })
+
+  test.each([
+    '<html>',
+    '[]',
+    '{"status":"completed"}',
+    '{"status":"failed","output":[],"error":null}',
+    '{"status":"failed","output":[],"error":{"code":"server_error","message":"Broken."}}',
+  ])('that is none: %s', (body) => {
+    expect(() => readAnswer(Buffer.from(body))).toThrow(/vendor|Broken/)
+  })
+})

@@ -1,0 +1,143 @@
+import { GatewayError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
+import { dataOf } from '../../base/sse.ts'
+import type { ReplyReader } from '../../capabilities/chat.ts'
+import { gap, isCutOff, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { readFailure } from '../openai/chat-answer.ts'
+import { readCitation, readFinish, sealIn, thoughtIn } from './read-answer.ts'
+import { isSearch, readUsage } from './usage.ts'
+
+const choice = 0
+
+/** Reads a stream of this protocol, for clients that speak another. */
+export function openReader(): ReplyReader {
+  let isStarted = false
+  /** Calls in the order in which they began, by the ids of their items; each with what came of its arguments. */
+  const calls = new Map<string, { readonly call: number; text: string }>()
+  /** What came of the thought that is being made. */
+  let thought = ''
+  /** The message that spoke last: the next one is a text of its own. */
+  let speaker: string | undefined
+
+  function start({ id }: JsonObject): ReplyEvent[] {
+    if (isStarted) return []
+    isStarted = true
+    return [{ kind: 'reply-start', ...(typeof id === 'string' && { id }) }]
+  }
+
+  function say(item: string, text: string): ReplyEvent[] {
+    if (text === '') return []
+    const before = speaker === undefined || speaker === item ? '' : gap
+    speaker = item
+    return [{ kind: 'text-delta', choice, text: before + text }]
+  }
+
+  function think(text: string): ReplyEvent[] {
+    thought += text
+    return text === '' ? [] : [{ kind: 'thinking-delta', choice, text }]
+  }
+
+  function grow(item: string, text: string): ReplyEvent[] {
+    const call = calls.get(item)
+    if (call === undefined || text === '') return []
+    call.text += text
+    return [{ kind: 'tool-call-delta', choice, call: call.call, text }]
+  }
+
+  /** Some servers send arguments whole, and no piece of them before. */
+  function complete(item: string, text: string): ReplyEvent[] {
+    return calls.get(item)?.text === '' ? grow(item, text) : []
+  }
+
+  function begin(item: JsonObject): ReplyEvent[] {
+    const { type, id, call_id: callId, name } = item
+    if (type === 'reasoning') thought = ''
+    if (type !== 'function_call') return []
+    const call = calls.size
+    calls.set(textIn(id), { call, text: '' })
+    return [{ kind: 'tool-call-start', choice, call, id: textIn(callId), name: textIn(name) }]
+  }
+
+  function end(item: JsonObject): ReplyEvent[] {
+    const { type, id, arguments: text } = item
+    if (isSearch(item)) return [{ kind: 'hosted-tool-run', searches: 1, foundBytes: 0 }]
+    if (type === 'function_call') return complete(textIn(id), textIn(text))
+    if (type !== 'reasoning') return []
+    const events = thought === '' ? think(thoughtIn(item)) : []
+    const signature = sealIn(item)
+    return signature === undefined ? events : [...events, { kind: 'thinking-sign', choice, text: thought, signature }]
+  }
+
+  function finish(response: JsonObject): ReplyEvent[] {
+    const finished = readFinish(response, calls.size > 0)
+    const usage = readUsage(response)
+    // A call without arguments has an empty object of them; of one that was cut off nothing is known.
+    const isWhole = !isCutOff(finished)
+    const filled = isWhole ? [...calls.keys()].flatMap((item) => complete(item, '{}')) : []
+    return [
+      ...filled,
+      { kind: 'choice-finish', choice, finish: finished },
+      ...(usage === undefined ? [] : [{ kind: 'usage-count', usage } as const]),
+      { kind: 'reply-end' },
+    ]
+  }
+
+  function readEvent(event: JsonObject): ReplyEvent[] {
+    const item = textIn(event['item_id'])
+    const delta = textIn(event['delta'])
+    switch (textIn(event['type'])) {
+      case 'response.output_text.delta':
+        return say(item, delta)
+      case 'response.function_call_arguments.delta':
+        return grow(item, delta)
+      case 'response.function_call_arguments.done':
+        return complete(item, textIn(event['arguments']))
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        return think(delta)
+      case 'response.reasoning_summary_part.added':
+        return think(thought === '' ? '' : gap)
+      case 'response.refusal.delta':
+        return delta === '' ? [] : [{ kind: 'refusal-delta', choice, text: delta }]
+      case 'response.output_text.annotation.added':
+        return readCitation(objectIn(event['annotation'])).map((citation) => ({
+          kind: 'citation-add',
+          choice,
+          citation,
+        }))
+      case 'response.output_item.added':
+        return begin(objectIn(event['item']))
+      case 'response.output_item.done':
+        return end(objectIn(event['item']))
+      case 'response.completed':
+      case 'response.incomplete':
+        return finish(objectIn(event['response']))
+      case 'response.failed':
+        return [failure(objectIn(objectIn(event['response'])['error']))]
+      case 'error': // its words stand in the event itself, and at some servers in an object
+        return [failure(isObject(event['error']) ? event['error'] : event)]
+      default:
+        return []
+    }
+  }
+
+  return {
+    read(event) {
+      const data = dataOf(event)
+      if (data === '') return [{ kind: 'heartbeat' }]
+      const json = parseLoosely(data)
+      if (!isObject(json)) return data.trim() === '[DONE]' ? [] : [{ kind: 'failure', error: unreadable() }]
+      return [...start(objectIn(json['response'])), ...readEvent(json)]
+    },
+  }
+}
+
+function failure(error: JsonObject): ReplyEvent {
+  return { kind: 'failure', error: readFailure(error) }
+}
+
+/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
+function unreadable(): GatewayError {
+  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
+}

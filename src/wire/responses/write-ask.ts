@@ -1,0 +1,102 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { Conversation, ReplyFormat, Tool } from '../../capabilities/conversation.ts'
+import { canBeStrict } from '../openai/strict-schema.ts'
+import { effortFor } from '../openai/write-thinking.ts'
+import { writeInput } from './write-input.ts'
+
+export type ResponsesTarget = {
+  readonly upstreamModel: string
+  readonly reasoning: boolean
+  readonly efforts: readonly string[]
+  /** The model's own most. */
+  readonly outputTokensMax: number
+  /** Cache and user labels of different accounts must not meet at the vendor. */
+  namespaced(label: string): string
+}
+
+/** The longest label that the vendor takes. */
+const labelCharactersMax = 64
+
+/** What a client of another protocol means, in this one. Nothing is kept at the vendor, and nothing is padded. */
+export function writeAsk(ask: ChatAsk, conversation: Conversation, target: ResponsesTarget): string {
+  const { tools, toolChoice, parallelTools, outputTokensMax, user, cacheKey } = conversation
+  const body: Record<string, Json | undefined> = {
+    model: target.upstreamModel,
+    ...writeInput(conversation),
+    ...(outputTokensMax !== undefined && { max_output_tokens: Math.min(outputTokensMax, target.outputTokensMax) }),
+    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
+    ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
+    ...writeText(conversation),
+    ...(target.reasoning ? writeThinking(conversation, target) : writeSampling(conversation)),
+    ...(user !== undefined && { safety_identifier: label(user, target) }),
+    ...(cacheKey !== undefined && { prompt_cache_key: label(cacheKey, target) }),
+    store: false,
+    ...(ask.stream && { stream: true, stream_options: { include_obfuscation: false } }),
+  }
+  return JSON.stringify(body)
+}
+
+export function label(given: string, target: ResponsesTarget): string {
+  return target.namespaced(given).slice(0, labelCharactersMax)
+}
+
+/** Unlike chat, this protocol holds a tool to its schema unless it is told not to. */
+function writeTool({ name, description, schema, isStrict = false }: Tool): JsonObject {
+  const { $schema: _, ...parameters } = schema
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    parameters,
+    strict: isStrict,
+  }
+}
+
+function writeToolChoice(choice: NonNullable<Conversation['toolChoice']>): Json {
+  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
+}
+
+function writeText({ format, verbosity }: Conversation): JsonObject {
+  if (format === undefined && verbosity === undefined) return {}
+  return {
+    text: {
+      ...(format !== undefined && { format: writeFormat(format) }),
+      ...(verbosity !== undefined && { verbosity }),
+    },
+  }
+}
+
+function writeFormat(format: ReplyFormat): JsonObject {
+  if (format.kind === 'json') return { type: 'json_object' }
+  // A client of another protocol counts on the schema being kept to; here that has to be asked for.
+  const { name = 'reply', description, schema, isStrict = canBeStrict(schema) } = format
+  return {
+    type: 'json_schema',
+    name,
+    ...(description !== undefined && { description }),
+    schema,
+    ...(isStrict && { strict: true }),
+  }
+}
+
+/**
+ * A thought comes encrypted, for the client to send back. What it says in short is asked for only where the client wants
+ * to read it: the vendor shows it to verified organizations alone, and refuses others.
+ */
+function writeThinking({ thinking }: Conversation, { efforts }: ResponsesTarget): JsonObject {
+  const effort = thinking === undefined ? undefined : effortFor(thinking, efforts)
+  const reasoning = {
+    ...(effort !== undefined && { effort }),
+    ...(thinking?.isShown === true && effort !== 'none' && { summary: 'auto' }),
+  }
+  return {
+    ...(Object.keys(reasoning).length > 0 && { reasoning }),
+    include: ['reasoning.encrypted_content'],
+  }
+}
+
+function writeSampling({ temperature, topP }: Conversation): JsonObject {
+  return { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { top_p: topP }) }
+}
