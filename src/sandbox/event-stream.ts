@@ -130,3 +130,20 @@ export function eventEncoder(steering: Steering, lineEnd = '\n'): (frame: Frame)
   if (!steering.has('crlf')) return (frame) => encoder.encode(`data: ${frame.text}${end}`)
   return (frame) => encoder.encode(`: ping\r\ndata:${frame.text}\r\n\r\n`)
 }
+
+/** Every event has its type for a name; without one some vendors' own clients do not see it. */
+export function namedEventEncoder(steering: Steering): (frame: Frame) => Uint8Array {
+  const encoder = new TextEncoder()
+  const isNamed = !steering.has('no-events')
+  if (steering.has('crlf')) {
+    return ({ text }) => encoder.encode(`: ping\r\n${isNamed ? `event:${typeOf(text)}\r\n` : ''}data:${text}\r\n\r\n`)
+  }
+  return ({ text }) => encoder.encode(`${isNamed ? `event: ${typeOf(text)}\n` : ''}data: ${text}\n\n`)
+}
+
+const typeAt = '{"type":"'.length
+
+/** All events here begin with their type. */
+function typeOf(text: string): string {
+  return text.slice(typeAt, text.indexOf('"', typeAt))
+}

@@ -1,3 +1,28 @@
+type Picking<T> = {
+  readonly offered: readonly T[]
+  readonly mode: 'none' | 'auto' | 'required' | 'forced'
+  /** A result that was just handed in is answered in words: otherwise no agent loop would ever end. */
+  readonly answersResult: boolean
+  /** The last user text without its steering words. */
+  readonly userText: string
+  /** The NAME of `sandbox:tool=NAME`. */
+  readonly steered: string | undefined
+  /** One call at a time. */
+  readonly isAlone: boolean
+}
+
+/** Which tools the model calls, in the order offered; none means that it answers in words. */
+export function pickTools<T extends { readonly name: string }>(picking: Picking<T>): readonly T[] {
+  const { offered, mode, answersResult, userText, steered, isAlone } = picking
+  if (mode === 'none' || answersResult) return []
+  if (mode === 'forced') return offered
+  const named = offered.filter((tool) => tool.name === steered)
+  if (named.length > 0) return named
+  const matching = matchingTools(offered, userText)
+  if (matching.length > 0) return isAlone ? matching.slice(0, 1) : matching
+  return mode === 'required' ? offered.slice(0, 1) : []
+}
+
 const wordLettersMin = 4
 
 /** A tool fits when a word of its name, four letters or longer, stands in the text: "weather" for getWeather. */

@@ -1,6 +1,6 @@
 import { badRequest } from './errors.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
-import { matchingTools } from '../tool-words.ts'
+import { pickTools } from '../tool-words.ts'
 
 export type Tool = { readonly kind: 'function' | 'custom'; readonly name: string; readonly schema: unknown }
 
@@ -22,14 +22,14 @@ export function chooseTools({ body, messages, userText, steered }: ToolAsk): rea
     ? readFunctionChoice(body.function_call, offered)
     : readChoice(body.tool_choice, offered)
   const lastRole = messages.at(-1)?.role
-  // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
-  if (mode === 'none' || lastRole === 'tool' || lastRole === 'function') return []
-  if (mode === 'forced') return candidates
-  const named = candidates.filter((tool) => tool.name === steered)
-  if (named.length > 0) return named
-  const matching = matchingTools(candidates, userText)
-  if (matching.length > 0) return isLegacy || body.parallel_tool_calls === false ? matching.slice(0, 1) : matching
-  return mode === 'required' ? candidates.slice(0, 1) : []
+  return pickTools({
+    offered: candidates,
+    mode,
+    answersResult: lastRole === 'tool' || lastRole === 'function',
+    userText,
+    steered,
+    isAlone: isLegacy || body.parallel_tool_calls === false,
+  })
 }
 
 /** In the words that tools took the place of: one call at a time, and it is answered in the same words. */

@@ -67,7 +67,7 @@ export function writeLogprobs(tokens: readonly string[], alternatives: number): 
   return { content: tokens.map((token) => writeTokenLogprob(token, alternatives)), refusal: null }
 }
 
-function writeTokenLogprob(token: string, alternatives: number): unknown {
+export function writeTokenLogprob(token: string, alternatives: number): unknown {
   const logprob = -(hashText(token) % 1000) / 1000
   const others = Array.from({ length: alternatives }, (_, rank) =>
     rank === 0 ? likely(token, logprob) : likely(`${token}${rank}`, logprob - rank),

@@ -1,9 +1,9 @@
 import type { Units } from '../bill.ts'
+import { namedEventEncoder } from '../event-stream.ts'
 import { drawPicture, type PictureWish, writeSize } from '../files/picture.ts'
 import { linkPicture } from '../files/results.ts'
 import { commonHeaders } from '../media/common.ts'
 import { type Made, reportedUnits, toldUsage } from '../media/serve.ts'
-import { eventEncoder } from '../messages/frames.ts'
 import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
 import type { ImageAsk } from './ask.ts'
@@ -26,7 +26,7 @@ export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' 
       body: {
         kind: 'pieces',
         texts: eventTexts(ask, units, created, event),
-        encode: eventEncoder(ask.steering),
+        encode: namedEventEncoder(ask.steering),
         error: () =>
           '{"type":"error","error":{"message":"The server had an error while processing your request.","type":"server_error","param":null,"code":null}}',
       },

@@ -1,7 +1,7 @@
 import { pause } from '../../base/pause.ts'
 import { noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
-import { streamBody } from '../event-stream.ts'
+import { namedEventEncoder, streamBody } from '../event-stream.ts'
 import { faultFor } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
@@ -11,7 +11,7 @@ import type { Call, World } from '../protocol.ts'
 import { type MessagesAsk, readAsk } from './ask.ts'
 import { type Composition, compose } from './compose.ts'
 import { errorBody, errorForCode, errorForStatus, invalid, MessagesError, modelNotFound, writeError } from './errors.ts'
-import { eventEncoder, frames, type Progress } from './frames.ts'
+import { frames, type Progress } from './frames.ts'
 import { type Head, readHead } from './head.ts'
 import { textAt } from './shape.ts'
 import { writeMessage } from './write.ts'
@@ -118,7 +118,7 @@ function answerStreaming(call: Call, world: World, ask: MessagesAsk, composition
   const progress: Progress = { hasSearched: false }
   const body = streamBody({
     frames: frames(ask, composition, progress),
-    encode: eventEncoder(ask.steering),
+    encode: namedEventEncoder(ask.steering),
     steering: ask.steering,
     units: composition.units,
     signal: call.request.signal,

@@ -82,20 +82,3 @@ function* blockSteps(steering: Steering, index: number, block: Block): Generator
     case 'web_search_tool_result':
   }
 }
-
-/** Every event has its type for a name; without one the vendor's own clients do not see it. */
-export function eventEncoder(steering: Steering): (frame: Frame) => Uint8Array {
-  const encoder = new TextEncoder()
-  const isNamed = !steering.has('no-events')
-  if (steering.has('crlf')) {
-    return ({ text }) => encoder.encode(`: ping\r\n${isNamed ? `event:${typeOf(text)}\r\n` : ''}data:${text}\r\n\r\n`)
-  }
-  return ({ text }) => encoder.encode(`${isNamed ? `event: ${typeOf(text)}\n` : ''}data: ${text}\n\n`)
-}
-
-const typeAt = '{"type":"'.length
-
-/** All events here begin with their type. */
-function typeOf(text: string): string {
-  return text.slice(typeAt, text.indexOf('"', typeAt))
-}

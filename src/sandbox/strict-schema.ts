@@ -1,0 +1,27 @@
+import { type Fields, fieldsIn, isFields, itemsIn } from './fields.ts'
+
+/** Why OpenAI's strict mode does not take a schema: in it an object names everything it may have, and requires all of it. */
+export function whyNotStrict(schema: Fields, at = ''): string | undefined {
+  const where = `In context=(${at}), `
+  const properties = fieldsIn(schema.properties)
+  if (schema.type === 'object' || isFields(schema.properties)) {
+    if (schema.additionalProperties !== false) {
+      return `${where}'additionalProperties' is required to be supplied and to be false.`
+    }
+    const lacking = Object.keys(properties).find((name) => !itemsIn(schema.required).includes(name))
+    if (lacking !== undefined) {
+      return `${where}'required' is required to be supplied and to be an array including every key in properties. Missing '${lacking}'.`
+    }
+  }
+  const inside = [
+    ...Object.entries(properties),
+    ...Object.entries(fieldsIn(schema.$defs)),
+    ...itemsIn(schema.anyOf).map((part, index) => [String(index), part] as const),
+    ['items', schema.items] as const,
+  ]
+  for (const [name, part] of inside) {
+    const why = isFields(part) ? whyNotStrict(part, `${at}/${name}`) : undefined
+    if (why !== undefined) return why
+  }
+  return undefined
+}
