@@ -9,6 +9,8 @@ export const testModels: readonly SandboxModel[] = [
   { vendor: 'openai', model: 'org/slashed', reasoning: false, efforts: [], ...size },
   { vendor: 'openai', model: 'thinker', reasoning: true, efforts: ['minimal', 'low', 'medium', 'high'], ...size },
   { vendor: 'openai', model: 'optional-thinker', reasoning: true, efforts: ['none', 'low', 'xhigh', 'max'], ...size },
+  { vendor: 'openai', model: 'gpt-5.4', reasoning: true, efforts: ['none', 'low', 'medium'], ...size },
+  { vendor: 'openai', model: 'gpt-5.6-sol', reasoning: true, efforts: ['none', 'low', 'medium'], ...size },
   { vendor: 'openai', model: 'one-effort', reasoning: true, efforts: ['medium'], ...size },
   { vendor: 'deepseek', model: 'reasoner', reasoning: true, efforts: [], ...size },
   { vendor: 'dashscope', model: 'qwen-plus', reasoning: true, efforts: [], ...size },

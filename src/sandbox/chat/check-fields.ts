@@ -1,4 +1,5 @@
 import type { SandboxModel } from '../model.ts'
+import { isSince } from '../openai-efforts.ts'
 import { emptyArray } from './check-calls-and-parts.ts'
 import { checkStrictSchemas } from './check-strict.ts'
 import { badRequest, quotedList } from './errors.ts'
@@ -42,6 +43,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   // Only OpenAI's reasoning models refuse these; the thinking models of other vendors keep them.
   if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)
   checkEffort(body.reasoning_effort, model)
+  if (model.vendor === 'openai') checkToolsBesideEffort(body, model)
   checkOneCap(body, model)
   checkOutputCap(body, model)
   if (isGiven(body.top_logprobs) && body.logprobs !== true) {
@@ -111,6 +113,14 @@ function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
   if (vendor !== 'openai') return
   const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
   throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
+}
+
+/** Newer models call functions here only while they do not think; the newest think unless they are told not to. */
+function checkToolsBesideEffort({ tools, reasoning_effort: effort }: Fields, { model }: SandboxModel): void {
+  if (effort === 'none' || !itemsIn(tools).some((tool) => fieldsIn(tool).type === 'function')) return
+  if (!isSince(model, 5, 6) && !(isGiven(effort) && isSince(model, 5, 4))) return
+  const message = `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+  throw badRequest(message, 'reasoning_effort')
 }
 
 /** Who takes the two names of the cap for a contradiction; others go by one of them. */

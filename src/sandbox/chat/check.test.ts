@@ -196,6 +196,26 @@ describe('a reasoning model of OpenAI refuses', () => {
     expect(one.message).toEndWith("Supported values are: 'medium'.")
   })
 
+  test.each([
+    ['gpt-5.4', { reasoning_effort: 'low' }, 400],
+    ['gpt-5.4', { reasoning_effort: 'none' }, 200],
+    ['gpt-5.4', {}, 200],
+    ['gpt-5.6-sol', { reasoning_effort: 'low' }, 400],
+    ['gpt-5.6-sol', {}, 400],
+    ['gpt-5.6-sol', { reasoning_effort: 'none' }, 200],
+    ['thinker', { reasoning_effort: 'low' }, 200],
+  ])('functions beside thoughts: %s, %p', async (model, more, status) => {
+    const response = await say('hi', { model, tools: [tool], ...more })
+    expect(response.status).toBe(status)
+    if (status === 200) return
+    expect(await errorOf(response)).toMatchObject({
+      type: 'invalid_request_error',
+      param: 'reasoning_effort',
+      message: expect.stringContaining("use /v1/responses or set reasoning_effort to 'none'"),
+    })
+    expect((await say('hi', { model, ...more })).status).toBe(200)
+  })
+
   test('but takes temperature 1, and the models of other vendors take all of it', async () => {
     expect((await say('hi', { model: 'thinker', temperature: 1 })).status).toBe(200)
     const more = {

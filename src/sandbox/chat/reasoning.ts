@@ -1,5 +1,6 @@
 import { tokensByEffort } from '../effort-tokens.ts'
 import type { SandboxModel } from '../model.ts'
+import { defaultEffort } from '../openai-efforts.ts'
 import { type Fields, fieldsIn, textIn } from '../fields.ts'
 
 /** Whether the thinking is shown as `reasoning_content`; OpenAI only counts it. */
@@ -9,7 +10,7 @@ export function showsReasoning(model: SandboxModel): boolean {
 
 export function reasoningTokensFor(body: Fields, model: SandboxModel): number {
   if (!isThinker(model) || !isThinking(body, model)) return 0
-  const wanted = tokensByEffort[textIn(body.reasoning_effort) || defaultEffort(model)] ?? 64
+  const wanted = tokensByEffort[textIn(body.reasoning_effort) || defaultEffort(model, model.vendor === 'openai')] ?? 64
   const budget = model.vendor === 'dashscope' ? body.thinking_budget : fieldsIn(body.thinking).budget_tokens
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
 }
@@ -30,10 +31,4 @@ function isThinking(
   if (/thinking|qwq/.test(model.model)) return true
   if (typeof enabled === 'boolean') return enabled
   return typeof effort === 'string' || /^qwen3-\d/.test(model.model)
-}
-
-/** Models that can do without thinking do so unless asked (openai.md section 4); the others think at medium. */
-function defaultEffort({ vendor, efforts }: SandboxModel): string {
-  if (vendor === 'openai' && efforts.includes('none')) return 'none'
-  return efforts.length === 0 || efforts.includes('medium') ? 'medium' : (efforts[0] ?? 'medium')
 }
