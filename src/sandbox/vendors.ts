@@ -8,6 +8,7 @@ import { geminiProtocol } from './gemini/routes.ts'
 import { imagesProtocol } from './images/routes.ts'
 import { messagesProtocol } from './messages/routes.ts'
 import type { Protocol } from './protocol.ts'
+import { responsesProtocol } from './responses/routes.ts'
 import { seedreamProtocol } from './seedream/routes.ts'
 import { elevenlabsProtocol } from './speech/elevenlabs.ts'
 import { minimaxProtocol } from './speech/minimax.ts'
@@ -50,7 +51,8 @@ const mounts: Readonly<Record<string, Mounts>> = {
     ...mount('/api/v1', dashscopeProtocol, dashscopeVideoProtocol),
     ...mount('', resultsProtocol),
   ],
-  openai: [...usual, ...mount('/v1', soraProtocol)],
+  openai: [...usual, ...mount('/v1', responsesProtocol, soraProtocol)],
+  azure: [...usual, ...mount('/v1', responsesProtocol)],
   google: [
     ...mount('/v1beta', geminiProtocol, veoProtocol),
     ...mount('/v1beta/openai', chatProtocol, embeddingsProtocol),

@@ -1,0 +1,69 @@
+import { badRequest } from '../chat/errors.ts'
+import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
+import { checkKnown, checkOneOf, fieldsAt, listAt, missing, textAt } from './shape.ts'
+
+const roles = ['assistant', 'system', 'developer', 'user'] as const
+const said = ['output_text', 'refusal'] as const
+const given = ['input_text', 'input_image', 'input_file'] as const
+
+const knownByType: Readonly<Record<string, readonly string[]>> = {
+  input_text: ['text', 'prompt_cache_breakpoint'],
+  input_image: ['image_url', 'file_id', 'detail', 'prompt_cache_breakpoint'],
+  input_file: ['file_data', 'file_id', 'file_url', 'filename', 'detail', 'prompt_cache_breakpoint'],
+  output_text: ['text', 'annotations', 'logprobs'],
+  refusal: ['refusal'],
+}
+
+/** A message of any role: a text, or parts of which each says what it is. */
+export function checkContent({ role, content }: Fields, at: string): void {
+  checkOneOf(role, roles, `${at}.role`)
+  checkParts(content, role === 'assistant' ? said : given, `${at}.content`)
+}
+
+/** What a tool gave back. */
+export function checkOutput(output: unknown, at: string): void {
+  checkParts(output, given, at)
+}
+
+function checkParts(content: unknown, supported: readonly string[], at: string): void {
+  if (!isGiven(content)) throw missing(at)
+  if (typeof content === 'string') return
+  for (const [index, part] of listAt(content, at).entries()) {
+    checkPart(fieldsAt(part, `${at}[${index}]`), supported, `${at}[${index}]`)
+  }
+}
+
+function checkPart(part: Fields, supported: readonly string[], at: string): void {
+  const { type } = part
+  if (!isGiven(type)) throw missing(`${at}.type`)
+  // The vendor blames the part, and not its type.
+  checkOneOf(type, supported, at)
+  checkKnown(part, ['type', ...(knownByType[textIn(type)] ?? [])], at)
+  if (type === 'refusal') textAt(part.refusal, `${at}.refusal`)
+  else if (type === 'input_image') checkPicture(part, at)
+  else if (type === 'input_file') checkFile(part, at)
+  else textAt(part.text, `${at}.text`)
+}
+
+function checkPicture({ image_url: url, file_id: file, detail }: Fields, at: string): void {
+  if (isGiven(detail)) checkOneOf(detail, ['low', 'high', 'auto', 'original'], `${at}.detail`)
+  if (!isGiven(url)) {
+    textAt(file, `${at}.image_url`)
+    return
+  }
+  const link = textAt(url, `${at}.image_url`)
+  if (/^(?:https?:\/\/|data:image\/[\w.+-]+;base64,)/i.test(link)) return
+  const message = `Invalid '${at}.image_url'. Expected a valid URL, but got a value with an invalid format.`
+  throw badRequest(message, `${at}.image_url`, 'invalid_value')
+}
+
+function checkFile(part: Fields, at: string): void {
+  const { file_data: data, file_id: file, file_url: url } = fieldsIn(part)
+  if (!isGiven(data)) {
+    textAt(file ?? url, `${at}.file_id`)
+    return
+  }
+  if (/^data:[\w.+/-]+;base64,/i.test(textAt(data, `${at}.file_data`))) return
+  const message = `Invalid '${at}.file_data'. Expected a base64-encoded data URL, but got a value without the 'data:' prefix.`
+  throw badRequest(message, `${at}.file_data`, 'invalid_value')
+}

@@ -1,0 +1,82 @@
+import { badRequest, quotedList, type VendorError } from '../chat/errors.ts'
+import { type Fields, isFields, isGiven } from '../fields.ts'
+
+/** How the vendor words what is wrong with the shape of a field. */
+
+export function missing(param: string): VendorError {
+  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+}
+
+export function unsupported(param: string): VendorError {
+  return badRequest(
+    `Unsupported parameter: '${param}' is not supported with this model.`,
+    param,
+    'unsupported_parameter',
+  )
+}
+
+function wrongType(param: string, expected: string, value: unknown): VendorError {
+  const message = `Invalid type for '${param}': expected ${expected}, but got ${kindOf(value)} instead.`
+  return badRequest(message, param, 'invalid_type')
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number'
+  return `a ${typeof value}`
+}
+
+/** Every field that the vendor does not know is refused, at every depth. */
+export function checkKnown(fields: Fields, known: readonly string[], at = ''): void {
+  const unknown = Object.keys(fields).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  const param = at === '' ? unknown : `${at}.${unknown}`
+  throw badRequest(`Unknown parameter: '${param}'.`, param, 'unknown_parameter')
+}
+
+export function fieldsAt(value: unknown, param: string): Fields {
+  if (!isFields(value)) throw wrongType(param, 'an object', value)
+  return value
+}
+
+export function listAt(value: unknown, param: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw wrongType(param, 'an array', value)
+  return value
+}
+
+/** A text that has to be there. */
+export function textAt(value: unknown, param: string, charactersMax = Infinity): string {
+  if (!isGiven(value)) throw missing(param)
+  if (typeof value !== 'string') throw wrongType(param, 'a string', value)
+  if (value.length > charactersMax) {
+    const message = `Invalid '${param}': string too long. Expected a string with maximum length ${charactersMax}, but got a string with length ${value.length} instead.`
+    throw badRequest(message, param, 'string_above_max_length')
+  }
+  return value
+}
+
+const namePattern = /^[a-zA-Z0-9_-]+$/
+const nameCharactersMax = 64
+
+export function nameAt(value: unknown, param: string): string {
+  const name = textAt(value, param, nameCharactersMax)
+  if (namePattern.test(name)) return name
+  const message = `Invalid '${param}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
+  throw badRequest(message, param, 'invalid_value')
+}
+
+export function checkText(value: unknown, param: string, charactersMax = Infinity): void {
+  if (isGiven(value)) textAt(value, param, charactersMax)
+}
+
+export function checkSwitch(value: unknown, param: string): void {
+  if (isGiven(value) && typeof value !== 'boolean') throw wrongType(param, 'a boolean', value)
+}
+
+export function checkOneOf(value: unknown, supported: readonly string[], param: string): void {
+  if (typeof value === 'string' && supported.includes(value)) return
+  const message = `Invalid value: '${String(value)}'. Supported values are: ${quotedList(supported)}.`
+  throw badRequest(message, param, 'invalid_value')
+}
