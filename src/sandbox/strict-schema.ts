@@ -1,8 +1,28 @@
-import { type Fields, fieldsIn, isFields, itemsIn } from './fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn } from './fields.ts'
+
+/** What a schema of arguments, or of an answer, has to be before anything else. */
+export function whyNoObject({ type }: Fields): string | undefined {
+  if (type === 'object') return undefined
+  return `schema must be a JSON Schema of 'type: "object"', got 'type: "${isGiven(type) ? String(type) : 'None'}"'.`
+}
+
+const notPermitted = [
+  'allOf',
+  'oneOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  'dependentRequired',
+  'dependentSchemas',
+  'patternProperties',
+] as const
 
 /** Why OpenAI's strict mode does not take a schema: in it an object names everything it may have, and requires all of it. */
 export function whyNotStrict(schema: Fields, at = ''): string | undefined {
   const where = `In context=(${at}), `
+  const refused = notPermitted.find((name) => schema[name] !== undefined)
+  if (refused !== undefined) return `${where}'${refused}' is not permitted.`
   const properties = fieldsIn(schema.properties)
   if (schema.type === 'object' || isFields(schema.properties)) {
     if (schema.additionalProperties !== false) {

@@ -2,7 +2,7 @@ import { badRequest, quotedList } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
-import { whyNotStrict } from '../strict-schema.ts'
+import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
 import {
   checkKnown,
   checkOneOf,
@@ -81,6 +81,9 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   checkTextConfig(body.text)
   checkMetadata(body.metadata)
   if (isGiven(body.truncation)) checkOneOf(body.truncation, ['auto', 'disabled'], 'truncation')
+  if (isGiven(body.prompt_cache_retention)) {
+    checkOneOf(body.prompt_cache_retention, ['in_memory', '24h'], 'prompt_cache_retention')
+  }
   if (isGiven(body.service_tier)) {
     checkOneOf(body.service_tier, ['auto', 'default', 'flex', 'scale', 'priority', 'fast'], 'service_tier')
   }
@@ -154,7 +157,8 @@ function checkFormat(format: Fields): void {
   nameAt(name, 'text.format.name')
   checkKnown(format, ['type', 'name', 'description', 'schema', 'strict'], 'text.format')
   if (!isGiven(schema)) throw missing('text.format.schema')
-  const why = strict === true ? whyNotStrict(fieldsAt(schema, 'text.format.schema')) : undefined
+  const shape = fieldsAt(schema, 'text.format.schema')
+  const why = strict === true ? (whyNoObject(shape) ?? whyNotStrict(shape)) : undefined
   if (why === undefined) return
   throw badRequest(
     `Invalid schema for response_format '${textIn(name)}': ${why}`,

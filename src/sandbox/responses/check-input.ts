@@ -4,7 +4,7 @@ import type { SandboxModel } from '../model.ts'
 import { checkContent, checkOutput } from './check-parts.ts'
 import { checkTool } from './check-tools.ts'
 import { isOurThought } from './sealed.ts'
-import { checkKnown, checkOneOf, fieldsAt, listAt, missing, textAt } from './shape.ts'
+import { checkKnown, checkOneOf, checkText, fieldsAt, listAt, missing, textAt } from './shape.ts'
 
 type Kind = {
   /** The fields it may have beside `type`. */
@@ -125,10 +125,12 @@ function checkBody(item: Fields, at: string): void {
       }
       return
     case 'tool_search_call':
+      checkText(item.call_id, `${at}.call_id`, idCharactersMax)
       if (item.arguments === undefined) throw missing(`${at}.arguments`)
       return
     case 'tool_search_output':
     case 'additional_tools':
+      checkText(item.call_id, `${at}.call_id`, idCharactersMax)
       if (item.type === 'additional_tools') checkOneOf(item.role, ['developer'], `${at}.role`)
       for (const [index, tool] of listAt(item.tools, `${at}.tools`).entries()) checkTool(tool, `${at}.tools[${index}]`)
   }

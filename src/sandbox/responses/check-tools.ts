@@ -1,6 +1,6 @@
 import { badRequest } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isGiven } from '../fields.ts'
-import { whyNotStrict } from '../strict-schema.ts'
+import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
 import { checkKnown, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, missing, nameAt, textAt } from './shape.ts'
 
 const searches = ['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'] as const
@@ -50,15 +50,10 @@ function checkFunction(tool: Fields, at: string, isStrict: boolean): void {
   checkSwitch(tool.strict, `${at}.strict`)
   if (!isGiven(tool.parameters)) return
   const schema = fieldsAt(tool.parameters, `${at}.parameters`)
-  const why = schema.type === 'object' ? (isStrict ? whyNotStrict(schema) : undefined) : notAnObject(schema)
+  const why = whyNoObject(schema) ?? (isStrict ? whyNotStrict(schema) : undefined)
   if (why === undefined) return
   const message = `Invalid schema for function '${name}': ${why}`
   throw badRequest(message, `${at}.parameters`, 'invalid_function_parameters')
-}
-
-function notAnObject({ type }: Fields): string {
-  const got = isGiven(type) ? String(type) : 'None'
-  return `schema must be a JSON Schema of 'type: "object"', got 'type: "${got}"'.`
 }
 
 function checkCustom(tool: Fields, at: string): void {

@@ -1,0 +1,393 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { answerOf, errorOf, openResponses } from './testing.ts'
+
+const { sandbox, say, post } = openResponses()
+afterAll(() => sandbox.stop())
+
+const user = { role: 'user', content: 'hi' }
+const call = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{}' }
+const output = { type: 'function_call_output', call_id: 'call_1', output: 'done' }
+const open = { type: 'object', properties: { x: { type: 'string' } } }
+const closed = { ...open, required: ['x'], additionalProperties: false }
+const tool = { type: 'function', name: 'f', parameters: closed }
+const long = 'x'.repeat(65)
+const user1 = (...content: unknown[]) => [{ role: 'user', content }]
+
+type Row = readonly [label: string, body: object, param: string | null, code: string | null]
+
+describe('fields the vendor refuses', () => {
+  test.each<Row>([
+    ['no input', { input: undefined }, 'input', 'missing_required_parameter'],
+    ['an empty input', { input: [] }, 'input', 'missing_required_parameter'],
+    ['an input of another kind', { input: 5 }, 'input', 'invalid_type'],
+    ...[
+      'messages',
+      'max_tokens',
+      'response_format',
+      'reasoning_effort',
+      'stop',
+      'n',
+      'seed',
+      'logprobs',
+      'verbosity',
+    ].map((name): Row => [`${name} of chat`, { [name]: 1 }, name, 'unknown_parameter']),
+    [
+      'usage in streams',
+      { stream: true, stream_options: { include_usage: true } },
+      'stream_options.include_usage',
+      'unknown_parameter',
+    ],
+    ['stream_options alone', { stream_options: {} }, 'stream_options', null],
+    ['a cap beyond the model', { max_output_tokens: 4_097 }, 'max_output_tokens', 'integer_above_max_value'],
+    ['heat', { temperature: 2.1 }, 'temperature', 'decimal_above_max_value'],
+    ['many alternatives', { top_logprobs: 21 }, 'top_logprobs', 'integer_above_max_value'],
+    ['a long cache key', { prompt_cache_key: long }, 'prompt_cache_key', 'string_above_max_length'],
+    ['a long safety identifier', { safety_identifier: long }, 'safety_identifier', 'string_above_max_length'],
+    ['instructions as items', { instructions: [user] }, 'instructions', 'invalid_type'],
+    ['metadata of numbers', { metadata: { a: 1 } }, 'metadata.a', 'invalid_type'],
+    [
+      'much metadata',
+      { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, ''])) },
+      'metadata',
+      'object_above_max_properties',
+    ],
+    ['a truncation', { truncation: 'middle' }, 'truncation', 'invalid_value'],
+    ['a word for true', { store: 'yes' }, 'store', 'invalid_type'],
+    ['an unknown include', { include: ['everything'] }, 'include[0]', 'invalid_value'],
+    ['sealed thoughts of no thinker', { include: ['reasoning.encrypted_content'] }, 'include', null],
+    [
+      'a nested schema',
+      { text: { format: { type: 'json_schema', json_schema: {} } } },
+      'text.format.name',
+      'missing_required_parameter',
+    ],
+    [
+      'both kinds of schema',
+      { text: { format: { type: 'json_schema', name: 'a', schema: closed, json_schema: {} } } },
+      'text.format.json_schema',
+      'unknown_parameter',
+    ],
+    [
+      'an open strict schema',
+      { text: { format: { type: 'json_schema', name: 'a', schema: open, strict: true } } },
+      'text.format.schema',
+      'invalid_json_schema',
+    ],
+    [
+      'a strict list',
+      { text: { format: { type: 'json_schema', name: 'a', schema: { type: 'array' }, strict: true } } },
+      'text.format.schema',
+      'invalid_json_schema',
+    ],
+    ['an object nobody spoke of', { text: { format: { type: 'json_object' } } }, 'input', null],
+    ['a verbosity', { text: { verbosity: 'max' } }, 'text.verbosity', 'invalid_value'],
+    ['effort of a model without', { reasoning: { effort: 'low' } }, 'reasoning.effort', 'unsupported_parameter'],
+    ['a summary of no thoughts', { reasoning: { summary: 'auto' } }, 'reasoning.summary', 'unsupported_parameter'],
+    ['an earlier answer', { previous_response_id: 'resp_1' }, 'previous_response_id', 'previous_response_not_found'],
+    ['a conversation', { conversation: { id: 'conv_1' } }, 'conversation', null],
+    [
+      'an effort nobody knows',
+      { model: 'gpt-5', reasoning: { effort: 'utmost' } },
+      'reasoning.effort',
+      'invalid_value',
+    ],
+    ['a temperature beside thoughts', { model: 'gpt-5', temperature: 0.2 }, 'temperature', 'unsupported_parameter'],
+    ['top_p beside thoughts', { model: 'gpt-5.6-sol', top_p: 0.2 }, 'top_p', 'unsupported_parameter'],
+  ])('%s', async (_, body, param, code) => {
+    const error = await errorOf(say('hi', body))
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param, code })
+  })
+
+  test('a small cap and an effort that is lacking, in its own words', async () => {
+    expect((await errorOf(say('hi', { max_output_tokens: 5 }))).message).toBe(
+      "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 5 instead.",
+    )
+    expect((await errorOf(say('hi', { model: 'gpt-5.4', reasoning: { effort: 'minimal' } }))).message).toBe(
+      "Unsupported value: 'minimal' is not supported with the 'gpt-5.4' model. Supported values are: 'none', 'low', 'medium', 'high', and 'xhigh'.",
+    )
+  })
+
+  test('models that are none for this', async () => {
+    expect(await errorOf(say('hi', { model: 'gone' }))).toMatchObject({ status: 404, code: 'model_not_found' })
+    expect(await errorOf(say('hi', { model: 'painter' }))).toMatchObject({ status: 400, param: 'model' })
+    expect(await errorOf(post('{'))).toMatchObject({ status: 400, param: null })
+  })
+
+  test('but null is as good as nothing, and a model that rests takes a temperature', async () => {
+    const nothing = {
+      temperature: null,
+      tools: null,
+      reasoning: null,
+      text: null,
+      include: null,
+      metadata: null,
+      user: null,
+    }
+    expect((await say('hi', nothing)).status).toBe(200)
+    const resting = {
+      model: 'gpt-5.6-sol',
+      reasoning: { effort: 'none' },
+      temperature: 0.2,
+      top_p: 0.5,
+      top_logprobs: 2,
+    }
+    expect((await say('hi', resting)).status).toBe(200)
+    expect((await say('hi', { tools: [], tool_choice: 'auto', parallel_tool_calls: true })).status).toBe(200)
+  })
+})
+
+describe('tools the vendor refuses', () => {
+  test.each<Row>([
+    [
+      'chat’s form',
+      { tools: [{ type: 'function', function: { name: 'f' } }] },
+      'tools[0].name',
+      'missing_required_parameter',
+    ],
+    ['both forms', { tools: [{ ...tool, function: {} }] }, 'tools[0].function', 'unknown_parameter'],
+    [
+      'a strict function that cannot be',
+      { tools: [{ ...tool, parameters: open }] },
+      'tools[0].parameters',
+      'invalid_function_parameters',
+    ],
+    [
+      'one of several schemas',
+      { tools: [{ ...tool, parameters: { type: 'object', properties: {}, additionalProperties: false, oneOf: [] } }] },
+      'tools[0].parameters',
+      'invalid_function_parameters',
+    ],
+    [
+      'arguments that are no object',
+      { tools: [{ ...tool, strict: false, parameters: {} }] },
+      'tools[0].parameters',
+      'invalid_function_parameters',
+    ],
+    ['a name with a space', { tools: [{ ...tool, name: 'a b' }] }, 'tools[0].name', 'invalid_value'],
+    ['a long name', { tools: [{ ...tool, name: long }] }, 'tools[0].name', 'string_above_max_length'],
+    ['a tool of no type', { tools: [{ name: 'f' }] }, 'tools[0].type', 'missing_required_parameter'],
+    ['a tool of nobody', { tools: [{ type: 'web_search_20250305' }] }, 'tools[0].type', 'invalid_value'],
+    [
+      'a grammar of nobody',
+      { tools: [{ type: 'custom', name: 'f', format: { type: 'grammar', syntax: 'ebnf', definition: '' } }] },
+      'tools[0].format.syntax',
+      'invalid_value',
+    ],
+    [
+      'a namespace in a namespace',
+      { tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [{ type: 'namespace' }] }] },
+      'tools[0].tools[0].type',
+      'invalid_value',
+    ],
+    [
+      'a strict one in a namespace',
+      {
+        tools: [
+          { type: 'namespace', name: 'n', description: 'd', tools: [{ ...tool, strict: true, parameters: open }] },
+        ],
+      },
+      'tools[0].tools[0].parameters',
+      'invalid_function_parameters',
+    ],
+    [
+      'a choice in chat’s form',
+      { tools: [tool], tool_choice: { type: 'function', function: { name: 'f' } } },
+      'tool_choice.name',
+      'missing_required_parameter',
+    ],
+    ['a choice not offered', { tools: [tool], tool_choice: { type: 'function', name: 'g' } }, 'tool_choice', null],
+    ['a choice of no tools', { tool_choice: 'required' }, 'tool_choice', null],
+    ['a choice of any', { tools: [tool], tool_choice: 'any' }, 'tool_choice', 'invalid_value'],
+    [
+      'allowed tools in chat’s form',
+      { tools: [tool], tool_choice: { type: 'allowed_tools', allowed_tools: {} } },
+      'tool_choice.allowed_tools',
+      'unknown_parameter',
+    ],
+  ])('%s', async (_, body, param, code) => {
+    expect(await errorOf(say('hi', body))).toMatchObject({ status: 400, param, code })
+  })
+
+  test('but takes what strict mode does not, where it is told', async () => {
+    const open1 = { ...tool, parameters: open }
+    expect((await say('hi', { tools: [{ ...open1, strict: false }] })).status).toBe(200)
+    const space = { type: 'namespace', name: 'n', description: 'd', tools: [open1] }
+    expect((await say('hi', { tools: [space, { type: 'shell' }, { type: 'web_search' }] })).status).toBe(200)
+  })
+})
+
+describe('items the vendor refuses', () => {
+  test.each<readonly [string, unknown[], string, string | null]>([
+    ['one of no type', [{ content: 'x' }], 'input[0].type', 'missing_required_parameter'],
+    ['one of nobody', [{ type: 'tool_use' }], 'input[0].type', 'invalid_value'],
+    ['chat’s tool role', [{ role: 'tool', content: 'x' }], 'input[0].role', 'invalid_value'],
+    ['chat’s names', [{ ...user, name: 'x' }], 'input[0].name', 'unknown_parameter'],
+    ['chat’s calls', [{ role: 'assistant', content: '', tool_calls: [] }], 'input[0].tool_calls', 'unknown_parameter'],
+    ['no content', [{ role: 'assistant', content: null }], 'input[0].content', 'missing_required_parameter'],
+    ['chat’s text', user1({ type: 'text', text: 'x' }), 'input[0].content[0]', 'invalid_value'],
+    ['words of the assistant’s', user1({ type: 'output_text', text: 'x' }), 'input[0].content[0]', 'invalid_value'],
+    [
+      'words of the user’s',
+      [{ role: 'assistant', content: [{ type: 'input_text', text: 'x' }] }],
+      'input[0].content[0]',
+      'invalid_value',
+    ],
+    [
+      'chat’s pictures',
+      user1({ type: 'input_image', image_url: { url: 'https://example.com/a.png' } }),
+      'input[0].content[0].image_url',
+      'invalid_type',
+    ],
+    [
+      'a picture from nowhere',
+      user1({ type: 'input_image', image_url: 'a.png' }),
+      'input[0].content[0].image_url',
+      'invalid_value',
+    ],
+    [
+      'a bare file',
+      user1({ type: 'input_file', file_data: 'AAAA', filename: 'a.pdf' }),
+      'input[0].content[0].file_data',
+      'invalid_value',
+    ],
+    [
+      'no file',
+      user1({ type: 'input_file', filename: 'a.pdf' }),
+      'input[0].content[0].file_id',
+      'missing_required_parameter',
+    ],
+    [
+      'marks of others',
+      user1({ type: 'input_text', text: 'x', cache_control: {} }),
+      'input[0].content[0].cache_control',
+      'unknown_parameter',
+    ],
+    ['arguments that are an object', [user, { ...call, arguments: {} }, output], 'input[1].arguments', 'invalid_type'],
+    ['a call without an id', [user, { ...call, call_id: undefined }], 'input[1].call_id', 'missing_required_parameter'],
+    ['a long id of a call', [user, { ...call, call_id: long }], 'input[1].call_id', 'string_above_max_length'],
+    ['a call’s id in the wrong place', [user, { ...call, id: 'call_1' }, output], 'input[1].id', 'invalid_value'],
+    ['a result without a call', [user, output], 'input', null],
+    ['a call without a result', [user, call, user], 'input', null],
+    ['another kind of result', [user, call, { ...output, type: 'custom_tool_call_output' }], 'input', null],
+    ['a result before its call', [user, output, call], 'input', null],
+    [
+      'one item twice',
+      [
+        user,
+        { ...call, id: 'fc_1' },
+        output,
+        { ...call, id: 'fc_1', call_id: 'call_2' },
+        { ...output, call_id: 'call_2' },
+      ],
+      'input',
+      null,
+    ],
+    [
+      'a search for tools without a result',
+      [user, { type: 'tool_search_call', call_id: 'call_1', execution: 'client', arguments: {} }],
+      'input',
+      null,
+    ],
+    [
+      'strict tools that were found',
+      [user, { type: 'additional_tools', role: 'developer', tools: [{ ...tool, parameters: open }] }],
+      'input[1].tools[0].parameters',
+      'invalid_function_parameters',
+    ],
+    [
+      'a thought without a summary',
+      [user, { type: 'reasoning', id: 'rs_1' }],
+      'input[1].summary',
+      'missing_required_parameter',
+    ],
+  ])('%s', async (_, input, param, code) => {
+    expect(await errorOf(say(input, { store: false }))).toMatchObject({ status: 400, param, code })
+  })
+
+  test('says which call and which item', async () => {
+    expect((await errorOf(say([user, { ...output, call_id: 'call_x' }]))).message).toBe(
+      'No tool call found for function call output with call_id call_x.',
+    )
+    expect((await errorOf(say([user, call]))).message).toBe('No tool output found for function call call_1.')
+    const thought = { type: 'reasoning', id: 'rs_1', summary: [] }
+    for (const item of [thought, { type: 'item_reference', id: 'rs_1' }]) {
+      const error = await errorOf(
+        say([user, item, { role: 'assistant', content: 'x' }], { model: 'gpt-5', store: false }),
+      )
+      expect(error).toMatchObject({ status: 400, param: 'input' })
+      expect(error.message).toStartWith(
+        "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
+      )
+    }
+  })
+
+  test('but takes all that it said itself, and what came with it', async () => {
+    const items = [
+      { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
+      ...user1(
+        { type: 'input_text', text: 'Look' },
+        { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' },
+        { type: 'input_file', file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' },
+      ),
+      {
+        type: 'message',
+        role: 'assistant',
+        id: 'msg_1',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'x', annotations: [], logprobs: [] }],
+      },
+      { ...call, id: 'fc_1', status: 'completed', namespace: 'n' },
+      { ...output, output: [{ type: 'input_text', text: 'done' }] },
+      { type: 'custom_tool_call', id: 'ctc_1', status: 'completed', call_id: 'call_2', name: 'g', input: 'x' },
+      { type: 'custom_tool_call_output', call_id: 'call_2', output: 'y' },
+      { type: 'tool_search_call', call_id: 'call_3', execution: 'client', arguments: { query: 'x' } },
+      { type: 'tool_search_output', call_id: 'call_3', execution: 'client', status: 'completed', tools: [tool] },
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } },
+      { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+      user,
+    ]
+    expect((await answerOf(say(items, { store: false }))).status).toBe('completed')
+  })
+})
+
+describe('a thought that comes back', () => {
+  const asked = { model: 'gpt-5', store: false, include: ['reasoning.encrypted_content'] }
+  const answer = { role: 'assistant', content: 'x' }
+
+  async function thought() {
+    const [item] = (await answerOf(say('hi', asked))).output
+    return item
+  }
+
+  test('is taken by its own family, with its id or without', async () => {
+    const item = await thought()
+    expect((await say([user, item, answer, user], asked)).status).toBe(200)
+    expect((await say([user, { ...item, id: undefined }, answer, user], asked)).status).toBe(200)
+    expect((await say([user, item, answer, user], { ...asked, model: 'gpt-5-mini' })).status).toBe(200)
+  })
+
+  test.each([
+    ['of another family', { model: 'gpt-5.4' }, {}],
+    ['at another vendor', {}, { vendor: 'azure' }],
+  ])('is refused %s', async (_, more, sent) => {
+    const error = await errorOf(say([user, await thought(), answer, user], { ...asked, ...more }, sent))
+    expect(error).toMatchObject({ status: 400, param: 'input[1].encrypted_content', code: 'invalid_encrypted_content' })
+  })
+
+  test.each([['made up'], ['gAAAAA0000000000000000']])('is refused where it is %s', async (sealed) => {
+    const error = await errorOf(say([user, { ...(await thought()), encrypted_content: sealed }, answer, user], asked))
+    expect(error.code).toBe('invalid_encrypted_content')
+  })
+
+  test.each([
+    ['at the end', []],
+    ['before the user speaks', [user]],
+  ])('is refused %s', async (_, rest) => {
+    const item = await thought()
+    const error = await errorOf(say([user, item, ...rest], asked))
+    expect(error.message).toBe(
+      `Item '${item?.id}' of type 'reasoning' was provided without its required following item.`,
+    )
+    expect(error.param).toBe('input')
+  })
+})
