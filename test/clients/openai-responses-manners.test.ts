@@ -50,7 +50,7 @@ describe('models of the reasoning class', () => {
     expect(thoughtTokens(response)).toBeGreaterThan(0)
     expect(response).toMatchObject({ reasoning: { effort: 'high' }, text: { verbosity: 'low' }, top_p: 1 })
     const { body } = await lastCall(gateway)
-    expect(body).toMatchObject({ reasoning_effort: 'high', verbosity: 'low', store: false })
+    expect(body).toMatchObject({ reasoning: { effort: 'high' }, text: { verbosity: 'low' }, store: false })
     expect(body).not.toHaveProperty('top_p')
     // Labels are made the account's own.
     expect(body['prompt_cache_key']).toBeString()

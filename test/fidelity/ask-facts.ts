@@ -1,4 +1,4 @@
-import type { Language } from './corpus.ts'
+import type { Speech } from './corpus.ts'
 import {
   canonical,
   fieldsIn,
@@ -72,7 +72,7 @@ function noFacts(): AskFacts {
   }
 }
 
-export function readFacts(language: Language, body: Fields): AskFacts {
+export function readFacts(language: Speech, body: Fields): AskFacts {
   if (language === 'responses') return readResponses(noFacts(), body)
   return { common: readChat, anthropic: readMessages, google: readGemini }[language](body)
 }

@@ -14,10 +14,8 @@ import {
 
 const protocols = ['chat', 'messages', 'responses'] as const
 export type Protocol = (typeof protocols)[number]
-/** What vendors speak. */
-export type Speech = 'common' | 'anthropic' | 'google'
-/** What anybody speaks. */
-export type Language = Speech | 'responses'
+/** What vendors speak, and clients. */
+export type Speech = 'common' | 'anthropic' | 'google' | 'responses'
 
 /** One conversation of the corpus; see README.md for how its file is written. */
 export type Example = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type BillLine, type SeenCall, type TestGateway } from '../support/gateway.ts'
 import { readFacts } from './ask-facts.ts'
 import { ask, goOn, type Answer } from './client.ts'
-import { readCorpus, speechOf, type Example, type Language, type Protocol } from './corpus.ts'
+import { readCorpus, speechOf, type Example, type Speech, type Protocol } from './corpus.ts'
 import { canonical, fieldsIn, itemsIn, parse, type Fields, type Value } from './exact-json.ts'
 import { checkGolden, checkNoneLeft, showEvents, showGot, showSent } from './golden.ts'
 import { readReply, readUsage } from './reply-facts.ts'
@@ -21,7 +21,7 @@ const speeches = {
   chat: 'common',
   messages: 'anthropic',
   responses: 'responses',
-} as const satisfies Record<Protocol, Language>
+} as const satisfies Record<Protocol, Speech>
 
 type Call = { readonly seen: SeenCall; readonly body: Fields }
 type Exchange = {
@@ -71,9 +71,14 @@ async function vendorSays({ seen }: Call): Promise<Fields> {
   return fieldsIn(parse(await response.text()))
 }
 
+/** OpenAI has two protocols, and which it was asked in its path says. */
+function speechOfCall(model: string, { seen }: Call): Speech {
+  return seen.path.endsWith('/responses') ? 'responses' : speechOf(model)
+}
+
 async function checkSurvival({ protocol }: Example, { model, asked, answer, call }: Exchange): Promise<void> {
   if (call === undefined || answer.status !== 200) return
-  const speech = speechOf(model)
+  const speech = speechOfCall(model, call)
   const isPassed = speech === speeches[protocol]
   const facts = { asked: readFacts(speeches[protocol], asked), sent: readFacts(speech, call.body) }
   for (const row of asks) {
@@ -111,8 +116,9 @@ function withoutStream(body: Fields): Fields {
 function checkSame({ protocol }: Example, plain: Exchange, streamed: Exchange, turn: number): void {
   expect(streamed.answer.status).toBe(plain.answer.status)
   const sent = [streamed, plain].map(({ call }) => withoutStream(call?.body ?? {}))
+  const speech = plain.call === undefined ? speechOf(plain.model) : speechOfCall(plain.model, plain.call)
   // What vendors leave out of one of the two (`annotations: []`, `citations: null`), a client that passes through repeats.
-  const [pieces, whole] = sent.map((body) => (turn === 0 ? canonical(body) : readFacts(speechOf(plain.model), body)))
+  const [pieces, whole] = sent.map((body) => (turn === 0 ? canonical(body) : readFacts(speech, body)))
   expect(pieces).toEqual(whole)
   if (plain.answer.status !== 200) return
   const [got, said] = [streamed, plain].map(({ answer }) => readReply(speeches[protocol], answer.body))

@@ -1,5 +1,5 @@
 import { chatCall, geminiCall, messagesCall, type Call } from './ask-facts.ts'
-import type { Language } from './corpus.ts'
+import type { Speech } from './corpus.ts'
 import { fieldsIn, objectsIn, textIn, type Fields, type Value } from './exact-json.ts'
 import { readResponse, readResponseUsage } from './responses-facts.ts'
 
@@ -16,7 +16,7 @@ export type ReplyFacts = {
   readonly stopSequence: string
 }
 
-export function readReply(language: Language, body: Fields): ReplyFacts {
+export function readReply(language: Speech, body: Fields): ReplyFacts {
   const read = { common: readChoice, anthropic: readMessage, google: readCandidate, responses: readResponse }
   return read[language](body)
 }
@@ -112,7 +112,7 @@ export type UsageFacts = {
   readonly reasoning: number
 }
 
-export function readUsage(language: Exclude<Language, 'google'>, body: Fields): UsageFacts {
+export function readUsage(language: Exclude<Speech, 'google'>, body: Fields): UsageFacts {
   const usage = fieldsIn(body['usage'])
   if (language === 'responses') return readResponseUsage(body)
   if (language === 'anthropic') {

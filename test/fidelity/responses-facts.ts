@@ -2,12 +2,17 @@ import { normal, placesIn, type AskFacts, type Call } from './ask-facts.ts'
 import { fieldsIn, itemsIn, objectsIn, parse, textIn, type Fields, type Value } from './exact-json.ts'
 import type { ReplyFacts, UsageFacts } from './reply-facts.ts'
 
-/** The responses protocol, which no vendor is called in: what its clients say and get. */
+/** The responses protocol: what its clients say and get, and its own vendor. */
 
-/** What the gateway put away in `encrypted_content`, which clients send back unread. */
-function unsealed(item: Fields): Fields {
-  const [, written] = /^tpk_(.+)$/.exec(textIn(item['encrypted_content'])) ?? []
-  return written === undefined ? {} : fieldsIn(parse(Buffer.from(written, 'base64url').toString()))
+/** What the gateway put away in `encrypted_content`, which clients send back unread, or what OpenAI itself did. */
+function unsealed({ encrypted_content: content, summary }: Fields): Fields {
+  const sealed = textIn(content)
+  if (sealed.startsWith('tpk_')) return fieldsIn(parse(Buffer.from(sealed.slice(4), 'base64url').toString()))
+  if (sealed === '') return {}
+  const text = objectsIn(summary)
+    .map((part) => textIn(part['text']))
+    .join('')
+  return { kind: 'thought', text, signature: `openai:${sealed}` }
 }
 
 const googleMark = 'google:'

@@ -43,6 +43,8 @@ function isMade(signature: string | undefined): boolean {
   return signature !== undefined && !signature.startsWith('skip_')
 }
 
+const isOpenai = (speech: Speech) => speech === 'common' || speech === 'responses'
+const makerOf = (signature: string) => (signature.startsWith('openai:') ? 'openai' : 'anthropic')
 const isThinker = (model: string) => /^gpt-5|^o\d/.test(model)
 
 export const asks: readonly Row<Asked>[] = [
@@ -75,7 +77,7 @@ export const asks: readonly Row<Asked>[] = [
     what: 'ids of calls, as far as the vendor takes them',
     check({ asked, sent, speech, isPassed }) {
       if (isPassed) return expect(sent.calls.map(({ id }) => id)).toEqual(asked.calls.map(({ id }) => id))
-      const takes = { common: /^.{1,40}$/s, anthropic: /^[\w-]+$/, google: /^/ }[speech]
+      const takes = { common: /^.{1,40}$/s, responses: /^.{1,40}$/s, anthropic: /^[\w-]+$/, google: /^/ }[speech]
       const ids = sent.calls.map(({ id }) => id)
       expect(ids.filter((id) => !takes.test(id) && id !== '')).toEqual([])
       for (const [at, { id }] of asked.calls.entries()) {
@@ -94,8 +96,8 @@ export const asks: readonly Row<Asked>[] = [
         const found = sorted(sent)[at]
         expect(found?.call).toBeGreaterThanOrEqual(0)
         expect(found?.text).toContain(wanted.text)
-        // The common protocol has no mark for a failure: it is said.
-        if (speech === 'common' && wanted.isError) expect(found?.text ?? '').toStartWith('Error')
+        // Neither of OpenAI's protocols has a mark for a failure: it is said.
+        if (isOpenai(speech) && wanted.isError) expect(found?.text ?? '').toStartWith('Error')
         else expect(found?.isError).toBe(wanted.isError)
       }
     },
@@ -119,9 +121,10 @@ export const asks: readonly Row<Asked>[] = [
   {
     what: 'thoughts, at the vendor that signed them, and nowhere else',
     check({ asked, sent, speech }) {
-      const isTheirs = speech === 'anthropic'
-      expect(sent.thoughts).toEqual(isTheirs ? asked.thoughts : [])
-      expect(sent.hidden).toEqual(isTheirs ? asked.hidden : [])
+      const makers = { anthropic: 'anthropic', responses: 'openai', common: undefined, google: undefined }
+      const theirs = asked.thoughts.filter(({ signature }) => makerOf(signature) === makers[speech])
+      expect(sent.thoughts).toEqual(theirs)
+      expect(sent.hidden).toEqual(speech === 'anthropic' ? asked.hidden : [])
     },
   },
   {
@@ -153,7 +156,7 @@ export const asks: readonly Row<Asked>[] = [
   {
     what: 'stop sequences',
     check({ asked, sent, speech, model }) {
-      if (speech === 'common' && isThinker(model)) return expect(sent.stop).toEqual([]) // refused by the vendor
+      if (isOpenai(speech) && isThinker(model)) return expect(sent.stop).toEqual([]) // refused by the vendor
       expect(sent.stop).toEqual(asked.stop)
     },
   },

@@ -37,20 +37,20 @@ export function checkTool(tool: unknown, at: string): void {
   checkOneOf(type, supported, `${at}.type`)
   if (type === 'namespace') checkNamespace(fields, at)
   else if (type === 'tool_search') checkToolSearch(fields, at)
-  else if (type === 'function') checkFunction(fields, at, fields.strict !== false)
+  else if (type === 'function') checkFunction(fields, at)
   else if (type === 'custom') checkCustom(fields, at)
   else if (String(type).startsWith('web_search')) checkWebSearch(fields, at)
 }
 
-/** Unlike a tool of chat's, a function that does not say so is strict. */
-function checkFunction(tool: Fields, at: string, isStrict: boolean): void {
+/** Unlike a tool of chat's, a function that does not say so is made strict, as far as it can be. */
+function checkFunction(tool: Fields, at: string): void {
   const name = nameAt(tool.name, `${at}.name`)
   checkKnown(tool, [...shared, 'parameters', 'strict', 'output_schema'], at)
   checkText(tool.description, `${at}.description`)
   checkSwitch(tool.strict, `${at}.strict`)
   if (!isGiven(tool.parameters)) return
   const schema = fieldsAt(tool.parameters, `${at}.parameters`)
-  const why = whyNoObject(schema) ?? (isStrict ? whyNotStrict(schema) : undefined)
+  const why = whyNoObject(schema) ?? (tool.strict === true ? whyNotStrict(schema) : undefined)
   if (why === undefined) return
   const message = `Invalid schema for function '${name}': ${why}`
   throw badRequest(message, `${at}.parameters`, 'invalid_function_parameters')
@@ -68,7 +68,6 @@ function checkCustom(tool: Fields, at: string): void {
   textAt(format.definition, `${at}.format.definition`)
 }
 
-/** In a namespace a function that does not say so is strict only where it can be. */
 function checkNamespace(space: Fields, at: string): void {
   nameAt(space.name, `${at}.name`)
   textAt(space.description, `${at}.description`)
@@ -79,7 +78,7 @@ function checkNamespace(space: Fields, at: string): void {
     const fields = fieldsAt(tool, place)
     checkOneOf(fields.type, own, `${place}.type`)
     if (fields.type === 'custom') checkCustom(fields, place)
-    else checkFunction(fields, place, fields.strict === true)
+    else checkFunction(fields, place)
   }
 }
 

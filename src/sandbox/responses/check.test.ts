@@ -147,13 +147,21 @@ describe('tools the vendor refuses', () => {
     ['both forms', { tools: [{ ...tool, function: {} }] }, 'tools[0].function', 'unknown_parameter'],
     [
       'a strict function that cannot be',
-      { tools: [{ ...tool, parameters: open }] },
+      { tools: [{ ...tool, strict: true, parameters: open }] },
       'tools[0].parameters',
       'invalid_function_parameters',
     ],
     [
       'one of several schemas',
-      { tools: [{ ...tool, parameters: { type: 'object', properties: {}, additionalProperties: false, oneOf: [] } }] },
+      {
+        tools: [
+          {
+            ...tool,
+            strict: true,
+            parameters: { type: 'object', properties: {}, additionalProperties: false, oneOf: [] },
+          },
+        ],
+      },
       'tools[0].parameters',
       'invalid_function_parameters',
     ],
@@ -208,9 +216,9 @@ describe('tools the vendor refuses', () => {
     expect(await errorOf(say('hi', body))).toMatchObject({ status: 400, param, code })
   })
 
-  test('but takes what strict mode does not, where it is told', async () => {
+  test('but takes what strict mode does not, unless it is told', async () => {
     const open1 = { ...tool, parameters: open }
-    expect((await say('hi', { tools: [{ ...open1, strict: false }] })).status).toBe(200)
+    expect((await say('hi', { tools: [open1, { ...open1, name: 'g', strict: false }] })).status).toBe(200)
     const space = { type: 'namespace', name: 'n', description: 'd', tools: [open1] }
     expect((await say('hi', { tools: [space, { type: 'shell' }, { type: 'web_search' }] })).status).toBe(200)
   })
@@ -290,7 +298,7 @@ describe('items the vendor refuses', () => {
     ],
     [
       'strict tools that were found',
-      [user, { type: 'additional_tools', role: 'developer', tools: [{ ...tool, parameters: open }] }],
+      [user, { type: 'additional_tools', role: 'developer', tools: [{ ...tool, strict: true, parameters: open }] }],
       'input[1].tools[0].parameters',
       'invalid_function_parameters',
     ],

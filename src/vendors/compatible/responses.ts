@@ -14,8 +14,9 @@ const outputTokensMin = 16
 
 // Models that are not served on chat completions at all.
 const onlyHere = /^(?:gpt-5[\w.-]*-(?:codex|pro)|o\d-pro|codex-)\b/
-// Since these, chat completions refuse tools beside an effort; since those, beside the one that a model has by itself.
-const refusesEffortBesideTools = /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/
+// Since these, chat completions refuse tools beside an effort, and models look for tools by themselves.
+const newer = /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/
+// Since these, chat completions refuse tools beside the effort that a model has by itself, too.
 const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
 
 /**
@@ -33,7 +34,10 @@ export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
     chat: {
       protocol: 'responses',
       choicesMax: 1,
-      pass: (ask, context) => (isNative(ask) ? callWith(passAsk(ask, context), context) : undefined),
+      pass(ask, context) {
+        const isNewer = newer.test(context.upstreamModel)
+        return isNative(ask, isNewer) ? callWith(passAsk(ask, context), context) : undefined
+      },
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, context), context),
       readAnswer,
       openReader,
@@ -53,6 +57,6 @@ function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
   const functions = itemsIn(tools).filter((tool) => isObject(tool) && tool['type'] === 'function')
   if (functions.length === 0 || functions.length < itemsIn(tools).length) return false
   return typeof effort === 'string'
-    ? effort !== 'none' && refusesEffortBesideTools.test(upstreamModel)
+    ? effort !== 'none' && newer.test(upstreamModel)
     : thinksByItself.test(upstreamModel)
 }

@@ -10,27 +10,19 @@ import { unseal } from './sealed.ts'
 import { isWebSearch, placedTools, webSearches } from './tools.ts'
 import { label, type ResponsesTarget } from './write-ask.ts'
 
-/** What every model that thinks takes as it is written. The rest is understood here, and said in plainer words. */
-const nativeTools: ReadonlySet<string> = new Set(['function', 'custom'])
-const nativeItems: ReadonlySet<Item['type']> = new Set([
-  'message',
-  'function_call',
-  'function_call_output',
-  'custom_tool_call',
-  'custom_tool_call_output',
-  'reasoning',
-  'web_search_call',
-  null,
-  undefined,
-])
+/** What only newer models take as it is written: for others it is understood here, and said in plainer words. */
+const newerTools: ReadonlySet<WrittenTool['type']> = new Set(['namespace', 'tool_search'])
+const newerItems: ReadonlySet<Item['type']> = new Set(['additional_tools', 'tool_search_call', 'tool_search_output'])
 
-/** Whether the vendor reads a request as its client wrote it. */
-export function isNative(ask: ChatAsk): boolean {
+/** Whether the vendor reads a request as its client wrote it. `isNewer`: its model looks for tools by itself. */
+export function isNative(ask: ChatAsk, isNewer: boolean): boolean {
   const request = requestOf(ask)
-  if (!placedTools(request).every(({ tool }) => nativeTools.has(tool.type) || isWebSearch(tool))) return false
-  return itemsOf(request).every(
-    (item) => nativeItems.has(item.type) && !('namespace' in item && isGiven(item.namespace)),
-  )
+  const items = itemsOf(request)
+  // A picture that another vendor's model made stands nowhere else in this one's words.
+  if (items.some(({ type }) => type === 'image_generation_call')) return false
+  if (isNewer) return true
+  if (placedTools(request).some(({ tool }) => newerTools.has(tool.type))) return false
+  return !items.some((item) => newerItems.has(item.type) || ('namespace' in item && isGiven(item.namespace)))
 }
 
 function itemsOf({ input }: ResponsesRequest): readonly Item[] {

@@ -94,33 +94,26 @@ describe('what the vendor is asked', () => {
 
 describe('a request is put into other words', () => {
   const tool = { type: 'function', name: 'f' }
+  const hello = { role: 'user', content: 'Hi' }
   test.each([
     { tools: [{ type: 'namespace', name: 'n', tools: [tool] }] },
     { tools: [{ type: 'tool_search', execution: 'client' }] },
-    {
-      input: [
-        { role: 'user', content: 'Hi' },
-        { type: 'additional_tools', tools: [tool] },
-      ],
-    },
+    { input: [hello, { type: 'additional_tools', tools: [tool] }] },
     { input: [{ type: 'function_call', call_id: 'c', name: 'f', namespace: 'n', arguments: '{}' }] },
-    {
-      input: [
-        { role: 'user', content: 'Hi' },
-        { type: 'image_generation_call', result: 'AAAA' },
-      ],
-    },
   ])('where not every model reads it: %j', (body) => {
-    expect(isNative(askOf(body, thinker))).toBe(false)
+    expect(isNative(askOf(body, thinker), false)).toBe(false)
+    expect(isNative(askOf(body, thinker), true)).toBe(true)
+  })
+
+  test('where no model does', () => {
+    const input = [hello, { type: 'image_generation_call', result: 'AAAA' }]
+    expect(isNative(askOf({ input }, thinker), true)).toBe(false)
   })
 
   test('and not where they all do', () => {
     const custom = { type: 'custom', name: 'patch', format: { type: 'grammar', syntax: 'lark', definition: 'x' } }
-    const input = [
-      { role: 'user', content: 'Hi' },
-      { type: 'custom_tool_call', call_id: 'c', name: 'patch', input: 'x' },
-    ]
-    expect(isNative(askOf({ tools: [tool, custom], input }, thinker))).toBe(true)
+    const input = [hello, { type: 'custom_tool_call', call_id: 'c', name: 'patch', input: 'x' }]
+    expect(isNative(askOf({ tools: [tool, custom], input }, thinker), false)).toBe(true)
   })
 })
 
