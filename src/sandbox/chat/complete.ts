@@ -54,7 +54,9 @@ export async function completeChat(call: Call, world: World): Promise<Response> 
 class ChargedError extends VendorError {}
 
 export function readKey(request: Request): string {
-  const key = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const { headers } = request
+  // Azure's key may have a header of its own.
+  const key = /^Bearer +(\S.*)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? headers.get('api-key') ?? undefined
   if (key === undefined) {
     const message =
       "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."

@@ -124,8 +124,20 @@ describe('an answer', () => {
     expect(part?.logprobs[0]).toMatchObject({ token: expect.any(String), top_logprobs: [{}, {}] })
   })
 
-  test('is known to azure too', async () => {
-    expect(await answerOf(say('Go on', { model: 'gpt-5' }, { vendor: 'azure' }))).toMatchObject({ status: 'completed' })
+  test('is known to azure too, whose key has a header of its own', async () => {
+    const body = { model: 'gpt-5', input: 'Go on' }
+    for (const [path, fields] of [
+      ['/responses', body],
+      ['/chat/completions', { model: 'gpt-5', messages: [{ role: 'user', content: 'Go on' }] }],
+    ] as const) {
+      const response = await fetch(sandbox.baseUrl('azure') + path, {
+        method: 'POST',
+        headers: { 'api-key': 'vendor-key' },
+        body: JSON.stringify(fields),
+      })
+      expect(response.status).toBe(200)
+    }
+    expect(await answerOf(say('Go on', body, { vendor: 'azure' }))).toMatchObject({ status: 'completed' })
   })
 })
 
