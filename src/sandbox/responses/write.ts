@@ -46,6 +46,7 @@ export function writeResponse(ask: ResponsesAsk, composition: Composition, { sta
     usage: isOver && !steering.has('nousage') ? writeUsage(composition.units) : null,
     user: body.user ?? null,
     metadata: body.metadata ?? {},
+    access_programs: null,
   }
 }
 

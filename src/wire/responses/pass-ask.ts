@@ -58,12 +58,21 @@ function passTools(request: ResponsesRequest): Json[] {
   return (request.tools ?? []).filter((tool) => !isWebSearch(tool) || searches.has(tool)) as Json[]
 }
 
-/** Items are sent back as they came, and the vendor keeps none of them: by their ids it would look for them in vain. */
-function passItem({ id, extra_content: _google, ...item }: JsonObject): JsonObject[] {
+/**
+ * Items are sent back as they came, and the vendor keeps none of them: by their ids it would look for them in vain. It refuses
+ * what another vendor signed, and what its own client read out of them.
+ */
+function passItem({ id, extra_content: _signed, parsed_arguments: _read, ...written }: JsonObject): JsonObject[] {
+  const item = Array.isArray(written['content']) ? { ...written, content: written['content'].map(passPart) } : written
   const { type, call_id: callId } = item
   if (type === 'reasoning') return passThought(item)
   if (type === 'web_search_call') return [{ id: id ?? null, ...item }]
   return [typeof callId === 'string' ? { ...item, call_id: writeCallId(callId, 'any') } : item]
+}
+
+function passPart(written: Json): Json {
+  const { parsed: _read, ...part } = objectIn(written)
+  return part
 }
 
 /** As the vendor encrypted it. One that only another vendor can read, or nobody, stays here. */

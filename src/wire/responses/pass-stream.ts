@@ -25,7 +25,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let failure: GatewayError | undefined
   let begun: JsonObject = {}
   let end: Uint8Array | undefined
-  let events = 0
+  let shownEvents = 0
   const said = new SaidOutput()
   let hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
@@ -118,15 +118,16 @@ export function passStream(ask: ChatAsk): ChatStream {
     take(event) {
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment
-      events++
       const span = findTopLevelString(event, json, typeKey)
-      return forward(event, span === undefined ? '' : latin1Slice.call(event, span.start, span.end))
+      const shown = forward(event, span === undefined ? '' : latin1Slice.call(event, span.start, span.end))
+      if (shown !== undefined) shownEvents++
+      return shown
     },
     closing: () => end ?? new Uint8Array(),
     failing(error) {
       const type = 'response.failed'
       const response = { ...begun, status: 'failed', error: responseError(error) }
-      return write(type, { type, sequence_number: events, response, error: commonError(error) })
+      return write(type, { type, sequence_number: shownEvents, response, error: commonError(error) })
     },
   }
 }

@@ -54,6 +54,14 @@ describe('what the vendor is asked', () => {
     expect(inputOf({ ...said, id: 'msg_1' })).toEqual([said])
   })
 
+  test('nor what the vendor’s own client read out of them, which the vendor refuses', () => {
+    const parts = { content: [{ type: 'output_text', text: '{}' }] }
+    const said = { type: 'message', role: 'assistant' }
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+    const parsed = { content: [{ type: 'output_text', text: '{}', parsed: {} }] }
+    expect(inputOf({ ...said, ...parsed }, { ...call, parsed_arguments: {} })).toEqual([{ ...said, ...parts }, call])
+  })
+
   test('calls go back without what another vendor signed, under ids that this one takes', () => {
     const call_id = 'x'.repeat(70)
     const call = { type: 'function_call', call_id, name: 'f', arguments: '{}' }
@@ -182,7 +190,7 @@ describe('a stream', () => {
   })
 
   test('and ends with a response that failed, which goes on with the count', () => {
-    const { stream } = follow(created, delta)
+    const { stream } = follow(created, delta, event('error', { sequence_number: 2, message: 'Broken.' }))
     const failing = stream.failing?.(new GatewayError('upstream-failed', 'Broken.')) ?? new Uint8Array()
     expect(JSON.parse(dataOf(failing))).toMatchObject({
       type: 'response.failed',
