@@ -29,6 +29,11 @@
  *   sandbox:pause           stops with `pause_turn`                sandbox:no-events    a stream without `event:` lines
  *   sandbox:start-usage     usage in message_start alone           sandbox:double-start message_start comes twice
  *
+ * OpenAI's responses know, beside `refusal`, which is one in words:
+ *
+ *   sandbox:finish=failed   an answer that failed; a stream does so after 3 chunks
+ *   sandbox:finish=content_filter  incomplete, for that reason
+ *
  * Google's protocol alone knows, beside `refusal`, which ends with SAFETY:
  *
  *   sandbox:blocked         a blocked prompt, no candidates        sandbox:finish=NAME  ends with that finishReason
