@@ -1,0 +1,49 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { answerOf, errorOf, openResponses } from './testing.ts'
+
+const { sandbox, say } = openResponses()
+afterAll(() => sandbox.stop())
+
+const user = { role: 'user', content: 'hi' }
+
+describe('a thought that comes back', () => {
+  const asked = { model: 'gpt-5', store: false, include: ['reasoning.encrypted_content'] }
+  const answer = { role: 'assistant', content: 'x' }
+
+  async function thought() {
+    const [item] = (await answerOf(say('hi', asked))).output
+    return item
+  }
+
+  test('is taken by its own family, with its id or without', async () => {
+    const item = await thought()
+    expect((await say([user, item, answer, user], asked)).status).toBe(200)
+    expect((await say([user, { ...item, id: undefined }, answer, user], asked)).status).toBe(200)
+    expect((await say([user, item, answer, user], { ...asked, model: 'gpt-5-mini' })).status).toBe(200)
+  })
+
+  test.each([
+    ['of another family', { model: 'gpt-5.4' }, {}],
+    ['at another vendor', {}, { vendor: 'azure' }],
+  ])('is refused %s', async (_, more, sent) => {
+    const error = await errorOf(say([user, await thought(), answer, user], { ...asked, ...more }, sent))
+    expect(error).toMatchObject({ status: 400, param: 'input[1].encrypted_content', code: 'invalid_encrypted_content' })
+  })
+
+  test.each([['made up'], ['gAAAAA0000000000000000']])('is refused where it is %s', async (sealed) => {
+    const error = await errorOf(say([user, { ...(await thought()), encrypted_content: sealed }, answer, user], asked))
+    expect(error.code).toBe('invalid_encrypted_content')
+  })
+
+  test.each([
+    ['at the end', []],
+    ['before the user speaks', [user]],
+  ])('is refused %s', async (_, rest) => {
+    const item = await thought()
+    const error = await errorOf(say([user, item, ...rest], asked))
+    expect(error.message).toBe(
+      `Item '${item?.id}' of type 'reasoning' was provided without its required following item.`,
+    )
+    expect(error.param).toBe('input')
+  })
+})
