@@ -55,7 +55,8 @@ describe('models of the reasoning class', () => {
     // Labels are made the account's own.
     expect(body['prompt_cache_key']).toBeString()
     expect(body['prompt_cache_key']).not.toBe('mine')
-    expect(body['user']).toBeString()
+    expect(body['safety_identifier']).toBeString()
+    expect(body['safety_identifier']).not.toBe('somebody')
   })
 
   test('refuse what they cannot do, and say what they can', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
-import type OpenAI from 'openai'
+import OpenAI, { BadRequestError } from 'openai'
 import { anthropicClient, lastCall, openaiClient, thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
@@ -115,12 +115,13 @@ describe('a client of responses passes through', () => {
 
   test('and is refused in the vendor’s own words, which name the field', async () => {
     const strict = { type: 'function' as const, name: 'f', strict: true, parameters: { type: 'object' } }
-    const error = await thrownBy(() => openai.responses.create({ model, input: 'Hi', tools: [strict] }))
+    const asked = openai.responses.create({ model, input: 'Hi', tools: [strict] })
+    const error = await thrownBy(asked, BadRequestError)
     expect(error).toMatchObject({ status: 400, code: 'invalid_function_parameters', param: 'tools[0].parameters' })
   })
 
   test('and is charged for what it read when it leaves', async () => {
-    const { key, id } = await gateway.account({ dollars: '1' })
+    const { key, id } = await gateway.account({ dollars: '10' })
     const client = openaiClient({ url: gateway.url, key })
     const stream = await client.responses.create({
       model,

@@ -20,6 +20,8 @@ import { effortOf, isThinking } from './thinking.ts'
 const known = [
   'access_programs',
   'background',
+  // In no description of the protocol: the vendor's own command-line tool sends it with every request.
+  'client_metadata',
   'context_management',
   'conversation',
   'image',

@@ -133,6 +133,8 @@ describe('fields the vendor refuses', () => {
     }
     expect((await say('hi', resting)).status).toBe(200)
     expect((await say('hi', { tools: [], tool_choice: 'auto', parallel_tool_calls: true })).status).toBe(200)
+    // What the vendor's own command-line tool says of itself.
+    expect((await say('hi', { client_metadata: { installation: 'x' } })).status).toBe(200)
   })
 })
 
