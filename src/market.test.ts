@@ -6,23 +6,47 @@ import { makeMarket } from './market.ts'
 import { vendors } from './vendors/index.ts'
 import type { Vendor } from './vendors/vendor.ts'
 
-test('what a server on this machine adds is in the log', () => {
-  const logged: string[] = []
-  const market = makeMarket({
-    file: readConfigFile('settings', 'sandbox: false', {}),
+const vendor = vendors.get('ollama') as Vendor
+const found = {
+  channel: { id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: ['local'], weight: 1, priority: 0 },
+  upstreamModels: ['llama3.1:8b', 'phi4'],
+}
+
+function settings(text: string) {
+  return readConfigFile('settings', `sandbox: false\n${text}`, {})
+}
+
+function openMarket(text = '', write: (line: string) => void = () => {}) {
+  return makeMarket({
+    file: settings(text),
     variables: {},
     environment: { sandboxPort: 0, sandboxUrl: undefined, dataFolder: 'data', databaseUrl: undefined },
     clock: systemClock,
-    log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
+    log: makeLog({ level: 'info', write }),
     hasRealAccount: true,
     closing: { opened() {} },
   })
-  const vendor = vendors.get('ollama') as Vendor
-  const { id, baseUrl } = vendor
-  const channel = { id, vendor, baseUrl, credentials: ['local'], weight: 1, priority: 0 }
-  market.addLocal([{ channel, upstreamModels: ['llama3.1:8b', 'phi4'] }])
+}
+
+test('what a server on this machine adds is in the log', () => {
+  const logged: string[] = []
+  const market = openMarket('', (line) => logged.push(line))
+  market.addLocal([found])
   expect([...market.current.models.keys()]).toEqual(['llama3.1-8b', 'phi4'])
   expect(logged.map((line) => JSON.parse(line))).toMatchObject([
     { channel: 'ollama', models: 2, msg: 'a model server on this machine was found, and is offered' },
   ])
+})
+
+// Two channels of one id would share the requests, half of which the operator has just sent elsewhere.
+test('a channel of the file takes the place of the server that was found under its name, and gives it back', () => {
+  const elsewhere = 'channels: [{ id: ollama, vendor: ollama, baseUrl: "http://gpu.example:11434/v1" }]'
+  const market = openMarket()
+  const addresses = () => market.current.channels.all.map(({ baseUrl }) => baseUrl)
+  market.addLocal([found])
+  expect(addresses()).toEqual([vendor.baseUrl])
+  market.reload(settings(elsewhere))
+  expect(addresses()).toEqual(['http://gpu.example:11434/v1'])
+  market.reload(settings(''))
+  expect(addresses()).toEqual([vendor.baseUrl])
 })

@@ -70,27 +70,29 @@ export function makeMarket(options: MarketOptions): Market {
   if (sandbox !== undefined) options.closing.opened('simulators', () => sandbox.stop())
 
   let used = file
-  let local: readonly LocalServer[] = []
-  let current = offer(catalogue, configured)
+  let found: readonly LocalServer[] = []
+  let current = offeringOf(catalogue, configured)
 
-  function offer(catalogue: Catalogue, configured: readonly Channel[]): Offering {
-    const real = [...configured, ...local.map(({ channel }) => channel)]
-    const all = sandbox === undefined ? real : simulatedChannels(configured, (vendor) => sandbox.baseUrl(vendor))
-    const models = servedModels(catalogue, all)
+  function offeringOf(listed: Catalogue, real: readonly Channel[]): Offering {
+    const all = sandbox === undefined ? real : simulatedChannels(real, (vendor) => sandbox.baseUrl(vendor))
+    const models = servedModels(listed, all)
     return {
       channels: makeChannels(all, clock, Math.random),
       models,
-      unsold: () => notServed(catalogue, all),
+      unsold: () => notServed(listed, all),
       ...(models.size === 0 && { whyEmpty: whyNothing(all) }),
     }
   }
 
-  function reload(changed: ConfigFile): void {
-    const configured = readChannels(changed, variables)
-    const catalogue = readCatalogue(changed, isSandbox, local)
-    sandbox?.serve(() => simulatedModels(catalogue, configured))
-    current = offer(catalogue, configured)
+  /** Gives the local servers that are offered: a channel of the file takes the place of what was found under its id. */
+  function reload(changed: ConfigFile): readonly LocalServer[] {
+    const written = readChannels(changed, variables)
+    const local = found.filter(({ channel }) => !written.some(({ id }) => id === channel.id))
+    const listed = readCatalogue(changed, isSandbox, local)
+    sandbox?.serve(() => simulatedModels(listed, written))
+    current = offeringOf(listed, [...written, ...local.map(({ channel }) => channel)])
     used = changed
+    return local
   }
 
   return {
@@ -99,13 +101,13 @@ export function makeMarket(options: MarketOptions): Market {
     get current() {
       return current
     },
-    reload,
+    reload(changed) {
+      reload(changed)
+    },
     addLocal(servers) {
       if (isSandbox || servers.length === 0) return
-      const taken = new Set(configured.map(({ id }) => id))
-      local = servers.filter(({ channel }) => !taken.has(channel.id))
-      reload(used)
-      for (const { channel, upstreamModels } of local) {
+      found = servers
+      for (const { channel, upstreamModels } of reload(used)) {
         const fields = { channel: channel.id, models: upstreamModels.length }
         log.info(fields, 'a model server on this machine was found, and is offered')
       }
