@@ -2,7 +2,6 @@ import packageJson from '../package.json'
 import { makeOperators } from './admin/operators.ts'
 import { makeAdminRoutes } from './admin/routes.ts'
 import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
-import { showPrices } from './admin/show-model.ts'
 import { makeRanges } from './base/address-ranges.ts'
 import { Closing } from './base/closing.ts'
 import { Deadlines } from './base/deadlines.ts'
@@ -300,7 +299,6 @@ function makePublicRoutes(
   return makeRoutes({
     ...served,
     ...settings.limits,
-    showPrices,
     isOwnLink,
     bringUpToDate: books.bringUpToDate,
     mp3,
@@ -324,7 +322,6 @@ function openTools(
   const { port, url } = publicPort.listener
   return openMcp({
     ...served,
-    showPrices,
     version: packageJson.version,
     port: settings.mcp.port,
     at: { hostname: environment.host, port, url },

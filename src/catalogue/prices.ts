@@ -15,8 +15,8 @@ export type PriceLayer = { readonly written: WrittenPrices; readonly path: Path 
 const one: Decimal = { digits: 1n, scale: 0 }
 const million = 1_000_000n
 
-/** Which unit a written key prices, and for how many of it the amount stands. */
-const unitOf = {
+/** What a written key is the rate of, and for how many of it the amount stands. */
+export const rateOfKey = {
   inputPerMillion: ['input', million],
   cachedInputPerMillion: ['cachedInput', million],
   cacheWritePerMillion: ['cacheWrite', million],
@@ -126,7 +126,7 @@ function compileRates(written: Partial<Record<UnitKey, string | undefined>>, fac
   for (const key of unitKeys) {
     const text = written[key]
     if (text === undefined) continue
-    const [unit, per] = unitOf[key]
+    const [unit, per] = rateOfKey[key]
     rates[unit] = picoPerUnit(multiply(decimal(text, [...path, key]), factor), per)
   }
   return rates

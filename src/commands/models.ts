@@ -1,6 +1,7 @@
-import { showModel, showOtherPrices, showRate } from '../admin/show-model.ts'
+import { showModel } from '../admin/show-model.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model, Unsold } from '../catalogue/model.ts'
+import { showOtherPrices, showRate } from '../catalogue/show-prices.ts'
 import { notServed, servedModels, whyNothing, type Plan } from '../market.ts'
 import { simulatedChannels } from '../simulated.ts'
 import { planStart } from './installation.ts'
@@ -38,9 +39,9 @@ const columns: readonly Column<Model>[] = [
   { name: 'MODEL', show: ({ id }) => id },
   { name: 'VENDOR', show: ({ vendor }) => vendor },
   { name: 'CAPABILITIES', show: ({ capabilities }) => capabilities.join(', ') },
-  { name: 'INPUT', align: 'right', show: ({ prices }) => showRate(prices, 'input') },
-  { name: 'CACHED', align: 'right', show: ({ prices }) => showRate(prices, 'cachedInput') },
-  { name: 'OUTPUT', align: 'right', show: ({ prices }) => showRate(prices, 'output') },
+  { name: 'INPUT', align: 'right', show: ({ prices }) => showRate(prices, 'inputPerMillion') },
+  { name: 'CACHED', align: 'right', show: ({ prices }) => showRate(prices, 'cachedInputPerMillion') },
+  { name: 'OUTPUT', align: 'right', show: ({ prices }) => showRate(prices, 'outputPerMillion') },
   { name: 'ABOVE', align: 'right', show: ({ prices }) => tiers(prices) },
   { name: 'OTHER', show: ({ prices }) => showOtherPrices(prices) },
   { name: 'CONFIDENCE', show: ({ confidence }) => confidence },

@@ -1,4 +1,5 @@
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
+import { showPrices } from '../catalogue/show-prices.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
 import { findModel } from '../flow/find-model.ts'
@@ -8,19 +9,17 @@ import { listMessagesModels, showMessagesModel } from '../wire/anthropic/models.
 import { showModel } from '../wire/openai/models.ts'
 import { serveKeyed } from './keyed.ts'
 
-export type ModelParts = {
+type ModelParts = {
   readonly line: Parts
   readonly models: () => ModelsOnOffer
-  /** In the words of the settings; see `admin/show-model.ts`. */
-  readonly showPrices: (prices: Model['prices']) => Readonly<Record<string, unknown>>
 }
 
 /** `GET /v1/models`: what the calling key may use, and nothing else; in the form of the protocol that asks. */
-export function serveModelList({ line, models, showPrices }: ModelParts) {
+export function serveModelList({ line, models }: ModelParts) {
   return serveKeyed(line, credentialOf, ({ request }, principal) => {
     const seen = [...models()].filter(([id]) => principal.mayUse(id))
     if (!speaksMessages(request)) {
-      return { object: 'list', data: seen.map(([id, model]) => withPrices(id, model, showPrices)) }
+      return { object: 'list', data: seen.map(([id, model]) => withPrices(id, model)) }
     }
     const facts = seen.map(([id, model]) => factsOf(id, model))
     return listMessagesModels(facts, new URL(request.url).searchParams)
@@ -28,15 +27,15 @@ export function serveModelList({ line, models, showPrices }: ModelParts) {
 }
 
 /** `GET /v1/models/{id}` */
-export function serveModel({ line, models, showPrices }: ModelParts) {
+export function serveModel({ line, models }: ModelParts) {
   return serveKeyed(line, credentialOf, ({ request, id }: Visit, principal: Principal) => {
     const model = findModel(models(), principal, id)
-    return speaksMessages(request) ? showMessagesModel(factsOf(id, model)) : withPrices(id, model, showPrices)
+    return speaksMessages(request) ? showMessagesModel(factsOf(id, model)) : withPrices(id, model)
   })
 }
 
 /** What the customer pays: never what the vendor charges. */
-function withPrices(id: string, model: Model, showPrices: ModelParts['showPrices']) {
+function withPrices(id: string, model: Model) {
   return { ...showModel(factsOf(id, model)), prices: showPrices(model.prices) }
 }
 

@@ -27,7 +27,7 @@ import { serveJob } from './serve.ts'
 import { serveCountTokens } from './count-tokens.ts'
 import { editsManner, imagesManner } from './images.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
-import { serveModel, serveModelList, type ModelParts } from './models.ts'
+import { serveModel, serveModelList } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
 import { serveNoResponse, serveNothingBelow } from './responses.ts'
 import type { Route as EdgeRoute } from '../edge/route.ts'
@@ -51,7 +51,6 @@ export type RouteParts = FileSettings['limits'] & {
   readonly store: Store
   readonly bringUpToDate: UsageParts['bringUpToDate']
   readonly models: () => ModelsOnOffer
-  readonly showPrices: ModelParts['showPrices']
   readonly artifacts: Artifacts
   readonly isOwnLink: IsOwnLink
   readonly clock: Clock

@@ -9,14 +9,11 @@ import { byName, type Caller } from './desk.ts'
 import { inOlderCodes, writeRpcError } from './errors.ts'
 import { makeServers, type ServerParts } from './server.ts'
 import { makeSessions } from './sessions.ts'
-import { modelShower, type ShowPrices } from './show-models.ts'
-import { makeTools } from './tools/index.ts'
 
-export type McpParts = Omit<ServerParts, 'routes' | 'tools' | 'showModel'> & {
+export type McpParts = Omit<ServerParts, 'routes'> & {
   readonly routes: readonly Route[]
   /** Throws where the Host or the Origin of a request is not ours. */
   readonly checkOrigin: (request: Request) => void
-  readonly showPrices: ShowPrices
   /** Lists, pages and completions: asked by the dozen, so counted apart from what is bought. */
   readonly limiter: Limiter
   readonly sessionMac: Mac
@@ -28,8 +25,7 @@ export type Mcp = { serve(visit: Visit): Promise<Response>; close(): Promise<voi
 
 /** The tool server: every capability as a tool, on one path, for one request at a time. */
 export function makeMcp(parts: McpParts): Mcp {
-  const showModel = modelShower(parts.showPrices)
-  const serverFor = makeServers({ ...parts, routes: byName(parts.routes), showModel, tools: makeTools(showModel) })
+  const serverFor = makeServers({ ...parts, routes: byName(parts.routes) })
   const sessions = makeSessions(parts.sessionMac)
   // Which caller a request is of: the library hands the request on, and nothing else of ours.
   const callers = new WeakMap<Request, Caller>()

@@ -2,7 +2,7 @@ import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/serv
 import { findModel } from '../flow/find-model.ts'
 import type { Desk, RouteName } from './desk.ts'
 import { endpointsOf, readContract, writeEndpoint, writeErrors, writeIndex } from './reference.ts'
-import { modelPage, modelsFor, type ShowModel } from './show-models.ts'
+import { modelPage, modelsFor, showModel } from './show-models.ts'
 
 const markdown = 'text/markdown'
 const json = 'application/json'
@@ -100,9 +100,9 @@ function pageOf(all: readonly Listed[], cursor: string | undefined) {
 }
 
 /** One of them, as the caller may see it: what is another's is as unknown as what never was. */
-export async function readResource(desk: Desk, showModel: ShowModel, uri: string): Promise<Read> {
+export async function readResource(desk: Desk, uri: string): Promise<Read> {
   try {
-    const read = await find(desk, showModel, uri)
+    const read = await find(desk, uri)
     if (read !== undefined) return { uri, ...read }
   } catch (thrown) {
     const refused = desk.refused(thrown)
@@ -114,13 +114,13 @@ export async function readResource(desk: Desk, showModel: ShowModel, uri: string
 
 const place = /^turnpike:\/\/([a-z]+)(?:\/([^/?#]+))?$/
 
-async function find(desk: Desk, showModel: ShowModel, uri: string): Promise<Omit<Read, 'uri'> | undefined> {
+async function find(desk: Desk, uri: string): Promise<Omit<Read, 'uri'> | undefined> {
   const [, kind, written] = place.exec(uri) ?? []
   const name = written === undefined ? undefined : decode(written)
   switch (kind) {
     case 'models':
       if (name === undefined) return asJson({ models: modelsFor(desk).map(([id, model]) => showModel(id, model)) })
-      return { mimeType: markdown, text: modelPage(name, findModel(desk.models, desk.principal, name), showModel) }
+      return { mimeType: markdown, text: modelPage(name, findModel(desk.models, desk.principal, name)) }
     case 'api': {
       const contract = await readContract(desk)
       if (name === undefined) return { mimeType: markdown, text: writeIndex(contract) }

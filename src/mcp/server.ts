@@ -8,12 +8,10 @@ import { rpcCodeOf } from './errors.ts'
 import { makeProgress, type SendProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, readResource, templates } from './resources.ts'
-import type { ShowModel } from './show-models.ts'
-import { callTool, describe, type Tool } from './tool.ts'
+import { callTool, describe } from './tool.ts'
+import { tools } from './tools/index.ts'
 
 export type ServerParts = DeskParts & {
-  readonly tools: readonly Tool[]
-  readonly showModel: ShowModel
   readonly version: string
   readonly timers: Timers
 }
@@ -65,8 +63,8 @@ const resultBytesMax = 64 * 1024 * 1024
 /** Makes servers for single requests of single callers: nothing of one is ever in another. */
 export function makeServers(parts: ServerParts): (caller: Caller) => Server {
   // A tool is there when the paths that it walks are.
-  const offered = parts.tools.filter(({ routes }) => routes.every((route) => parts.routes.has(route)))
-  const tools = offered.map(describe)
+  const offered = tools.filter(({ routes }) => routes.every((route) => parts.routes.has(route)))
+  const listed = offered.map(describe)
 
   return (caller) => {
     const server = new Server(
@@ -86,7 +84,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       })
     }
 
-    server.setRequestHandler('tools/list', written.list, () => ({ tools }))
+    server.setRequestHandler('tools/list', written.list, () => ({ tools: listed }))
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       const tool = offered.find(({ name }) => name === params.name)
       if (tool === undefined) throw new ProtocolError(invalidParams, `Unknown tool: ${params.name}`)
@@ -107,7 +105,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       resourceTemplates: [...templates],
     }))
     server.setRequestHandler('resources/read', written.resource, ({ uri }, context) =>
-      withDesk(context, async (desk) => ({ contents: [await readResource(desk, parts.showModel, uri)] })),
+      withDesk(context, async (desk) => ({ contents: [await readResource(desk, uri)] })),
     )
     server.setRequestHandler('prompts/list', written.list, () => ({ prompts: listPrompts() }))
     server.setRequestHandler('prompts/get', written.prompt, (params) => getPrompt(params.name, params.arguments ?? {}))

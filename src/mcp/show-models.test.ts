@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { buildCatalogue, loadFamilies } from '../catalogue/load.ts'
 import { readOverrides } from '../catalogue/schema.ts'
-import { modelShower } from './show-models.ts'
+import { showModel } from './show-models.ts'
 
 test('a context that nobody knows is not made up', () => {
   const llama = {
@@ -12,11 +12,10 @@ test('a context that nobody knows is not made up', () => {
   }
   const overrides = readOverrides([llama, { ...llama, id: 'my-known-llama', contextTokens: 8_192 }])
   const { models } = buildCatalogue({ families: loadFamilies(), overrides, sandbox: false })
-  const show = modelShower(() => ({}))
   const shown = (id: string) => {
     const model = models.get(id)
     if (model === undefined) throw new Error(`no ${id}`)
-    return show(id, model)
+    return showModel(id, model)
   }
   expect(shown('my-llama')).not.toHaveProperty('context_tokens')
   expect(shown('my-llama')).toHaveProperty('output_tokens_max')

@@ -1,17 +1,15 @@
 import type { Model } from '../catalogue/model.ts'
+import { showPrices } from '../catalogue/show-prices.ts'
 import type { Desk } from './desk.ts'
-
-/** Prices in the words of the settings; see `admin/show-model.ts`. */
-export type ShowPrices = (prices: Model['prices']) => Readonly<Record<string, unknown>>
-export type ShowModel = (id: string, model: Model) => Record<string, unknown>
 
 /** What the caller may use, and nothing else: a model of another scope is as unknown as one that never was. */
 export function modelsFor({ models, principal }: Pick<Desk, 'models' | 'principal'>): [string, Model][] {
   return [...models].filter(([id]) => principal.mayUse(id))
 }
 
-export function modelShower(showPrices: ShowPrices): ShowModel {
-  return (id, model) => ({
+/** A model as a client of the tools sees it, which asks by an id of its own choice. */
+export function showModel(id: string, model: Model): Record<string, unknown> {
+  return {
     id,
     owned_by: model.vendor,
     capabilities: model.capabilities,
@@ -22,11 +20,11 @@ export function modelShower(showPrices: ShowPrices): ShowModel {
       ...(model.efforts.length > 0 && { reasoning_efforts: model.efforts }),
     }),
     prices: showPrices(model.prices),
-  })
+  }
 }
 
 /** A model among many: who chooses one needs what most calls cost, and not what a cache or a long prompt does to that. */
-export function briefly(shown: ReturnType<ShowModel>): Record<string, unknown> {
+export function briefly(shown: ReturnType<typeof showModel>): Record<string, unknown> {
   const { output_tokens_max: _, reasoning_efforts: __, prices, ...rest } = shown
   const main = Object.entries(prices ?? {}).filter(([name]) => !besides.has(name))
   return { ...rest, prices: Object.fromEntries(main) }
@@ -53,7 +51,7 @@ export function limitsOf({ images, embeddings, speech, video }: Model) {
 }
 
 /** One model's page: what it takes, what it costs, and a call to begin with. */
-export function modelPage(id: string, model: Model, showModel: ShowModel): string {
+export function modelPage(id: string, model: Model): string {
   const limits = limitsOf(model)
   const sections = [
     `# ${id}`,

@@ -1,5 +1,4 @@
 import type { Capability } from '../../capabilities/capability.ts'
-import type { ShowModel } from '../show-models.ts'
 import type { Tool } from '../tool.ts'
 import { chat } from './chat.ts'
 import { createEmbeddings } from './embeddings.ts'
@@ -20,6 +19,4 @@ const byCapability = {
 } as const satisfies Record<Capability, readonly Tool[]>
 
 /** Every tool, in the order in which a model reads them. */
-export function makeTools(showModel: ShowModel): readonly Tool[] {
-  return [listModels(showModel), getModel(showModel), ...Object.values(byCapability).flat(), getUsage]
-}
+export const tools: readonly Tool[] = [listModels, getModel, ...Object.values(byCapability).flat(), getUsage]

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { capabilities } from '../../capabilities/capability.ts'
 import { findModel } from '../../flow/find-model.ts'
-import { briefly, limitsOf, modelsFor, type ShowModel } from '../show-models.ts'
-import { reading, tool, type Tool } from '../tool.ts'
+import { briefly, limitsOf, modelsFor, showModel } from '../show-models.ts'
+import { reading, tool } from '../tool.ts'
 
 // About 9 KB of text: a catalogue of hundreds would fill a good part of a small model's context.
 const pageSize = 50
@@ -15,78 +15,74 @@ const shownModel = z.looseObject({
   prices: z.looseObject({}).meta({ description: 'Dollars, as text.' }),
 })
 
-/** Needs no path of its own: the list over HTTP has no prices. */
-export function listModels(showModel: ShowModel): Tool {
-  return tool({
-    name: 'list_models',
-    title: 'List models',
-    description: [
-      'The models this key may use, a page at a time, with what each can do and its main prices. Call it before any tool that',
-      'takes a `model`, narrowed by `capability` and `search`; `get_model` gives all prices of one, and what it takes. Free.',
-    ].join(' '),
-    annotations: reading,
-    input: z.strictObject({
-      capability: z
-        .enum(capabilities)
-        .optional()
-        .meta({ description: 'Only those that do this.', examples: ['chat'] }),
-      search: z
-        .string()
-        .optional()
-        .meta({ description: 'Only those with this in their id.', examples: ['mini'] }),
-      limit: z
-        .int()
-        .min(1)
-        .max(100)
-        .optional()
-        .meta({ description: `${pageSize} if absent.` }),
-      after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
-    }),
-    output: z.looseObject({
-      models: z.array(shownModel),
-      total: z.int().meta({ description: 'How many there are on all pages.' }),
-      next: z.string().nullable().meta({ description: 'Give it as `after` for the next page; null on the last.' }),
-    }),
-    routes: [],
-    call({ capability, search, limit = pageSize, after = '' }, desk) {
-      return desk.counted(() => {
-        const fitting = modelsFor(desk)
-          .filter(([id, model]) => {
-            return (capability === undefined || model.capabilities.includes(capability)) && id.includes(search ?? '')
-          })
-          .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        // Models come and go: the one that ended the page before need not be there any more.
-        const left = fitting.filter(([id]) => id > after)
-        const page = left.slice(0, limit)
-        const models = page.map(([id, model]) => briefly(showModel(id, model)))
-        const next = left.length > limit ? (page.at(-1)?.[0] ?? null) : null
-        return { blocks: [], structured: { models, total: fitting.length, next } }
-      })
-    },
-  })
-}
+/** Walks no path: the list over HTTP comes whole, with every price, and cannot be narrowed. */
+export const listModels = tool({
+  name: 'list_models',
+  title: 'List models',
+  description: [
+    'The models this key may use, a page at a time, with what each can do and its main prices. Call it before any tool that',
+    'takes a `model`, narrowed by `capability` and `search`; `get_model` gives all prices of one, and what it takes. Free.',
+  ].join(' '),
+  annotations: reading,
+  input: z.strictObject({
+    capability: z
+      .enum(capabilities)
+      .optional()
+      .meta({ description: 'Only those that do this.', examples: ['chat'] }),
+    search: z
+      .string()
+      .optional()
+      .meta({ description: 'Only those with this in their id.', examples: ['mini'] }),
+    limit: z
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .meta({ description: `${pageSize} if absent.` }),
+    after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
+  }),
+  output: z.looseObject({
+    models: z.array(shownModel),
+    total: z.int().meta({ description: 'How many there are on all pages.' }),
+    next: z.string().nullable().meta({ description: 'Give it as `after` for the next page; null on the last.' }),
+  }),
+  routes: [],
+  call({ capability, search, limit = pageSize, after = '' }, desk) {
+    return desk.counted(() => {
+      const fitting = modelsFor(desk)
+        .filter(([id, model]) => {
+          return (capability === undefined || model.capabilities.includes(capability)) && id.includes(search ?? '')
+        })
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      // Models come and go: the one that ended the page before need not be there any more.
+      const left = fitting.filter(([id]) => id > after)
+      const page = left.slice(0, limit)
+      const models = page.map(([id, model]) => briefly(showModel(id, model)))
+      const next = left.length > limit ? (page.at(-1)?.[0] ?? null) : null
+      return { blocks: [], structured: { models, total: fitting.length, next } }
+    })
+  },
+})
 
-export function getModel(showModel: ShowModel): Tool {
-  return tool({
-    name: 'get_model',
-    title: 'Read about a model',
-    description: 'Everything about one model: what it can do, what it takes, and all of its prices. Free.',
-    annotations: reading,
-    input: z.strictObject({
-      model: z
-        .string()
-        .min(1)
-        .meta({ description: 'Its id; `list_models` names them.', examples: ['gpt-4o-mini'] }),
-    }),
-    output: shownModel.extend({
-      takes: z.looseObject({}).meta({ description: 'Sizes, lengths, voices and the like, by capability.' }),
-    }),
-    routes: [],
-    call({ model: id }, desk) {
-      return desk.counted(() => {
-        const model = findModel(desk.models, desk.principal, id)
-        return { blocks: [], structured: { ...showModel(id, model), takes: limitsOf(model) } }
-      })
-    },
-  })
-}
+export const getModel = tool({
+  name: 'get_model',
+  title: 'Read about a model',
+  description: 'Everything about one model: what it can do, what it takes, and all of its prices. Free.',
+  annotations: reading,
+  input: z.strictObject({
+    model: z
+      .string()
+      .min(1)
+      .meta({ description: 'Its id; `list_models` names them.', examples: ['gpt-4o-mini'] }),
+  }),
+  output: shownModel.extend({
+    takes: z.looseObject({}).meta({ description: 'Sizes, lengths, voices and the like, by capability.' }),
+  }),
+  routes: [],
+  call({ model: id }, desk) {
+    return desk.counted(() => {
+      const model = findModel(desk.models, desk.principal, id)
+      return { blocks: [], structured: { ...showModel(id, model), takes: limitsOf(model) } }
+    })
+  },
+})
