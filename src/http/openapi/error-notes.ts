@@ -14,7 +14,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   'wrong-capability': [
     {
       when: 'the model is there for something else',
-      message: 'The model `text-embedding-3-small` cannot chat.',
+      message: 'The model `text-embedding-3-small` does not do chat; it is for embeddings (`/v1/embeddings`).',
       param: 'model',
     },
   ],

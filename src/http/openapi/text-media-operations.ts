@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { inputsMax } from '../../wire/openai/embeddings-input.ts'
 import { embeddingsRequest, embeddingsResult } from '../../wire/openai/embeddings-schema.ts'
 import { speechEvent, speechRequest } from '../../wire/openai/speech-schema.ts'
 import type { OperationDocs } from './operations.ts'
@@ -12,7 +13,8 @@ export const textMediaOperations = {
   createEmbedding: {
     summary: 'Create embeddings',
     description: [
-      'Turns texts into vectors. A list may hold up to 10,000 texts: it is split to what the model takes at once, and ' +
+      `Turns texts into vectors. A list may hold up to ${inputsMax.toLocaleString('en')} texts: it is split to what the ` +
+        'model takes at once, and ' +
         'the vectors come in the order of the inputs. Where one part fails for good, nothing is charged.',
       '`base64` works on every model: the vector as little-endian float32. Inputs as tokens work where the vendor takes ' +
         'them.',

@@ -4,7 +4,7 @@ import type { EmbeddingInput } from '../../capabilities/embeddings.ts'
 import { isGiven } from './chat-ask.ts'
 
 /** What the common protocol's own vendor takes at once. */
-const inputsMax = 2_048
+export const inputsMax = 2_048
 /** A million tokens, given as numbers, are longer than all that a vendor takes in one call. */
 const tokensMax = 1_000_000
 
