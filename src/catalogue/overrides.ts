@@ -1,3 +1,4 @@
+import { matchesGlob } from '../base/glob.ts'
 import { CatalogueError, type Path } from './error.ts'
 import type { Confidence, Offer } from './model.ts'
 import { checkUses } from './price-uses.ts'
@@ -102,11 +103,10 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   const { id: glob, hidden: _, prices: __, ...others } = override
   const [stray] = Object.keys(others)
   if (stray !== undefined) throw new CatalogueError([...path, stray], 'a pattern takes only prices and hidden')
-  const pattern = new RegExp(`^${glob.replaceAll('.', '\\.').replaceAll(/\*+/g, '.*')}$`)
-  const found = [...entries.values()].filter((entry) => pattern.test(entry.id))
+  const found = [...entries.values()].filter((entry) => matchesGlob(glob, entry.id))
   const covered = new Set(found.flatMap((entry) => entry.aliases.map((alias) => alias.id)))
   const aliases = [...entries.values()].flatMap((entry) => entry.aliases.map((alias) => alias.id))
-  const alone = aliases.filter((id) => pattern.test(id) && !covered.has(id))
+  const alone = aliases.filter((id) => matchesGlob(glob, id) && !covered.has(id))
   if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model is called like ${glob}`)
   for (const id of alone) detachAlias(entries, id, true)
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])

@@ -1,0 +1,18 @@
+/**
+ * Whether a text is as an operator's pattern has it, in which `*` stands for anything. By hand, since a pattern that is
+ * turned into a regular expression can take exponential time.
+ */
+export function matchesGlob(pattern: string, text: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return pattern === text
+  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false
+  let from = first.length
+  const end = text.length - last.length
+  for (const piece of rest) {
+    const found = text.indexOf(piece, from)
+    if (found === -1 || found + piece.length > end) return false
+    from = found + piece.length
+  }
+  return true
+}
