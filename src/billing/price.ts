@@ -3,7 +3,6 @@ import type { Bound } from '../capabilities/ask.ts'
 import {
   units,
   type Counts,
-  type ImagesUsed,
   type PriceList,
   type Rated,
   type Rates,
@@ -82,18 +81,41 @@ function isByFilm({ perVideo }: PriceList): boolean {
   return Object.keys(perVideo).length > 0
 }
 
+type Film = Pick<VideoUsed, 'resolution' | 'seconds'>
+
 /** Of another length than those that are sold it is a mistake, and not a multiple. */
-function filmPrice({ resolution, seconds }: VideoUsed, { perVideo }: PriceList): bigint {
-  const price = perVideo[`${resolution}/${seconds}s`]
-  if (price === undefined) throw new Error(`${seconds} seconds of ${resolution} have no price`)
+function filmPrice(film: Film, prices: PriceList): bigint {
+  const price = prices.perVideo[filmKey(film)]
+  if (price === undefined) throw new Error(`${film.seconds} seconds of ${film.resolution} have no price`)
   return price
 }
 
-/** By size and quality, by size, or one price for all; what has none is not for sale and must not have got here. */
-function imageRate({ size = '', quality = '' }: ImagesUsed, { perImage }: PriceList): bigint {
-  const rate = perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']
-  if (rate === undefined) throw new Error(`an image of ${size} in ${quality} has no price`)
+/** Whether a list has a price for a film of this length. Prices a second and a token are for every length. */
+export function sellsFilm(film: Film, prices: PriceList): boolean {
+  return !isByFilm(prices) || prices.perVideo[filmKey(film)] !== undefined
+}
+
+function filmKey({ resolution, seconds }: Film): string {
+  return `${resolution}/${seconds}s`
+}
+
+type Picture = { readonly size?: string | undefined; readonly quality?: string | undefined }
+
+/** What has no price is not for sale and must not have got here. */
+function imageRate(picture: Picture, prices: PriceList): bigint {
+  const rate = imageRateIn(prices, picture)
+  if (rate === undefined) throw new Error(`an image of ${picture.size} in ${picture.quality} has no price`)
   return rate
+}
+
+/** Whether a list has a price for such a picture. */
+export function sellsImage(picture: Picture, prices: PriceList): boolean {
+  return imageRateIn(prices, picture) !== undefined
+}
+
+/** By size and quality, by size, or one price for all. */
+function imageRateIn({ perImage }: PriceList, { size = '', quality = '' }: Picture): Pico | undefined {
+  return perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']
 }
 
 function secondRate(video: VideoUsed, { perSecond }: PriceList): bigint {

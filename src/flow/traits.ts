@@ -1,3 +1,4 @@
+import { sellsFilm, sellsImage } from '../billing/price.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { Model } from '../catalogue/model.ts'
 
@@ -14,15 +15,12 @@ export function traitsOf(model: Model, id: string): ModelTraits {
 }
 
 function makeTraits(model: Model, id: string): ModelTraits {
-  const { rates, perImage, perVideo } = model.prices
-  const isByFilm = Object.keys(perVideo).length > 0
+  const { prices } = model
   return {
     ...model,
     id,
-    sells: (unit) => rates[unit] !== undefined,
-    sellsImage: (size = '', quality = '') =>
-      (perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']) !== undefined,
-    // Prices a second and a token are for every length.
-    sellsVideo: (resolution, seconds) => !isByFilm || perVideo[`${resolution}/${seconds}s`] !== undefined,
+    sells: (unit) => prices.rates[unit] !== undefined,
+    sellsImage: (size, quality) => sellsImage({ size, quality }, prices),
+    sellsVideo: (resolution, seconds) => sellsFilm({ resolution, seconds }, prices),
   }
 }
