@@ -88,10 +88,10 @@ function note({ texts, complaints }: Findings, thrown: unknown): void {
     complaints.push({ message })
     return
   }
-  thrown.complaints.forEach((complaint, index) => {
-    const file = thrown.message.split('\n')[index]?.split(`:${complaint.line}:`)[0] ?? ''
+  const { file } = thrown
+  for (const complaint of thrown.complaints) {
     complaints.push({ file, ...complaint, message: clean(complaint.message) })
-  })
+  }
 }
 
 function report({ texts, complaints }: Findings, json = false): void {

@@ -15,11 +15,13 @@ export type Complaint = {
 }
 
 export class ConfigError extends Error {
+  readonly file: string
   readonly complaints: readonly Complaint[]
 
-  constructor(name: string, complaints: readonly Complaint[]) {
-    super(complaints.map((complaint) => describe(name, complaint)).join('\n'))
+  constructor(file: string, complaints: readonly Complaint[]) {
+    super(complaints.map((complaint) => describe(file, complaint)).join('\n'))
     this.name = 'ConfigError'
+    this.file = file
     this.complaints = complaints
   }
 }
@@ -150,6 +152,6 @@ function isRanged(node: unknown): node is { range?: readonly number[] | null } {
   return typeof node === 'object' && node !== null && 'range' in node
 }
 
-function describe(name: string, { line, column, path, message }: Complaint): string {
-  return `${name}:${line}:${column}${path === '' ? '' : ` ${path}`}: ${message}`
+function describe(file: string, { line, column, path, message }: Complaint): string {
+  return `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}: ${message}`
 }
