@@ -13,7 +13,7 @@ export const writeDoorError: WriteError = (error, requestId) => {
 }
 
 const invalidRequest = -32_600
-const invalidParams = -32_602
+export const invalidParams = -32_602
 const internalError = -32_603
 /** What servers may give meanings of their own begins here. */
 const serverError = -32_000

@@ -1,5 +1,6 @@
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { Capability } from '../capabilities/capability.ts'
+import { invalidParams } from './errors.ts'
 
 type Argument = { readonly name: string; readonly description: string; readonly required?: boolean }
 
@@ -131,8 +132,6 @@ export function listPrompts() {
     arguments: taken.map((argument) => ({ ...argument })),
   }))
 }
-
-const invalidParams = -32_602
 
 export function getPrompt(name: string, given: Readonly<Record<string, string>>) {
   const prompt = prompts.find((one) => one.name === name)

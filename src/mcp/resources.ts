@@ -1,6 +1,7 @@
 import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import { findModel } from '../flow/find-model.ts'
 import type { Desk, RouteName } from './desk.ts'
+import { invalidParams } from './errors.ts'
 import { endpointsOf, readContract, writeEndpoint, writeErrors, writeIndex } from './reference.ts'
 import { modelPage, modelsFor, showModel } from './show-models.ts'
 
@@ -93,7 +94,7 @@ const pageSize = 100
 
 function pageOf(all: readonly Listed[], cursor: string | undefined) {
   const from = cursor === undefined ? 0 : Number(Buffer.from(cursor, 'base64url').toString())
-  if (!Number.isSafeInteger(from) || from < 0) throw new ProtocolError(-32_602, 'Invalid cursor')
+  if (!Number.isSafeInteger(from) || from < 0) throw new ProtocolError(invalidParams, 'Invalid cursor')
   const to = from + pageSize
   const nextCursor = to < all.length ? { nextCursor: Buffer.from(String(to)).toString('base64url') } : {}
   return { resources: all.slice(from, to), ...nextCursor }
@@ -156,7 +157,8 @@ function asJson(shown: unknown) {
   return { mimeType: json, text: JSON.stringify(shown, null, 1) }
 }
 
-function decode(text: string): string | undefined {
+/** One that cannot be decoded names nothing. */
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -4,7 +4,7 @@ import type { Timers } from '../base/clock.ts'
 import { complete } from './completion.ts'
 import { errorObject } from '../wire/openai/errors.ts'
 import { makeDesk, type Caller, type Desk, type DeskParts } from './desk.ts'
-import { rpcCodeOf } from './errors.ts'
+import { invalidParams, rpcCodeOf } from './errors.ts'
 import { makeProgress, type SendProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, readResource, templates } from './resources.ts'
@@ -35,8 +35,6 @@ const cacheHints = {
   'resources/list': own,
   'resources/read': fresh,
 }
-
-const invalidParams = -32_602
 
 /**
  * What a client writes, where it is not as the protocol has it: by these the library says so. By itself it says that the

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { pause } from '../../base/pause.ts'
 import { isUnavailable } from '../../store/faults.ts'
 import { findTask } from '../../store/tasks.ts'
+import { shownState } from '../../tasks/state.ts'
 import type { Desk } from '../desk.ts'
 import { fileLink, given, modelField, reading, spending, tool, type Shown } from '../tool.ts'
 
@@ -160,7 +161,7 @@ async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: nu
     const row = await findTask(store.db, { accountId: principal.accountId, id: taskId }).catch(unlessUnavailable)
     if (row === 'unknown') continue
     if (row === undefined || row.state === 'refused') return state
-    state = row.state === 'creating' ? 'submitted' : row.state
+    state = shownState(row.state)
   }
   return state
 }
