@@ -14,8 +14,8 @@ export const textMediaOperations = {
     summary: 'Create embeddings',
     description: [
       `Turns texts into vectors. A list may hold up to ${inputsMax.toLocaleString('en')} texts: it is split to what the ` +
-        'model takes at once, and ' +
-        'the vectors come in the order of the inputs. Where one part fails for good, nothing is charged.',
+        'model takes at once, and the vectors come in the order of the inputs. Where one part fails for good, nothing is ' +
+        'charged.',
       '`base64` works on every model: the vector as little-endian float32. Inputs as tokens work where the vendor takes ' +
         'them.',
       '`dimensions` that the model does not offer are a 400 that lists those it does. `text-embedding-004` is its ' +
