@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type * as yaml from 'yaml'
 import type { z } from 'zod'
 import { writeFieldPath } from '../base/field-path.ts'
+import { inPlainWords } from './plain-words.ts'
 import { fileSchema, type FileSettings } from './schema.ts'
 
 type Path = readonly PropertyKey[]
@@ -127,13 +128,6 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   }
   if (issue.code === 'invalid_key') return [{ path, message: issue.issues[0]?.message ?? issue.message }]
   return [{ path, message: inPlainWords(issue.message) }]
-}
-
-/** YAML has no undefined: what is, was not written. What is null has a name and nothing behind it. */
-function inPlainWords(message: string): string {
-  if (message.endsWith('received undefined')) return 'is missing'
-  if (message.endsWith('received null')) return 'has no value: write one, or take the line out'
-  return message
 }
 
 function positionOf(document: yaml.Document, lines: yaml.LineCounter, path: Path): Position {
