@@ -1,5 +1,6 @@
 import { S3Client } from 'bun'
 import { openAsBlob } from 'node:fs'
+import { codeOf } from '../base/system-errors.ts'
 import { hourPattern } from './names.ts'
 import { openSpool } from './spool.ts'
 import { StoreUnreachable, type ArtifactStore } from './store.ts'
@@ -123,8 +124,4 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
 }

@@ -1,6 +1,7 @@
 import { openAsBlob } from 'node:fs'
 import { readdir, rmdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissing } from '../base/system-errors.ts'
 import { hourPattern } from './names.ts'
 import { openSpool } from './spool.ts'
 import type { ArtifactStore } from './store.ts'
@@ -76,8 +77,4 @@ async function sizeOf(file: string): Promise<number | undefined> {
     if (isMissing(thrown)) return undefined
     throw thrown
   }
-}
-
-function isMissing(thrown: unknown): boolean {
-  return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT'
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isDiskFull } from '../base/system-errors.ts'
 import { NoRoom, type Result } from './store.ts'
 
 /** A result on this disk, whole and under no name yet. Exactly one of these ends it. */
@@ -97,7 +98,7 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
         }
       } catch (thrown) {
         await rm(file, { force: true })
-        throw isFull(thrown) ? new NoRoom('the disk is full') : thrown
+        throw isDiskFull(thrown) ? new NoRoom('the disk is full') : thrown
       }
     },
     giveBack(bytes) {
@@ -113,8 +114,4 @@ async function* piecesOf(result: Result): AsyncGenerator<Uint8Array> {
 
 async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += (await handle.write(bytes, at)).bytesWritten
-}
-
-function isFull(thrown: unknown): boolean {
-  return thrown instanceof Error && 'code' in thrown && (thrown.code === 'ENOSPC' || thrown.code === 'EDQUOT')
 }

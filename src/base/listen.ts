@@ -3,6 +3,7 @@ import { systemClock, type Clock } from './clock.ts'
 import { Deadlines } from './deadlines.ts'
 import { watchLongAnswer, type Sending } from './long-answer.ts'
 import { makeSocketTable, type SocketTable } from './socket-table.ts'
+import { codeOf } from './system-errors.ts'
 
 /** Asked for only where it is needed: finding it out takes 15 µs, a tenth of a request. */
 export type Address = () => string
@@ -81,7 +82,7 @@ function serve(options: ListenOptions): Server<undefined> {
 const saysItself = new Set(['EACCES', 'EADDRNOTAVAIL', 'EMFILE'])
 
 function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  const code = codeOf(thrown)
   // An address that it can make nothing of is in use too, to this runtime, or whatever went wrong last; a free port tells.
   if (!saysItself.has(String(code)) && (port === 0 || !canListenAt(hostname))) {
     return `"${hostname}" is no address that this machine can listen at, and ${setting} was to be opened there`

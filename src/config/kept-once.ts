@@ -1,5 +1,6 @@
 import { accessSync, constants, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { codeOf, isMissing } from '../base/system-errors.ts'
 
 /**
  * A text made once and kept in a file that only its owner can read. Written aside and linked into place, so that of two
@@ -19,7 +20,7 @@ export function checkFolder(folder: string): void {
     try {
       return accessSync(existing, constants.W_OK | constants.X_OK)
     } catch (thrown) {
-      if (!hasCode(thrown, 'ENOENT') || existing === dirname(existing)) throw unusable(folder, thrown)
+      if (!isMissing(thrown) || existing === dirname(existing)) throw unusable(folder, thrown)
     }
   }
 }
@@ -35,7 +36,7 @@ function keep(file: string, text: string): string {
   try {
     linkSync(aside, file)
   } catch (thrown) {
-    if (!hasCode(thrown, 'EEXIST')) throw thrown
+    if (codeOf(thrown) !== 'EEXIST') throw thrown
   } finally {
     unlinkSync(aside)
   }
@@ -48,11 +49,7 @@ export function readKept(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (thrown) {
-    if (hasCode(thrown, 'ENOENT')) return undefined
+    if (isMissing(thrown)) return undefined
     throw thrown
   }
-}
-
-function hasCode(thrown: unknown, code: string): boolean {
-  return thrown instanceof Error && 'code' in thrown && thrown.code === code
 }

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fdatasync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { isDiskFull } from '../../base/system-errors.ts'
 
 /** The journal's files as a seam: tests put one in its place that crashes, fills up and forgets what was not synced. */
 export type Disk = {
@@ -59,7 +60,7 @@ function openSegment(path: string): SegmentFile {
         try {
           written += writeSync(fd, bytes, written, bytes.length - written, position + written)
         } catch (thrown) {
-          throw isFull(thrown) ? new DiskFull() : thrown
+          throw isDiskFull(thrown) ? new DiskFull() : thrown
         }
       }
     },
@@ -84,7 +85,7 @@ function setAside(path: string): boolean {
     }
     return true
   } catch (thrown) {
-    if (!isFull(thrown)) throw thrown
+    if (!isDiskFull(thrown)) throw thrown
     return drop(path)
   } finally {
     closeSync(fd)
@@ -101,8 +102,4 @@ function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')
   fsyncSync(fd)
   closeSync(fd)
-}
-
-function isFull(thrown: unknown): boolean {
-  return thrown instanceof Error && 'code' in thrown && (thrown.code === 'ENOSPC' || thrown.code === 'EDQUOT')
 }
