@@ -7,7 +7,7 @@ export type Channel = {
   readonly id: string
   readonly vendor: Vendor
   readonly baseUrl: string
-  /** Several keys of one account are used in turn. A local server has one empty key. */
+  /** Several keys of one account are used in turn. A server that asks for none is shown `localCredential`. */
   readonly credentials: readonly string[]
   /** Among channels of one priority, the share of requests. */
   readonly weight: number
@@ -16,6 +16,9 @@ export type Channel = {
   /** A simulator's credential is never at fault: one customer's play must not take the vendor away from the others. */
   readonly tireless?: true
 }
+
+/** Local servers take any key, and some refuse an empty one. */
+export const localCredential = 'local'
 
 /** One way to have a model: a channel, a key of it, and what the model is called there. */
 export type Route = {

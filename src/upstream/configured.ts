@@ -1,6 +1,6 @@
 import type { ChannelEntry } from '../config/schema.ts'
 import { vendors } from '../vendors/index.ts'
-import type { Channel } from './channels.ts'
+import { localCredential, type Channel } from './channels.ts'
 import { faultOfKey } from './key-form.ts'
 import { channelsOfVariables } from './vendor-variables.ts'
 
@@ -54,6 +54,3 @@ function readEntry(entry: ChannelEntry, index: number): Channel {
     priority: entry.priority,
   }
 }
-
-// Local servers take any key, and some refuse an empty one.
-const localCredential = 'local'

@@ -1,7 +1,7 @@
 import { isObject } from '../base/json.ts'
 import { vendors } from '../vendors/index.ts'
 import type { Vendor } from '../vendors/vendor.ts'
-import type { Channel } from './channels.ts'
+import { localCredential, type Channel } from './channels.ts'
 import type { Transport } from './transport.ts'
 
 /** A model server found on the operator's own machine. */
@@ -26,7 +26,8 @@ export async function discoverLocalServers(
   const found = await Promise.all(
     local.map(async (vendor) => {
       const upstreamModels = await listModels(transport, vendor.baseUrl).catch(() => [])
-      const channel = { id: vendor.id, vendor, baseUrl: vendor.baseUrl, credentials: ['local'], weight: 1, priority: 0 }
+      const { id, baseUrl } = vendor
+      const channel = { id, vendor, baseUrl, credentials: [localCredential], weight: 1, priority: 0 }
       return { channel, upstreamModels }
     }),
   )
