@@ -66,9 +66,9 @@ const behindPauseMs = 500
 // What a row holds. Pictures and vectors are longer, and would keep a database, and on SQLite everybody, waiting.
 const rowBytesMax = 1024 * 1024
 // A bucket that hangs is waited for, for minutes, and all that while each is in memory twice: as it is, and sealed.
-const usualLayingAsideBytesMax = 256 * 1024 * 1024
+const layingAsideBytesMaxDefault = 256 * 1024 * 1024
 // Who loses its connection to a node that stops asks again, and is to have its answer: but a stop waits for no bucket.
-const usualCloseMsMax = 3_000
+const closeMsMaxDefault = 3_000
 // Before the name of what lies elsewhere. A sealed text has no such sign in it.
 const elsewhere = 'artifact:'
 
@@ -92,7 +92,7 @@ type IdempotencyParts = {
 
 export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   const { store, secret, node, longAnswers, log } = parts
-  const { layingAsideBytesMax = usualLayingAsideBytesMax, closeMsMax = usualCloseMsMax } = parts
+  const { layingAsideBytesMax = layingAsideBytesMaxDefault, closeMsMax = closeMsMaxDefault } = parts
   const mac = macFor(secret, 'idempotency')
   const layingAside = new Set<Promise<void>>()
   let layingAsideBytes = 0

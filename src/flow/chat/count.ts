@@ -1,4 +1,4 @@
-import { asGatewayError } from '../../base/errors.ts'
+import { asGatewayError, GatewayError } from '../../base/errors.ts'
 import { newAttemptId, type AttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
 import type { Model, ModelsOnOffer } from '../../catalogue/model.ts'
@@ -8,6 +8,7 @@ import { restKey } from '../../upstream/rest-key.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
 import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
+import { json } from '../content-types.ts'
 import { findModelFor } from '../find-model.ts'
 import { traitsOf } from '../traits.ts'
 import type { Parts } from '../run.ts'
@@ -46,7 +47,7 @@ export function makeCount(parts: CountParts): Count {
 
 function answerOf(tokens: number): Answer {
   const body = new TextEncoder().encode(JSON.stringify({ input_tokens: tokens }))
-  return { kind: 'whole', body, contentType: 'application/json', cost: zeroNano }
+  return { kind: 'whole', body, contentType: json, cost: zeroNano }
 }
 
 async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'principal'>): Promise<number> {
@@ -56,11 +57,12 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
   const asked = { body, files, bodyBytes: bytes, header: (name: string) => asking.header(name) }
   let model: Model | undefined
   const ask = codec.readAsk(asked, (id) => traitsOf((model = findModelFor('chat', models, principal, id)), id))
+  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
   const speaks: boolean[] = []
-  for (const route of parts.channels().routes(model?.offers ?? [])) {
+  for (const route of parts.channels().routes(model.offers)) {
     const { chat } = route.channel.vendor
     speaks.push(chat?.protocol === ask.protocol)
-    if (model === undefined || chat?.count === undefined || chat.protocol !== ask.protocol) continue
+    if (chat?.count === undefined || chat.protocol !== ask.protocol) continue
     const counting = { ...asking, route, ask, attemptId: newAttemptId() }
     const context = contextOf({ ...counting, model }, parts.tenantLabel)
     const counted = await countAt(parts, counting, chat.count, chat.count.call(ask, context))

@@ -6,10 +6,10 @@ export type ReplyReaders = Pick<ChatAdapter, 'readAnswer' | 'openReader'>
 
 /**
  * How a vendor's replies are read for one conversation. A client that wants one call at a time gets the first: not every
- * vendor can be told, and the model asks again for what it still needs. `conversation`: what was asked, where it was read.
+ * vendor can be told, and the model asks again for what it still needs.
  */
-export function readersFor(chat: ChatAdapter, conversation: Conversation | undefined): ReplyReaders {
-  if (conversation?.parallelTools !== false) return chat
+export function readersFor(chat: ChatAdapter, conversation: Pick<Conversation, 'parallelTools'>): ReplyReaders {
+  if (conversation.parallelTools !== false) return chat
   return {
     readAnswer(body) {
       const reply = chat.readAnswer(body)
