@@ -1,3 +1,4 @@
+import { keyName, modelPatterns, nameRule } from '../admin/fields.ts'
 import { keyState, showKey } from '../admin/show.ts'
 import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
@@ -45,7 +46,7 @@ export async function create(options: Options & Allowance & { account: string })
       expiresAt,
       limits,
       cap,
-      ...(options.name !== undefined && { name: options.name }),
+      ...(options.name !== undefined && { name: nameFrom(options.name) }),
     })
     const row = { key: made, account: account.name }
     if (options.json) return sayJson({ ...show(row), key })
@@ -67,7 +68,7 @@ export async function change(id: string, options: Allowance & { json?: boolean; 
     const changed = await changeKey(store, {
       id,
       actor,
-      ...(options.name !== undefined && { name: options.name }),
+      ...(options.name !== undefined && { name: nameFrom(options.name) }),
       ...(options.models !== undefined && { models: options.models === 'all' ? null : readPatterns(options.models) }),
       ...(expires !== undefined && { expiresAt: expires === null ? null : readExpiry(expires, Date.now()) }),
       ...(options.cap !== undefined && { cap: readCap(options.cap) }),
@@ -152,10 +153,17 @@ function show({ key, account }: Row) {
   return showKey(key, account, Date.now())
 }
 
+/** A key need not be called anything. */
+function nameFrom(text: string): string {
+  const { success, data: name } = keyName.safeParse(text)
+  if (!success) throw new Error(`a name has ${nameRule}`)
+  return name
+}
+
 function readPatterns(text: string): string[] {
   const patterns = text.split(',').map((pattern) => pattern.trim())
-  if (patterns.some((pattern) => pattern === '')) {
-    throw new Error("--models takes ids or patterns with commas between them, such as 'gpt-*,o3'")
+  if (!modelPatterns.safeParse(patterns).success) {
+    throw new Error("--models takes ids or patterns in lower case with commas between them, such as 'gpt-*,o3'")
   }
   return patterns
 }

@@ -143,6 +143,9 @@ describe('beside a running gateway', () => {
     },
     { args: ['keys', 'create', '--account', 'demo', '--expires', 'soon'], says: '"soon" is no time' },
     { args: ['keys', 'create', '--account', 'demo', '--models', 'gpt-*,'], says: '--models takes ids or patterns' },
+    // No id has a capital: such a key could use nothing, ever.
+    { args: ['keys', 'create', '--account', 'demo', '--models', 'GPT-4o'], says: '--models takes ids or patterns' },
+    { args: ['keys', 'create', '--account', 'demo', '--name', 'a\u001bb'], says: 'a name has 1 to 100 characters' },
     { args: ['keys', 'change', 'key_0'], says: 'nothing was given that should change' },
     { args: ['keys', 'change', 'key_0', '--json'], says: 'nothing was given that should change' },
     { args: ['accounts', 'change', 'demo'], says: 'nothing was given that should change' },
