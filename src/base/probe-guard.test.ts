@@ -1,32 +1,72 @@
 import { expect, test } from 'bun:test'
-import { makeGuardedFetch } from './guarded-fetch.ts'
+import { makeGuardedFetch, type GuardedFetch } from './guarded-fetch.ts'
 import { probeGuard } from './probe-guard.ts'
+import { GuardRefusal, type RefusalReason } from './untrusted-url.ts'
 
-type Allowed = Parameters<typeof makeGuardedFetch>[0]
+type Make = typeof makeGuardedFetch
+type Allowed = Parameters<Make>[0]
+type Get = GuardedFetch['get']
 
 const neverAnswers = () => new Promise<never>(() => {})
+const refuse = (reason: RefusalReason) => Promise.reject(new GuardRefusal(reason))
+const open = { schemes: 'https-and-http', ports: 'any' } as const
 
 const silent = (allowed: Allowed) => makeGuardedFetch(allowed, { resolve: neverAnswers })
+
+/** The real guard, but for what it does with what must not come in, or with what may. */
+const guardWhose = (which: 'refused' | 'allowed', change: (get: Get) => Get): Make => {
+  return (allowed, world) => {
+    const guard = makeGuardedFetch(allowed, world)
+    const isAllowed = allowed?.addresses === 'loopback'
+    return isAllowed === (which === 'allowed') ? { ...guard, get: change(guard.get) } : guard
+  }
+}
+
+const knock: Get = async (url, limits) => {
+  const inside = makeGuardedFetch({ ...open, addresses: 'loopback' })
+  await inside.get(url.replace(/\/\/.*:/, '//127.0.0.1:'), limits)
+  return refuse('not-public')
+}
 
 test('the probe at the start passes here', async () => {
   await probeGuard()
 })
 
-test.each([
-  [
-    'does not check',
-    'is not refused',
-    () => makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'private' }),
-  ],
+test.each<[string, string, Make]>([
+  ['does not check', 'is not refused', () => makeGuardedFetch({ ...open, addresses: 'private' })],
+  ['has dialled before it refuses', 'is not refused', guardWhose('refused', () => knock)],
+  ['only found nobody there', 'is not refused', guardWhose('refused', () => () => refuse('unreachable'))],
   [
     'dials what it likes',
     'does not dial',
-    (allowed: Allowed) => makeGuardedFetch(allowed, { resolve: () => Promise.reject(new Error('nobody knows')) }),
+    (allowed) => makeGuardedFetch(allowed, { resolve: () => Promise.reject(new Error('nobody knows')) }),
   ],
-] as const)('a guard that %s stops it, with one line', async (_name, says, make) => {
+  [
+    'says that it arrived, and has not',
+    'does not dial',
+    guardWhose('allowed', () => () => Promise.resolve({ status: 204, mediaType: '', body: new Uint8Array() })),
+  ],
+  [
+    'arrives, and does not hear the answer',
+    'does not dial',
+    guardWhose('allowed', (get) => (url, limits) => get(url, limits).then(() => refuse('broken'))),
+  ],
+])('a guard that %s stops it, with one line', async (_name, says, make) => {
   const thrown: unknown = await probeGuard(make).catch((error: unknown) => error)
   expect(String(thrown)).toContain(says)
   expect(String(thrown).split('\n')).toHaveLength(1)
+})
+
+test('this machine is tried in every way that a runtime might read an address', async () => {
+  const hosts: string[] = []
+  const noting = guardWhose('refused', (get) => (url, limits) => {
+    hosts.push(url.replace(/^http:\/\/|:\d+\/$/g, ''))
+    return get(url, limits)
+  })
+  await probeGuard(noting)
+  expect(hosts.slice(0, -1)).toEqual(['localhost', '127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]'])
+  // And once under a name that only seems to lead elsewhere.
+  expect(hosts.at(-1)).toMatch(/\.invalid$/)
 })
 
 test('where nobody answers for a name, it says that, and does not blame the guard', async () => {
