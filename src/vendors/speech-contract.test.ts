@@ -135,6 +135,15 @@ describe('the common protocol', () => {
     const { reader } = sayCommon({ soldBy: 'token' })
     expect(() => readAll(reader, 'data: {"error":{"message":"x"}}\n\n')).toThrow('broke off')
   })
+
+  test.each(['{}', '{"input_tokens":5}', '{"output_tokens":7}', '{"input_tokens":"5","output_tokens":7}'])(
+    'half a count is none: %s',
+    (usage) => {
+      const { reader } = sayCommon({ soldBy: 'token' })
+      readAll(reader, `data: {"type":"speech.audio.done","usage":${usage}}\n\n`)
+      expect(reader).toMatchObject({ ended: true, usage: undefined })
+    },
+  )
 })
 
 function settingOf(format: string) {
@@ -171,6 +180,25 @@ describe('google', () => {
     expect(() => readGoogle({ promptFeedback: { blockReason: 'SAFETY' } })).toThrow('would not say this: SAFETY')
     expect(() => readGoogle({ candidates: [{ finishReason: 'PROHIBITED_CONTENT' }] })).toThrow('PROHIBITED_CONTENT')
     expect(() => readGoogle({ candidates: [{ finishReason: 'OTHER' }] })).toThrow('sent no sound')
+  })
+
+  test('what was counted stays so, where the end counts nothing', () => {
+    const reader = speechOf('google').say(askFor(), 'Hello', context).openReader(noHeader)
+    const parts = [{ inlineData: { mimeType: 'audio/L16', data: 'AQI=' } }]
+    for (const event of [
+      {
+        candidates: [{ content: { parts } }],
+        usageMetadata: {
+          promptTokenCount: 3,
+          candidatesTokenCount: 9,
+          candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: 9 }],
+        },
+      },
+      { candidates: [{ finishReason: 'STOP' }] },
+    ]) {
+      readAll(reader, `data: ${JSON.stringify(event)}\n\n`)
+    }
+    expect(reader).toMatchObject({ ended: true, usage: { input: 3, audioOutput: 9 } })
   })
 
   test('without a rate it is 24 kHz', () => {

@@ -12,6 +12,21 @@ test.each([
   for (const total of [undefined, null, '0']) expect(find?.read(answer({ ...list, total }), sought)).toBe('unsure')
 })
 
+test('of Wan’s list, a page that is not all of it tells nothing, and what others are known to have ordered is theirs', () => {
+  const { find } = videoOf('dashscope')
+  const sought = {
+    ref: 'att_1',
+    upstreamModel: 'm',
+    kind: 't2v',
+    sentAt: 1_000_000,
+    knownIds: new Set(['t-1']),
+  } as const
+  const page = (id: string, total: number) => answer({ data: [{ task_id: id, gmt_create: sought.sentAt }], total })
+  expect(find?.read(page('t-1', 1), sought)).toBe('absent')
+  expect(find?.read(page('t-1', 2), sought)).toBe('unsure')
+  expect(find?.read(page('t-2', 1), sought)).toBe('unsure')
+})
+
 test('a record does not repeat what was asked', () => {
   const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }
   const { record } = videoOf('dashscope').readTask(answer({ request_id: 'r', output }), facts)

@@ -82,6 +82,20 @@ describe('records', () => {
         result: { videoUrl: link, needsKey: false, seconds: 10, resolution: '720p', ratio: '9:16' },
       },
     ],
+    // What was brought is added where only the parts are told, and a zero is no length as long as another field has one.
+    [
+      'dashscope',
+      wan({ ...made, end_time: '2026-04-02 23:05:00.250' }, { input_video_duration: 5, output_video_duration: 10 }),
+      {
+        used: { video: { seconds: 15, resolution: '720p' } },
+        result: { seconds: 10, madeAt: Date.UTC(2026, 3, 2, 15, 5, 0, 250) },
+      },
+    ],
+    [
+      'dashscope',
+      wan(made, { duration: 0, video_duration: 10, SR: 720 }),
+      { used: { video: { seconds: 10 } }, result: { seconds: 10 } },
+    ],
     // 2.5: no tier, only a size; 2.6 out of an SDK: texts, and zeros of other versions; 3.0: fractions.
     [
       'dashscope',
@@ -138,14 +152,15 @@ describe('records', () => {
           resolution: '1080p',
           ratio: '16:9',
           seed: 10,
+          madeAt: 2_000,
         },
       },
     ],
     // 1.0 with frames instead of seconds, and fields left out.
     [
       'ark',
-      ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9 }, frames: 121 }),
-      { used: { videoToken: 9, video: { seconds: 5, resolution: '720p', sound: true } } },
+      ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9 }, frames: 289 }),
+      { used: { videoToken: 9, video: { seconds: 12, resolution: '720p', sound: true } }, result: { seconds: 12 } },
     ],
     ['google', answer({ name: 'models/m/operations/o' }), { state: 'running' }],
     ['google', answer({ name: 'models/m/operations/o', done: false, metadata: {} }), { state: 'running' }],

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import { GatewayError } from '../../base/errors.ts'
 import { vendors } from '../index.ts'
+import { answer, videoOf } from '../testing.ts'
 
 const secrets = { baseUrl: 'https://ark.vendor.example', credential: 'vk-0123456789abcdef' }
 const told = (status: number, code: string, type: string) =>
@@ -36,4 +38,21 @@ test.each([
   const verdict = told(status, code, type)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict?.restCredentialSeconds).toBeUndefined()
+})
+
+test.each([
+  ['BadRequest', 400],
+  ['Unauthorized', 401],
+  ['Forbidden', 403],
+  ['NotFound', 404],
+  ['TooManyRequests', 429],
+  ['InternalServerError', 500],
+])('under a good status, a %s is a %d', (type, errorStatus) => {
+  expect(videoOf('ark').readCreated(answer({ error: { code: 'X', message: 'no', type } }))).toEqual({ errorStatus })
+})
+
+test('what runs, is over or is unknown is not stopped; what went wrong on the way says nothing', () => {
+  const read = (status: number) => videoOf('ark').cancel?.read(answer({}, status))
+  expect([200, 204, 400, 403, 404, 409].map(read)).toEqual([true, true, false, false, false, false])
+  for (const status of [401, 429, 500]) expect(() => read(status)).toThrow(GatewayError)
 })
