@@ -146,6 +146,42 @@ describe('the common protocol', () => {
   )
 })
 
+describe('dashscope', () => {
+  const readerOf = (soldBy: SpeechAsk['soldBy']) =>
+    speechOf('dashscope').say(askFor({ soldBy }), 'Hello', context).openReader(noHeader)
+  const event = (body: JsonObject, comment = ':HTTP_STATUS/200\n') => `${comment}data:${JSON.stringify(body)}\n\n`
+  const output = { finish_reason: 'stop', audio: { data: 'AQI=' } }
+
+  test('sold by tokens, those of the sound are the output', () => {
+    const reader = readerOf('token')
+    const usage = { characters: 5, input_tokens: 14, output_tokens: 76, total_tokens: 90 }
+    readAll(reader, event({ output, usage }))
+    expect(reader.usage).toEqual({ input: 14, audioOutput: 76 })
+  })
+
+  test('what is not told is not counted, and what was told before stays', () => {
+    for (const soldBy of ['token', 'character'] as const) {
+      const reader = readerOf(soldBy)
+      readAll(reader, event({ output, usage: { input_tokens: 14 } }))
+      expect(reader.usage).toBeUndefined()
+      readAll(reader, event({ output, usage: { characters: 5, output_tokens: 7 } }) + event({ output }))
+      expect(reader.usage).toEqual(soldBy === 'token' ? { input: 0, audioOutput: 7 } : { character: 5 })
+    }
+  })
+
+  test('a refusal has the status of its own line, and none is a failure', () => {
+    const refused = { code: 'InternalError', message: 'as in :HTTP_STATUS/200' }
+    for (const [comment, status] of [
+      [':HTTP_STATUS/429\n', 429],
+      ['', 500],
+    ] as const) {
+      const reader = readerOf('token')
+      readAll(reader, event(refused, comment))
+      expect(reader.refusal).toEqual({ status, body: JSON.stringify(refused) })
+    }
+  })
+})
+
 function settingOf(format: string) {
   const { call } = speechOf('minimax').say(askFor({ format }), 'Hello', context)
   return (JSON.parse(call.body as string) as JsonObject)['audio_setting']

@@ -90,6 +90,17 @@ describe('Wan is told how large in its version’s way', () => {
     expect(later.input).toEqual({ ...prompt, media: [{ type: 'first_frame', url: image }] })
     expect(later.parameters).toEqual({ resolution: '720P', duration: -1, audio: true })
   })
+
+  test.each(['wan2.6-t2v', 'wan3.0-video'])(
+    '%s has one place for what is not wanted, wherever that was written',
+    (model) => {
+      const negative = { negative_prompt: 'dark' }
+      for (const asked of [{ input: { ...prompt, ...negative } }, { input: prompt, parameters: negative }]) {
+        const { input, parameters } = sent('dashscope', model, asked).body
+        expect([input, 'negative_prompt' in parameters]).toEqual([{ ...prompt, ...negative }, false])
+      }
+    },
+  )
 })
 
 describe('Seedance', () => {

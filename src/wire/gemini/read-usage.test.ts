@@ -38,6 +38,26 @@ test.each([
     { cachedInput: 61, audioInput: 40 },
   ],
   [
+    'sound that was cached, among words that were not',
+    {
+      promptTokenCount: 200,
+      cachedContentTokenCount: 60,
+      promptTokensDetails: sound(100),
+      cacheTokensDetails: [{ modality: 'AUDIO', tokenCount: 60 }],
+    },
+    { input: 100, cachedInput: 60, audioInput: 40 },
+  ],
+  [
+    'sound that tools put into the prompt',
+    {
+      promptTokenCount: 101,
+      promptTokensDetails: sound(100),
+      toolUsePromptTokenCount: 31,
+      toolUsePromptTokensDetails: sound(30),
+    },
+    { input: 2, audioInput: 130 },
+  ],
+  [
     'pictures and sound that were made',
     {
       promptTokenCount: 1,
