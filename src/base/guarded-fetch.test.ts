@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -23,6 +23,16 @@ let open: Server
 let inside: Server
 let secure: ReturnType<typeof createSecureServer>
 
+const moved = Promise.withResolvers<void>()
+
+function writeEndlessly(response: ServerResponse): void {
+  const write = () => {
+    while (!response.destroyed && response.write(Buffer.alloc(16 * 1024)));
+  }
+  response.on('drain', write)
+  write()
+}
+
 const listener: RequestListener = (request, response) => {
   const chunks: Uint8Array[] = []
   request.on('data', (chunk: Uint8Array) => chunks.push(chunk))
@@ -39,13 +49,11 @@ const listener: RequestListener = (request, response) => {
         return response.writeHead(302, { location: `/loop?${Number(url.split('?')[1] ?? 0) + 1}` }).end()
       case '/many':
         return response.writeHead(200).end(Buffer.alloc(100_000))
-      case '/endless': {
-        const write = () => {
-          while (!response.destroyed && response.write(Buffer.alloc(16 * 1024)));
-        }
-        response.on('drain', write)
-        return write()
-      }
+      case '/endless':
+        return writeEndlessly(response)
+      case '/moved-endlessly':
+        response.on('close', moved.resolve)
+        return writeEndlessly(response.writeHead(302, { location: '/' }))
       case '/drip':
         return response.write('a')
       case '/cut':
@@ -56,7 +64,7 @@ const listener: RequestListener = (request, response) => {
       case '/headers':
         return response.writeHead(200, { x: 'y'.repeat(64 * 1024) }).end()
       case '/gone':
-        return response.writeHead(410).end('never again')
+        return response.writeHead(410, { 'content-length': '11' }).end('never again')
       default:
         return response.writeHead(200, { 'content-type': 'Image/PNG; charset=x', 'set-cookie': 'a=b' }).end('hello')
     }
@@ -191,6 +199,10 @@ describe('a name', () => {
     }
   })
 
+  test('of this machine leads there when it may, as the system itself looks it up', async () => {
+    await makeGuardedFetch({ ...plain, addresses: 'loopback' }).check('http://localhost/')
+  })
+
   test('is looked up once, and what was checked is what is dialled', async () => {
     const flipping = resolver([publicAddress], [insideAddress])
     const fetches = Array.from({ length: 200 }, () => guard({ resolve: flipping.resolve }).get(at('/'), limits))
@@ -298,6 +310,11 @@ describe('a redirect', () => {
     expect(loops()).toBe(5)
   })
 
+  test('is left once it is known where to', async () => {
+    expect((await guard().get(at('/moved-endlessly'), limits)).status).toBe(200)
+    await moved.promise
+  })
+
   test('of a message is an answer like any other', async () => {
     const count = seen.length
     const { status } = await guard().post(to(at('/')), { headers: {}, body: 'a' }, limits)
@@ -316,6 +333,11 @@ describe('limits', () => {
     ['unreachable', '/headers', {}],
   ])('%s: %s', async (reason, path, more) => {
     expect(await refusal(guard().get(at(path), { ...limits, ...more }))).toBe(reason)
+  })
+
+  test('what is as large as it may be is fetched, and what is larger by a byte is not', async () => {
+    expect((await guard().get(at('/'), { bytesMax: 5 })).body).toHaveLength(5)
+    expect(await refusal(guard().get(at('/'), { bytesMax: 4 }))).toBe('too-large')
   })
 
   test('nobody there', async () => {

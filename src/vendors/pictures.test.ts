@@ -108,6 +108,13 @@ describe('dashscope', () => {
     })
   })
 
+  test('one that was counted and not given is not paid for', () => {
+    const counted = { ...made, usage: { ...made.usage, image_count: 2 } }
+    expect(start('dashscope', 'qwen-image-2.0', askFor(native())).next([answer(counted)])).toMatchObject({
+      used: [{ usage: { images: { count: 1 } }, vendorUsage: { images: { count: 2 } }, basis: 'vendor' }],
+    })
+  })
+
   test('bytes are fetched under its channel; what is no picture is a failure of its', () => {
     const ask = askFor({ prompt: 'a cat', response_format: 'b64_json' })
     const step = start('dashscope', 'qwen-image-2.0', ask).next([answer(made)])

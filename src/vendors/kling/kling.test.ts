@@ -50,6 +50,36 @@ describe('a refusal', () => {
     expect(told(400, 1200).restCredentialSeconds).toBeUndefined()
   })
 
+  test.each([
+    [429, [1000, 1001, 1002, 1003, 1004, 1100, 1101, 1102, 1103, 1304], 'upstream-failed', 60],
+    [400, [1302, 1303], 'too-many', 1],
+    [429, [1200, 1201, 1300, 1301], 'upstream-rejected', undefined],
+    [500, [5002], 'upstream-timeout', undefined],
+  ] as const)('a %d is what its number says: %j', (status, codes, kind, rest) => {
+    for (const code of codes) {
+      const { error, restCredentialSeconds } = told(status, code)
+      expect([code, error.kind, restCredentialSeconds]).toEqual([code, kind, rest])
+    }
+  })
+
+  test.each([
+    [[401, 402, 403], 'upstream-failed', 60],
+    [[429], 'too-many', 1],
+    [[400, 422], 'upstream-rejected', undefined],
+    [[408, 504], 'upstream-timeout', undefined],
+    [[404, 409, 500], 'upstream-failed', undefined],
+  ] as const)('without a number that is known, its status says it: %j', (statuses, kind, rest) => {
+    for (const status of statuses) {
+      const { error, restCredentialSeconds } = told(status, 7)
+      expect([status, error.kind, restCredentialSeconds]).toEqual([status, kind, rest])
+    }
+  })
+
+  test('keeps its status where that is one of a refusal', () => {
+    const statusOf = (status: number) => told(status, 1201).error.details.refusal?.status
+    expect([200, 400, 499, 500].map(statusOf)).toEqual([400, 400, 499, 400])
+  })
+
   test('names neither half of the credential, nor the address', () => {
     const { error } = told(400, 1201, 'access-key-1 and secret-key-1 at api.vendor.example')
     expect(error.message).toBe('[redacted] and [redacted] at [redacted]')
