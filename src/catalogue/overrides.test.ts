@@ -72,6 +72,24 @@ describe('a change', () => {
     expect(models.get('gemini-embedding-001')?.prices.rates.input).toBe(pico(150_000n))
   })
 
+  test('of a pattern of aliases makes each of them a model of its own, and leaves theirs', () => {
+    const { models } = build([{ id: 'wan2.7-t2v-2026*', prices: { markup: '2' } }])
+    const [dated, model] = [models.get('wan2.7-t2v-2026-04-25'), models.get('wan2.7-t2v')]
+    expect(dated?.aliasOf).toBeUndefined()
+    expect(dated?.prices.perSecond['720p']).toBe(pico(2n * (model?.prices.perSecond['720p'] as bigint)))
+  })
+
+  test.each([
+    ['doubao-seedream-4-0', 'images', { countMax: 3 }],
+    ['text-embedding-3-small', 'embeddings', { batchMax: 3 }],
+    ['eleven-multilingual-v2', 'speech', { charactersMax: 300 }],
+    ['wan2.7-t2v', 'video', { durationDefault: 7 }],
+  ] as const)('of one limit of %s keeps its others: %s', (id, group, limits) => {
+    const before = build([]).models.get(id)?.[group]
+    expect(before).toBeDefined()
+    expect(build([{ id, [group]: limits }]).models.get(id)?.[group]).toEqual({ ...before, ...limits } as never)
+  })
+
   test('of where it can be had', () => {
     const { models } = build([
       { id: 'gpt-4o', channels: [{ channel: 'east', upstreamModel: 'my-deployment' }, { channel: 'west' }] },

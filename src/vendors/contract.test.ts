@@ -142,6 +142,28 @@ function textOfBody(body: Call['body'] | undefined): string {
   return body
 }
 
+test.each([...vendors.values()].map((vendor) => [vendor.id, vendor] as const))(
+  '%s: a key that is over its rate rests for as long as the vendor says',
+  (_id, vendor) => {
+    const base = { status_code: 1002, status_msg: 'x' }
+    // As each of them says it.
+    for (const body of [
+      { error: { message: 'x' } },
+      { code: 1302, message: 'x' },
+      { reason: 'SystemThrottling', message: 'x' },
+      { ErrCode: 500_044, ErrMsg: 'x' },
+      { detail: { status: 'system_busy', message: 'x' } },
+      { base_resp: base },
+    ]) {
+      const response = { status: 429, retryAfterSeconds: 7, body: JSON.stringify(body) }
+      expect(vendor.explain(response, secrets)).toMatchObject({
+        error: { kind: 'too-many', details: { retryAfterSeconds: 7 } },
+        restCredentialSeconds: 7,
+      })
+    }
+  },
+)
+
 describe.each(adapters)('%s', (id, vendor, chat) => {
   const fixture = fixtureOf(id)
   if (fixture === undefined) return

@@ -149,6 +149,26 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
   })
 })
 
+test.each<[string, unknown[]]>([
+  ['an unreadable one', [[0, 1], 'x']],
+  ['an unreadable one beside one too many', [[0, 1], 'x', [1, 0]]],
+  [
+    'one too many',
+    [
+      [0, 1],
+      [1, 0],
+      [1, 0],
+    ],
+  ],
+  ['one that is too short', [[0, 1], [1]]],
+])('vectors that are not one for each input are no answer: %s', (_name, embeddings) => {
+  const { user: _user, ...ask } = askFor(['Hello', 'again'])
+  const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
+  const step = calling(vendors.get('mistral')?.embeddings?.start(ask, context))
+  const data = embeddings.map((embedding, index) => ({ object: 'embedding', index, embedding }))
+  expect(answerOf(step, { data, usage: { prompt_tokens: 2, total_tokens: 2 } })).toMatchObject(noAnswer)
+})
+
 test('one text alone has a call of its own at Google', () => {
   const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
   const step = calling(vendors.get('google')?.embeddings?.start(askFor(['Hello']), context))

@@ -13,6 +13,12 @@ describe('a refusal', () => {
     [400, 'CreditInsufficient', 'upstream-failed', true],
     [400, 'ModelUnavailable', 'upstream-failed', true],
     [400, 'SystemThrottling', 'too-many', true],
+    [400, 'TooManyRequests', 'too-many', true],
+    [400, 'OperationInProcess', 'too-many', true],
+    // What was said is no fault of the key.
+    [403, 'TaskPromptPolicyViolation', 'upstream-rejected', false],
+    [403, 'AuditSubmitIllegal', 'upstream-rejected', false],
+    [400, 'InternalServiceFailure', 'upstream-failed', true],
     [401, 'Unauthorized', 'upstream-failed', true],
     [403, 'Forbidden', 'upstream-failed', true],
     [429, 'QuotaExceeded', 'too-many', true],

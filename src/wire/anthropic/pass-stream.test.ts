@@ -50,6 +50,13 @@ describe('what goes on', () => {
     expect(facts).toMatchObject({ finished: true, ended: true, failure: undefined, outputEvents: 1 })
   })
 
+  test.each(['\n', '\r\n', '\r'])('a name that is not the first line of its event, ended by %j', (lineEnd) => {
+    const numbered = `id: 7\n${say('Hi')}`.replaceAll('\n', lineEnd)
+    expect(follow([numbered]).text).toEqual([numbered])
+    const quoting = `id: 7\n${bare(say('event: ping'))}`.replaceAll('\n', lineEnd)
+    expect(follow([quoting]).text).toEqual([`event: content_block_delta\n${quoting}`])
+  })
+
   test('our id in the place of theirs, in the beginning and nowhere else', () => {
     const quoting = say('"model":"theirs"')
     expect(follow([startOf('theirs-2026'), quoting]).text).toEqual([start, quoting])
