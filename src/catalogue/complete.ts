@@ -53,8 +53,8 @@ function unpricedImage({ perImage }: PriceList, limits: ImageLimits | undefined)
 type Amounts = PriceList['perSecond']
 
 function unpricedVideo(amounts: Amounts, name: string, limits: VideoLimits | undefined): string | undefined {
-  const sounds = { always: ['sound'], never: ['silent'], optional: ['sound', 'silent'] }[limits?.sound ?? 'never']
-  const isPriced = (key: string) => key in amounts || sounds.every((sound) => `${key}/${sound}` in amounts)
+  // One amount, or a pair of which both are written: with sound and without.
+  const isPriced = (key: string) => key in amounts || `${key}/sound` in amounts
   if (isPriced('default')) return undefined
   const missing = (limits?.resolutions ?? ['720p']).find((resolution) => !isPriced(resolution))
   return missing === undefined ? undefined : `${name} for ${missing}`

@@ -110,6 +110,24 @@ describe('a refusal', () => {
     expect(error.message).not.toContain('credit')
   })
 
+  test.each([
+    [400, 'billing_error', 'upstream-failed', 60],
+    [401, 'authentication_error', 'upstream-failed', 60],
+    [402, 'x', 'upstream-failed', 60],
+    [403, 'permission_error', 'upstream-failed', 60],
+    [404, 'not_found_error', 'upstream-failed', undefined],
+    [400, 'overloaded_error', 'overloaded', undefined],
+    [529, 'x', 'overloaded', undefined],
+    [408, 'x', 'upstream-timeout', undefined],
+    [504, 'timeout_error', 'upstream-timeout', undefined],
+    [500, 'api_error', 'upstream-failed', undefined],
+    [400, 'invalid_request_error', 'upstream-rejected', undefined],
+  ] as const)('%d with %s is %s', (status, type, kind, rest) => {
+    const { error, retryable, restCredentialSeconds } = told(status, { type, message: 'so it is' })
+    expect([error.kind, restCredentialSeconds]).toEqual([kind, rest])
+    expect(retryable).toBe(kind !== 'upstream-rejected')
+  })
+
   test.each(['<html>bad gateway</html>', '', 'null', '[]', '{}'])('without words is ours to answer: %j', (body) => {
     expect(explain({ status: 400, retryAfterSeconds: undefined, body }, context)).toMatchObject({
       error: { kind: 'upstream-failed' },

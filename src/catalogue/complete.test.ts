@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'bun:test'
+import type { Capability } from '../capabilities/capability.ts'
+import type { ImageLimits, VideoLimits } from '../capabilities/limits.ts'
+import { lacking } from './complete.ts'
+import { imageLimits, videoLimits } from './limits.ts'
+import { compilePrices, readExchange } from './prices.ts'
+import type { WrittenPrices } from './schema.ts'
+
+function lacks(
+  capability: Capability,
+  written: WrittenPrices,
+  limits: { images?: ImageLimits; video?: VideoLimits } = {},
+): string | undefined {
+  const { prices } = compilePrices([{ written, path: [] }], readExchange({}))
+  return lacking(capability, prices, limits)
+}
+
+describe('a model is sold only where every answer of it has a price', () => {
+  test.each<[Capability, WrittenPrices, string | undefined]>([
+    ['chat', { inputPerMillion: '1', outputPerMillion: '1' }, undefined],
+    ['chat', { inputPerMillion: '1' }, 'inputPerMillion and outputPerMillion'],
+    ['chat', { outputPerMillion: '1' }, 'inputPerMillion and outputPerMillion'],
+    ['embeddings', { outputPerMillion: '1' }, 'inputPerMillion'],
+    ['speech', { perMillionCharacters: '1' }, undefined],
+    ['speech', { inputPerMillion: '1', outputPerMillion: '1' }, undefined],
+    ['speech', { inputPerMillion: '1', audioOutputPerMillion: '1' }, undefined],
+    ['speech', { inputPerMillion: '1' }, 'perMillionCharacters, or token prices'],
+    ['speech', { audioOutputPerMillion: '1' }, 'perMillionCharacters, or token prices'],
+    ['images', { inputPerMillion: '1', imageOutputPerMillion: '1' }, undefined],
+    ['images', { imageOutputPerMillion: '1' }, 'perImage'],
+    ['images', { inputPerMillion: '1', outputPerMillion: '1' }, 'perImage'],
+    ['edits', { perImage: '1' }, undefined],
+    ['edits', {}, 'perImage'],
+  ])('%s by %j', (capability, written, missing) => {
+    expect(lacks(capability, written)).toBe(missing)
+  })
+
+  test('pictures, by their sizes and qualities', () => {
+    const sizes = imageLimits({ sizes: ['1024x1024', '512x512', 'auto'] })
+    const images = { ...sizes, qualities: ['low', 'high'] }
+    const perImage = { '1024x1024': '1', '512x512/low': '1' }
+    expect(lacks('images', { perImage }, { images })).toBe('perImage for 512x512')
+    expect(lacks('images', { perImage: { ...perImage, '512x512/high': '1' } }, { images })).toBeUndefined()
+    expect(lacks('images', { perImage }, { images: sizes })).toBe('perImage for 512x512')
+    expect(lacks('images', { perImage: { '1024x1024': '1' } }, { images: { ...images, free: { step: 1 } } })).toBe(
+      'perImage',
+    )
+  })
+
+  test.each(['always', 'never', 'optional'] as const)('films that sound %s, by one amount or by a pair', (sound) => {
+    const video = videoLimits({ resolutions: ['720p', '1080p'], sound })
+    const pair = { sound: '2', silent: '1' }
+    expect(lacks('video', { perSecond: pair }, { video })).toBeUndefined()
+    expect(lacks('video', { perSecond: { '720p': pair, '1080p': '3' } }, { video })).toBeUndefined()
+    expect(lacks('video', { perSecond: { '720p': pair } }, { video })).toBe('perSecond for 1080p')
+    expect(lacks('video', { perSecond: { '1080p': '3' } }, { video })).toBe('perSecond for 720p')
+  })
+})
