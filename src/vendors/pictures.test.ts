@@ -30,7 +30,9 @@ const anySize: ImageLimits = {
   references: { min: 0, max: 3 },
 }
 
-function askFor(body: JsonObject, options: { limits?: Partial<ImageLimits>; tokens?: true } = {}): ImagesAsk {
+type Options = { limits?: Partial<ImageLimits>; images?: ImageLimits; tokens?: true }
+
+function askFor(body: JsonObject, options: Options = {}): ImagesAsk {
   const traits: ModelTraits = {
     id: 'ours',
     capabilities: ['images'],
@@ -39,7 +41,7 @@ function askFor(body: JsonObject, options: { limits?: Partial<ImageLimits>; toke
     choicesMax: 1,
     reasoning: false,
     efforts: [],
-    images: { ...anySize, ...options.limits },
+    images: options.images ?? { ...anySize, ...options.limits },
     sells: () => options.tokens === true,
     sellsImage: () => true,
     sellsVideo: () => true,
@@ -193,6 +195,16 @@ describe('ark', () => {
     })
   })
 
+  test.each([
+    ['doubao-seedream-3-0-t2i', { seed: 7 }],
+    ['doubao-seedream-4-0', {}],
+    ['doubao-seedream-5-0', { output_format: 'png' }],
+  ])('%s is told of what it knows alone: %j', (model, known) => {
+    const ask = askFor({ prompt: 'a cat', seed: 7, output_format: 'png' })
+    const { seed, output_format } = sentBy(start('ark', model, ask)).body as JsonObject
+    expect({ seed, output_format }).toEqual({ seed: undefined, output_format: undefined, ...known })
+  })
+
   test('a member that failed stands among the others, and is not counted', () => {
     const step = start('ark', 'seedream', askFor({ prompt: 'a cat' })).next([
       answer({
@@ -336,6 +348,23 @@ describe('the common protocol', () => {
     expect(step.next([answer({ data: [{ b64_json: base64 }] })])).toMatchObject({
       used: [{ usage: { imageOutput: expect.any(Number) }, basis: 'estimated' }],
     })
+  })
+
+  test('the estimate is of what the answer says of its pictures, not of what was asked', () => {
+    const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat', quality: 'low' }, { limits, tokens: true }))
+    const tokensOf = (said: JsonObject) => {
+      const next = step.next([answer({ data: [{ b64_json: base64 }], ...said })])
+      return next.kind === 'answered' ? (next.used[0]?.usage.imageOutput ?? 0) : 0
+    }
+    const small = { size: '1024x1024', quality: 'low' }
+    expect(tokensOf({ ...small, quality: 'high' })).toBeGreaterThan(tokensOf(small))
+    expect(tokensOf({ ...small, size: '2048x2048' })).toBeGreaterThan(tokensOf(small))
+  })
+
+  test('a size that it lacks goes as the nearest it has', () => {
+    const { free: _, ...images } = { ...anySize, ...limits, sizes: ['1024x1024', '1536x1024'] }
+    const ask = askFor({ prompt: 'a cat', size: '1472x1140' }, { images, tokens: true })
+    expect(sentBy(start('openai', 'gpt-image-2', ask)).body).toMatchObject({ size: '1536x1024' })
   })
 
   test.each([[{ data: [] }], [{ created: 1 }], [{ error: { message: 'no' } }], [[]]])('%p is no answer', (body) => {
