@@ -16,6 +16,36 @@ describe('a vendor that has no address of its own', () => {
   })
 })
 
+describe('a channel of the file', () => {
+  test('is as it is written', () => {
+    const written = { ...entry, vendor: 'openai', keys: ['k', 'l'], weight: 3, priority: 2 }
+    expect(configuredChannels([written], {})).toMatchObject([
+      { id: 'mine', vendor: { id: 'openai' }, credentials: ['k', 'l'], weight: 3, priority: 2 },
+    ])
+  })
+
+  test('has an id of its own', () => {
+    const [first, second] = [
+      { ...entry, vendor: 'openai' },
+      { ...entry, vendor: 'deepseek' },
+    ]
+    const path = ['channels', 1, 'id']
+    expect(() => configuredChannels([first, second], {})).toThrow(expect.objectContaining({ path }) as never)
+    expect(configuredChannels([first, { ...second, id: 'other' }], {})).toHaveLength(2)
+  })
+
+  test('needs a key, unless it leads to a server of one’s own', () => {
+    const keyless = { ...entry, keys: [], baseUrl: 'http://127.0.0.1:1/v1' }
+    const path = ['channels', 0, 'keys']
+    expect(() => configuredChannels([{ ...keyless, vendor: 'openai' }], {})).toThrow(
+      expect.objectContaining({ path }) as never,
+    )
+    for (const vendor of ['ollama', 'compatible']) {
+      expect(configuredChannels([{ ...keyless, vendor }], {})).toMatchObject([{ credentials: [expect.any(String)] }])
+    }
+  })
+})
+
 describe('a key that no header can carry', () => {
   test.each(['sk-pasted\n', ' ', 'sk with space', 'sk-ключ'])('%j is refused, in the file and in a variable', (key) => {
     const says = 'letters, digits and signs of ASCII, without a space or a line end'

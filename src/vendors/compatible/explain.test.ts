@@ -57,6 +57,28 @@ test.each([
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
+test.each([
+  [408, 'upstream-timeout', true],
+  [504, 'upstream-timeout', true],
+  [404, 'upstream-failed', true],
+  [500, 'upstream-failed', true],
+  [503, 'upstream-failed', true],
+  [409, 'upstream-rejected', false],
+] as const)('a %d is %s', (status, kind, retryable) => {
+  const verdict = told(status, '{"error":{"message":"so it is"}}')
+  expect(verdict).toMatchObject({ error: { kind }, retryable })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
+test('a key that is refused in such words is refused', () => {
+  expect(told(401, '{"error":{"message":"Your request was blocked."}}').restCredentialSeconds).toBe(60)
+})
+
+test('a refusal of the common protocol passes on as one', () => {
+  const body = '{"error":{"message":"so it is","param":"stop"}}'
+  expect(told(400, body).error.details.refusal).toEqual({ protocol: 'openai', status: 400, body })
+})
+
 const openai = (message: string) =>
   JSON.stringify({
     error: { message, type: 'invalid_request_error', param: null, code: null },

@@ -66,6 +66,19 @@ describe('an error', () => {
     expect(messageOf('none')).toBe(said)
   })
 
+  test('that official clients act upon has its code beside it, and no other has', () => {
+    const errorOf = (code: string) => {
+      const { body } = writeError(new GatewayError('bad-request', 'why', { code }), requestId)
+      return (JSON.parse(body) as { error: object }).error
+    }
+    const plain = { type: 'invalid_request_error', message: 'why' }
+    expect(errorOf('invalid_type')).toEqual(plain)
+    expect(errorOf('thread_unsupported_request')).toEqual({
+      ...plain,
+      details: { error_code: 'thread_unsupported_request' },
+    })
+  })
+
   test('in a stream is an event', () => {
     const text = Buffer.from(writeStreamError(new GatewayError('overloaded', 'why'))).toString()
     expect(text).toBe('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"why"}}\n\n')

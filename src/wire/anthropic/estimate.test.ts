@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import { countText, estimateInput } from './estimate.ts'
+import { askOf } from './testing.ts'
+
+const estimate = (native: JsonObject, inputTokensMax = 1_000_000) => estimateInput({ ...askOf(native), inputTokensMax })
+
+const words = 'a few words of which somebody has to say how many tokens they are'
+const tokens = countText(words)
+const picture = { type: 'image', source: { type: 'base64', data: words } }
+const said = (...content: JsonObject[]) => ({ messages: [{ content }] })
+
+test('a text has tokens', () => {
+  expect(tokens).toBeGreaterThan(5)
+})
+
+test('instructions, messages and tools are read', () => {
+  const tools = [{ description: words }]
+  expect(estimate({ system: words })).toBe(tokens)
+  expect(estimate({ tools })).toBe(tokens)
+  expect(
+    estimate({ system: words, messages: [{ content: words }, { content: [{ type: 'text', text: words }] }], tools }),
+  ).toBe(4 * tokens)
+})
+
+test('a picture counts as one, wherever it stands, and not by its bytes', () => {
+  const one = estimate(said(picture))
+  expect(one).toBeGreaterThan(1_000)
+  expect(estimate(said(picture, picture))).toBe(2 * one)
+  expect(estimate(said({ type: 'tool_result', content: [picture, picture] }))).toBe(2 * one)
+})
+
+test('of a document only plain words are read, and nothing of what only vendors read', () => {
+  const document = (source: JsonObject) => estimate(said({ type: 'document', source }))
+  const file = document({ type: 'base64', media_type: 'text/plain', data: words })
+  expect(document({ type: 'text', media_type: 'text/plain', data: words })).toBe(file + tokens)
+  expect(estimate(said({ type: 'thinking', thinking: words, signature: words }))).toBe(tokens)
+})
+
+test('it is never nothing, and never more than was held for', () => {
+  expect(estimate({})).toBe(1)
+  expect(estimate({ system: words }, 3)).toBe(3)
+})
