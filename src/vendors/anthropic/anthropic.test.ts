@@ -57,12 +57,27 @@ describe('a client of the same protocol', () => {
       'messages[0].content[0].content[0].source.file_id',
       { messages: user({ type: 'tool_result', tool_use_id: 't', content: [{ type: 'document', source: kept }] }) },
     ],
+    [
+      'messages[0].content[0].source.content[0].source.file_id',
+      {
+        messages: user({
+          type: 'document',
+          source: { type: 'content', content: [{ type: 'image', source: kept }] },
+        }),
+      },
+    ],
   ])('may not name what the vendor keeps for the operator: %s', (param, fields) => {
     const body = { model: 'ours', max_tokens: 5, messages, ...fields }
     const ask = anthropicChat.readAsk(asked(body), () => traits)
     const refused = expect.objectContaining({ kind: 'bad-request', details: { param, code: 'unsupported_value' } })
     expect(() => chat?.pass?.(ask, context)).toThrow(refused)
     expect(() => chat?.count?.call(ask, context)).toThrow(refused)
+  })
+
+  test('may say that it names nothing', () => {
+    const body = { model: 'ours', max_tokens: 5, messages, container: null }
+    const ask = anthropicChat.readAsk(asked(body), () => traits)
+    expect(JSON.parse(chat?.pass?.(ask, context).body as string)).toMatchObject({ container: null })
   })
 
   test('has its prompt counted by the vendor', () => {
