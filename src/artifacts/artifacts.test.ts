@@ -259,6 +259,21 @@ describe('the sweeper', () => {
     await artifacts.keep(bytesOf(2990), about)
   })
 
+  test('leaves what expires within this hour, and what is not a result', async () => {
+    // Ten to the hour: what is kept now expires then.
+    clock.advance(hourMs - (clock.now() % hourMs) + (50 * hourMs) / 60)
+    const { url } = await artifacts.keep(bytesOf(10), about)
+    const others = join(dataFolder, 'artifacts', '0-notes')
+    mkdirSync(others)
+    writeFileSync(join(others, 'a'), 'not ours')
+    clock.advance(23.5 * hourMs)
+    await swept()
+    expect(await read(url)).toHaveLength(10)
+    clock.advance(hourMs)
+    await swept()
+    expect(files()).toEqual([join(others, 'a')])
+  })
+
   test('counts right when it is the first to look', async () => {
     await artifacts.keep(bytesOf(600), about)
     clock.advance(26 * hourMs)
