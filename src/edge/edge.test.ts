@@ -1,34 +1,44 @@
 import { expect, test } from 'bun:test'
-import { silentLog } from '../base/log.ts'
+import { GatewayError } from '../base/errors.ts'
+import { makeLog } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import { Tally } from '../telemetry/tally.ts'
 import { makeCors } from './cors.ts'
 import { makeEdge } from './edge.ts'
 import type { Route } from './route.ts'
 
+const statuses: Readonly<Record<string, number>> = { 'not-found': 404, 'too-large': 413, 'too-many-headers': 431 }
 const speaking =
   (voice: string): WriteError =>
-  (error) => ({ status: error.kind === 'not-found' ? 404 : 400, headers: {}, body: voice })
+  (error) => ({ status: statuses[error.kind] ?? 400, headers: {}, body: voice })
 const route = { method: 'POST', auth: 'key', serve: () => new Response('served') } as const
 const routes: readonly Route[] = [
   { ...route, path: '/v1/messages', writeError: speaking('messages'), speaksBelow: true },
   { ...route, path: '/v1/other', writeError: speaking('other') },
   { ...route, path: '/open', writeError: speaking('open'), auth: 'open' },
   { ...route, path: '/v1/broken', writeError: speaking('broken'), serve: () => Promise.reject(new Error('broken')) },
+  {
+    ...route,
+    path: '/v1/large',
+    writeError: speaking('large'),
+    serve: () => Promise.reject(new GatewayError('too-large', 'too large')),
+  },
 ]
+const logged: string[] = []
 const edge = makeEdge({
   routes,
   writeError: speaking('usual'),
   isProxy: () => false,
   cors: makeCors(['*']),
-  log: silentLog,
+  log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
   tally: new Tally(),
 })
 let handedOver = 0
+let headerCount = 0
 const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
   edge(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }), {
     address: () => '127.0.0.1',
-    headerCount: () => 0,
+    headerCount: () => headerCount,
     handOver: () => void handedOver++,
   } as unknown as Parameters<typeof edge>[1])
 
@@ -61,4 +71,32 @@ test('whatever the answer is, its connection hears that it is handed over', asyn
     await ask(path)
     expect(handedOver).toBe(1)
   }
+})
+
+test('a hundred headers are taken, and no more', async () => {
+  headerCount = 100
+  expect((await ask('/v1/other')).status).toBe(200)
+  headerCount = 101
+  expect((await ask('/v1/other')).status).toBe(431)
+  headerCount = 0
+})
+
+test('a mistake of ours is logged with the id that its client was told, a refusal is not', async () => {
+  logged.length = 0
+  const { headers } = await ask('/v1/broken')
+  await ask('/nowhere')
+  await ask('/v1/large')
+  expect(logged.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({
+      level: 50,
+      msg: 'a bug',
+      request: headers.get('x-request-id'),
+      cause: expect.stringContaining('Error: broken'),
+    }),
+  ] as never)
+})
+
+test('what was not read to its end closes its connection', async () => {
+  expect((await ask('/v1/large')).headers.get('connection')).toBe('close')
+  expect((await ask('/nowhere')).headers.get('connection')).toBeNull()
 })
