@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'bun:test'
+import { standingClock } from '../../../test/support/movable-clock.ts'
+import type { GuardedFetch } from '../../base/guarded-fetch.ts'
+import type { WebhookAttempt } from '../../store/outbox.ts'
+import { attemptDelivery, attemptLimits, endingOf, nextAfter } from './attempt.ts'
+import { retryWaitsMs } from './schedule.ts'
+import { makeWebhookSecret } from './sign.ts'
+
+const ended = (how: Partial<WebhookAttempt>): WebhookAttempt => {
+  return { at: 0, durationMs: 1, status: 0, why: null, excerpt: null, ...how }
+}
+
+test.each<[Partial<WebhookAttempt>, string]>([
+  [{ status: 200 }, 'answered'],
+  [{ status: 404 }, 'answered'],
+  [{ status: 500 }, 'answered'],
+  [{ status: 429 }, 'silent'],
+  [{ status: 502 }, 'silent'],
+  [{ status: 503 }, 'silent'],
+  [{ status: 504 }, 'silent'],
+  [{ why: 'unreachable' }, 'silent'],
+  [{ why: 'too-slow' }, 'silent'],
+  // Nobody was asked: it says nothing of the host.
+  [{ why: 'unsigned' }, 'abandoned'],
+  [{ why: 'internal' }, 'abandoned'],
+])('whether there is anybody, by %j: %s', (how, ending) => {
+  expect<string>(endingOf(ended(how))).toBe(ending)
+})
+
+describe('what follows', () => {
+  const next = (status: number, attempts: number) => nextAfter(ended({ status }), attempts, 1_000, () => 0.5)
+
+  test('from a yes, a never again, and anything else', () => {
+    expect([200, 204, 299].map((status) => next(status, 1))).toEqual(Array(3).fill({ state: 'delivered' }))
+    expect(next(410, 1)).toEqual({ state: 'gone' })
+    for (const status of [0, 199, 300, 302, 404, 500]) {
+      expect(next(status, 1)).toEqual({ state: 'pending', nextAt: 6_000 })
+    }
+  })
+
+  test('from the last attempt of all', () => {
+    const last = retryWaitsMs.length + 1
+    expect(next(500, last - 1)).toEqual({ state: 'pending', nextAt: 1_000 + 12 * 60 * 60_000 })
+    expect(next(500, last)).toEqual({ state: 'given-up' })
+    expect(next(200, last)).toEqual({ state: 'delivered' })
+  })
+})
+
+test('of a refusal one line is kept, to a character and not to half of one', async () => {
+  const letter = { id: 'evt_1', url: 'https://receiver.example/', payload: '{}' }
+  const excerptOf = async (status: number, text: string | Uint8Array) => {
+    const body = Buffer.from(text)
+    const fetch = { post: () => Promise.resolve({ status, mediaType: '', body }) } as unknown as GuardedFetch
+    const parts = { fetch, clock: standingClock(), limits: attemptLimits }
+    return (await attemptDelivery(parts, letter, [makeWebhookSecret()], new AbortController().signal))?.excerpt
+  }
+  expect(await excerptOf(500, ' no\r\n\tnot\u0000now ')).toBe('no not now')
+  expect(await excerptOf(500, 'é'.repeat(500))).toBe('é'.repeat(200))
+  expect(await excerptOf(500, Buffer.from('é').subarray(0, 1))).toBeNull()
+  expect(await excerptOf(500, '')).toBeNull()
+  expect(await excerptOf(200, 'thanks')).toBeNull()
+})
