@@ -36,6 +36,12 @@ const done = 'data: [DONE]\n\n'
 const dated = (text: string) => text.replace('"ours"', '"ours-2026-01-01"')
 
 describe('what goes on', () => {
+  test('an error that is a part of something else', () => {
+    const told = chunk({ content: 'Hi' }, null, { metadata: { error: { code: 1 } } })
+    const { text, facts } = follow([told])
+    expect([text, facts.failure]).toEqual([[told], undefined])
+  })
+
   test('everything but the end, byte for byte', () => {
     const events = [': ping\n\n', opening, chunk({ content: 'Hi' }), chunk({}, 'stop')]
     const { text, facts, closing } = follow([...events, usageOnly, done])

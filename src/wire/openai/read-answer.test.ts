@@ -1,0 +1,56 @@
+import { expect, test } from 'bun:test'
+import type { Json, JsonObject } from '../../base/json.ts'
+import { readAnswer } from './read-answer.ts'
+
+const read = (...choices: Json[]) => readAnswer(Buffer.from(JSON.stringify({ id: 'c1', choices }))).choices
+const said = (message: JsonObject, finish = 'stop') => read({ index: 0, message, finish_reason: finish })[0]
+const call = (written: JsonObject, extra: JsonObject = {}) => ({
+  tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', ...written }, ...extra }],
+})
+
+test.each([
+  ['{"a":1}', 'tool_calls', '{"a":1}'],
+  ['{"a":', 'length', '{"a":'],
+  [' ', 'tool_calls', '{}'],
+  ['', 'stop', '{}'],
+  // Cut off before any came: there is nothing that could be called with.
+  ['', 'length', ''],
+])('a call with %j that ends with %s has %j', (written, finish, argumentsText) => {
+  expect(said(call({ arguments: written }), finish)?.blocks).toEqual([
+    { kind: 'tool-call', id: 'c', name: 'f', argumentsText },
+  ])
+})
+
+test('a call has an id, and its signature where there is one', () => {
+  const extra = { id: '', extra_content: { google: { thought_signature: 's' } } }
+  const [block] = said(call({ arguments: '{}' }, extra))?.blocks ?? []
+  expect(block).toMatchObject({ id: 'call_0', signature: expect.stringContaining('s') })
+  expect(() => said({ tool_calls: [{ id: 'c', function: { arguments: '{}' } }] })).toThrow('without a name')
+})
+
+test.each([{ reasoning_content: 'hm' }, { reasoning: 'hm' }, { reasoning_content: '', reasoning: 'hm' }])(
+  'what was thought comes first, whatever it is called: %j',
+  (thoughts) => {
+    expect(said({ ...thoughts, content: 'Hi' })?.blocks).toEqual([
+      { kind: 'thinking', text: 'hm' },
+      { kind: 'text', text: 'Hi' },
+    ])
+  },
+)
+
+test('what was said has its sources, as far as they are told', () => {
+  const annotations = [
+    { url_citation: { url: 'https://a.example', title: 'A' } },
+    { url_citation: { url: 'https://b.example' } },
+    { file_citation: {} },
+    null,
+  ]
+  expect(said({ content: 'Hi', annotations })?.blocks).toEqual([
+    { kind: 'text', text: 'Hi', citations: [{ url: 'https://a.example', title: 'A' }, { url: 'https://b.example' }] },
+  ])
+})
+
+test('what is no choice is none', () => {
+  const choices = read(null, { index: 0, message: { content: 'Hi' }, finish_reason: 'content_filter' }, 'x')
+  expect(choices).toEqual([{ blocks: [{ kind: 'text', text: 'Hi' }], finish: 'refusal' }])
+})
