@@ -259,19 +259,30 @@ describe('the sweeper', () => {
     await artifacts.keep(bytesOf(2990), about)
   })
 
-  test('leaves what expires within this hour, and what is not a result', async () => {
-    // Ten to the hour: what is kept now expires then.
-    clock.advance(hourMs - (clock.now() % hourMs) + (50 * hourMs) / 60)
+  test('leaves what expires within this hour and shortly after, and what is not a result', async () => {
+    const minuteMs = hourMs / 60
+    // Two minutes to the hour: what is kept now expires then.
+    clock.advance(hourMs - (clock.now() % hourMs) + 58 * minuteMs)
     const { url } = await artifacts.keep(bytesOf(10), about)
     const others = join(dataFolder, 'artifacts', '0-notes')
     mkdirSync(others)
     writeFileSync(join(others, 'a'), 'not ours')
-    clock.advance(23.5 * hourMs)
+    clock.advance(24 * hourMs - 3 * minuteMs)
     await swept()
     expect(await read(url)).toHaveLength(10)
-    clock.advance(hourMs)
+    // Whoever opened it in time may still be reading.
+    clock.advance(10 * minuteMs)
+    await swept()
+    expect(files()).toHaveLength(2)
+    clock.advance(6 * minuteMs)
     await swept()
     expect(files()).toEqual([join(others, 'a')])
+  })
+
+  test('that is closed in the middle of a step does not go on', async () => {
+    timers.fire()
+    await artifacts.close()
+    expect(timers.waiting).toEqual([])
   })
 
   test('counts right when it is the first to look', async () => {

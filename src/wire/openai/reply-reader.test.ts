@@ -1,0 +1,57 @@
+import { expect, test } from 'bun:test'
+import type { Json } from '../../base/json.ts'
+import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { openReader } from './reply-reader.ts'
+
+/** What a reader makes of these choices, one in each event, after the beginning. */
+function read(...choices: Json[]): ReplyEvent[] {
+  const reader = openReader()
+  const events = choices.flatMap((choice) => {
+    return [...reader.read(Buffer.from(`data: ${JSON.stringify({ id: 'c1', choices: [choice] })}\n\n`))]
+  })
+  expect(events[0]).toEqual({ kind: 'reply-start', id: 'c1' })
+  return events.slice(1)
+}
+
+const calls = (...deltas: Json[]) => ({ index: 0, delta: { tool_calls: deltas } })
+const begun = (index: number, id: string, name: string) => ({ index, id, function: { name, arguments: '' } })
+const more = (index: number, text: string) => ({ index, function: { arguments: text } })
+
+const start = (call: number, id: string, name: string): ReplyEvent => {
+  return { kind: 'tool-call-start', choice: 0, call, id, name }
+}
+const delta = (call: number, text: string): ReplyEvent => ({ kind: 'tool-call-delta', choice: 0, call, text })
+
+test('calls that come side by side are told apart by their index', () => {
+  expect(
+    read(calls(begun(0, 'a', 'f')), calls(begun(1, 'b', 'g')), calls(more(0, '1')), calls(more(1, '2'), more(0, '3'))),
+  ).toEqual([start(0, 'a', 'f'), start(1, 'b', 'g'), delta(0, '1'), delta(1, '2'), delta(0, '3')])
+})
+
+test('without an index by their place, and with the same one by their ids', () => {
+  const { index: _, ...placed } = begun(0, 'a', 'f')
+  expect(read(calls(placed, { ...placed, id: 'b' }))).toEqual([start(0, 'a', 'f'), start(1, 'b', 'f')])
+  expect(read(calls(begun(0, 'a', 'f')), calls(begun(0, 'b', 'g')), calls(more(0, '1')))).toEqual([
+    start(0, 'a', 'f'),
+    start(1, 'b', 'g'),
+    delta(1, '1'),
+  ])
+})
+
+test('a call without an id gets one, and a signature goes with its call', () => {
+  const signed = { ...begun(0, '', 'f'), extra_content: { google: { thought_signature: 's' } } }
+  expect(read(calls(signed))).toEqual([
+    { ...start(0, 'call_0_0', 'f'), signature: expect.stringContaining('s') } as ReplyEvent,
+  ])
+})
+
+test('a reason that is empty is none', () => {
+  const finish = (reason: string) => ({ index: 0, delta: {}, finish_reason: reason })
+  expect(read(finish(''), finish('length'))).toEqual([{ kind: 'choice-finish', choice: 0, finish: 'length' }])
+})
+
+test('what cannot be read, and an error, are failures', () => {
+  for (const said of ['{"a":', '[]', '{"error":{"message":"no"}}']) {
+    expect([...openReader().read(Buffer.from(`data: ${said}\n\n`))]).toMatchObject([{ kind: 'failure' }])
+  }
+})
