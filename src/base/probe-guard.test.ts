@@ -17,8 +17,9 @@ const silent = (allowed: Allowed) => makeGuardedFetch(allowed, { resolve: neverA
 const guardWhose = (which: 'refused' | 'allowed', change: (get: Get) => Get): Make => {
   return (allowed, world) => {
     const guard = makeGuardedFetch(allowed, world)
+    const get: Get = (url, limits) => guard.get(url, limits)
     const isAllowed = allowed?.addresses === 'loopback'
-    return isAllowed === (which === 'allowed') ? { ...guard, get: change(guard.get) } : guard
+    return isAllowed === (which === 'allowed') ? { ...guard, get: change(get) } : guard
   }
 }
 

@@ -146,10 +146,15 @@ describe('the common protocol', () => {
   )
 })
 
+function readerOf(soldBy: SpeechAsk['soldBy']): SoundReader {
+  return speechOf('dashscope').say(askFor({ soldBy }), 'Hello', context).openReader(noHeader)
+}
+
+function event(body: JsonObject, comment = ':HTTP_STATUS/200\n'): string {
+  return `${comment}data:${JSON.stringify(body)}\n\n`
+}
+
 describe('dashscope', () => {
-  const readerOf = (soldBy: SpeechAsk['soldBy']) =>
-    speechOf('dashscope').say(askFor({ soldBy }), 'Hello', context).openReader(noHeader)
-  const event = (body: JsonObject, comment = ':HTTP_STATUS/200\n') => `${comment}data:${JSON.stringify(body)}\n\n`
   const output = { finish_reason: 'stop', audio: { data: 'AQI=' } }
 
   test('sold by tokens, those of the sound are the output', () => {

@@ -51,8 +51,9 @@ test.each([
   expect(videoOf('ark').readCreated(answer({ error: { code: 'X', message: 'no', type } }))).toEqual({ errorStatus })
 })
 
+const isStopped = (status: number) => videoOf('ark').cancel?.read(answer({}, status))
+
 test('what runs, is over or is unknown is not stopped; what went wrong on the way says nothing', () => {
-  const read = (status: number) => videoOf('ark').cancel?.read(answer({}, status))
-  expect([200, 204, 400, 403, 404, 409].map(read)).toEqual([true, true, false, false, false, false])
-  for (const status of [401, 429, 500]) expect(() => read(status)).toThrow(GatewayError)
+  expect([200, 204, 400, 403, 404, 409].map(isStopped)).toEqual([true, true, false, false, false, false])
+  for (const status of [401, 429, 500]) expect(() => isStopped(status)).toThrow(GatewayError)
 })

@@ -76,8 +76,8 @@ describe('a refusal', () => {
   })
 
   test('keeps its status where that is one of a refusal', () => {
-    const statusOf = (status: number) => told(status, 1201).error.details.refusal?.status
-    expect([200, 400, 499, 500].map(statusOf)).toEqual([400, 400, 499, 400])
+    const shown = [200, 400, 499, 500].map((status) => told(status, 1201).error.details.refusal?.status)
+    expect(shown).toEqual([400, 400, 499, 400])
   })
 
   test('names neither half of the credential, nor the address', () => {

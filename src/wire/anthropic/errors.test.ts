@@ -32,6 +32,11 @@ const refused = (protocol: string) =>
     requestId,
   )
 
+const errorOf = (code: string) => {
+  const { body } = writeError(new GatewayError('bad-request', 'why', { code }), requestId)
+  return (JSON.parse(body) as { error: object }).error
+}
+
 describe('an error', () => {
   test.each(table)('%s is %d %s', (kind, status, type) => {
     const written = writeError(new GatewayError(kind, 'why'), requestId)
@@ -67,10 +72,6 @@ describe('an error', () => {
   })
 
   test('that official clients act upon has its code beside it, and no other has', () => {
-    const errorOf = (code: string) => {
-      const { body } = writeError(new GatewayError('bad-request', 'why', { code }), requestId)
-      return (JSON.parse(body) as { error: object }).error
-    }
     const plain = { type: 'invalid_request_error', message: 'why' }
     expect(errorOf('invalid_type')).toEqual(plain)
     expect(errorOf('thread_unsupported_request')).toEqual({

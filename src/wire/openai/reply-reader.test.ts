@@ -45,8 +45,9 @@ test('a call without an id gets one, and a signature goes with its call', () => 
   ])
 })
 
+const finish = (reason: string) => ({ index: 0, delta: {}, finish_reason: reason })
+
 test('a reason that is empty is none', () => {
-  const finish = (reason: string) => ({ index: 0, delta: {}, finish_reason: reason })
   expect(read(finish(''), finish('length'))).toEqual([{ kind: 'choice-finish', choice: 0, finish: 'length' }])
 })
 
