@@ -21,20 +21,34 @@ test.each([
   expect(response.headers.get('vary')).toBe('Origin')
 })
 
+test('where every origin is let in, each is named, and nobody where none asks', () => {
+  const named = (origin: string | undefined) => {
+    const response = new Response()
+    makeCors(['*'])?.allow(request(origin), response)
+    return response.headers.get('access-control-allow-origin')
+  }
+  expect([named('https://b.example'), named(undefined)]).toEqual(['https://b.example', null])
+})
+
 test('only a real preflight is answered as one', () => {
   const cors = makeCors(['https://a.example'])
   expect(cors?.preflight(request('https://a.example'))).toBeUndefined()
   expect(cors?.preflight(request('https://a.example', {}, 'OPTIONS'))).toBeUndefined()
   const preflight = request('https://a.example', { 'access-control-request-method': 'POST' }, 'OPTIONS')
   expect(cors?.preflight(preflight)?.status).toBe(204)
+  preflight.headers.set('access-control-request-headers', 'authorization, x-own')
+  expect(Object.fromEntries(cors?.preflight(preflight)?.headers ?? [])).toMatchObject({
+    'access-control-allow-methods': 'GET, POST, DELETE',
+    'access-control-allow-headers': 'authorization, x-own',
+  })
 })
 
 test('a page may read what an answer cost, and what is left of its limits', () => {
   const response = new Response()
   makeCors(['https://a.example'])?.allow(request('https://a.example'), response)
   const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
-  expect(exposed).toContain('x-turnpike-cost')
-  expect(exposed).toContain('x-ratelimit-remaining-tokens')
-  expect(exposed).toContain('retry-after')
-  expect(exposed).toContain('x-should-retry')
+  for (const name of ['x-request-id', 'request-id', 'x-turnpike-cost', 'x-ratelimit-remaining-tokens']) {
+    expect(exposed).toContain(name)
+  }
+  for (const name of ['retry-after', 'x-should-retry', 'idempotent-replayed']) expect(exposed).toContain(name)
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
+import { GatewayError } from '../base/errors.ts'
 import { makeOriginCheck, type OriginParts } from './origins.ts'
 
 const plain: OriginParts = { hostname: '127.0.0.1', port: 8080, publicUrl: undefined, hosts: [], origins: [] }
@@ -10,7 +11,8 @@ function takes(given: Partial<OriginParts>, host: string, origin?: string): bool
     // A Request would not keep these headers.
     makeOriginCheck({ ...plain, ...given })({ headers } as Request)
     return true
-  } catch {
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown
     return false
   }
 }
@@ -28,6 +30,14 @@ describe('which hosts the tool server answers to', () => {
     ['an address of the newer kind', { hostname: 'fd00::1' }, '[fd00::1]:8080', true],
     ['the wildcard itself', { hostname: '0.0.0.0' }, '0.0.0.0:8080', false],
     ['the public name', { publicUrl: 'https://gw.example.com' }, 'gw.example.com', true],
+    [
+      'the public name with the port of its scheme',
+      { publicUrl: 'https://gw.example.com' },
+      'gw.example.com:443',
+      true,
+    ],
+    ['the same of the older scheme', { publicUrl: 'http://gw.example.com' }, 'gw.example.com:80', true],
+    ['the loopback, wherever it listens', { hostname: '10.1.2.3' }, '127.0.0.1:8080', true],
     ['the public name with its port', { publicUrl: 'https://gw.example.com:8443/base' }, 'gw.example.com:8443', true],
     ['the public name at another port', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:8080', false],
     ['a name of the settings, however it is written', { hosts: ['Tools.internal:9000'] }, 'tools.INTERNAL:9000', true],
@@ -35,14 +45,14 @@ describe('which hosts the tool server answers to', () => {
     expect(takes(given, host)).toBe(isTaken)
   })
 
-  test('listening everywhere, every address of this machine', () => {
+  test.each(['0.0.0.0', '::', ''])('listening everywhere, every address of this machine: %j', (hostname) => {
     const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
     expect(found.length).toBeGreaterThan(0)
     for (const { address, family } of found) {
       const host = family === 'IPv6' ? `[${address}]:8080` : `${address}:8080`
-      expect({ host, isTaken: takes({ hostname: '0.0.0.0' }, host) }).toEqual({ host, isTaken: true })
+      expect({ host, isTaken: takes({ hostname }, host) }).toEqual({ host, isTaken: true })
     }
-    expect(takes({ hostname: '0.0.0.0' }, '203.0.113.9:8080')).toBe(false)
+    expect(takes({ hostname }, '203.0.113.9:8080')).toBe(false)
   })
 })
 
@@ -54,6 +64,8 @@ describe('which origins', () => {
     ['its own at another port', 'http://localhost:3000', false],
     ['a stranger', 'https://evil.example', false],
     ['an opaque one', 'null', false],
+    ['none that can be read', 'localhost:8080', false],
+    ['what is in front of a scheme', 'xhttp://localhost:8080', false],
     ['another scheme', 'chrome-extension://localhost:8080', false],
     ['one that the operator named', 'https://app.example.com', true],
   ] as const)('%s', (_name, origin, isTaken) => {
