@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import { canBeStrict } from './strict-schema.ts'
+
+const text = { type: 'string' }
+const strict = { type: 'object', properties: { a: text }, required: ['a'], additionalProperties: false }
+const { additionalProperties: _, ...open } = strict
+/** A schema that may hold anything inside of it. */
+const around = (inner: JsonObject) => ({ ...strict, properties: { a: inner } })
+
+test.each<[string, JsonObject]>([
+  ['a text', text],
+  ['an object', strict],
+  ['one that says which schema it is', { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema' }],
+  ['a list of them', { type: 'array', items: strict }],
+  ['a choice of them', around({ anyOf: [strict, { type: 'null' }] })],
+  ['definitions by their older name', { ...around({ $ref: '#/definitions/x' }), definitions: { x: strict } }],
+  ['definitions', { ...around({ $ref: '#/$defs/x' }), $defs: { x: strict } }],
+])('a model may be held to %s', (_name, schema) => {
+  expect(canBeStrict(schema)).toBe(true)
+})
+
+test.each<[string, JsonObject]>([
+  ['may have more', open],
+  ['may have more, though it does not say that it is an object', { properties: { a: text }, required: ['a'] }],
+  ['may have less', { ...strict, required: [] }],
+  ['has a keyword that some refuse', { ...text, minLength: 1 }],
+])('it may not where something %s, wherever that stands', (_name, schema) => {
+  for (const whole of [
+    schema,
+    around(schema),
+    { type: 'array', items: schema },
+    around({ anyOf: [text, schema] }),
+    { ...strict, $defs: { x: schema } },
+    { ...strict, definitions: { x: schema } },
+  ]) {
+    expect(canBeStrict(whole)).toBe(false)
+  }
+})
