@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import { runwayRatio, runwaySize } from './runway-sizes.ts'
+import { seedanceTokensMax } from './seedance-sizes.ts'
+import { soraFrame, soraSize, soraSizes } from './sora-sizes.ts'
+import { wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
+
+/** How far a size is from its ratio, as a share of it. */
+function distance(size: string | undefined, ratio: string): number {
+  const [width = 0, height = 0] = (size ?? '').split(/[*x:]/).map(Number)
+  const [across = 0, down = 0] = ratio.split(':').map(Number)
+  return Math.abs(width / height / (across / down) - 1)
+}
+
+describe('the sizes of films have the shapes that they stand for', () => {
+  const ratios = ['16:9', '9:16', '1:1', '4:3', '3:4'] as const
+
+  test.each(['wan2.5', 'wan2.6', 'wan2.7'] as const)('%s', (form) => {
+    for (const resolution of ['480p', '720p', '1080p']) {
+      const known = resolution === '480p' ? ratios.slice(0, 3) : ratios
+      for (const ratio of known) {
+        const size = wanSize(form, { resolution, ratio })
+        expect(distance(size, ratio)).toBeLessThan(0.03)
+        expect(wanFrame(form, ` ${size?.replace('*', 'X')} `)).toEqual({ resolution, ratio })
+      }
+      expect(wanSizes(form, [resolution])).toHaveLength(known.length)
+    }
+    expect(wanSizes(form, ['8k'])).toEqual([])
+  })
+
+  test('a size of another version of Wan is understood, and written as its own', () => {
+    expect(wanSize('wan2.6', { resolution: '720p', ratio: '4:3' })).toBe('1088*832')
+    expect(wanSize('wan2.7', { resolution: '720p', ratio: '4:3' })).toBe('1104*832')
+    expect(wanFrame('wan2.7', '1088*832')).toEqual({ resolution: '720p', ratio: '4:3' })
+    expect(wanFrame('wan2.6', '1104*832')).toEqual({ resolution: '720p', ratio: '4:3' })
+  })
+
+  test('Runway', () => {
+    for (const ratio of [...ratios, '21:9']) {
+      expect(distance(runwaySize(ratio), ratio)).toBeLessThan(0.03)
+      expect(runwayRatio(runwaySize(ratio) ?? '')).toBe(ratio)
+    }
+    expect(runwayRatio('5:4')).toBe('5:4')
+  })
+
+  test('Sora', () => {
+    for (const resolution of ['720p', '1792x1024']) {
+      for (const ratio of ['16:9', '9:16']) {
+        const size = soraSize({ resolution, ratio })
+        expect(distance(size, ratio)).toBeLessThan(0.03)
+        expect(soraFrame(` ${size?.replace('x', '*')} `)).toEqual({ resolution, ratio })
+        expect(soraFrame(size?.toUpperCase() ?? '')).toEqual({ resolution, ratio })
+      }
+    }
+    expect(soraSizes(['720p', '8k'])).toEqual(['1280x720', '720x1280'])
+  })
+})
+
+describe('what a film of Seedance is held for', () => {
+  const film = { resolution: '720p', ratio: '16:9', seconds: 5, inputSeconds: 0 }
+  const tokens = (more: Partial<typeof film>) => seedanceTokensMax({ ...film, ...more })
+
+  test('is what the vendor counts: 5 seconds at 720p are 108,900 tokens', () => {
+    expect(tokens({})).toBe(108_900)
+    expect(tokens({ seconds: 2, inputSeconds: 3 })).toBe(108_900)
+    expect(tokens({ seconds: 10 })).toBe(216_900)
+  })
+
+  test.each(['480p', '720p', '1080p', '4k'])('is at %s the same for a shape that is turned', (resolution) => {
+    expect(tokens({ resolution, ratio: '9:16' })).toBe(tokens({ resolution }))
+    expect(tokens({ resolution, ratio: '3:4' })).toBe(tokens({ resolution, ratio: '4:3' }))
+    // All shapes of a resolution have about as many pixels.
+    for (const ratio of ['4:3', '1:1', '21:9']) {
+      expect(tokens({ resolution, ratio }) / tokens({ resolution })).toBeWithin(0.95, 1.05)
+    }
+  })
+
+  test('is the largest there is, where the model chooses or nobody knows', () => {
+    const shapes = ['16:9', '4:3', '1:1', '21:9'].map((ratio) => tokens({ ratio }))
+    expect(tokens({ ratio: 'adaptive' })).toBe(Math.max(...shapes))
+    expect(tokens({ resolution: '8k' })).toBe(tokens({ resolution: '4k' }))
+  })
+})
