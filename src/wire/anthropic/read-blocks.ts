@@ -13,9 +13,9 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { shortName } from '../short-name.ts'
 import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'
-import { neutralName } from './tool-names.ts'
 
 // Everything here has passed the schema: what is not of the right shape is of a type that we do not know.
 
@@ -67,7 +67,7 @@ function readShown(block: JsonObject, at: string): (TextBlock | ImageBlock | Doc
 }
 
 function readReference(block: JsonObject): TextBlock {
-  const name = neutralName(textIn(block['tool_name']))
+  const name = shortName(textIn(block['tool_name']))
   return { kind: 'text', text: `The tool ${name} can be called now.`, ...cacheOf(block) }
 }
 
@@ -177,7 +177,7 @@ function readCall(block: JsonObject): ToolCallBlock {
   return {
     kind: 'tool-call',
     id: readCallId(textIn(block['id'])),
-    name: neutralName(textIn(block['name'])),
+    name: shortName(textIn(block['name'])),
     argumentsText: JSON.stringify(objectIn(block['input'])),
     ...cacheOf(block),
   }

@@ -2,8 +2,8 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { shortName } from '../short-name.ts'
 import { cacheOf } from './read-blocks.ts'
-import { neutralName } from './tool-names.ts'
 import { familyOf, toolsIn, typeOf } from './tools.ts'
 
 const text = { type: 'string' }
@@ -54,7 +54,7 @@ export function readTools(body: JsonObject): Tools {
     const family = familyOf(type) ?? type
     const known = emulated.get(family)
     if (type === '' || type === 'custom') tools.push(readTool(tool))
-    else if (known !== undefined) tools.push({ name: neutralName(textIn(tool['name'])), ...known, ...cacheOf(tool) })
+    else if (known !== undefined) tools.push({ name: shortName(textIn(tool['name'])), ...known, ...cacheOf(tool) })
     else if (family === 'web_search') {
       const uses = tool['max_uses']
       hostedTools.push({ kind: 'web-search', ...(typeof uses === 'number' && { usesMax: uses }) })
@@ -106,7 +106,7 @@ function foundTools(body: JsonObject): ReadonlySet<string> {
 function readTool(tool: JsonObject): Tool {
   const { description, strict, input_schema: schema } = tool
   return {
-    name: neutralName(textIn(tool['name'])),
+    name: shortName(textIn(tool['name'])),
     ...(typeof description === 'string' && { description }),
     schema: objectIn(schema),
     ...(typeof strict === 'boolean' && { isStrict: strict }),
@@ -146,7 +146,7 @@ function anyOf({ tools, hostedTools }: Tools): ToolChoice {
 
 /** A tool that the vendor runs is offered, and cannot be forced elsewhere. */
 function forced(name: string, body: JsonObject): ToolChoice | undefined {
-  const neutral = neutralName(name)
+  const neutral = shortName(name)
   if (readTools(body).tools.some((tool) => tool.name === neutral)) return { name: neutral }
   if (toolsIn(body).some(({ tool }) => tool['name'] === name)) return undefined
   const message = `Invalid 'tool_choice.name': none of 'tools' is called '${excerpt(name)}'.`

@@ -182,9 +182,24 @@ describe('tools', () => {
 
   test('have names that every vendor takes', () => {
     expect(read({ tools: [functionTool, inside] }).tools.map(({ name }) => name)).toEqual(['f', 'n__f', 'n__patch'])
-    const long = { ...inside, name: 'n'.repeat(60), tools: [functionTool, plain] }
-    expect(() => read({ tools: [long] })).toThrow("'tools[0].tools[1].name'")
     expect(() => read({ tools: [functionTool, functionTool] })).toThrow("two tools 'f'")
+  })
+
+  test('whose names are too long with their namespace are shortened, and stay apart', () => {
+    const name = 'n'.repeat(64)
+    const tools = [{ ...inside, name, tools: [functionTool, { ...functionTool, name: 'g' }] }]
+    const call = { type: 'function_call', call_id: 'c', name: 'g', namespace: name, arguments: '{}' }
+    const output = { type: 'function_call_output', call_id: 'c', output: 'done' }
+    const choice = { type: 'function', name: 'g', namespace: name }
+    const asked = read({ tools, tool_choice: choice, input: [user, call, output] })
+    const [f, g] = asked.tools.map((tool) => tool.name)
+    expect([f, g]).toEqual([
+      expect.stringMatching(/^n{55}_[0-9a-f]{8}$/) as string,
+      expect.stringMatching(/^n{55}_[0-9a-f]{8}$/) as string,
+    ])
+    expect(f).not.toBe(g)
+    expect(asked.toolChoice).toEqual({ name: g as string })
+    expect(asked.turns[1]?.blocks[0]).toMatchObject({ name: g as string })
   })
 
   test('that take plain text take it in an object, and are told their grammar', () => {

@@ -3,6 +3,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
+import { shortName } from '../short-name.ts'
 import { responsesChat } from './chat.ts'
 import { unseal } from './sealed.ts'
 import { askOf, name } from './testing.ts'
@@ -310,6 +311,12 @@ describe('tools', () => {
   const search = { type: 'tool_search', execution: 'client' }
   const inside = { type: 'namespace', name: 'n', description: '', tools: [{ type: 'function', name: 'f' }] }
   const body = { tools: [plain, inside, search] }
+
+  test('whose names were shortened get them back', () => {
+    const long = { ...inside, name: 'n'.repeat(64) }
+    const called = shortName(`${long.name}__f`)
+    expect(whole([call(called, '{}')], { tools: [long] }).output[0]).toMatchObject({ name: 'f', namespace: long.name })
+  })
 
   test('are called as the client knows them', () => {
     expect(whole([call('patch', '{"input":"a\\nb"}')], body).output).toEqual([

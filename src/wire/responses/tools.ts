@@ -1,7 +1,8 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { toolNameCharactersMax, type HostedTool, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
+import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { isGiven, listValues } from '../openai/chat-ask.ts'
+import { shortName } from '../short-name.ts'
 import type { ResponsesRequest, WrittenTool } from './schema.ts'
 
 type OwnTool = Extract<WrittenTool, { type: 'function' | 'custom' }>
@@ -64,7 +65,7 @@ function allowedTools({ tool_choice: choice }: ResponsesRequest) {
 
 /** No vendor but one knows namespaces: there the name of a tool has its namespace before it. */
 export function neutralName({ name, namespace }: { name: string; namespace?: string | null | undefined }): string {
-  return isGiven(namespace) && namespace !== '' ? `${namespace}__${name}` : name
+  return shortName(isGiven(namespace) && namespace !== '' ? `${namespace}__${name}` : name)
 }
 
 /** The tools that the client runs, by the names under which vendors know them; those that are not allowed are not there. */
@@ -79,9 +80,6 @@ export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Off
     }
     for (const { own, namespace, param } of ownTools(tool, at)) {
       const name = neutralName({ name: own.name, namespace })
-      if (name.length > toolNameCharactersMax) {
-        throw badRequest(`Invalid '${param}': with its namespace it is longer than ${toolNameCharactersMax}.`, param)
-      }
       // What was found once may be found again.
       if (offered.has(name) && !isLater) throw badRequest(`Invalid '${param}': there are two tools '${name}'.`, param)
       const called = { kind: own.type, name: own.name, ...(namespace !== undefined && { namespace }) }
