@@ -45,8 +45,9 @@ const codes = {
 const parseErrors: ReadonlySet<string> = new Set(['invalid_json', 'invalid_utf8'])
 const parseError = -32_700
 
-export function rpcCodeOf(error: GatewayError): number {
-  return parseErrors.has(error.details.code ?? '') ? parseError : codes[error.kind]
+export function rpcCodeOf({ kind, details }: GatewayError): number {
+  if (parseErrors.has(details.code ?? '')) return parseError
+  return details.code === 'invalid_params' ? invalidParams : codes[kind]
 }
 
 /** Once the caller is known: JSON-RPC, with the status and the words of every other path. */

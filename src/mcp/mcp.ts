@@ -1,4 +1,6 @@
-import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { createMcpHandler, isLegacyRequest, specTypeSchemas, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { badRequest } from '../base/errors.ts'
+import { writeFieldPath } from '../base/field-path.ts'
 import type { JsonLimits, JsonObject } from '../base/json.ts'
 import type { Mac } from '../base/secret.ts'
 import { bearerOf } from '../edge/credential.ts'
@@ -65,6 +67,8 @@ export function makeMcp(parts: McpParts): Mcp {
   async function dispatch(handler: McpHttpHandler, body: JsonObject, caller: Caller): Promise<Response> {
     const { request } = caller.visit
     const isOlder = await isLegacyRequest(request, body)
+    const id = idOf(body)
+    if (isOlder && body['method'] === 'initialize' && id !== null) checkInitialize(body)
     const session = isOlder ? request.headers.get('mcp-session-id') : null
     if (session !== null) sessions.check(session, caller.principal.keyId)
     if (session !== null && body['method'] === 'notifications/cancelled') sessions.cancel(session, cancelledIn(body))
@@ -79,7 +83,6 @@ export function makeMcp(parts: McpParts): Mcp {
       for (const [header, value] of Object.entries(caller.visit.said)) response.headers.set(header, value)
       return response
     }
-    const id = idOf(body)
     return session === null || id === null
       ? answer(request.signal)
       : sessions.follow(session, id, request.signal, answer)
@@ -91,6 +94,15 @@ export function makeMcp(parts: McpParts): Mcp {
       await Promise.all([plain.close(), streaming.close()])
     },
   }
+}
+
+/** By itself the library says that the server failed, and a session is opened for whoever sent it. */
+function checkInitialize(body: JsonObject): void {
+  const [issue] = specTypeSchemas.InitializeRequest['~standard'].validate(body).issues ?? []
+  if (issue === undefined) return
+  const path = (issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part))
+  const param = writeFieldPath(path)
+  throw badRequest(`Invalid params for initialize: ${param}: ${issue.message}`, param, 'invalid_params')
 }
 
 function idOf({ id }: JsonObject): string | number | null {

@@ -221,6 +221,21 @@ describe('X-05: a session is its key’s', () => {
     }
   })
 
+  test('none is opened by what is no initialize, which is told what is wrong with it', async () => {
+    const { params } = initialize
+    for (const [given, place] of [
+      [undefined, 'params'],
+      [{ ...params, protocolVersion: 5 }, 'params.protocolVersion'],
+      [{ ...params, clientInfo: { name: 'old' } }, 'params.clientInfo.version'],
+      [{ ...params, capabilities: { roots: 5 } }, 'params.capabilities.roots'],
+    ] as const) {
+      const refused = await sendOlder(gateway.key, { ...initialize, params: given })
+      expect([refused.status, refused.headers.get('mcp-session-id')]).toEqual([400, null])
+      const message = expect.stringContaining(`${place}: Invalid input: expected `) as string
+      expect(await refused.json()).toMatchObject({ id: 0, error: { code: -32_602, message, data: { param: place } } })
+    }
+  })
+
   test('a call is cancelled by its own session, and by no other of the same key', async () => {
     const [own, foreign] = [await sessionOf(other.key), await sessionOf(other.key)]
     const call = {
