@@ -1,7 +1,7 @@
 import type { Model } from '../catalogue/model.ts'
 import type { Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
-import { forgottenSecret } from '../config/installation-secret.ts'
+import { forgottenSecret, openSecret } from '../config/installation-secret.ts'
 import type { Mode } from '../store/schema.ts'
 import { ignoredVariables, type IgnoredVariable } from '../upstream/vendor-variables.ts'
 
@@ -30,6 +30,10 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const forgotten = forgottenSecret(environment.secret, environment.dataFolder)
   if (forgotten !== undefined) {
     lines.push(`${forgotten} holds another secret than TURNPIKE_SECRET: keys that were made under it do not work.`)
+  }
+  const open = openSecret(environment.secret, environment.dataFolder)
+  if (open !== undefined) {
+    lines.push(`${open} can be read or changed by whoever reaches its folder: chmod 600 closes it (SECURITY.md).`)
   }
   if (unverified > 0) {
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkFolder, keptOnce, readKept } from './kept-once.ts'
 
@@ -30,4 +30,14 @@ export function forgottenSecret(given: string | undefined, dataFolder: string): 
   } catch {
     return undefined // It is not needed, so one that cannot be read stops nobody.
   }
+}
+
+const othersMayReadOrWrite = 0o006
+
+/** The file of the secret that is used, where others than its owner and group may read or change it. */
+export function openSecret(given: string | undefined, dataFolder: string): string | undefined {
+  if (given !== undefined) return undefined
+  const file = join(dataFolder, 'secret')
+  const { mode } = statSync(file, { throwIfNoEntry: false }) ?? { mode: 0 }
+  return (mode & othersMayReadOrWrite) === 0 ? undefined : file
 }

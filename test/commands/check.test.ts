@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
@@ -54,6 +54,18 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'], { TURNPIKE_DATA: cli.folder, TURNPIKE_SECRET: 's'.repeat(32) })).code).toBe(0)
     expect((await cli.run(['check'], { TURNPIKE_DATA: join(cli.folder, 'not/there/yet') })).code).toBe(0)
     expect(existsSync(join(cli.folder, 'not'))).toBe(false)
+  })
+
+  test('a secret that everybody may read is used, and remarked on at every start', async () => {
+    cli.write('secret', 's'.repeat(64))
+    const [file, variables] = [join(cli.folder, 'secret'), { TURNPIKE_DATA: cli.folder }]
+    const says = `${file} can be read or changed by whoever reaches its folder: chmod 600 closes it`
+    chmodSync(file, 0o644)
+    expect(await cli.run(['check'], variables)).toMatchObject({ code: 0, out: expect.stringContaining(says) })
+    const gateway = await cli.serve([], variables)
+    expect(gateway.output()).toContain(says)
+    chmodSync(file, 0o640)
+    expect((await cli.run(['check'], variables)).out).not.toContain(says)
   })
 
   test.each(['nobody', 'somebody else', 'the simulators'] as const)('SANDBOX_URL, where %s answers', async (who) => {
