@@ -114,12 +114,16 @@ async function describe({ file, path, environment, plan }: Checked, json = false
   const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
   const idle = notServed(plan.catalogue, channels).filter(({ id }) => own.has(id))
   const remarks = remarksOn({ environment, file, variables: process.env, mode, models })
-  const { sandboxUrl } = environment
-  const isAnswered = mode === 'real' || sandboxUrl === undefined || (await answers(sandboxUrl))
+  const sandboxUrl = mode === 'sandbox' ? environment.sandboxUrl : undefined
+  const isAnswered = sandboxUrl === undefined || (await answers(sandboxUrl))
+  const database = await describeDatabase(environment)
   if (json) {
     sayJson({
       valid: true,
       mode,
+      file: path ?? null,
+      database,
+      ...(sandboxUrl !== undefined && { simulators_answer: isAnswered }),
       channels: configured.map(({ id, vendor, credentials, weight, priority }) => ({
         id,
         vendor: vendor.id,
@@ -131,6 +135,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
       not_served: idle,
       ignored_variables: remarks.ignored,
       unverified_prices: remarks.unverified,
+      remarks: remarks.lines,
     })
     return
   }
@@ -140,7 +145,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
     sheet({
       mode: mode === 'real' ? 'real' : `sandbox: ${isAnswered ? 'simulators answer, ' : ''}nothing costs real money`,
       file: path ?? 'none, every setting has its default',
-      database: await describeDatabase(environment),
+      database,
       models: `${models.size} (turnpike models lists them)`,
     }),
   )

@@ -75,7 +75,9 @@ describe('turnpike check', () => {
     if (who === 'nobody') await stranger.stop(true)
     const { code, out } = await cli.run(['check'], { SANDBOX_URL: url })
     const says = `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
-    expect([code, out.includes(says)]).toEqual([0, who !== 'the simulators'])
+    const isThere = who === 'the simulators'
+    expect([code, out.includes(says)]).toEqual([0, !isThere])
+    expect(await cli.json(['check'], { SANDBOX_URL: url })).toMatchObject({ valid: true, simulators_answer: isThere })
     await Promise.all([stranger.stop(true), simulators.stop()])
   })
 
@@ -98,8 +100,15 @@ describe('turnpike check', () => {
     expect(out).toMatch(/^mine +groq +api\.groq\.com +1 +2 +0$/m)
     expect(out).toMatch(/^deepseek +deepseek +api\.deepseek\.com +1 +1 +0$/m)
     expect(out).not.toContain('secret')
-    const shown = await cli.json<{ mode: string; models: string[] }>(['check'], variables)
-    expect(shown).toMatchObject({ mode: 'real', models: expect.arrayContaining(['deepseek-chat']) })
+    const shown = await cli.json(['check'], variables)
+    expect(shown).toMatchObject({
+      mode: 'real',
+      file: 'turnpike.yaml',
+      database: `${join(cli.folder, 'data/turnpike.sqlite')} (made at the first start)`,
+      models: expect.arrayContaining(['deepseek-chat']),
+      remarks: [expect.stringContaining('unverified prices')],
+    })
+    expect(shown).not.toHaveProperty('simulators_answer')
   })
 
   test('a variable of a vendor that is set and not used says why', async () => {
