@@ -97,7 +97,7 @@ export async function list(options: Options & { account?: string }): Promise<voi
       return account === undefined ? [] : [{ key, account }]
     })
     if (options.json) return sayJson({ data: rows.map(show) })
-    if (rows.length === 0) return say(`There is no such key in ${mode} mode.`)
+    if (rows.length === 0) return say(`No keys were found in ${mode} mode.`)
     say(table(columns, rows))
   })
 }

@@ -27,7 +27,7 @@ export async function list(options: Options & Listed): Promise<void> {
       ...(inDoubt && { inDoubt }),
     }
     const page = await reportTasks(store.db, filter, asked)
-    sayPage(page, { json, columns, nothing: `There is no such task in ${mode} mode.` })
+    sayPage(page, { json, columns, nothing: `No tasks were found in ${mode} mode.` })
   })
 }
 

@@ -46,7 +46,7 @@ export async function listRequests(options: Options & Filtered & PageOptions): P
   const asked = readPage(options)
   await withInstallation(options, async ({ store, mode }) => {
     const page = await reportRequests(store.db, await filterOf(store, mode, options), asked)
-    sayPage(page, { json, columns: requestColumns, nothing: `There is no such request in ${mode} mode.` })
+    sayPage(page, { json, columns: requestColumns, nothing: `No requests were found in ${mode} mode.` })
   })
 }
 

@@ -32,7 +32,7 @@ export async function list(options: Options & Listed): Promise<void> {
       ...(state !== undefined && { state: storedState(state) }),
     }
     const page = await reportWebhooks(store.db, filter, asked)
-    sayPage(page, { json, columns, nothing: `There is no such webhook in ${mode} mode.` })
+    sayPage(page, { json, columns, nothing: `No webhooks were found in ${mode} mode.` })
   })
 }
 

@@ -39,6 +39,9 @@ test('usage by model and by day, for people and for machines', async () => {
   expect((await cli.run(['usage', '--from', '2099-01-01', '--by', 'day'])).out).toBe(
     'Nothing was used in sandbox mode.\n',
   )
+  expect((await cli.run(['requests', 'list', '--from', '2099-01-01'])).out).toBe(
+    'No requests were found in sandbox mode.\n',
+  )
 })
 
 test('requests are listed page by page and shown with their attempts', async () => {

@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 test('events beside a running gateway: listed, sent again, and signed with a new secret', async () => {
-  expect((await cli.run(['webhooks', 'list'])).out).toBe('There is no such webhook in sandbox mode.\n')
+  expect((await cli.run(['webhooks', 'list'])).out).toBe('No webhooks were found in sandbox mode.\n')
   const id = await putEvent(store, accountId, { url: receiver.url(undefined, '/hook?token=canary') })
   await until(() => receiver.received.length === 1)
   let shown: Shown | undefined
