@@ -34,6 +34,7 @@ export type Books = {
   readonly unposted: () => number
   /** Counts against spending caps what tasks hold. */
   readonly reserve: CappedBilling['reserve']
+  readonly heldHere: CappedBilling['heldHere']
   /** Why nothing can be admitted now, if so. */
   trouble(): string | undefined
   /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
@@ -141,6 +142,7 @@ async function openWhole(options: OpenStore): Promise<Books> {
       return made - booked
     },
     reserve: (order) => billing.reserve(order),
+    heldHere: (of) => billing.heldHere(of),
     trouble: opened.trouble,
     post: opened.post,
     async bringUpToDate(accountIds) {

@@ -301,6 +301,7 @@ function makePublicRoutes(
     ...settings.limits,
     isOwnLink,
     bringUpToDate: books.bringUpToDate,
+    heldHere: books.heldHere,
     mp3,
     readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules, isOwnLink),
     checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),

@@ -54,6 +54,8 @@ export type Reserved = {
 export type CappedBilling = Billing & {
   /** For holds that are taken elsewhere: a task's is in the database alone. */
   reserve(order: Pick<Order, 'amount' | 'caps'>): Promise<Reserved | NoFunds>
+  /** What requests under way on this node hold of what is capped. */
+  heldHere(of: SpendingCap['of']): Nano
 }
 
 /** Billing that also keeps to spending caps: a request whose hold would pass one is refused like an empty balance. */
@@ -67,7 +69,7 @@ export function capSpending(
   const isBooked = ({ endings }: Unread) => endings <= (billing.endings?.booked ?? 0)
 
   async function spendingOf(cap: SpendingCap): Promise<Judged> {
-    const name = `${cap.of.accountId}/${cap.of.keyId ?? ''}`
+    const name = nameOf(cap.of)
     for (;;) {
       const since = startOf(cap.period, clock.now())
       const known = spendings.get(name)
@@ -167,6 +169,7 @@ export function capSpending(
 
   return {
     reserve,
+    heldHere: (of) => nano(spendings.get(nameOf(of))?.open ?? 0n),
     async take(order): Promise<Taken> {
       if (order.caps.length === 0) return billing.take(order)
       const reserved = await reserve(order)
@@ -207,6 +210,10 @@ class CappedHold extends WrappedHold {
   override release(ending: Ending): Promise<void> {
     return super.release(ending).finally(this.#giveBack)
   }
+}
+
+function nameOf({ accountId, keyId }: SpendingCap['of']): string {
+  return `${accountId}/${keyId ?? ''}`
 }
 
 type ReservedAmong = Reserved & { readonly among: readonly Spending[] }

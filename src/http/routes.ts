@@ -50,6 +50,7 @@ export type RouteParts = FileSettings['limits'] & {
   readonly line: Parts
   readonly store: Store
   readonly bringUpToDate: UsageParts['bringUpToDate']
+  readonly heldHere: UsageParts['heldHere']
   readonly models: () => ModelsOnOffer
   readonly artifacts: Artifacts
   readonly isOwnLink: IsOwnLink

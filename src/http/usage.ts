@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
 import { unixSeconds } from '../base/moment.ts'
-import { formatDollars, nano } from '../base/money.ts'
-import { endOf, startOf } from '../billing/caps.ts'
+import { formatDollars, nano, type Nano } from '../base/money.ts'
+import { endOf, startOf, type CappedBilling } from '../billing/caps.ts'
 import { bearerOf } from '../edge/credential.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
@@ -12,6 +12,7 @@ import { reportUsage } from '../reports/usage.ts'
 import { accountById, available } from '../store/accounts.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
+import { heldByTasks } from '../store/task-claims.ts'
 import { spentSince, type Filter } from '../store/usage.ts'
 import { serveKeyed } from './keyed.ts'
 
@@ -21,6 +22,7 @@ export type UsageParts = {
   readonly clock: Clock
   /** Makes the rows of these accounts say what is true now; see `Books.bringUpToDate`. */
   readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
+  readonly heldHere: CappedBilling['heldHere']
 }
 
 // Which vendor answered is the operator's business; all else that sums are kept by is the customer's own.
@@ -73,8 +75,10 @@ function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Ask
 }
 
 /** `GET /v1/balance`: what the account has, and what its caps and the calling key's leave of it. */
-export function serveBalance({ line, store, clock, bringUpToDate }: UsageParts) {
+export function serveBalance({ line, store, clock, bringUpToDate, heldHere }: UsageParts) {
   return serveKeyed(line, bearerOf, async (_visit, { accountId, caps }) => {
+    // Before what is spent is read: a request that ends in between counts in both, and not in neither.
+    const held = caps.map((cap) => ({ cap, heldByRequests: heldHere(cap.of) }))
     await bringUpToDate([accountId])
     const account = await accountById(store.db, accountId)
     if (account === undefined) throw new Error(`account ${accountId} of a good key is gone`)
@@ -84,20 +88,25 @@ export function serveBalance({ line, store, clock, bringUpToDate }: UsageParts) 
       available: formatDollars(available(account)),
       currency: 'USD',
       unlimited: account.unlimited,
-      caps: await Promise.all(caps.map((cap) => showCap(store, cap, clock.now()))),
+      caps: await Promise.all(held.map((each) => showCap(store, each, clock.now()))),
     }
   })
 }
 
-async function showCap(store: Store, { of, amount, period }: SpendingCap, now: number) {
+type HeldOf = { readonly cap: SpendingCap; readonly heldByRequests: Nano }
+
+async function showCap(store: Store, { cap, heldByRequests }: HeldOf, now: number) {
+  const { of, amount, period } = cap
+  const held = heldByRequests + (await heldByTasks(store.db, of))
   const spent = await spentSince(store.db, { ...of, since: startOf(period, now) })
   const end = endOf(period, now)
+  const left = amount - spent - held
   return {
     of: of.keyId === undefined ? 'account' : 'key',
     amount: formatDollars(amount),
     period,
     spent: formatDollars(spent),
-    remaining: formatDollars(nano(amount > spent ? amount - spent : 0n)),
+    remaining: formatDollars(nano(left > 0n ? left : 0n)),
     resets_at: end === undefined ? null : unixSeconds(end),
   }
 }

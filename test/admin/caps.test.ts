@@ -105,6 +105,37 @@ describe.each([
     expect(new Date(clock.now()).getUTCDate()).toBe(1)
   })
 
+  test('what running requests and films hold is not remaining', async () => {
+    toNoon()
+    const { id } = await gateway.account({ dollars: '5' })
+    const cap = { amount: '4', period: 'day' }
+    const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id, cap })
+    const capOf = async () => (await balanceOf(key)).caps[0] as Cap
+    const running = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(says('sandbox:endless sandbox:pace=20', { model: 'flat', stream: true })),
+    })
+    const reader = (running.body as ReadableStream<Uint8Array>).getReader()
+    await reader.read()
+    expect(await capOf()).toMatchObject({ spent: '0', remaining: '3.99' })
+    await reader.cancel()
+    await until(async () => {
+      const { spent, remaining } = await capOf()
+      return spent === '0.01' && remaining === '3.99'
+    })
+
+    const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'Waves sandbox:queued=600000' } }
+    const path = '/v1/videos/generations'
+    const { body } = await speaker(gateway.url, key).call('POST', path, film)
+    const { held } = await balanceOf(key)
+    expect(Number(held)).toBeGreaterThan(0)
+    expect(Number((await capOf()).remaining)).toBeCloseTo(3.99 - Number(held), 9)
+    const cancelled = await speaker(gateway.url, key).call('DELETE', `${path}/${String(body['id'])}`)
+    expect(cancelled.status).toBe(200)
+    await until(async () => (await capOf()).remaining === '3.99')
+  })
+
   test('a total is a total: no time brings it back, an operator does', async () => {
     const { id } = await gateway.account({ dollars: '5' })
     const made = await operator.post<{ key: string; id: string }>('/admin/keys', {

@@ -77,7 +77,7 @@ const cap = z.object({
   amount: dollars('What may be spent in the period.'),
   period: text('`total`, `day` or `month`, in UTC.'),
   spent: dollars('What has been spent in it.'),
-  remaining: dollars('What is left of it.'),
+  remaining: dollars('What is left of it, less what is set aside for requests that are running.'),
   resets_at: unixTime('When the period ends; null for `total`.').nullable(),
 })
 
