@@ -1,5 +1,3 @@
-import { lstatSync, readlinkSync, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
 import { makeLog, type Log } from '../base/log.ts'
 import { formatDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
@@ -11,6 +9,7 @@ import { quoted, say, withoutSecretsOf } from './output.ts'
 import { remarksOn } from './remarks.ts'
 import { checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
+import { watchFile } from './watch-file.ts'
 
 /** `turnpike serve`: runs until it is told to stop. */
 export async function serve(options: { config?: string }): Promise<void> {
@@ -92,8 +91,6 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   say()
 }
 
-const settleMs = 200
-
 type Reloading = { readonly path: string | undefined; readonly used: FileSettings; readonly log: Log }
 
 /** SIGHUP, or a change of the file: taken into use if it is valid, and else only complained about. */
@@ -116,20 +113,11 @@ function reloadOnChange(gateway: Gateway, { path, used, log }: Reloading): void 
   }
   process.on('SIGHUP', reload)
   if (path === undefined) return
-  // Editors write a file in several steps, and some replace it: the folder is watched, and the dust may settle. A file may be
-  // a link, and change with what that leads through.
-  const names = new Set([basename(path), linkOf(path)?.split('/')[0]])
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const watcher = watch(dirname(path) || '.', (_event, changed) => {
-    if (!names.has(changed ?? '')) return
-    clearTimeout(timer)
-    timer = setTimeout(reload, settleMs)
+  watchFile(path, {
+    changed: reload,
+    cannot: (folder, thrown) =>
+      log.warn({ cause: String(thrown) }, `changes in ${folder} are not seen: SIGHUP reloads the configuration`),
   })
-  watcher.unref()
-}
-
-function linkOf(path: string): string | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : undefined
 }
 
 // npm and a terminal may each pass on the same Ctrl-C.

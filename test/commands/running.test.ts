@@ -104,6 +104,26 @@ describe('a changed turnpike.yaml', () => {
     await until(async () => (await costOf(gateway)) > 2 * single)
   })
 
+  test('that is a link is taken into use when the file it leads to is written, also after it leads elsewhere', async () => {
+    for (const folder of ['one', 'two', 'links']) mkdirSync(join(cli.folder, folder))
+    const point = (to: string) => {
+      symlinkSync(`../${to}/mine.yaml`, join(cli.folder, 'links/next'))
+      renameSync(join(cli.folder, 'links/next'), join(cli.folder, 'links/turnpike.yaml'))
+    }
+    cli.write('one/mine.yaml', priced('1'))
+    cli.write('two/mine.yaml', priced('3'))
+    point('one')
+    symlinkSync(join(cli.folder, 'links/turnpike.yaml'), join(cli.folder, 'turnpike.yaml'))
+    const gateway = await cli.serve()
+    const single = await costOf(gateway)
+    cli.write('one/mine.yaml', priced('5'))
+    await until(async () => (await costOf(gateway)) > 4 * single)
+    point('two')
+    await until(async () => (await costOf(gateway)) < 4 * single)
+    cli.write('two/mine.yaml', priced('7'))
+    await until(async () => (await costOf(gateway)) > 6 * single)
+  })
+
   test('is taken into use by SIGHUP, also one that was not there at the start', async () => {
     const gateway = await cli.serve()
     const single = await costOf(gateway)
