@@ -142,7 +142,8 @@ export function byRef(lines: readonly BillLine[]): {
   const repeated = new Map<string, number>()
   for (const line of lines) {
     if (line.ref === null) {
-      nameless.push(line)
+      // Of a call that cost nothing, as one that was refused, nothing is left to be explained.
+      if (line.cost !== 0n) nameless.push(line)
       continue
     }
     const before = found.get(line.ref)

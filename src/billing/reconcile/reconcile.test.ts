@@ -78,7 +78,8 @@ eachEngine('reconciling', (open) => {
     await sold(store, 'unbilled', 20n)
     const bill = [line('exact', 10n), line('wrong', 11n), line('guess', 12n), line('nobody', 5n)]
     const nameless = { ref: null, cost: nano(1n) }
-    expect(await kindsOf(store, [...bill, nameless])).toEqual([
+    const refused = { ref: null, cost: nano(0n) }
+    expect(await kindsOf(store, [...bill, nameless, refused])).toEqual([
       'amount-differs att_wrong',
       'estimated att_guess',
       'ledger-only att_unbilled',
