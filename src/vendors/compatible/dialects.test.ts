@@ -36,9 +36,10 @@ function sentIn(call: Call | undefined): Sent {
   return JSON.parse(call.body) as Sent
 }
 
-function translated(vendor: string, fields: JsonObject): Sent {
+function translated(vendor: string, fields: JsonObject, upstreamModel = 'theirs'): Sent {
   const ask = read(anthropicChat, fields)
-  return sentIn(chatOf(vendor).translate(ask, anthropicChat.readConversation(ask), context))
+  const conversation = anthropicChat.readConversation(ask)
+  return sentIn(chatOf(vendor).translate(ask, conversation, { ...context, upstreamModel }))
 }
 
 function passed(vendor: string, messages: readonly JsonObject[]): readonly JsonObject[] {
@@ -151,17 +152,51 @@ const forced = { tools, tool_choice: { type: 'any' } }
 const format = { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }
 const off = { thinking: { type: 'disabled' } }
 
+/** What is said of thinking. */
+function switchesOf(vendor: string, fields: JsonObject, upstreamModel?: string): object {
+  const sent = translated(vendor, { messages: [hi], ...fields }, upstreamModel)
+  const names = ['enable_thinking', 'thinking_budget', 'thinking']
+  return Object.fromEntries(Object.entries(sent).filter(([name]) => names.includes(name)))
+}
+
 test.each([
   ['dashscope', { thinking, tools }, { enable_thinking: true, thinking_budget: 2_000 }],
   ['dashscope', { thinking, ...forced }, { enable_thinking: false }],
   ['dashscope', { thinking, ...format }, { enable_thinking: false }],
-  ['dashscope', forced, {}],
-  // These think unless they are told not to.
+  // These think unless they are told not to, some of DashScope's models too.
+  ['dashscope', forced, { enable_thinking: false }],
+  ['dashscope', format, { enable_thinking: false }],
+  ['dashscope', { tools }, {}],
   ['deepseek', forced, off],
   ['moonshot', { thinking, ...forced }, off],
   ['deepseek', { tools }, {}],
   ['groq', { thinking, ...forced }, {}],
 ])('%s does not think beside what it refuses then: %j', (vendor, fields, expected) => {
-  const { enable_thinking: on, thinking_budget: budget, thinking } = translated(vendor, { messages: [hi], ...fields })
-  expect(JSON.parse(JSON.stringify({ enable_thinking: on, thinking_budget: budget, thinking }))).toEqual(expected)
+  expect(switchesOf(vendor, fields)).toEqual(expected)
+})
+
+test.each([
+  ['moonshot', 'kimi-k2.6', false],
+  ['moonshot', 'kimi-k2.7-code', false],
+  ['moonshot', 'moonshot-v1-8k', true],
+  ['deepseek', 'deepseek-v4-pro', true],
+])('%s takes a temperature for %s: %j', (vendor, upstreamModel, expected) => {
+  const sent = translated(vendor, { messages: [hi], temperature: 1, top_p: 0.9, stop_sequences: ['x'] }, upstreamModel)
+  expect(['temperature' in sent, 'top_p' in sent, 'stop' in sent]).toEqual([expected, expected, true])
+})
+
+test.each([
+  ['dashscope', 'qwen3-32b', { enable_thinking: false }],
+  ['dashscope', 'qwq-plus', {}],
+  ['ark', 'doubao-seed', off],
+  ['deepseek', 'deepseek-v4-pro', off],
+  ['moonshot', 'kimi-k2.6', off],
+  ['zhipu', 'glm-5.1', off],
+  // They refuse to be told so.
+  ['moonshot', 'kimi-k2.7-code', {}],
+  ['ark', 'kimi-k2.7-code-highspeed', {}],
+  ['groq', 'theirs', {}],
+])('%s, asked not to think with %s, is told so: %j', (vendor, upstreamModel, expected) => {
+  expect(switchesOf(vendor, off, upstreamModel)).toEqual(expected)
+  expect(switchesOf(vendor, { ...off, ...forced }, upstreamModel)).toEqual(expected)
 })

@@ -49,12 +49,14 @@ export const dialects: readonly Dialect[] = [
   {
     id: 'deepseek',
     choicesMax: 1,
+    thinkingSwitch: 'unless-off',
     thoughts: 'wanted',
     baseUrl: 'https://api.deepseek.com/v1',
     environment: ['DEEPSEEK_API_KEY'],
   },
   {
     id: 'moonshot',
+    thinkingSwitch: 'unless-off',
     thoughts: 'wanted',
     baseUrl: 'https://api.moonshot.ai/v1',
     environment: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'],
@@ -62,6 +64,7 @@ export const dialects: readonly Dialect[] = [
   {
     id: 'zhipu',
     choicesMax: 1,
+    thinkingSwitch: 'unless-off',
     baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
     environment: ['ZHIPU_API_KEY', 'ZHIPUAI_API_KEY', 'ZAI_API_KEY'],
     embeddings: {},

@@ -169,6 +169,12 @@ describe('a vendor that is told to think in its own words', () => {
       { thinkingSwitch: 'thinking', efforts: ['low', 'high'] },
       { thinking: { type: 'enabled' }, reasoning_effort: 'high' },
     ],
+    [{ reasoning_effort: 'none' }, { thinkingSwitch: 'unless-off' }, { thinking: { type: 'disabled' } }],
+    [
+      { reasoning_effort: 'high' },
+      { thinkingSwitch: 'unless-off', efforts: ['high', 'max'] },
+      { reasoning_effort: 'high' },
+    ],
     // What the client wrote in the vendor's own words stands.
     [{ reasoning_effort: 'low', enable_thinking: false }, {}, { reasoning_effort: 'low', enable_thinking: false }],
     [{ reasoning_effort: 'default' }, {}, { reasoning_effort: 'default' }],

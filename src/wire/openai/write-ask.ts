@@ -55,11 +55,13 @@ function writeEffort(conversation: Conversation, target: TranslationTarget): Jso
   const { tools, toolChoice, format, thinking } = conversation
   const isForced = tools.length > 0 && (toolChoice === 'required' || typeof toolChoice === 'object')
   if (tools.length > 0 && restsBesideTools(target)) return { reasoning_effort: 'none' }
-  // Those that want their thoughts back think unless they are told not to.
-  if (isForced && target.thoughts === 'wanted') return { thinking: { type: 'disabled' } }
-  if (thinking === undefined) return {}
-  const isRefused = target.thinkingSwitch === 'enable_thinking' && (isForced || format !== undefined)
-  return writeThinking(isRefused ? { effort: 'none', isShown: false } : thinking, target)
+  const isRefused =
+    target.thinkingSwitch === 'enable_thinking'
+      ? isForced || format !== undefined
+      : isForced && target.thoughts === 'wanted'
+  // Even where nothing was said of thinking: they may think unless they are told not to.
+  if (isRefused) return writeThinking({ effort: 'none', isShown: false }, target)
+  return thinking === undefined ? {} : writeThinking(thinking, target)
 }
 
 function writeHints({ verbosity, cacheKey }: Conversation, target: TranslationTarget): JsonObject {
@@ -77,17 +79,24 @@ function writeCap({ outputTokensMax }: Conversation, target: TranslationTarget):
   return { [field]: Math.min(outputTokensMax, target.outputTokensMax) }
 }
 
+// Moonshot has one temperature for thinking and another without, and refuses what is neither; so with the like of it.
+const samplesAlone = /^kimi-k(?:2\.[5-9]|[3-9])/
+
 /** On models of the reasoning class these have no effect and some are refused. */
-function writeSampling(conversation: Conversation, { reasoning }: TranslationTarget): JsonObject {
+function writeSampling(
+  conversation: Conversation,
+  { reasoning, thoughts, upstreamModel }: TranslationTarget,
+): JsonObject {
   if (reasoning) return {}
   const { temperature, topP, stop, seed, presencePenalty, frequencyPenalty, logprobs } = conversation
+  const isFixed = thoughts === 'wanted' && samplesAlone.test(upstreamModel)
   return {
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { top_p: topP }),
+    ...(temperature !== undefined && !isFixed && { temperature }),
+    ...(topP !== undefined && !isFixed && { top_p: topP }),
     ...(stop.length > 0 && { stop: writeStop(stop) }),
     ...(seed !== undefined && { seed }),
-    ...(presencePenalty !== undefined && { presence_penalty: presencePenalty }),
-    ...(frequencyPenalty !== undefined && { frequency_penalty: frequencyPenalty }),
+    ...(presencePenalty !== undefined && !isFixed && { presence_penalty: presencePenalty }),
+    ...(frequencyPenalty !== undefined && !isFixed && { frequency_penalty: frequencyPenalty }),
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
   }
 }

@@ -3,9 +3,10 @@ import { nearestEffort, type Effort, type Thinking } from '../../capabilities/co
 
 /**
  * How a vendor of the common protocol is told to think: by `reasoning_effort`; by DashScope's `enable_thinking` and
- * `thinking_budget`; or by Ark's `thinking`, beside an effort where the model takes one.
+ * `thinking_budget`; or by Ark's `thinking`, beside an effort where the model takes one. Some think unless that field tells
+ * them not to, and are told no more by it: `unless-off`.
  */
-export type ThinkingSwitch = 'effort' | 'enable_thinking' | 'thinking'
+export type ThinkingSwitch = 'effort' | 'enable_thinking' | 'thinking' | 'unless-off'
 
 export type Thinker = {
   readonly thinkingSwitch: ThinkingSwitch
@@ -17,8 +18,8 @@ export type Thinker = {
 const budgets: { readonly [E in Effort]?: number } = { minimal: 1_024, low: 1_024, medium: 8_192 }
 const budgetHigh = 24_576
 
-/** Models that cannot be kept from thinking take a budget and no switch. */
-const alwaysThinks = /^qwq-|-thinking(?:-|$)/
+/** Models that cannot be kept from thinking: Qwen's take a budget and no switch, and Kimi's refuse to be switched off. */
+const alwaysThinks = /^qwq-|-thinking(?:-|$)|^kimi-k2\.7-code/
 
 /**
  * Since gpt-5.4 OpenAI refuses tools beside an effort in chat completions, the protocol in which it is asked, and since
@@ -36,17 +37,19 @@ export function effortFor(thinking: Thinking, efforts: readonly string[]): strin
 export function writeThinking(thinking: Thinking, { thinkingSwitch, efforts, upstreamModel }: Thinker): JsonObject {
   const isOff = thinking.effort === 'none'
   const effort = effortFor(thinking, efforts)
+  const asEffort = effort === undefined ? {} : { reasoning_effort: effort }
+  const isSwitched = !alwaysThinks.test(upstreamModel)
   switch (thinkingSwitch) {
     case 'effort':
-      return effort === undefined ? {} : { reasoning_effort: effort }
-    case 'enable_thinking': {
-      const isSwitched = !alwaysThinks.test(upstreamModel)
+      return asEffort
+    case 'enable_thinking':
       if (isOff) return isSwitched ? { enable_thinking: false } : {}
       return { ...(isSwitched && { enable_thinking: true }), thinking_budget: budgetOf(thinking) }
-    }
     case 'thinking':
-      if (isOff) return { thinking: { type: 'disabled' } }
-      return { thinking: { type: 'enabled' }, ...(effort !== undefined && { reasoning_effort: effort }) }
+      if (isOff) return isSwitched ? { thinking: { type: 'disabled' } } : asEffort
+      return { thinking: { type: 'enabled' }, ...asEffort }
+    case 'unless-off':
+      return isOff && isSwitched ? { thinking: { type: 'disabled' } } : asEffort
   }
 }
 
