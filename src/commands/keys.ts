@@ -53,7 +53,16 @@ export async function create(options: Options & Allowance & { account: string })
     say('The new key (shown only now; Turnpike keeps a keyed hash of it):')
     say(`  ${key}`)
     say()
-    say(sheet({ id: made.id, account: `${account.name} (${account.mode})`, models: scope(row), expires: expiry(row) }))
+    say(
+      sheet({
+        id: made.id,
+        account: `${account.name} (${account.mode})`,
+        models: scope(row),
+        limits: showLimits(made.limits),
+        cap: showCap(made.cap),
+        expires: expiry(row),
+      }),
+    )
   })
 }
 

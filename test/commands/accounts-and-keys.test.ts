@@ -128,6 +128,12 @@ describe('beside a running gateway', () => {
     expect((await cli.run(['keys', 'list', '--account', 'spender'])).out).toContain('revoked')
   })
 
+  test('a new key is shown with all that it may do', async () => {
+    const { out } = await cli.run(['keys', 'create', '--account', 'demo', '--cap', '5', '--requests-per-minute', '60'])
+    expect(out).toMatch(/^limits +60 requests\/min$/m)
+    expect(out).toMatch(/^cap +\$5\/total$/m)
+  })
+
   test('a pattern that no model matches is a warning', async () => {
     const { code, out, err } = await cli.run(['keys', 'create', '--account', 'demo', '--models', 'gpt-*,gtp-*'])
     expect(code).toBe(0)
