@@ -13,6 +13,7 @@ describe('one gateway on a folder', () => {
   test('refuses a second, here or in another process, until the first is gone; kill -9 leaves no lock', async () => {
     const first = claimSingleNode(folder)
     expect(() => claimSingleNode(folder)).toThrow(FolderInUse)
+    expect(() => claimSingleNode(folder)).toThrow('several on one PostgreSQL (DATABASE_URL) have one each')
     const refused = Bun.spawn([process.execPath, script, folder], { stdout: 'pipe', stderr: 'pipe' })
     expect(await new Response(refused.stderr).text()).toContain('Another gateway is running')
     expect(await refused.exited).toBe(1)

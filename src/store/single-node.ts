@@ -19,8 +19,8 @@ export function claimSingleNode(folder: string): SingleNode {
 export class FolderInUse extends Error {
   constructor(folder: string) {
     super(
-      `Another gateway is running on ${folder}. Stop it, give this one a folder of its own with TURNPIKE_DATA, ` +
-        'or set DATABASE_URL to run several on one PostgreSQL.',
+      `Another gateway is running on ${folder}. Stop it, or give this one a folder of its own with TURNPIKE_DATA: ` +
+        'several on one PostgreSQL (DATABASE_URL) have one each.',
     )
     this.name = 'FolderInUse'
   }
