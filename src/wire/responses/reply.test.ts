@@ -312,18 +312,15 @@ describe('tools', () => {
   const inside = { type: 'namespace', name: 'n', description: '', tools: [{ type: 'function', name: 'f' }] }
   const body = { tools: [plain, inside, search] }
 
-  test('whose names were shortened get them back', () => {
-    const long = { ...inside, name: 'n'.repeat(64) }
-    const called = shortName(`${long.name}__f`)
-    expect(whole([call(called, '{}')], { tools: [long] }).output[0]).toMatchObject({ name: 'f', namespace: long.name })
-  })
-
   test('are called as the client knows them', () => {
     expect(whole([call('patch', '{"input":"a\\nb"}')], body).output).toEqual([
       { type: 'custom_tool_call', id: 'ctc_012300', call_id: 'c', status: 'completed', name: 'patch', input: 'a\nb' },
     ])
     expect(whole([call('patch', 'no object')], body).output[0]).toMatchObject({ input: 'no object' })
     expect(whole([call('n__f', '{}')], body).output[0]).toMatchObject({ name: 'f', namespace: 'n' })
+    const long = { ...inside, name: 'n'.repeat(64) }
+    const [called] = whole([call(shortName(`${long.name}__f`), '{}')], { tools: [long] }).output
+    expect(called).toMatchObject({ name: 'f', namespace: long.name })
     expect(whole([call('tool_search', '{"query":"q"}')], body).output).toEqual([
       {
         type: 'tool_search_call',
