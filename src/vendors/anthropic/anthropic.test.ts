@@ -77,7 +77,7 @@ describe('a client of the same protocol', () => {
   test('may say that it names nothing', () => {
     const body = { model: 'ours', max_tokens: 5, messages, container: null }
     const ask = anthropicChat.readAsk(asked(body), () => traits)
-    expect(JSON.parse(chat?.pass?.(ask, context).body as string)).toMatchObject({ container: null })
+    expect(JSON.parse(chat?.pass?.(ask, context)?.body as string)).toMatchObject({ container: null })
   })
 
   test('has its prompt counted by the vendor', () => {
