@@ -118,6 +118,47 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
+    test.each([429, 503])('that meets no room under %i when it is sent once more waits for some', (status) =>
+      within(async ({ store, vendor, world }) => {
+        // More often than it would be sent: what its vendor surely did not take does not count.
+        const refusals = Array.from({ length: 6 }, () => ({ status }))
+        vendor.tricks.push('drop', ...refusals)
+        const task = await world.order()
+        for (let looks = 0; looks < 20 && vendor.tricks.length > 0; looks++) await world.pass(2 * minute)
+        expect(vendor.tricks).toEqual([])
+        expect(await world.task(task.id)).toMatchObject({ state: 'creating', inDoubt: true, sends: 1 })
+        expect((await moneyOf(store)).held).toBe(held)
+        await world.pass(2 * minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
+        vendor.become('done')
+        await world.pass(minute)
+        expect((await world.task(task.id)).state).toBe('succeeded')
+        expect(vendor.tasks.size).toBe(1)
+        expect(await attemptsOf(store)).toMatchObject([{ id: task.attemptId, status: 200 }])
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n) - 5n * price.sold), held: nano(0n) })
+      }),
+    )
+
+    test('that meets no room until its deadline has failed then, and costs nothing', () =>
+      within(async ({ store, vendor, world }) => {
+        vendor.tricks.push('drop', ...Array.from({ length: 100 }, () => ({ status: 429 })))
+        const task = await world.order()
+        for (let looks = 0; looks < 10; looks++) await world.pass(2 * minute)
+        await world.pass(deadlineSeconds * 1000)
+        expect(await world.task(task.id)).toMatchObject({ state: 'failed', failure: { code: 'timeout' } })
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+        expect(vendor.tasks.size).toBe(0)
+      }))
+
+    test('that its vendor refuses for what it asks when it is sent once more has failed', () =>
+      within(async ({ store, vendor, world }) => {
+        vendor.tricks.push('drop', { status: 400 })
+        const task = await world.order()
+        for (let looks = 0; looks < 4; looks++) await world.pass(2 * minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'failed', failure: { code: 'upstream_refused' } })
+        expect((await moneyOf(store)).held).toBe(nano(0n))
+      }))
+
     test('that is dropped every time has failed after the fifth', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push('drop', 'drop', 'drop', 'drop', 'drop', 'drop')

@@ -84,7 +84,7 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   const { store, clock, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
   const route = routeHome(parts, home, task)
-  // It would be refused, and what is refused has failed.
+  // It would be refused.
   if (route === undefined) {
     const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
     return lookAgain(parts, task, ms, { failures: task.failures + 1 })
@@ -109,9 +109,9 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   const outcome = await sendLeg(parts, leg)
   if (outcome.kind === 'created') await adopt(parts, resent, outcome.upstreamId)
   else if (outcome.kind === 'doubt') await keepInDoubt(parts, resent)
-  else if (outcome.kind === 'refused') return fail(parts, resent, failureOf(outcome.error))
+  else if (outcome.kind === 'refused' && !outcome.later) return fail(parts, resent, failureOf(outcome.error))
   else {
-    // It never left us, so it does not count.
+    // It never left us, or there was no room for it: nothing was made, so it does not count.
     const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
     return lookAgain(parts, resent, ms, { sends: task.sends, lost: absencesMin - 1, failures: task.failures + 1 })
   }

@@ -18,6 +18,8 @@ export type SendOutcome =
       readonly status: number
       /** Whether another channel may take it. */
       readonly elsewhere: boolean
+      /** Whether this one may take it in a while: it is our key, and not the order, that it will not have now. */
+      readonly later: boolean
     }
   /** It never left us. */
   | { readonly kind: 'unsent'; readonly error: GatewayError }
@@ -126,10 +128,10 @@ const never = new AbortController().signal
 
 function refusalOf(parts: TaskParts, { route }: Leg, answered: Answered): SendOutcome {
   const { status } = answered
-  const { error, retryable } = judge(parts, route, answered)
+  const { error, retryable, restCredentialSeconds } = judge(parts, route, answered)
   return mayHaveBegun(status, error)
     ? { kind: 'doubt', error }
-    : { kind: 'refused', error, status, elsewhere: retryable }
+    : { kind: 'refused', error, status, elsewhere: retryable, later: restCredentialSeconds !== undefined }
 }
 
 /** Who fails with 5xx may have made it all the same, and a proxy that gave up does not know; who has no room has not. */
