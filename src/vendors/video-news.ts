@@ -87,6 +87,11 @@ export function timeIn(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : Number.MAX_SAFE_INTEGER
 }
 
+/** The same where it is told in whole seconds, each of which is named by its beginning. */
+export function timeInSeconds(value: unknown): number {
+  return timeIn(value) * 1_000 + 999
+}
+
 /**
  * A vendor's clock and ours may differ by so much: a task that it dates so long before we sent ours may be ours. A machine
  * whose clock nobody sets is some minutes wrong; too little here buys a film twice.
@@ -105,4 +110,13 @@ export function soughtAmong(
     ({ id, createdAt }) => createdAt >= sought.sentAt - clockSkewMs && sought.knownIds?.has(id) !== true,
   )
   return strangers.length === 0 ? 'absent' : 'unsure'
+}
+
+/** A page that is not the whole list counts where it shows that the newest come first, and that it reaches back far enough. */
+export function reachesBack(
+  tasks: readonly { readonly createdAt: number }[],
+  { sentAt }: { readonly sentAt: number },
+): boolean {
+  const isNewestFirst = tasks.every(({ createdAt }, at) => createdAt <= (tasks[at - 1]?.createdAt ?? createdAt))
+  return isNewestFirst && (tasks.at(-1)?.createdAt ?? sentAt) < sentAt - clockSkewMs
 }

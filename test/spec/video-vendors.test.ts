@@ -309,7 +309,8 @@ describe('a task whose creation is in doubt', () => {
     expect(await find(shop, sought)).toEqual({ upstreamId: task })
   })
 
-  test.each(['wan2.6-t2v', 'doubao-seedance-2-0-260128'])('%s: a list shows only that it is not there', async (id) => {
+  const listed = ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'sora-2']
+  test.each(listed)('%s: a list shows only that it is not there', async (id) => {
     const shop = shopOf(id)
     // Later than clocks differ.
     const later = Date.now() + 2 * clockSkewMs
@@ -355,5 +356,21 @@ describe('a task whose creation is in doubt', () => {
     // The whole list, in whichever order.
     expect(read(seedance, page([-9_000, -8_000, 5], 3), known)).toBe('absent')
     expect(read(seedance, page([-9_000, -8_000, 5], 3))).toBe('unsure')
+  })
+
+  const soraPage = (times: readonly number[], more: unknown) => ({
+    data: times.map((time, at) => ({ id: `video_${at}`, created_at: sentAt / 1000 + time })),
+    has_more: more,
+  })
+  test('so does one of Sora’s, which says only whether there is more', () => {
+    const known = ['video_0', 'video_1', 'video_2']
+    expect(read('sora-2', soraPage([5, -30, -700], true), known)).toBe('absent')
+    expect(read('sora-2', soraPage([5, -30, -700], true), ['video_1', 'video_2'])).toBe('unsure')
+    expect(read('sora-2', soraPage([5, -30, -599], true), known)).toBe('unsure')
+    expect(read('sora-2', soraPage([-9_000, -8_000, -7_000], true), known)).toBe('unsure')
+    expect(read('sora-2', soraPage([], true))).toBe('unsure')
+    expect(read('sora-2', soraPage([], undefined))).toBe('unsure')
+    expect(read('sora-2', soraPage([-9_000, -8_000, 5], false), known)).toBe('absent')
+    expect(read('sora-2', { has_more: false })).toBe('unsure')
   })
 })

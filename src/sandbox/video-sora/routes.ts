@@ -1,5 +1,5 @@
 import { badRequest, VendorError } from '../chat/errors.ts'
-import { commonManners } from '../media/common.ts'
+import { commonManners, oneOf } from '../media/common.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { answerFilm } from '../video/results.ts'
@@ -12,6 +12,7 @@ export const soraProtocol: Protocol = (_, root, world) => {
   const tailOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
   return [
     { method: 'POST', path, answer: (call) => createTask(call, world, soraCreation) },
+    { method: 'GET', path, answer: (call) => answerList(call, world) },
     {
       method: 'GET',
       path: `${path}/*`,
@@ -31,6 +32,27 @@ function answerTask(call: Call, world: World, id: string): Response {
     if (!task) throw notFound(id)
     refusePoll(task, refusals)
     return Response.json(writeTask(task))
+  })
+}
+
+const pageMax = 100
+const pageSizeUsual = 20
+
+/** No filter knows the caller's own reference. */
+function answerList(call: Call, world: World): Response {
+  return answerFree(call, commonManners, () => {
+    const query = Object.fromEntries(new URL(call.request.url).searchParams)
+    const { after, limit = String(pageSizeUsual) } = query
+    if (!/^\d{1,3}$/.test(limit) || Number(limit) > pageMax) {
+      throw badRequest(`Invalid 'limit': expected an integer from 0 to ${pageMax}.`, 'limit', 'invalid_value')
+    }
+    const newest = world.videos.of(soraTasks).list()
+    const tasks = oneOf(query, 'order', ['desc', 'asc']) === 'desc' ? newest : newest.toReversed()
+    const left = tasks.slice(tasks.findIndex(({ id }) => id === after) + 1)
+    const page = left.slice(0, Number(limit))
+    const [first, last] = [page[0]?.id ?? null, page.at(-1)?.id ?? null]
+    const body = { object: 'list', data: page.map(writeTask), first_id: first, last_id: last }
+    return Response.json({ ...body, has_more: left.length > page.length })
   })
 }
 

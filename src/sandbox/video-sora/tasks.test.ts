@@ -21,12 +21,14 @@ type Video = {
   expires_at: number | null
   error: { code: string; message: string } | null
 }
+type Page = { object: string; data: Video[]; first_id: string | null; last_id: string | null; has_more: boolean }
 type Refused = { error: { message: string; param: string | null; code: string | null } }
 
 const post = (body: object, ref?: string): Promise<Response> =>
   send(root, { model: 'sora-2', prompt: quick, ...body }, ref === undefined ? {} : { ref })
 const create = async (body: object, ref?: string): Promise<string> => (await jsonOf<Video>(post(body, ref))).id
 const get = (id: string): Promise<Video> => jsonOf(send(`${root}/${id}`))
+const list = (query: string): Promise<Page> => jsonOf(send(`${root}?${query}`))
 const content = (id: string, headers = {}) => send(`${root}/${id}/content`, undefined, { headers })
 const remove = (id: string) => send(`${root}/${id}`, undefined, { method: 'DELETE' })
 const end = (id: string): Promise<Video> =>
@@ -102,6 +104,25 @@ describe('a video', () => {
     await end(id)
     expect(await jsonOf<object>(remove(id))).toEqual({ id, object: 'video.deleted', deleted: true })
     for (const gone of [await send(`${root}/${id}`), await content(id), await remove(id)]) expect(gone.status).toBe(404)
+  })
+
+  test('stands in a list, a page at a time', async () => {
+    const ids = [await create({}), await create({}), await create({})]
+    const newest = await list('limit=2')
+    expect(newest).toMatchObject({ object: 'list', first_id: ids[2], last_id: ids[1], has_more: true })
+    expect(newest.data.map(({ id }) => id)).toEqual(ids.toReversed().slice(0, 2))
+    expect((await list(`limit=1&after=${ids[1]}`)).data).toMatchObject([{ id: ids[0], object: 'video' }])
+    const all = await list('order=asc&limit=100')
+    expect(all.data.map(({ id }) => id).slice(-3)).toEqual(ids)
+    expect(all.has_more).toBe(false)
+    expect(await list(`after=${all.data[0]?.id}`)).toEqual({
+      object: 'list',
+      data: [],
+      first_id: null,
+      last_id: null,
+      has_more: false,
+    })
+    for (const bad of ['limit=101', 'limit=x', 'order=up']) expect((await send(`${root}?${bad}`)).status).toBe(400)
   })
 
   test('fails with a code, has no film, or gets lost', async () => {

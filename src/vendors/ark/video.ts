@@ -4,18 +4,18 @@ import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult, VideoRole } from '../../capabilities/video.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import type { Call, CallContext, CreateContext, SoughtTask, VideoAdapter } from '../vendor.ts'
+import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import {
-  clockSkewMs,
   goodObjectOf,
   idIn,
   newsOf,
   objectOf,
+  reachesBack,
   refuseNegative,
   secondsIn,
   soughtAmong,
   type StateWords,
-  timeIn,
+  timeInSeconds,
   unexpected,
 } from '../video-news.ts'
 import { refuseUnknown } from '../video-foreign.ts'
@@ -85,20 +85,14 @@ export const video: VideoAdapter = {
       const { items, total } = goodObjectOf(response)
       const tasks = objectsIn(items).map((item) => ({
         id: textIn(item['id']),
-        // A second is named by its beginning.
-        createdAt: timeIn(item['created_at']) * 1_000 + 999,
+        createdAt: timeInSeconds(item['created_at']),
       }))
       // A list that does not say how long it is may be cut off anywhere.
       if (!Array.isArray(items) || typeof total !== 'number') return 'unsure'
+      // Nor does it say in which order it lists.
       return total <= tasks.length || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
     },
   },
-}
-
-/** The vendor does not say in which order it lists: a page that is not the whole list has to show it. */
-function reachesBack(tasks: readonly { readonly createdAt: number }[], { sentAt }: SoughtTask): boolean {
-  const isNewestFirst = tasks.every(({ createdAt }, at) => createdAt <= (tasks[at - 1]?.createdAt ?? createdAt))
-  return isNewestFirst && (tasks.at(-1)?.createdAt ?? sentAt) < sentAt - clockSkewMs
 }
 
 // The most the vendor gives.

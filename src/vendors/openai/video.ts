@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
-import { objectIn, textIn } from '../../wire/loose.ts'
+import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { soraFrame, soraSize } from '../../wire/native/sora-sizes.ts'
 import { unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
@@ -11,9 +11,12 @@ import {
   idIn,
   newsOf,
   objectOf,
+  reachesBack,
   refuseNegative,
   secondsIn,
+  soughtAmong,
   type StateWords,
+  timeInSeconds,
   unexpected,
   urlOf,
 } from '../video-news.ts'
@@ -26,10 +29,7 @@ const words: StateWords = {
   failed: 'failed',
 }
 
-/**
- * Sora: a film is bytes, which need our key. What is over can be deleted, what is not cannot be stopped. Its list has no
- * references, and is not read: a task whose creation is in doubt stays so.
- */
+/** Sora: a film is bytes, which need our key. What is over can be deleted, what is not cannot be stopped. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
@@ -68,7 +68,29 @@ export const video: VideoAdapter = {
       used: readUsage(record, facts),
     })
   },
+
+  // Its list has no references. It is of a project, and so are the answers about a single task: a channel's keys are of one.
+  find: {
+    call: (_, context) => ({
+      method: 'GET',
+      url: `${context.baseUrl}/videos?limit=${pageSize}&order=desc`,
+      headers: bearer(context),
+    }),
+    read(response, sought) {
+      const { data, has_more: more } = goodObjectOf(response)
+      const tasks = objectsIn(data).map(({ id, created_at: createdAt }) => ({
+        id: textIn(id),
+        createdAt: timeInSeconds(createdAt),
+      }))
+      // A list that does not say whether there is more of it may be cut off anywhere.
+      if (!Array.isArray(data) || typeof more !== 'boolean') return 'unsure'
+      return !more || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
+    },
+  },
 }
+
+// The most the vendor gives.
+const pageSize = 100
 
 /** It refuses any field that it does not know, and has none but those that are written below. */
 const taken: ReadonlySet<string> = new Set([...readHere, 'audio', 'sound', 'negative_prompt', 'seed'])
