@@ -66,7 +66,7 @@ const mounts: Readonly<Record<string, Mounts>> = {
   voyage: mount('/v1', voyageProtocol),
   cohere: [...mount('/v2', cohereProtocol), ...mount('/compatibility/v1', chatProtocol, embeddingsProtocol)],
   kling: mount('/v1/videos', klingProtocol),
-  pixverse: mount('/openapi/v2/video', pixverseProtocol),
+  pixverse: mount('/openapi/v2', pixverseProtocol),
   runway: mount('/v1', runwayProtocol),
   vidu: mount('/ent/v2', viduProtocol),
 }

@@ -18,7 +18,7 @@ import { adopt, asItIs, keepInDoubt } from './adopt.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
 import type { Orderer } from './orderer.ts'
 import type { TaskParts } from './parts.ts'
-import { draftFor, type Leg, sendLeg, type SendOutcome, writeLeg } from './send.ts'
+import { draftFor, type Leg, legMs, type NotTaken, sendLeg, type SendOutcome, writeLeg } from './send.ts'
 import { showAccepted } from './show.ts'
 
 /** A video that somebody asks for, checked and allowed. */
@@ -80,9 +80,11 @@ async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task,
   const recordedAt = parts.clock.monotonic()
   let task = recorded
   let leg = first
+  let allowedMs = 0
   for (let attempts = 1; ; attempts++) {
+    allowedMs += legMs(parts, leg)
     // A process that slept for long may have been given up, and the task be in other hands.
-    if (parts.clock.monotonic() - recordedAt > parts.timeouts.create.totalMs * attempts) throw tooLate()
+    if (parts.clock.monotonic() - recordedAt > allowedMs) throw tooLate()
     orderer.sending(task)
     const outcome = await sendLeg(parts, leg)
     if (outcome.kind === 'created') return adopt(parts, task, outcome.upstreamId)
@@ -97,8 +99,6 @@ async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task,
     leg = next
   }
 }
-
-type NotTaken = Extract<SendOutcome, { kind: 'refused' | 'unsent' }>
 
 function statusOf(outcome: NotTaken): number {
   return outcome.kind === 'unsent' ? 0 : outcome.status
@@ -179,10 +179,10 @@ async function nextLeg(
   return undefined
 }
 
-function newTask(parts: TaskParts, order: VideoOrder, id: string, { route, ref }: Leg): NewTask {
+function newTask(parts: TaskParts, order: VideoOrder, id: string, first: Leg): NewTask {
+  const { route, ref } = first
   const { ask, model } = order
   const { kind, seconds, resolution, ratio, sound, hasInputVideo, seed, bound } = ask
-  const { create } = parts.timeouts
   const now = parts.clock.now()
   return {
     id,
@@ -201,7 +201,7 @@ function newTask(parts: TaskParts, order: VideoOrder, id: string, { route, ref }
     webhookUrl: order.webhookUrl ?? null,
     createdAt: now,
     deadline: now + ask.limits.deadlineSeconds * 1000,
-    claim: { owner: parts.node, until: now + parts.attemptsMax * create.totalMs + claimMarginMs },
+    claim: { owner: parts.node, until: now + parts.attemptsMax * legMs(parts, first) + claimMarginMs },
   }
 }
 

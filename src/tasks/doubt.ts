@@ -9,7 +9,7 @@ import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion, routeHome 
 import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
-import { type Leg, sendLeg, writeLeg } from './send.ts'
+import { type Leg, legMs, sendLeg, writeLeg } from './send.ts'
 import { type Looked, timedOut } from './state.ts'
 
 /**
@@ -102,7 +102,7 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   const resent = await changeTask(
     store.db,
     { id: task.id, from: ['creating'], owner: node, sends: task.sends },
-    { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + parts.timeouts.create.totalMs * 2 },
+    { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + legMs(parts, leg) * 2 },
   )
   if (resent === undefined) return 'open'
   parts.log.warn({ task: task.id, channel: task.channel }, 'a task that its vendor never got is sent again')

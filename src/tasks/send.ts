@@ -5,7 +5,7 @@ import type { Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import type { Call, CreateContext, Responded, VideoAdapter } from '../vendors/vendor.ts'
-import { type Answered, contextOf, judge, makeCall } from './calls.ts'
+import { type Answered, contextOf, judge, makeCall, type Unanswered } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
 /** What became of a creation. */
@@ -18,7 +18,7 @@ export type SendOutcome =
       readonly status: number
       /** Whether another channel may take it. */
       readonly elsewhere: boolean
-      /** Whether this one may take it in a while: it is our key, and not the order, that it will not have now. */
+      /** Whether this one may take it in a while: our key is at fault, or the vendor itself, and not the order. */
       readonly later: boolean
     }
   /** It never left us. */
@@ -26,11 +26,16 @@ export type SendOutcome =
   /** The vendor may have it, and may charge for it. */
   | { readonly kind: 'doubt'; readonly error: GatewayError }
 
+export type NotTaken = Extract<SendOutcome, { kind: 'refused' | 'unsent' }>
+
 /** A creation, spelled out for one channel. */
 export type Leg = {
   readonly route: Route
   readonly adapter: VideoAdapter
-  readonly call: Call
+  /** What its vendor has to have first. */
+  readonly uploads: readonly Call[]
+  /** The order itself, which names what was brought. */
+  write(uploaded: readonly string[]): Call
   readonly ref: string
 }
 
@@ -56,7 +61,16 @@ export async function writeLeg(
       fetched: await fetchAll(parts, route, adapter.fetches(ask), { ask, refused }),
     }),
   }
-  return { route, adapter, call: adapter.create(ask, context), ref: task.attemptId }
+  const uploads = adapter.upload?.calls(ask, context) ?? []
+  const write = (uploaded: readonly string[]) => adapter.create(ask, { ...context, uploaded })
+  // What its vendor would not take is told before anything is recorded.
+  const order = uploads.length === 0 ? write([]) : undefined
+  return { route, adapter, uploads, write: (uploaded) => order ?? write(uploaded), ref: task.attemptId }
+}
+
+/** How long a leg may take: so long for each of its calls. */
+export function legMs({ timeouts }: Pick<TaskParts, 'timeouts'>, { uploads }: Pick<Leg, 'uploads'>): number {
+  return timeouts.create.totalMs * (uploads.length + 1)
 }
 
 /** The draft that an ask is the final of: the account's own, and made where the model can be had. */
@@ -105,8 +119,9 @@ function fieldOf({ input }: VideoAsk, url: string): string {
 
 /** Sends it, once. Whoever asked may be gone, and the node about to stop: what was begun is carried through. */
 export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> {
-  const how = { timeouts: parts.timeouts.create, connection: 'new', ref: leg.ref, signal: never } as const
-  const answered = await makeCall(parts, leg.call, how)
+  const brought = await bringUploads(parts, leg)
+  if (brought.kind !== 'brought') return brought
+  const answered = await callOnce(parts, leg, leg.write(brought.names))
   crashPoint('task-sent')
   if (answered.kind === 'failed') {
     const { error, delivery } = answered
@@ -124,14 +139,45 @@ export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> 
   }
 }
 
+/** The order is sent only when all of it lies there: whatever goes wrong before leaves nothing in doubt. */
+async function bringUploads(
+  parts: TaskParts,
+  leg: Leg,
+): Promise<{ readonly kind: 'brought'; readonly names: readonly string[] } | NotTaken> {
+  const names: string[] = []
+  for (const call of leg.uploads) {
+    const answered = await callOnce(parts, leg, call)
+    if (answered.kind === 'failed') return { kind: 'unsent', error: answered.error }
+    const { status } = answered
+    if (status < 200 || status > 299) return refusedBy(parts, leg, answered)
+    try {
+      const name = leg.adapter.upload?.read(answered)
+      if (typeof name === 'object') return refusedBy(parts, leg, { ...answered, status: name.errorStatus })
+      if (name !== undefined) names.push(name)
+    } catch (thrown) {
+      return { kind: 'unsent', error: asGatewayError(thrown) }
+    }
+  }
+  return { kind: 'brought', names }
+}
+
 const never = new AbortController().signal
 
-function refusalOf(parts: TaskParts, { route }: Leg, answered: Answered): SendOutcome {
+function callOnce(parts: TaskParts, { ref }: Leg, call: Call): Promise<Answered | Unanswered> {
+  return makeCall(parts, call, { timeouts: parts.timeouts.create, connection: 'new', ref, signal: never })
+}
+
+function refusalOf(parts: TaskParts, leg: Leg, answered: Answered): SendOutcome {
+  const refused = refusedBy(parts, leg, answered)
+  const { error, status } = refused
+  return mayHaveBegun(status, error) ? { kind: 'doubt', error } : refused
+}
+
+function refusedBy(parts: TaskParts, { route }: Leg, answered: Answered): Extract<SendOutcome, { kind: 'refused' }> {
   const { status } = answered
   const { error, retryable, restCredentialSeconds } = judge(parts, route, answered)
-  return mayHaveBegun(status, error)
-    ? { kind: 'doubt', error }
-    : { kind: 'refused', error, status, elsewhere: retryable, later: restCredentialSeconds !== undefined }
+  const later = retryable && (restCredentialSeconds !== undefined || status >= 500)
+  return { kind: 'refused', error, status, elsewhere: retryable, later }
 }
 
 /** Who fails with 5xx may have made it all the same, and a proxy that gave up does not know; who has no room has not. */

@@ -150,6 +150,16 @@ export type ChatAdapter = {
 export type VideoAdapter = {
   /** Addresses that the client gave and whose bytes the vendor wants: fetched by the rules for strangers, then `fetched`. */
   fetches?(ask: VideoAsk): readonly string[]
+  /**
+   * Brings what has to lie with the vendor before an order can name it, right before that, each time that it is sent. The
+   * vendor charges nothing for it.
+   */
+  upload?: {
+    /** One after another; none where the order needs none. Throws what `create` would, before anything is sent. */
+    calls(ask: VideoAsk, context: CreateContext): readonly Call[]
+    /** What the vendor calls it; where the body is an error, or neither, as with `readCreated`. */
+    read(response: Responded): string | { readonly errorStatus: number }
+  }
   /** Throws bad-request for what the vendor would only refuse minutes later, naming the field. */
   create(ask: VideoAsk, context: CreateContext): Call
   /**
@@ -200,6 +210,8 @@ export type CreateContext = CallContext & {
   readonly draftUpstreamId?: string
   /** What `fetches` named, by address. */
   readonly fetched?: ReadonlyMap<string, Responded>
+  /** What the vendor calls what `upload` brought, in its order. */
+  readonly uploaded?: readonly string[]
 }
 
 export type SoughtTask = {

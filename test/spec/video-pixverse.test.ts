@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { parseDollars } from '../../src/base/money.ts'
 import { filmGateway } from '../support/ordered-films.ts'
 import { refusedForFree } from '../support/refused.ts'
-import { image } from '../support/video-asks.ts'
+import { until } from '../support/gateway.ts'
+import { image, media } from '../support/video-asks.ts'
 
 const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 
@@ -32,6 +33,69 @@ test.each([
 })
 
 test.each([
+  ['a first frame', [['first_frame', image]]],
+  [
+    'a first and a last one',
+    [
+      ['first_frame', image],
+      ['last_frame', 'https://example.com/b.png'],
+    ],
+  ],
+] as const)('from %s it costs the same, and what is brought before the order is free', async (_, frames) => {
+  const done = await order({ ...v6, input: media(...frames) }, '?wait=true')
+  expect(done).toMatchObject({ status: 'succeeded', usage: { duration: 5, resolution: '720p' } })
+  const { task, hold, request, attempts, entries, bill } = await writtenOf(done.id)
+  const dollars = parseDollars('0.252')
+  expect(task).toMatchObject({ state: 'succeeded', vendor: 'pixverse', sends: 1 })
+  expect(hold).toMatchObject({ state: 'settled', amount: dollars })
+  expect(request).toMatchObject({ cost: dollars, basis: 'vendor' })
+  expect(attempts).toMatchObject([{ id: task.attempt_id, status: 200, vendor_cost: dollars }])
+  expect(entries).toMatchObject({ 'cost:pixverse': '-0.252', 'payable:pixverse': '0.252' })
+  expect(bill).toEqual(['0.252'])
+})
+
+const framed = (words: string) => ({ ...v6, input: media(['first_frame', `${image}?sandbox:${words}`]) })
+
+test.each([
+  ['fail=500052', 400, { message: 'The picture was held back by moderation.' }],
+  ['fail=500032', 400, { message: 'The picture has a format that is not known.' }],
+  ['status=429', 429, { message: expect.stringContaining('too many requests') }],
+  ['status=500', 502, { message: expect.stringContaining('vendor') }],
+  ['html', 502, { message: expect.stringContaining('vendor') }],
+])(
+  'a picture that the vendor will not take, %s, is a %i, and nothing is ordered or left',
+  async (word, status, error) => {
+    const before = await gateway().balance()
+    const response = await post(framed(word))
+    expect([response.status, await response.json()]).toMatchObject([status, { error }])
+    expect(await gateway().balance()).toEqual(before)
+    const tasks = gateway().store.db.selectFrom('task').select(['state', 'in_doubt']).orderBy('created_at', 'desc')
+    expect(await tasks.executeTakeFirst()).toMatchObject({ state: 'refused' })
+  },
+)
+
+test('a client that hangs up while its picture is brought has its film all the same, and pays for one', async () => {
+  const { store, url, key } = gateway()
+  const leaving = new AbortController()
+  const asked = fetch(`${url}/v1/videos/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(framed('delay=300')),
+    signal: leaving.signal,
+  }).catch(() => undefined)
+  const unfinished = store.db.selectFrom('task').select('id').where('finished_at', 'is', null)
+  let id = ''
+  await until(async () => (id = (await unfinished.executeTakeFirst())?.id ?? '') !== '')
+  leaving.abort()
+  await asked
+  expect(await ended(id)).toMatchObject({ status: 'succeeded' })
+  const { hold, request, bill } = await writtenOf(id)
+  expect(hold.state).toBe('settled')
+  expect(request).toMatchObject({ cost: parseDollars('0.252') })
+  expect(bill).toEqual(['0.252'])
+})
+
+test.each([
   ['500063', 'content_filtered'],
   ['99999', 'upstream_failed'],
 ])('what fails with %s is free', async (code, shown) => {
@@ -54,7 +118,9 @@ test('its record does not show what was asked', async () => {
 test.each<[object, string]>([
   [{ ...film('A fox.'), duration: 16 }, 'duration'],
   [{ ...film('A fox.'), resolution: '4k' }, 'resolution'],
-  [{ ...v6, input: { prompt: 'A fox.', media: [{ type: 'first_frame', url: image }] } }, 'input.media[0].type'],
+  [{ ...v6, input: media(['reference_image']) }, 'input.media[0].type'],
+  [{ ...v6, input: { image } }, 'input.prompt'],
+  [{ ...film('A fox.'), parameters: { img_id: 7 } }, 'parameters.img_id'],
   [{ ...film('A fox.'), parameters: { quality: '1080p' } }, 'parameters.quality'],
 ])('what it cannot do is refused by its field: %j', async (body, param) => {
   const response = await refusedForFree(gateway(), () => post(body))

@@ -117,6 +117,7 @@ describe('the record of a task that is over', () => {
     ['kling-v2-6', { image }, '9:16', undefined],
     ['viduq3-pro', { image }, '9:16', undefined],
     ['pixverse-v6', {}, '2:3', '2:3'],
+    ['pixverse-v6', { image }, '2:3', undefined],
     ['minimax-hailuo-02', { image }, undefined, undefined],
     ['minimax-hailuo-02', {}, undefined, '16:9'],
     ['veo-3.1-generate-preview', {}, '9:16', '9:16'],

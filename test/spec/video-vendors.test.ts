@@ -57,6 +57,8 @@ describe('a film is made and billed as it was asked for', () => {
       'pixverse-v6',
       { input: { ...prompt, negative_prompt: 'dark' }, resolution: '360p', parameters: { audio: false } },
     ],
+    ['pixverse-v6', { input: media(['first_frame', pixel]), resolution: '360p' }],
+    ['pixverse-v6', { input: media(['first_frame'], ['last_frame']), parameters: { audio: false } }],
     ['pixverse-v6', { input: prompt, duration: 1, resolution: '540p', parameters: { seed: 3, watermark: true } }],
     ['gen4-turbo', { input: { image }, duration: 10, aspect_ratio: '21:9' }],
     ['gen4-turbo', { input: media(['first_frame', pixel]), parameters: { ratio: '832:1104', seed: 4 } }],

@@ -21,6 +21,8 @@ export type FilmVendor = {
   readonly tricks: Trick[]
   /** Answers to polls in place of the truth, one for each. */
   readonly polls: number[]
+  /** The same for pictures that are brought; 0 is a connection that breaks. */
+  readonly pictures: (number | 'unreadable')[]
   /** The same for questions where a film is, where its record does not say that. */
   readonly files: (number | 'nowhere')[]
   readonly calls: { readonly method: string; readonly path: string }[]
@@ -36,6 +38,8 @@ export type FilmVendor = {
   locates: boolean
   /** Its errors come under good statuses. */
   hidesErrors: boolean
+  /** Pictures have to lie with it before an order can name them. */
+  wantsPictures: boolean
   /** When it says that it made its films, where it says so. */
   madeAt: number | undefined
 }
@@ -48,6 +52,7 @@ export function filmVendor(id = 'films'): FilmVendor {
     tasks,
     tricks: [],
     polls: [],
+    pictures: [],
     files: [],
     calls: [],
     become(word) {
@@ -59,6 +64,7 @@ export function filmVendor(id = 'films'): FilmVendor {
     onlyWithKey: false,
     locates: false,
     hidesErrors: false,
+    wantsPictures: false,
     madeAt: undefined,
   }
   const made: FilmVendor = Object.assign(world, {
@@ -84,11 +90,21 @@ const states = {
 function vendorOf(id: string, world: World): Vendor {
   const get = (path: string, method: Call['method'] = 'GET'): Call => ({ method, url: base + path, headers: {} })
   const adapter: VideoAdapter = {
-    fetches: ({ media }) => media.map(({ url }) => url),
-    create: (ask, { ref, callbackUrl }) => ({
+    fetches: ({ media }) => (world.wantsPictures ? [] : media.map(({ url }) => url)),
+    upload: {
+      calls: ({ media }) =>
+        world.wantsPictures ? media.map(({ url }) => ({ url: `${base}/pictures`, headers: {}, body: url })) : [],
+      read(response) {
+        const { picture, errorStatus } = parse(response.body) as { picture?: string; errorStatus?: number }
+        if (errorStatus !== undefined) return { errorStatus }
+        if (picture === undefined) throw new GatewayError('upstream-failed', 'This is no answer.')
+        return picture
+      },
+    },
+    create: (ask, { ref, callbackUrl, uploaded = [] }) => ({
       url: `${base}/tasks`,
       headers: {},
-      body: JSON.stringify({ ref, prompt: ask.prompt, callbackUrl }),
+      body: JSON.stringify({ ref, prompt: ask.prompt, callbackUrl, ...(uploaded.length > 0 && { uploaded }) }),
     }),
     readCreated({ body }) {
       const { id: own, errorStatus } = parse(body) as { id?: string; errorStatus?: number }
@@ -171,6 +187,7 @@ function answer(world: World, call: Call): Sent {
     const ref = path.slice('/find?ref='.length)
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
   }
+  if (path === '/pictures') return takePicture(world, call)
   if (path.startsWith('/results/')) return respond(200, { film: path })
   if (path.startsWith('/files/')) return locate(world, path.slice('/files/'.length))
   const task = world.tasks.get(path.slice('/tasks/'.length))
@@ -185,6 +202,13 @@ function answer(world: World, call: Call): Sent {
   if (task === undefined) return respond(200, { id: '', word: 'gone' })
   task.polls++
   return respond(200, { id: task.id, word: task.word })
+}
+
+function takePicture(world: World, { body }: Call): Sent {
+  const trouble = world.pictures.shift()
+  if (trouble === 0) return broken('unknown')
+  if (typeof trouble === 'number') return refuse(world, trouble)
+  return respond(200, trouble === undefined ? { picture: `the picture of ${body as string}` } : {})
 }
 
 function locate(world: World, id: string): Sent {

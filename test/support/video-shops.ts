@@ -66,17 +66,24 @@ export function openShops() {
 
 async function send(call: Call): Promise<Responded & { readonly status: number }> {
   const { method = 'POST', url, headers, body } = call
-  const sent = typeof body === 'string' && { body }
+  const sent = (typeof body === 'string' || body instanceof FormData) && { body }
   const response = await fetch(url, { method, headers: { ...headers }, ...sent })
   return { status: response.status, header: (name) => response.headers.get(name), body: await response.bytes() }
 }
 
 async function create({ adapter, context }: Shop, ask: VideoRequest): Promise<string> {
-  const response = await send(adapter.create(ask, context))
+  const uploaded: string[] = []
+  for (const call of adapter.upload?.calls(ask, context) ?? []) {
+    uploaded.push(named(adapter.upload?.read(await send(call))))
+  }
+  const response = await send(adapter.create(ask, { ...context, uploaded }))
   expect(`${response.status} ${new TextDecoder().decode(response.body)}`).toStartWith('200 ')
-  const created = adapter.readCreated(response)
-  if (typeof created !== 'string') throw new Error(`an error of status ${created.errorStatus}`)
-  return created
+  return named(adapter.readCreated(response))
+}
+
+function named(read: string | { readonly errorStatus: number } | undefined): string {
+  if (typeof read !== 'string') throw new Error(`an error of status ${read?.errorStatus}`)
+  return read
 }
 
 /** What the vendor says of a task; of one that was made also where it is. */

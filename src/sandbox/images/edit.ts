@@ -1,5 +1,6 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
+import { readForm } from '../files/form.ts'
 import { type ImageHeader, readImageHeader } from '../files/image-header.ts'
 import { commonManners } from '../media/common.ts'
 import type { Endpoint } from '../media/serve.ts'
@@ -16,7 +17,7 @@ export const imageEdits: Endpoint<Form, ImageAsk, VendorError> = {
   manners: commonManners,
   capabilities: ['edits'],
   async open(call) {
-    const form = await readForm(call)
+    const form = await readEdit(call)
     if (typeof form.fields.model !== 'string') throw badRequest('you must provide a model parameter', null)
     return { model: form.fields.model, body: form }
   },
@@ -26,15 +27,17 @@ export const imageEdits: Endpoint<Form, ImageAsk, VendorError> = {
 }
 
 /** Numbers and booleans arrive as text. */
-async function readForm({ request, text }: Call): Promise<Form> {
-  const contentType = request.headers.get('content-type') ?? ''
+async function readEdit(call: Call): Promise<Form> {
+  const contentType = call.request.headers.get('content-type') ?? ''
   if (!contentType.startsWith('multipart/form-data')) {
     throw badRequest(`Invalid Content-Type header (${contentType}), expected multipart/form-data.`, null)
   }
+  const form = await readForm(call)
+  if (!form) throw badRequest('Could not parse multipart form.', null)
   const fields: Record<string, unknown> = {}
   const images: Upload[] = []
   let mask: Upload | undefined
-  for (const [name, value] of await parseForm(text, contentType)) {
+  for (const [name, value] of form) {
     if (typeof value === 'string') fields[name] = plainValue(value)
     else {
       const upload = { type: value.type.split(';')[0] ?? '', bytes: new Uint8Array(await value.arrayBuffer()) }
@@ -44,15 +47,6 @@ async function readForm({ request, text }: Call): Promise<Form> {
     }
   }
   return { fields, images, mask }
-}
-
-async function parseForm(text: string, contentType: string): Promise<FormData> {
-  try {
-    const body = Buffer.from(text, 'latin1')
-    return await new Response(body, { headers: { 'content-type': contentType } }).formData()
-  } catch {
-    throw badRequest('Could not parse multipart form.', null)
-  }
 }
 
 function plainValue(text: string): string | number | boolean {

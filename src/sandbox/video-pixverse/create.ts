@@ -7,6 +7,7 @@ import type { TaskFamily } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalid, writeAnswer } from './errors.ts'
 import { pixverseManners } from './manners.ts'
+import { isPictureId } from './upload.ts'
 
 /** What its record repeats. */
 export type PixverseAsk = { readonly prompt: string; readonly negativePrompt: string; readonly seed: number }
@@ -35,7 +36,16 @@ const negativeCharactersMax = 2_048
 const secondsMax = 15
 const seedMax = 2_147_483_647
 
-export const pixverseCreation: Creation<Fields, PixverseAsk, CodedRefusal<number>> = {
+/** Where an order comes in, and the pictures that it has to name there. */
+export const pictureFields = {
+  text: [],
+  img: ['img_id'],
+  transition: ['first_frame_img', 'last_frame_img'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+export type PixverseKind = keyof typeof pictureFields
+
+export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseAsk, CodedRefusal<number>> => ({
   manners: pixverseManners,
   family: pixverseTasks,
   open({ text }) {
@@ -47,7 +57,9 @@ export const pixverseCreation: Creation<Fields, PixverseAsk, CodedRefusal<number
     const prompt = readText(body, 'prompt', promptCharactersMax, 400018)
     if (prompt === '') throw invalid('prompt is empty', 400011)
     const negativePrompt = readText(body, 'negative_prompt', negativeCharactersMax, 400019)
-    const [across, down] = shapes[oneOf(body, 'aspect_ratio', Object.keys(shapes) as (keyof typeof shapes)[])]
+    for (const name of pictureFields[kind]) readPictureId(body, name)
+    // A film from pictures has their shape, of which the sandbox knows nothing.
+    const [across, down] = shapes[kind === 'text' ? readShape(body) : '16:9']
     const resolution = oneOf(body, 'quality', ['360p', '540p', '720p', '1080p'])
     const seconds = readWhole(body, 'duration', 1, secondsMax)
     const seed = isGiven(body.seed) ? readWhole(body, 'seed', 0, seedMax) : 0
@@ -68,6 +80,15 @@ export const pixverseCreation: Creation<Fields, PixverseAsk, CodedRefusal<number
     }
   },
   write: ({ id }) => ({ text: JSON.stringify(writeAnswer({ video_id: Number(id) })) }),
+})
+
+function readShape(body: Fields): keyof typeof shapes {
+  return oneOf(body, 'aspect_ratio', Object.keys(shapes) as (keyof typeof shapes)[])
+}
+
+function readPictureId(body: Fields, name: string): void {
+  if (!isGiven(body[name])) throw invalid(`${name} is empty`, 400011)
+  if (!isPictureId(body[name])) throw invalid(`${name} is not there`, 400032)
 }
 
 function readText(body: Fields, name: string, charactersMax: number, tooLong: number): string {

@@ -3,7 +3,7 @@ import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 const troubleCode = 99999
 
 /**
- * As much of the vendor's list as an order of a text can meet: a number of its own, under status 200 unless the server
+ * As much of the vendor's list as an order and its pictures can meet: a number of its own, under status 200 unless the server
  * itself is in trouble. The statuses here are what others would answer with, and stand on the bill.
  */
 const rows: RefusalRows = {
@@ -16,10 +16,14 @@ const rows: RefusalRows = {
   '400017': [400, 'A parameter is not valid.'],
   '400018': [400, 'The prompt is too long.'],
   '400019': [400, 'The negative prompt is too long.'],
+  '400032': [400, 'The picture is not there.'],
   '500008': [404, 'What was asked for is not there.'],
   '500020': [403, 'The account may not do this.'],
+  '500030': [400, 'The picture is too large.'],
+  '500032': [400, 'The picture has a format that is not known.'],
   '500043': [402, 'All credits are used up.'],
   '500044': [429, 'As many films are being made as the plan allows.'],
+  '500052': [400, 'The picture was held back by moderation.'],
   '500054': [400, 'A picture was held back by moderation.'],
   '500063': [400, 'The text was held back by moderation.'],
   '500064': [404, 'It has been deleted.'],

@@ -1,17 +1,25 @@
-import type { Call, Protocol, World } from '../protocol.ts'
+import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
-import { pixverseCreation, pixverseTasks } from './create.ts'
+import { pictureFields, pixverseCreation, type PixverseKind, pixverseTasks } from './create.ts'
 import { errorForCode } from './errors.ts'
 import { pixverseManners } from './manners.ts'
 import { writeRecord } from './record.ts'
+import { answerUpload } from './upload.ts'
 
-/** PixVerse's videos, from a text alone: nobody here uploads pictures to it. */
+const kinds = Object.keys(pictureFields) as PixverseKind[]
+
+/** PixVerse's videos, and the pictures that they begin and end with. */
 export const pixverseProtocol: Protocol = (vendor, root, world) => {
-  const path = `${root}/result`
+  const path = `${root}/video/result`
   const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
   return [
-    { method: 'POST', path: `${root}/text/generate`, answer: (call) => createTask(call, world, pixverseCreation) },
+    { method: 'POST', path: `${root}/image/upload`, answer: answerUpload },
+    ...kinds.map((kind): Route => {
+      const creation = pixverseCreation(kind)
+      const answer = (call: Call) => createTask(call, world, creation)
+      return { method: 'POST', path: `${root}/video/${kind}/generate`, answer }
+    }),
     { method: 'GET', path: `${path}/*`, answer: (call) => answerTask(call, world, idOf(call)) },
     resultRoute(vendor, () => world.videos.clock.now()),
   ]

@@ -6,7 +6,8 @@ const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())
 beforeEach(() => clearBill())
 
-const root = `${sandbox.baseUrl('pixverse')}/openapi/v2/video`
+const base = `${sandbox.baseUrl('pixverse')}/openapi/v2`
+const root = `${base}/video`
 const keyed = { 'api-key': 'key', 'ai-trace-id': 'one-of-its-own' }
 const quick = 'sandbox:queued=0 sandbox:slow=0'
 const plain = { model: 'v6', prompt: quick, aspect_ratio: '16:9', duration: 5, quality: '720p' }
@@ -36,6 +37,60 @@ test.each<[string, Record<string, string>, number]>([
     const response = await asked
     expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code, Resp: null }])
   }
+})
+
+/** A form with one field. */
+function upload(name: string, value: string | Blob): Promise<Response> {
+  const body = new FormData()
+  body.append(name, value)
+  return fetch(`${base}/image/upload`, { method: 'POST', headers: { ...keyed, 'x-client-request-id': 'upload' }, body })
+}
+const pictureId = async (link: string): Promise<number> =>
+  (await jsonOf<Answer<{ img_id: number }>>(upload('image_url', link))).Resp.img_id
+const link = 'https://h/a.png'
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+const made = async (kind: string, pictures: object): Promise<Answer<{ video_id: number } | null>> => {
+  const body = { ...plain, ...pictures, aspect_ratio: undefined }
+  return jsonOf(send(`${root}/${kind}/generate`, body, { headers: keyed }))
+}
+
+describe('a picture', () => {
+  test('is taken as a file or by its link, has a number, and is on no bill', async () => {
+    for (const given of [upload('image', new Blob([pixel], { type: 'image/png' })), upload('image_url', link)]) {
+      expect(await jsonOf<object>(given)).toMatchObject({ ErrCode: 0, Resp: { img_id: expect.any(Number) } })
+    }
+    expect(await bill('upload')).toEqual([])
+  })
+
+  test.each<[string, string | Blob, number]>([
+    ['image', new Blob(['no picture'], { type: 'image/png' }), 500032],
+    ['image_url', 'ftp://h/a.png', 400017],
+    ['picture', link, 400011],
+    ['image_url', `${link}?sandbox:fail=500054`, 500054],
+    ['image_url', `${link}?sandbox:status=429`, 500044],
+  ])('is refused under a good status: %s %p', async (name, value, code) => {
+    const response = await upload(name, value)
+    expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code }])
+  })
+
+  test('that moderation holds back is refused under a bad one, in small letters', async () => {
+    const response = await upload('image_url', `${link}?sandbox:fail=500052`)
+    expect([response.status, await jsonOf<object>(response)]).toMatchObject([500, { err_code: 500052, resp: '' }])
+  })
+
+  test('begins a film, and ends one', async () => {
+    const [first, last] = [await pictureId(link), await pictureId('https://h/b.png')]
+    expect((await made('img', { img_id: first })).ErrCode).toBe(0)
+    const { Resp } = await made('transition', { first_frame_img: first, last_frame_img: last })
+    expect(await end(Resp?.video_id ?? 0)).toMatchObject({ status: 1 })
+    expect((await made('img', {})).ErrCode).toBe(400011)
+    expect((await made('img', { img_id: first + 1 })).ErrCode).toBe(400032)
+    expect((await made('transition', { first_frame_img: first })).ErrCode).toBe(400011)
+  })
 })
 
 describe('a task', () => {

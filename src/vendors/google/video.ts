@@ -1,8 +1,7 @@
-import { badRequest } from '../../base/errors.ts'
-import { readImageHead } from '../../base/image-head.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { frameIn } from '../video-frames.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
 import { goodObjectOf, idIn, newsOf, objectOf, type StateWords } from '../video-news.ts'
 import { readHere, refuseUnknown } from '../video-foreign.ts'
@@ -117,15 +116,10 @@ function imageOf({ media }: VideoAsk, role: VideoRole, context: CreateContext): 
   return found === undefined ? undefined : writeImage(found.url, context)
 }
 
-/** Bytes, since the vendor follows no links. What they are, their own head says. */
+/** Bytes, since the vendor follows no links. */
 function writeImage(url: string, { fetched }: CreateContext): JsonObject {
-  const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []
-  const bytes = base64 === undefined ? fetched?.get(url)?.body : Buffer.from(base64, 'base64')
-  const head = bytes === undefined ? undefined : readImageHead(bytes)
-  if (bytes === undefined || head === undefined || head === 'broken') {
-    throw badRequest('What was given as an image is none, or of a kind that is not known.', 'input.media')
-  }
-  return { bytesBase64Encoded: Buffer.from(bytes).toString('base64'), mimeType: head.mediaType }
+  const { bytes, mediaType } = frameIn(url, fetched)
+  return { bytesBase64Encoded: Buffer.from(bytes).toString('base64'), mimeType: mediaType }
 }
 
 /** The fields of its own that clients may set; it refuses any that it does not know. */

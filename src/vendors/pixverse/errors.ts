@@ -4,8 +4,8 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 /**
- * Its numbers, by the statuses that they have elsewhere: from its list of errors, but for those of keys and 500043, which
- * are general knowledge.
+ * Its numbers, by the statuses that they have elsewhere: from its list of errors, but for those of keys, of pictures that
+ * are none, and 500043, which are general knowledge.
  */
 const statuses: ReadonlyMap<number, number> = new Map([
   // A key that is over, or that nobody has.
@@ -19,17 +19,26 @@ const statuses: ReadonlyMap<number, number> = new Map([
   // As many films are being made as the plan allows, or as the vendor can make.
   [500044, 429],
   [500069, 429],
-  // What was said is not allowed.
+  // What was said or shown is not allowed.
+  [500052, 400],
   [500054, 400],
   [500063, 400],
+  // A picture that is too large, or none.
+  [500030, 400],
+  [500031, 400],
+  [500032, 400],
+  [500033, 400],
   // Not there, or deleted.
   [500008, 404],
   [500064, 404],
 ])
 
-/** What stands beside every answer; a number other than zero is an error, whatever the status says. */
+/**
+ * What stands beside every answer; a number other than zero is an error, whatever the status says. Of pictures that its
+ * moderation holds back it speaks in small letters.
+ */
 function errorIn(json: Json | undefined): { readonly code: number; readonly message: string } {
-  const { ErrCode: code, ErrMsg: message } = objectIn(json)
+  const { err_code, err_msg, ErrCode: code = err_code, ErrMsg: message = err_msg } = objectIn(json)
   return { code: typeof code === 'number' ? code : 0, message: textIn(message) }
 }
 

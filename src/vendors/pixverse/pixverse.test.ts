@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { askFor, prompt } from '../../../test/support/video-asks.ts'
+import { askFor, image, media, prompt } from '../../../test/support/video-asks.ts'
 import type { AttemptId } from '../../base/ids.ts'
 import { answer, facts } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
@@ -22,6 +22,10 @@ const written = (body: object, more: Partial<CreateContext> = {}) => {
   const { body: text, ...call } = video.create(askFor('pixverse-v6', body), { ...context, ...more })
   return { call, body: JSON.parse(typeof text === 'string' ? text : '') as object }
 }
+
+const pixel =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const uploadsOf = (body: object) => video.upload?.calls(askFor('pixverse-v6', body), context) ?? []
 
 const refused = (code: number, message = 'so it is') => ({ ErrCode: code, ErrMsg: message, Resp: null })
 
@@ -51,6 +55,51 @@ describe('an order', () => {
       seed: 7,
     })
   })
+
+  test('brings its pictures first, as links or as files, each under a trace of its own', () => {
+    const uploads = uploadsOf({ input: media(['first_frame'], ['last_frame', pixel]) })
+    expect(uploads.map(({ url, headers }) => [url, headers['ai-trace-id']])).toEqual([
+      ['https://vendor.example/openapi/v2/image/upload', '01234567-89ab-cdef-0123-01a1dc74bb00'],
+      ['https://vendor.example/openapi/v2/image/upload', '01234567-89ab-cdef-0123-01a1dc74bb01'],
+    ])
+    const [first, last] = uploads.map(({ body }) => (body instanceof FormData ? Object.fromEntries(body) : {}))
+    expect(first).toEqual({ image_url: image })
+    expect(last?.['image']).toMatchObject({ name: 'image.png', type: 'image/png', size: 70 })
+    expect(uploadsOf({ input: prompt })).toEqual([])
+    const none = 'data:image/png;base64,AAAA'
+    expect(() => uploadsOf({ input: media(['first_frame', none]) })).toThrow('What was given as an image is none')
+  })
+
+  test.each([
+    [[['first_frame']], ['343252978602905'], 'img', { img_id: 343_252_978_602_905 }],
+    [[['first_frame'], ['last_frame']], ['7', '8'], 'transition', { first_frame_img: 7, last_frame_img: 8 }],
+    [[['first_frame']], ['4-Wand'], 'img', { img_id: '4-Wand' }],
+  ] as const)('from %j names them, and says nothing of their shape', (frames, uploaded, path, named) => {
+    const { call, body } = written({ input: media(...frames), aspect_ratio: '9:16' }, { uploaded })
+    expect(call.url).toBe(`https://vendor.example/openapi/v2/video/${path}/generate`)
+    expect(body).toEqual({
+      model: 'v6',
+      ...prompt,
+      ...named,
+      duration: 5,
+      quality: '720p',
+      generate_audio_switch: true,
+    })
+  })
+
+  test.each([
+    [{ input: { image } }, 'input.prompt'],
+    [{ input: { ...media(['first_frame'], ['last_frame']), negative_prompt: 'dark' } }, 'input.negative_prompt'],
+    [{ input: prompt, parameters: { img_id: 7 } }, 'parameters.img_id'],
+    [{ input: media(['first_frame']), parameters: { img_ids: [7] } }, 'parameters.img_ids'],
+  ])(
+    'that it could not make, or that names pictures of the account, is refused before anything is sent: %j',
+    (...row) => {
+      const [body, param] = row
+      expect(() => uploadsOf(body)).toThrow(param)
+      expect(() => written(body)).toThrow(param)
+    },
+  )
 
   test('sounds unless it is asked not to', () => {
     expect(written({ input: prompt }).body).toEqual({
@@ -85,6 +134,7 @@ test('a question has a trace that no other has, and an id that leads nowhere els
 })
 
 const statusOf = (body: object, status = 200) => video.statusOf?.(answer(body, status))
+const uploaded = (body: object) => video.upload?.read(answer(body))
 const created = (video_id: unknown) => video.readCreated(answer({ ErrCode: 0, ErrMsg: '', Resp: { video_id } }))
 
 test('an answer about a task has the status that its error has elsewhere', () => {
@@ -99,6 +149,12 @@ test('an id beyond what a number holds is none: the film of another could be ask
   expect(created(343_252_978_602_905)).toBe('343252978602905')
   expect(created('4-WandVideo-4ba3')).toBe('4-WandVideo-4ba3')
   for (const id of [0, -1, 1.5, 2 ** 53, '', '../x', null]) expect(() => created(id)).toThrow()
+})
+
+test('a picture has a number, or an error has a status', () => {
+  expect(uploaded({ ErrCode: 0, ErrMsg: 'success', Resp: { img_id: 12, img_url: 'https://m.example/a' } })).toBe('12')
+  expect(uploaded(refused(500032))).toEqual({ errorStatus: 400 })
+  expect(() => uploaded({ ErrCode: 0, ErrMsg: 'success', Resp: { img_id: 0 } })).toThrow()
 })
 
 describe('a refusal', () => {
@@ -118,6 +174,7 @@ describe('a refusal', () => {
     [200, 400011, 'upstream-rejected', false, undefined],
     [200, 400018, 'upstream-rejected', false, undefined],
     [200, 400099, 'upstream-rejected', false, undefined],
+    [200, 500032, 'upstream-rejected', false, undefined],
     [200, 500054, 'upstream-rejected', false, undefined],
     // Some come under a bad status, and mean the same.
     [500, 500063, 'upstream-rejected', false, undefined],
@@ -134,6 +191,14 @@ describe('a refusal', () => {
       '[redacted] at [redacted]',
     )
     expect(told(200, refused(400017, '')).error.message).toBe('The vendor says: 400017.')
+  })
+
+  test('of a picture that moderation holds back is in small letters', () => {
+    const said = { err_code: 500052, err_msg: 'not this one', resp: '' }
+    expect(told(500, said)).toMatchObject({
+      error: { kind: 'upstream-rejected', message: 'not this one' },
+      retryable: false,
+    })
   })
 
   test('without a number is judged by its status', () => {

@@ -2,10 +2,21 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { isGiven, unsupported } from '../../wire/native/video-fields.ts'
+import { isGiven, missing, unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
-import type { CallContext, Responded, VideoAdapter } from '../vendor.ts'
-import { type Answered, goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import type { CallContext, CreateContext, Responded, VideoAdapter } from '../vendor.ts'
+import {
+  type Answered,
+  goodObjectOf,
+  idIn,
+  newsOf,
+  objectOf,
+  refuseNegative,
+  type StateWords,
+  unexpected,
+  urlOf,
+} from '../video-news.ts'
+import { frameIn } from '../video-frames.ts'
 import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 import { statusOf } from './errors.ts'
 
@@ -21,33 +32,39 @@ const words: StateWords = {
 }
 
 /**
- * PixVerse, from a text: a picture has to be uploaded to it in a call of its own before the order, and an order is one
- * call here. Errors come under good statuses. It keeps no list, so what is in doubt stays so; nobody knows how a task is
- * stopped; and where it calls back is set for an account as a whole, so it is polled.
+ * PixVerse: an order names pictures that were uploaded before. Errors come under good statuses. It keeps no list, so what is
+ * in doubt stays so; nobody knows how a task is stopped; and where it calls back is set for an account as a whole, so it is
+ * polled.
  */
 export const video: VideoAdapter = {
-  create(ask, context) {
-    refuseMissing(ask)
-    const trace = digitsOf(context)
-    return jsonCall(`${root(context)}/text/generate`, writeBody(ask, context), context, keyed(context, trace))
+  upload: {
+    calls(ask, context) {
+      refuseMissing(ask)
+      const { now = 0 } = context
+      return framesOf(ask).map((url, index) => ({
+        url: `${root(context)}/image/upload`,
+        headers: keyed(context, traceAt(context, now + index)),
+        body: writePicture(url),
+      }))
+    },
+    read: (response) => readId(response, 'img_id'),
   },
 
-  readCreated(response) {
-    const json = objectOf(response)
-    const errorStatus = statusOf(json)
-    const id = numberIn(objectIn(json['Resp'])['video_id'])
-    return errorStatus !== undefined && id === '' ? { errorStatus } : idIn(id)
+  create(ask, context) {
+    refuseMissing(ask)
+    const url = `${root(context)}/video/${pathOf(ask)}/generate`
+    return jsonCall(url, writeBody(ask, context), context, keyed(context, digitsOf(context)))
   },
+
+  readCreated: (response) => readId(response, 'video_id'),
 
   statusOf(response) {
     return (response.status === 200 ? statusOf(jsonIn(response)) : undefined) ?? response.status
   },
 
   poll(id, context) {
-    // Each call has another: the moment stands where a reference has the last of its digits.
-    const trace = digitsOf(context).slice(0, -12) + (context.now ?? 0).toString(16).padStart(12, '0')
-    const url = `${root(context)}/result/${encodeURIComponent(id)}`
-    return { method: 'GET', url, headers: keyed(context, trace) }
+    const url = `${root(context)}/video/result/${encodeURIComponent(id)}`
+    return { method: 'GET', url, headers: keyed(context, traceAt(context, context.now ?? 0)) }
   },
 
   readTask(response, facts) {
@@ -72,7 +89,36 @@ export const video: VideoAdapter = {
 }
 
 function root({ baseUrl }: CallContext): string {
-  return `${baseUrl}/openapi/v2/video`
+  return `${baseUrl}/openapi/v2`
+}
+
+/** Each kind has an address of its own; all tasks are found under one. */
+function pathOf(ask: VideoAsk): string {
+  return (['text', 'img', 'transition'] as const)[framesOf(ask).length] ?? 'transition'
+}
+
+/** The first frame, and perhaps the last one. */
+function framesOf({ media }: VideoAsk): string[] {
+  return [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')].filter((url) => url !== undefined)
+}
+
+/** The vendor follows links itself. */
+function writePicture(url: string): FormData {
+  const form = new FormData()
+  if (url.startsWith('data:')) {
+    const { bytes, mediaType } = frameIn(url)
+    const name = mediaType.replace('/', '.')
+    form.append('image', new File([bytes as Uint8Array<ArrayBuffer>], name, { type: mediaType }))
+  } else form.append('image_url', url)
+  return form
+}
+
+/** Of what an answer made, or the status that its error has elsewhere. */
+function readId(response: Responded, field: string): string | { readonly errorStatus: number } {
+  const json = objectOf(response)
+  const errorStatus = statusOf(json)
+  const id = numberIn(objectIn(json['Resp'])[field])
+  return errorStatus !== undefined && id === '' ? { errorStatus } : idIn(id)
 }
 
 /** The trace is a UUID; one that comes twice may leave a film unfinished. */
@@ -85,9 +131,19 @@ function digitsOf({ ref }: CallContext): string {
   return ref.replace(/^att_/, '')
 }
 
+/** Each call has another: the moment stands where a reference has the last of its digits. */
+function traceAt(context: CallContext, moment: number): string {
+  return digitsOf(context).slice(0, -12) + moment.toString(16).padStart(12, '0')
+}
+
 /** Its ids and states are numbers; those who sell it on write them as texts. */
 function numberIn(value: Json | undefined): string {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? String(value) : textIn(value)
+}
+
+/** As it was read. */
+function asNumber(id: string): number | string {
+  return Number.isSafeInteger(Number(id)) ? Number(id) : id
 }
 
 function jsonIn({ body }: Responded): Json | undefined {
@@ -104,9 +160,17 @@ const former = ['motion_mode', 'camera_movement', 'sound_effect_switch', 'lip_sy
 /** Of other families. */
 const ofOthers = ['mode', 'prompt_extend', 'prompt_optimizer', 'shot_type']
 
+/** Pictures that lie in the operator's own account there. */
+const ofAccount = ['img_id', 'img_ids', 'first_frame_img', 'last_frame_img']
+
 function refuseMissing(ask: VideoAsk): void {
-  const { parameters, resolution, sound } = ask
+  const { parameters, media, prompt, resolution, sound } = ask
   refuseUnknown(ask, [...seedanceOnly, ...ofOthers, ...former])
+  if (prompt.trim() === '') throw missing('input.prompt')
+  if (urlOf(media, 'last-frame') !== undefined) refuseNegative(ask)
+  for (const name of ofAccount) {
+    if (isGiven(parameters[name])) throw unsupported(`parameters.${name}`, 'is not supported: give the picture itself.')
+  }
   for (const name of ['template_id', 'generate_multi_clip_switch']) {
     if (parameters[name]) throw unsupported(`parameters.${name}`, 'is not supported: its price is not known.')
   }
@@ -134,10 +198,11 @@ const foreign: ReadonlySet<string> = new Set([
   'negative_prompt',
   'template_id',
   'generate_multi_clip_switch',
+  ...ofAccount,
 ])
 
-function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
-  const { parameters, input, prompt, seconds, resolution, ratio, sound, seed, limits } = ask
+function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
+  const { parameters, input, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
   const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const negative = textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
   const { watermark } = parameters
@@ -146,7 +211,9 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
     model: context.upstreamModel,
     prompt,
     ...(negative !== '' && { negative_prompt: negative }),
-    aspect_ratio: ratio,
+    ...writeFrames(context),
+    // A first frame has a shape of its own.
+    ...(kind !== 'i2v' && { aspect_ratio: ratio }),
     duration: seconds,
     quality: resolution,
     ...(limits.sound === 'optional' && { generate_audio_switch: sound }),
@@ -155,12 +222,26 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   }
 }
 
-function readResult(film: JsonObject, { seconds, resolution, ratio, seed }: VideoFacts): VideoResult | undefined {
+function writeFrames({ uploaded = [] }: CreateContext): JsonObject {
+  const [first, last] = uploaded.map(asNumber)
+  if (first === undefined) return {}
+  return last === undefined ? { img_id: first } : { first_frame_img: first, last_frame_img: last }
+}
+
+function readResult(film: JsonObject, facts: VideoFacts): VideoResult | undefined {
+  const { kind, seconds, resolution, ratio, seed } = facts
   const videoUrl = textIn(film['url'])
   if (videoUrl === '') return undefined
   const { seed: told } = film
   const chosen = typeof told === 'number' && Number.isSafeInteger(told) && told > 0 ? told : seed
-  return { videoUrl, needsKey: false, seconds, resolution, ratio, ...(chosen !== undefined && { seed: chosen }) }
+  return {
+    videoUrl,
+    needsKey: false,
+    seconds,
+    resolution,
+    ...(kind !== 'i2v' && { ratio }),
+    ...(chosen !== undefined && { seed: chosen }),
+  }
 }
 
 /** What was asked is not kept once the vendor has it, so its echo is not either. */

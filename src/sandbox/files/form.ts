@@ -1,0 +1,11 @@
+import type { Call } from '../protocol.ts'
+
+/** The form that a call brings, whose text is one character a byte; undefined where it cannot be read. */
+export async function readForm({ request, text }: Call): Promise<FormData | undefined> {
+  const headers = { 'content-type': request.headers.get('content-type') ?? '' }
+  try {
+    return await new Response(Buffer.from(text, 'latin1'), { headers }).formData()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,14 @@
+import { badRequest } from '../base/errors.ts'
+import { readImageHead } from '../base/image-head.ts'
+import type { Responded } from './vendor.ts'
+
+/** A picture as bytes, out of its `data:` or as it was fetched. What it is, its own head says. */
+export function frameIn(url: string, fetched?: ReadonlyMap<string, Responded>) {
+  const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []
+  const bytes = base64 === undefined ? fetched?.get(url)?.body : Buffer.from(base64, 'base64')
+  const head = bytes === undefined ? undefined : readImageHead(bytes)
+  if (bytes === undefined || head === undefined || head === 'broken') {
+    throw badRequest('What was given as an image is none, or of a kind that is not known.', 'input.media')
+  }
+  return { bytes, mediaType: head.mediaType }
+}
