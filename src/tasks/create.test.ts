@@ -56,6 +56,17 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.close()
     })
 
+    test.each([400, 429])('may say so under a bad one, in words that leave no doubt: %i', (errorStatus) =>
+      within(async ({ store, vendor, world }) => {
+        vendor.tricks.push({ status: 500, errorStatus })
+        expect(await thrownBy(world.order())).toMatchObject({
+          kind: expect.stringMatching(/^upstream-rejected|too-many$/),
+        })
+        expect(await store.db.selectFrom('task').select('state').execute()).toEqual([{ state: 'refused' }])
+        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+      }),
+    )
+
     test('where it was never reached, another one is', async () => {
       const { store, vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push('unsent')

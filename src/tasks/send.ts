@@ -180,8 +180,11 @@ function refusedBy(parts: TaskParts, { route }: Leg, answered: Answered): Extrac
   return { kind: 'refused', error, status, elsewhere: retryable, later }
 }
 
-/** Who fails with 5xx may have made it all the same, and a proxy that gave up does not know; who has no room has not. */
+/** What a vendor says only when it has made nothing, whatever the status: it has no room, or will not have the order. */
+const sureRefusals: ReadonlySet<GatewayError['kind']> = new Set(['too-many', 'upstream-rejected'])
+
+/** Who fails with 5xx may have made it all the same, and a proxy that gave up does not know. */
 function mayHaveBegun(status: number, { kind }: GatewayError): boolean {
   if (status === 408 || status === 504) return true
-  return status >= 500 && kind !== 'too-many'
+  return status >= 500 && !sureRefusals.has(kind)
 }

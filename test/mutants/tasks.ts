@@ -81,7 +81,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a 500 of a vendor is taken for a refusal',
     file: 'src/tasks/send.ts',
-    from: "return status >= 500 && kind !== 'too-many'",
+    from: 'return status >= 500 && !sureRefusals.has(kind)',
     to: 'return false',
     tests: creation,
   },

@@ -11,7 +11,7 @@ export type Trick =
   | 'unsent' // the connection is refused
   | 'drop' // the connection breaks, and nothing was made
   | 'lose' // it is made, and the answer gets lost
-  | { readonly status: number; readonly makes?: boolean; /** Under a good status. */ readonly errorStatus?: number }
+  | { readonly status: number; readonly makes?: boolean; /** What its own words say. */ readonly errorStatus?: number }
 
 /** A vendor of videos in memory: its tasks are as far as a test says, and it counts what it was asked for. */
 export type FilmVendor = {
@@ -156,7 +156,8 @@ function vendorOf(id: string, world: World): Vendor {
     hangup: 'stop',
     local: false,
     video: adapter,
-    explain({ status }) {
+    explain({ status: plain, body }) {
+      const { errorStatus: status = plain } = parse(Buffer.from(body)) as { errorStatus?: number }
       // Under either it says that it has no room, and has begun nothing.
       const isFull = status === 429 || status === 503
       const kind = isFull ? 'too-many' : status >= 500 ? 'upstream-failed' : 'upstream-rejected'
