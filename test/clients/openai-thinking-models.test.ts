@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
-import OpenAI, { BadRequestError } from 'openai'
+import OpenAI from 'openai'
 import { anthropicClient, lastCall, openaiClient, thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
@@ -116,7 +116,7 @@ describe('a client of responses passes through', () => {
   test('and is refused in the vendor’s own words, which name the field', async () => {
     const strict = { type: 'function' as const, name: 'f', strict: true, parameters: { type: 'object' } }
     const asked = openai.responses.create({ model, input: 'Hi', tools: [strict] })
-    const error = await thrownBy(asked, BadRequestError)
+    const error = await thrownBy(asked, OpenAI.BadRequestError)
     expect(error).toMatchObject({ status: 400, code: 'invalid_function_parameters', param: 'tools[0].parameters' })
   })
 
