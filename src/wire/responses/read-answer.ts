@@ -49,7 +49,7 @@ export function readResponse(body: Uint8Array): JsonObject {
   return response
 }
 
-export function isCall({ type }: JsonObject): boolean {
+function isCall({ type }: JsonObject): boolean {
   return type === 'function_call' || type === 'custom_tool_call'
 }
 
