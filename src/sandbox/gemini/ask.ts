@@ -1,3 +1,4 @@
+import { formatAskedIn } from '../asked-format.ts'
 import type { TextAsk } from '../compose-text.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
@@ -57,7 +58,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel, isS
     thinking,
     stop: itemsIn(config.stopSequences).map(textIn),
     alternatives: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : undefined,
-    format: readFormat(config),
+    format: readFormat(config) ?? formatAskedIn(textOf(fieldsIn(body.systemInstruction))),
     wordsMin: 18,
     tools: chooseTools({
       offered,
@@ -87,9 +88,9 @@ function textOf(content: Fields): string {
     .join('\n')
 }
 
-function readFormat(config: Fields): TextAsk['format'] {
+function readFormat(config: Fields): TextAsk['format'] | undefined {
   const { responseMimeType, responseSchema, responseJsonSchema } = config
-  if (responseMimeType !== 'application/json' && responseMimeType !== 'text/x.enum') return { type: 'text' }
+  if (responseMimeType !== 'application/json' && responseMimeType !== 'text/x.enum') return undefined
   const type = responseMimeType === 'text/x.enum' ? 'enum' : 'schema'
   if (isGiven(responseJsonSchema)) return { type, schema: responseJsonSchema }
   if (isGiven(responseSchema)) return { type, schema: toJsonSchema(fieldsIn(responseSchema)) }

@@ -1,3 +1,4 @@
+import { formatAskedIn } from '../asked-format.ts'
 import type { TextAsk } from '../compose-text.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { Mark } from '../marked-cache.ts'
@@ -81,11 +82,6 @@ export function readAsk(
     tools: chooseTools({ body, answersResult, userText, steered: steering.text('tool') }),
     cited: messages.flatMap(({ blocks }) => blocks.filter(isCited)),
   }
-}
-
-/** The vendor has no field for any JSON: who wants an object says so in words, and a model does as it is told. */
-function formatAskedIn(instructions: string): TextAsk['format'] {
-  return { type: /\bJSON object and nothing else\b/i.test(instructions) ? 'object' : 'text' }
 }
 
 function lastUserText(messages: readonly Message[]): string {

@@ -1,6 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
+import { sayFormat } from '../format-words.ts'
 import { isHeldTo } from './strict-limits.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
@@ -19,8 +20,6 @@ export type AskTarget = {
   namespaced(label: string): string
 }
 
-const jsonInstruction = 'Answer with one JSON object and nothing else: no words around it, no code fence.'
-
 /** What a client of another protocol means, as this vendor takes it. What it cannot say is left out. */
 export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
   const isNew = isAdaptive(target.efforts)
@@ -29,7 +28,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const tools = writeTools(conversation, target, cache)
   const { leading, turns } = splitLeading(conversation.turns)
   const system = [...conversation.system, ...leading].flatMap((block) => writeText(block, cache))
-  if (conversation.format?.kind === 'json') system.push({ type: 'text', text: jsonInstruction })
+  if (conversation.format?.kind === 'json') system.push({ type: 'text', text: sayFormat(conversation.format) })
   const messages = writeMessages(turns, { isNew, cache })
   const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
   const stop = writeStop(conversation.stop)

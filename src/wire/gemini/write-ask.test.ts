@@ -335,6 +335,33 @@ describe('the configuration', () => {
     expect(config({ format: { kind: 'schema', schema: {} } })).toEqual({ responseMimeType })
   })
 
+  test('beside tools the second generation takes no form, and is told of it', () => {
+    const tools = [{ name: 'read_clock', schema: {} }]
+    const format = { kind: 'schema', schema } as const
+    const words = 'Answer with JSON of this schema and nothing else: no words around it, no code fence.'
+    const told = written({ tools, format, system: text('Be brief.') })
+    expect(told['generationConfig']).toBeUndefined()
+    expect(told['systemInstruction']).toEqual({
+      parts: [{ text: 'Be brief.' }, { text: `${words}\n${JSON.stringify(schema)}` }],
+    })
+    expect(written({ tools, format: { kind: 'json' } })['systemInstruction']).toEqual({
+      parts: [{ text: 'Answer with one JSON object and nothing else: no words around it, no code fence.' }],
+    })
+    expect(config({ tools, format }, third)).toEqual({
+      responseMimeType: 'application/json',
+      responseJsonSchema: schema,
+    })
+  })
+
+  test('a call that is insisted on has no other form', () => {
+    const tools = [{ name: 'read_clock', schema: {} }]
+    for (const toolChoice of ['required', { name: 'read_clock' }] as const) {
+      const ask = written({ tools, toolChoice, format: { kind: 'schema', schema } })
+      expect(ask['generationConfig']).toBeUndefined()
+      expect(ask['systemInstruction']).toBeUndefined()
+    }
+  })
+
   test('thinking', () => {
     const thinking = { effort: 'high', isShown: true } as const
     expect(config({ thinking })).toEqual({ thinkingConfig: { thinkingBudget: 24_576, includeThoughts: true } })

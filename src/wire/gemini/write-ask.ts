@@ -2,6 +2,7 @@ import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Protocol } from '../../capabilities/chat.ts'
 import type { Conversation, ReplyFormat, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { sayFormat } from '../format-words.ts'
 import { familyOf } from './family.ts'
 import { writeContents, writeSystem } from './write-contents.ts'
 import { isEmptySchema, writeSchema } from './write-schema.ts'
@@ -22,19 +23,21 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
     // The vendor takes no bound on its searches, so no hold could be sure to cover them.
     throw badRequest('This model has no hosted web search.', 'tools', 'unsupported_value')
   }
+  const family = familyOf(target.upstreamModel)
   const system = writeSystem(conversation.system, conversation.turns)
-  const contents = writeContents(conversation.turns, familyOf(target.upstreamModel))
+  const contents = writeContents(conversation.turns, family)
   const isSaid = contents.length > 0
   if (!isSaid && system.length === 0) throw badRequest('There is nothing to answer in the messages.', 'messages')
-  const config = writeConfig(conversation, target)
+  const { tools, toolChoice, format } = conversation
+  // The second generation refuses a form beside functions.
+  const takesForm = family.isThird || tools.length === 0
+  if (format !== undefined && !takesForm && !isCallForced(toolChoice)) system.push({ text: sayFormat(format) })
+  const config = writeConfig(conversation, target, takesForm ? format : undefined)
   return {
     ...(isSaid && system.length > 0 && { systemInstruction: { parts: system } }),
     // Contents must not be empty: instructions alone are what the user says.
     contents: isSaid ? contents : [{ role: 'user', parts: system }],
-    ...(conversation.tools.length > 0 && {
-      tools: [{ functionDeclarations: conversation.tools.map(writeTool) }],
-      ...writeChoice(conversation.toolChoice),
-    }),
+    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(writeTool) }], ...writeChoice(toolChoice) }),
     ...(Object.keys(config).length > 0 && { generationConfig: config }),
   }
 }
@@ -59,7 +62,12 @@ function only({ name }: { name: string }): JsonObject {
   return { mode: 'ANY', allowedFunctionNames: [name] }
 }
 
-function writeConfig(conversation: Conversation, target: AskTarget): JsonObject {
+/** Then there are no words to have a form. */
+function isCallForced(choice: ToolChoice | undefined): boolean {
+  return choice === 'required' || typeof choice === 'object'
+}
+
+function writeConfig(conversation: Conversation, target: AskTarget, format: ReplyFormat | undefined): JsonObject {
   const { temperature, topP, topK, outputTokensMax, presencePenalty, frequencyPenalty, seed, logprobs } = conversation
   const stop = writeStop(conversation.stop, target.protocol)
   const thinkingConfig = writeThinking(conversation.thinking, target)
@@ -75,7 +83,7 @@ function writeConfig(conversation: Conversation, target: AskTarget): JsonObject 
     ...(presencePenalty !== undefined && { presencePenalty }),
     ...(frequencyPenalty !== undefined && { frequencyPenalty }),
     ...(logprobs !== undefined && { responseLogprobs: true, ...(logprobs > 0 && { logprobs }) }),
-    ...writeFormat(conversation.format),
+    ...writeFormat(format),
     ...(thinkingConfig !== undefined && { thinkingConfig }),
   }
 }
