@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import type { Conversation } from '../../capabilities/conversation.ts'
+import type { Tool } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
+import { follow } from '../schema-reference.ts'
 
 // The vendor's published limits on what one request may hold a model to; it refuses a request that goes beyond.
 const toolsMax = 20
@@ -10,11 +11,15 @@ const unionsMax = 16
 const groups = ['properties', '$defs', 'definitions'] as const
 const lists = ['anyOf', 'oneOf', 'allOf'] as const
 
-/** Whether the vendor takes all the schemas of a request as strict ones. Clients mark every tool so, however many there are. */
-export function isHeldTo({ tools, format }: Conversation): boolean {
+/**
+ * Whether the vendor takes all the schemas of a request as strict ones: those of tools, and the answer's. Clients mark every
+ * tool so, however many there are.
+ */
+export function isHeldTo(tools: readonly Tool[], answer: JsonObject | undefined): boolean {
   const strict = tools.filter(({ isStrict }) => isStrict === true)
   const schemas = strict.map(({ schema }) => schema)
-  if (format?.kind === 'schema') schemas.push(format.schema)
+  if (answer !== undefined) schemas.push(answer)
+  if (schemas.some((schema) => containsItself(schema, { root: schema, trail: ['#'], ended: new Set() }))) return false
   const counts = { optional: 0, unions: 0 }
   for (const schema of schemas) count(schema, counts)
   return strict.length <= toolsMax && counts.optional <= optionalMax && counts.unions <= unionsMax
@@ -24,10 +29,34 @@ function count(schema: JsonObject, counts: { optional: number; unions: number })
   const required = new Set(itemsIn(schema['required']))
   counts.optional += Object.keys(objectIn(schema['properties'])).filter((name) => !required.has(name)).length
   if (Array.isArray(schema['type']) || 'anyOf' in schema || 'oneOf' in schema) counts.unions++
-  const inside: readonly (Json | undefined)[] = [
+  for (const part of insideOf(schema)) if (isObject(part)) count(part, counts)
+}
+
+type Following = {
+  readonly root: JsonObject
+  /** The references that led here. */
+  readonly trail: readonly string[]
+  /** Those that are known to lead to an end. */
+  readonly ended: Set<string>
+}
+
+/** The vendor compiles no schema that has no end. */
+function containsItself(schema: Json | undefined, following: Following): boolean {
+  if (!isObject(schema)) return false
+  const ref = schema['$ref']
+  if (typeof ref === 'string' && !following.ended.has(ref)) {
+    if (following.trail.includes(ref)) return true
+    const target = follow(following.root, ref)
+    if (containsItself(target, { ...following, trail: [...following.trail, ref] })) return true
+    following.ended.add(ref)
+  }
+  return insideOf(schema).some((part) => containsItself(part, following))
+}
+
+function insideOf(schema: JsonObject): readonly (Json | undefined)[] {
+  return [
     ...groups.flatMap((group) => Object.values(objectIn(schema[group]))),
     ...lists.flatMap((list) => itemsIn(schema[list])),
     schema['items'],
   ]
-  for (const part of inside) if (isObject(part)) count(part, counts)
 }

@@ -341,6 +341,34 @@ describe('strict tools, of which the vendor compiles so many and no more', () =>
     if (!isHeld) expect(written[0]?.['input_schema']).toEqual(tools[0]?.schema)
   })
 
+  const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' } }, required: ['next'] }
+  const shared = { type: 'object', properties: { left: { $ref: '#/$defs/leaf' }, right: { $ref: '#/$defs/leaf' } } }
+  const ofNodes = {
+    type: 'object',
+    properties: { first: { $ref: '#/$defs/node' } },
+    required: ['first'],
+    $defs: { node },
+  }
+
+  test.each([
+    ['by a definition', ofNodes, false],
+    ['by its root', { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } } }, false],
+    ['not, though it is referred to twice', { ...shared, $defs: { leaf: text } }, true],
+    ['not, since nothing is where it points', { type: 'object', properties: { gone: { $ref: '#/$defs/gone' } } }, true],
+  ])('a schema that contains itself: %s', (_how, schema, isHeld) => {
+    const [written] = write({ tools: [{ name: 'f', schema, isStrict: true }] })['tools'] as JsonObject[]
+    expect(written?.['strict']).toBe(isHeld ? true : undefined)
+    if (!isHeld) expect(written?.['input_schema']).toEqual(schema)
+  })
+
+  test('an answer that it cannot be held to is asked for in words, and tools are held to theirs', () => {
+    const asked = write({ format: { kind: 'schema', schema: ofNodes }, tools: [strictly('f', {})] })
+    expect(asked).not.toHaveProperty('output_config')
+    const words = 'Answer with JSON of this schema and nothing else: no words around it, no code fence.'
+    expect(asked['system']).toEqual([{ type: 'text', text: `${words}\n${JSON.stringify(ofNodes)}` }])
+    expect(asked['tools']).toMatchObject([{ strict: true }])
+  })
+
   test('what the answer is held to counts too', () => {
     const format = { kind: 'schema', schema: { type: 'object', properties: fields(20, text) } } as const
     const [written] = write({ format, tools: [strictly('f', fields(5, text))] })['tools'] as JsonObject[]

@@ -25,14 +25,16 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const isNew = isAdaptive(target.efforts)
   const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
   const cache = openCacheHints(conversation)
-  const tools = writeTools(conversation, target, cache)
+  const { format } = conversation
+  const held = format?.kind === 'schema' && isHeldTo([], format.schema) ? format.schema : undefined
+  const tools = writeTools(conversation, { ...target, held }, cache)
   const { leading, turns } = splitLeading(conversation.turns)
   const system = [...conversation.system, ...leading].flatMap((block) => writeText(block, cache))
-  if (conversation.format?.kind === 'json') system.push({ type: 'text', text: sayFormat(conversation.format) })
+  if (format !== undefined && held === undefined) system.push({ type: 'text', text: sayFormat(format) })
   const messages = writeMessages(turns, { isNew, cache })
   const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
   const stop = writeStop(conversation.stop)
-  const outputConfig = writeOutputConfig(conversation, thinking)
+  const outputConfig = writeOutputConfig(held, thinking)
   return {
     model: target.upstreamModel,
     max_tokens: maxTokens,
@@ -65,9 +67,14 @@ function splitLeading(turns: readonly Turn[]): { leading: readonly TextBlock[]; 
   return { leading, turns: turns.slice(count) }
 }
 
-function writeTools(conversation: Conversation, target: AskTarget, cache: WriteCache): JsonObject[] {
+type ToolsTarget = Pick<AskTarget, 'searchesMax'> & {
+  /** The schema that the answer is held to. */
+  readonly held: JsonObject | undefined
+}
+
+function writeTools(conversation: Conversation, target: ToolsTarget, cache: WriteCache): JsonObject[] {
   const { tools, hostedTools, turns } = conversation
-  const isHeld = isHeldTo(conversation)
+  const isHeld = isHeldTo(tools, target.held)
   const written = tools.map((tool) => writeTool(tool, isHeld && tool.isStrict === true, cache))
   const names = new Set(tools.map(({ name }) => name))
   for (const { usesMax } of hostedTools) {
@@ -121,10 +128,10 @@ function writeSampling({ temperature, topP, topK }: Conversation): JsonObject {
   return sampling
 }
 
-function writeOutputConfig({ format }: Conversation, { effort }: WrittenThinking): JsonObject | undefined {
-  if (format?.kind !== 'schema' && effort === undefined) return undefined
+function writeOutputConfig(held: JsonObject | undefined, { effort }: WrittenThinking): JsonObject | undefined {
+  if (held === undefined && effort === undefined) return undefined
   return {
     ...(effort !== undefined && { effort }),
-    ...(format?.kind === 'schema' && { format: { type: 'json_schema', schema: writeStrictSchema(format.schema) } }),
+    ...(held !== undefined && { format: { type: 'json_schema', schema: writeStrictSchema(held) } }),
   }
 }

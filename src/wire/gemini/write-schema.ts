@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { follow } from '../schema-reference.ts'
 
 /**
  * A JSON Schema for `parametersJsonSchema` and `responseJsonSchema`. The older fields take a subset of OpenAPI's schemas,
@@ -116,25 +117,4 @@ function withoutLoneAllOf(schema: JsonObject): JsonObject {
   if (!Array.isArray(allOf) || allOf.length !== 1) return schema
   const only = (allOf as readonly Json[])[0]
   return isObject(only) ? { ...only, ...rest } : schema
-}
-
-/** What a reference inside the document points to: `#`, or a JSON pointer behind it. */
-function follow(root: JsonObject, ref: string): Json | undefined {
-  if (ref !== '#' && !ref.startsWith('#/')) return undefined
-  let found: Json | undefined = root
-  for (const step of ref.split('/').slice(1)) {
-    const key = decode(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    if (isObject(found)) found = Object.hasOwn(found, key) ? found[key] : undefined
-    else if (Array.isArray(found)) found = (found as readonly Json[])[Number(key)]
-    else return undefined
-  }
-  return found
-}
-
-function decode(step: string): string {
-  try {
-    return decodeURIComponent(step)
-  } catch {
-    return step
-  }
 }
