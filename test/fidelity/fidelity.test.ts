@@ -117,7 +117,7 @@ function checkSame({ protocol }: Example, plain: Exchange, streamed: Exchange, t
   expect(streamed.answer.status).toBe(plain.answer.status)
   const sent = [streamed, plain].map(({ call }) => withoutStream(call?.body ?? {}))
   const speech = plain.call === undefined ? speechOf(plain.model) : speechOfCall(plain.model, plain.call)
-  // What vendors leave out of one of the two (`annotations: []`, `citations: null`), a client that passes through repeats.
+  // What vendors leave out of one of the two (`annotations: []`), a client that passes through repeats.
   const [pieces, whole] = sent.map((body) => (turn === 0 ? canonical(body) : readFacts(speech, body)))
   expect(pieces).toEqual(whole)
   if (plain.answer.status !== 200) return

@@ -21,8 +21,9 @@ describe('an answer', () => {
       stop_reason: 'end_turn',
       stop_sequence: null,
       stop_details: null,
-      content: [{ type: 'text', citations: null }],
+      content: [{ type: 'text' }],
     })
+    expect(message.content[0]).not.toHaveProperty('citations')
     const text = message.content[0]?.text ?? ''
     expect(text).toContain('Say it')
     const output = splitTokens(text).length

@@ -72,7 +72,7 @@ function writeBlock(block: Block): unknown {
     }
     case 'text': {
       const { tokens, citations } = block
-      return { type: 'text', text: tokens.join(''), citations: citations.length > 0 ? citations : null }
+      return { type: 'text', text: tokens.join(''), ...(citations.length > 0 && { citations }) }
     }
     case 'tool_use':
     case 'server_tool_use':

@@ -332,7 +332,8 @@ describe('a whole answer', () => {
       role: 'assistant',
       model: 'ours',
       container: null,
-      content: [{ type: 'text', text: 'Hi', citations: null }],
+      // No `citations: null`: to clients that know the field as a list the whole answer would be none.
+      content: [{ type: 'text', text: 'Hi' }],
       stop_reason: 'end_turn',
       stop_sequence: null,
       stop_details: null,

@@ -71,12 +71,12 @@ function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
   switch (block.kind) {
     case 'text': {
       const citations = block.citations?.map(writeCitation) ?? []
-      return [{ type: 'text', text: block.text, citations: citations.length > 0 ? citations : null }]
+      return [{ type: 'text', text: block.text, ...(citations.length > 0 && { citations }) }]
     }
     case 'refusal':
-      return [{ type: 'text', text: block.text, citations: null }]
+      return [{ type: 'text', text: block.text }]
     case 'image':
-      return [{ type: 'text', text: writeImageText(block.media), citations: null }]
+      return [{ type: 'text', text: writeImageText(block.media) }]
     case 'thinking':
       return writeThought(block.text, block.signature, thoughts)
     case 'thinking-redacted':
