@@ -198,6 +198,14 @@ describe('errors', () => {
     expect(cut.message).not.toContain('y'.repeat(101))
   })
 
+  test('of a reference, with what keeps a client from making any', async () => {
+    for (const reference of [{ type: 'item_reference', id: 'fc_1' }, { id: 'fc_1' }]) {
+      expect((await ask({ input: [reference] })).message).toEndWith(
+        'Clients that refer to it send it with `store: false`.',
+      )
+    }
+  })
+
   test('of paths that lead to nothing', async () => {
     for (const path of ['input_tokens', 'compact']) {
       const answer = await gateway.post(`/v1/responses/${path}`, { model, input: 'Hi' })

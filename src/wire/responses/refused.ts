@@ -4,6 +4,8 @@ import { itemsIn, objectIn } from '../loose.ts'
 import { isGiven } from '../openai/chat-ask.ts'
 
 const nothingKept = 'nothing is kept here. Send the whole conversation in `input`.'
+// Vercel's AI SDK names what it was given by its id, unless it is told that nobody stored it.
+const nothingReferred = `${nothingKept} Clients that refer to it send it with \`store: false\`.`
 
 /**
  * Fields without which the answer would be another one than was asked for, and what to do instead. `plain`: the values
@@ -70,9 +72,9 @@ const lists = ['content', 'output'] as const
 /** There may be a hundred thousand of them: where one stands is put into words only where it is refused. */
 function refuseItem(item: JsonObject, at: number): void {
   const { type, role, id } = item
-  if (type === 'item_reference') throw refusal(`input[${at}].type`, nothingKept)
+  if (type === 'item_reference') throw refusal(`input[${at}].type`, nothingReferred)
   // A reference may leave out what it is.
-  if (!isGiven(type) && !isGiven(role) && isGiven(id)) throw refusal(`input[${at}].id`, nothingKept)
+  if (!isGiven(type) && !isGiven(role) && isGiven(id)) throw refusal(`input[${at}].id`, nothingReferred)
   for (const list of lists) {
     const parts = item[list]
     if (!Array.isArray(parts)) continue
