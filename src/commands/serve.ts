@@ -80,6 +80,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   const { exampleModel, whyEmpty } = gateway
   if (exampleModel === undefined) return say(`There is no model to try yet: ${whyEmpty ?? 'none of those can chat'}.`)
   const credential = key ?? `$${keyVariable}`
+  const isNamed = key === undefined && keyVariable === 'TURNPIKE_KEY'
   say(key === undefined ? `Try it (with your key in ${keyVariable}):` : 'Try it:')
   say(`  curl ${url}/v1/chat/completions \\`)
   say(`    -H "Authorization: Bearer ${credential}" \\`)
@@ -87,7 +88,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   say(`    -d '{"model": "${exampleModel}", "messages": [{"role": "user", "content": "Hello!"}]}'`)
   say('  (add "stream": true to the body to see it stream)')
   say('For the examples in docs/:')
-  say(`  export TURNPIKE_URL=${url}${key === undefined ? '' : ` TURNPIKE_KEY=${key}`}`)
+  say(`  export TURNPIKE_URL=${url}${isNamed ? '' : ` TURNPIKE_KEY=${credential}`}`)
   say()
 }
 
