@@ -1,0 +1,148 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import { standingOf, takeOf, turnOf } from '../../test/support/turns.ts'
+import { nano } from '../base/money.ts'
+import { correctAttempts, reclaimNode } from './corrections.ts'
+import { takeHold } from './holds.ts'
+import { type Settlement, settleHold } from './ledger.ts'
+import type { Store } from './open.ts'
+import { attemptsByIds } from './reconcile.ts'
+import { dayMs, hourMs } from './rollups.ts'
+import { openNode, takeTurn } from './turns.ts'
+
+const other = 'acc_b'
+const { createdAt } = requestOf('')
+const hour = Math.floor(createdAt / hourMs) * hourMs
+const day = Math.floor(createdAt / dayMs) * dayMs
+
+/** 40 nanos by an estimate, which cost us 20. */
+async function sold(store: Store, id: string, { hold, ...more }: Partial<Settlement> = {}): Promise<void> {
+  const owner = hold?.accountId ?? accountId
+  await takeHold(store, holdOf(id, 100n, { accountId: owner }))
+  const settlement = settlementOf(id, 40n, { basis: 'estimated', attempts: [attemptOf(id, 20n)], ...more })
+  await settleHold(store, { ...settlement, hold: { id, accountId: owner } })
+}
+
+/** What parts one request from another in the sums, one thing at a time. */
+const apart: Readonly<Record<string, Partial<Settlement>>> = {
+  account: { hold: { id: 'account', accountId: other } },
+  key: { request: requestOf('key', { keyId: 'key_b' }) },
+  model: { request: requestOf('model', { model: 'gpt-y' }) },
+  capability: { request: requestOf('capability', { capability: 'embeddings' }) },
+  hour: { request: requestOf('hour', { createdAt: createdAt + hourMs }) },
+}
+
+async function soldApart(store: Store, vendor: string): Promise<void> {
+  await fundedAccount(store, { id: other })
+  for (const [id, different] of Object.entries(apart)) {
+    await sold(store, id, { ...different, attempts: [attemptOf(id, 20n, { vendor })] })
+  }
+}
+
+async function correct(store: Store, id: string, billed: bigint, credit = 0n): Promise<string> {
+  const found = await attemptsByIds(store.db, [`att_${id}`])
+  const shared = { billed: nano(billed), credit: nano(credit), usage: null, note: 'as billed' }
+  return correctAttempts(
+    store,
+    found.map((attempt) => ({ attempt, ...shared })),
+  )
+}
+
+/** All that a correction may change beside the ledger, by whose it is. */
+async function recordsOf(store: Store): Promise<Record<string, string>> {
+  const records: Record<string, string> = {}
+  const requests = await store.db.selectFrom('request').select(['id', 'cost']).execute()
+  for (const { id, cost } of requests) records[id] = String(cost)
+  const attempts = await store.db.selectFrom('attempt').select(['id', 'vendor_cost']).execute()
+  for (const { id, vendor_cost: cost } of attempts) records[id] = String(cost)
+  const accounts = await store.db.selectFrom('account').select(['id', 'posted']).execute()
+  for (const { id, posted } of accounts) records[id] = String(posted)
+  for (const table of ['usage_hour', 'usage_day'] as const) {
+    for (const row of await store.db.selectFrom(table).selectAll().execute()) {
+      const of = [table, row.hour, row.account_id, row.key_id, row.model, row.capability, row.vendor]
+      records[of.join(' ')] = `${row.cost} ${row.vendor_cost}`
+    }
+  }
+  return records
+}
+
+/** What became otherwise. */
+async function changedBy(store: Store, change: () => Promise<unknown>): Promise<Record<string, string>> {
+  const before = await recordsOf(store)
+  await change()
+  return Object.fromEntries(Object.entries(await recordsOf(store)).filter(([of, value]) => before[of] !== value))
+}
+
+eachEngine('a correction', (open) => {
+  test('changes nothing of what is like it in all but one thing', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await sold(store, 'a')
+    await sold(store, 'twin')
+    await sold(store, 'vendor', { attempts: [attemptOf('vendor', 20n, { vendor: 'deepseek' })] })
+    await soldApart(store, 'openai')
+    const own = `${accountId} key_a gpt-x chat openai`
+    expect(await changedBy(store, () => correct(store, 'a', 7n, 26n))).toEqual({
+      req_a: '14',
+      att_a: '7',
+      [accountId]: String(1_000n - 7n * 40n + 26n),
+      // With its twin; and on the same day, one of an hour later.
+      [`usage_hour ${hour} ${own}`]: '54 27',
+      [`usage_day ${day} ${own}`]: '94 47',
+    })
+  })
+
+  test('of a failed call is added where its request stands, though that was another vendor’s', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await soldApart(store, 'deepseek')
+    const failed = attemptOf('first', 0n, { vendor: 'deepseek', status: 500, delivered: false })
+    await sold(store, 'a', { attempts: [failed, attemptOf('a', 20n)] })
+    const own = `${accountId} key_a gpt-x chat openai`
+    expect(await changedBy(store, () => correct(store, 'first', 4n))).toEqual({
+      att_first: '4',
+      [`usage_hour ${hour} ${own}`]: '40 24',
+      [`usage_day ${day} ${own}`]: '40 24',
+    })
+  })
+})
+
+eachEngine('a node that is reclaimed', (open) => {
+  test('gives back what it had leased, and another keeps what is its own', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await fundedAccount(store, { id: other })
+    const identities = []
+    for (const node of ['node_a', 'node_b']) {
+      const { epoch } = await openNode(store, node, [])
+      identities.push({ node, epoch })
+      await takeTurn(store, { node, epoch }, turnOf(1, { takes: [takeOf(100n), takeOf(60n, 0n, other)] }))
+    }
+    const silentSince = store.now() + 1_000
+    expect(await reclaimNode(store, { node: 'node_a', silentSince, actor: 'test' })).toMatchObject({
+      outcome: 'reclaimed',
+      leases: [
+        { accountId, amount: nano(100n) },
+        { accountId: other, amount: nano(60n) },
+      ],
+    })
+    expect(await standingOf(store)).toEqual({
+      accounts: [
+        { id: accountId, posted: nano(1_000n), held: nano(100n) },
+        { id: other, posted: nano(1_000n), held: nano(60n) },
+      ],
+      leases: [
+        { node: 'node_b', account: accountId, amount: nano(100n) },
+        { node: 'node_b', account: other, amount: nano(60n) },
+      ],
+    })
+    const [reclaimed, left] = identities
+    if (reclaimed === undefined || left === undefined) throw new Error('two nodes were opened')
+    expect(takeTurn(store, reclaimed, turnOf(2))).rejects.toThrow('another process')
+    // Nor may it go on once somebody has started the node anew.
+    await openNode(store, 'node_a', [])
+    expect(takeTurn(store, reclaimed, turnOf(2))).rejects.toThrow('another process')
+    expect(await takeTurn(store, left, turnOf(2, { takes: [takeOf(1n)] }))).toBeDefined()
+  })
+})
