@@ -39,8 +39,8 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     }
     const idempotency = makeIdempotency(parts)
     const body = Buffer.from('{}')
-    const ask = () =>
-      idempotency.begin({ accountId, path: '/v1/videos/generations', key: 'once', body, requestId: newRequestId() })
+    const usual = { accountId, path: '/v1/videos/generations', key: 'once', body }
+    const ask = (by: Partial<typeof usual> = {}) => idempotency.begin({ ...usual, ...by, requestId: newRequestId() })
     const begun = await ask()
     if (begun.kind === 'replay') throw new Error('somebody was here before')
     return { flaky, store, ask, attempt: begun.attempt, close: () => idempotency.close(), logged }
@@ -52,6 +52,32 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     await store.transaction((tx) => attempt.keepIn(tx, 202, '{"id":"vid_1"}'))
     await attempt.keepFact(500)
     expect(await ask()).toMatchObject({ kind: 'replay', status: 202, body: Buffer.from('{"id":"vid_1"}') })
+  })
+
+  test('is of one account, of one path and of one key: each has its own', async () => {
+    const { store, ask, attempt } = await begin()
+    await fundedAccount(store, { id: 'acc_b' })
+    await attempt.keep(200, Buffer.from('first'))
+    const others = [{ accountId: 'acc_b' }, { path: '/v1/embeddings' }, { key: 'twice' }]
+    for (const by of others) {
+      const begun = await ask(by)
+      if (begun.kind === 'replay') throw new Error('it is another’s')
+      await begun.attempt.keep(200, Buffer.from(JSON.stringify(by)))
+    }
+    for (const by of others) expect(await ask(by)).toMatchObject({ body: Buffer.from(JSON.stringify(by)) })
+    expect(await ask()).toMatchObject({ body: Buffer.from('first') })
+    await attempt.free()
+    for (const by of others) expect(await ask(by)).toMatchObject({ kind: 'replay' })
+    expect(await ask()).toMatchObject({ kind: 'begun' })
+    // What another has begun since is not ended by who had it before.
+    for (const late of [
+      () => attempt.free(),
+      () => attempt.keepFact(200),
+      () => attempt.keep(200, Buffer.from('{}')),
+    ]) {
+      await late()
+      expect(await thrownBy(ask())).toMatchObject({ details: { code: 'idempotency_in_progress' } })
+    }
   })
 
   test('a fact is kept where there is no more than that', async () => {

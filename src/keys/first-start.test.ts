@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { anyAdminKey, hasAdminKey } from '../store/admin-keys.ts'
-import { keyByDigest, listKeys } from '../store/keys.ts'
+import { changeKey, insertKey, keyByDigest, listKeys, revokeKey } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import { ensureFirstAccount, isOtherSecret, type FirstStart } from './first-start.ts'
 import { makeSecretKeys } from './secret-keys.ts'
@@ -75,4 +75,25 @@ eachEngine('a first start', (open) => {
     expect(await keyByDigest(store.db, secretKeys.digest(mode, environment.bootstrapKey))).toBeDefined()
     expect(await anyAdminKey(store.db)).toBe(true)
   })
+
+  test.each(['revoked', 'disabled'])(
+    'makes a %s key valid again that the environment gives, and no other',
+    async (how) => {
+      const store = await open()
+      const environment = { bootstrapKey: 'sk-given-by-the-operator' }
+      const { account } = await start(store, environment)
+      await insertKey(store, { id: 'key_leaked', accountId: account.id, digest: 'leaked', hint: 'aked', actor: 'test' })
+      const keys = () => listKeys(store.db, { scope: 'every-account', limit: 10 })
+      const end = (id: string) =>
+        how === 'revoked'
+          ? revokeKey(store, { id, actor: 'test' })
+          : changeKey(store, { id, actor: 'test', enabled: false })
+      for (const { id } of await keys()) await end(id)
+      await start(store, environment)
+      const found = await keyByDigest(store.db, secretKeys.digest(mode, environment.bootstrapKey))
+      expect(found?.key).toMatchObject({ enabled: true, revokedAt: null })
+      expect((await keyByDigest(store.db, 'leaked'))?.key.enabled).toBe(false)
+      expect(await keys()).toHaveLength(2)
+    },
+  )
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, fundedAccount } from '../../test/support/ledger.ts'
+import { createAccount } from './accounts.ts'
 import { addAdminKey, anyAdminKey, hasAdminKey } from './admin-keys.ts'
 import { listAudit, readRevision } from './audit.ts'
 import { changeKey, insertKey, keyByDigest, keyById, listKeys, revokeKey } from './keys.ts'
@@ -58,6 +59,16 @@ eachEngine('keys', (open) => {
     expect(await ids({ accountId })).toEqual(['key_a'])
     expect(await ids('every-account')).toEqual(['key_a', 'key_b'])
     expect(await ids('every-account', 'key_a')).toEqual(['key_b'])
+    const real = await createAccount(store, { id: 'acc_real', name: 'real', mode: 'real', actor: 'test' })
+    expect(real.outcome).toBe('created')
+    await insertKey(store, { ...key, id: 'key_real', accountId: 'acc_real', digest: 'd3' })
+    for (const [mode, own] of [
+      ['sandbox', ['key_a', 'key_b']],
+      ['real', ['key_real']],
+    ] as const) {
+      const listed = await listKeys(store.db, { scope: 'every-account', mode, limit: 9 })
+      expect(listed.map(({ id }) => id)).toEqual([...own])
+    }
   })
 
   test('an admin key is known by its digest', async () => {

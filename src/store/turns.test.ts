@@ -234,6 +234,29 @@ eachEngine('turns of several nodes', (open, _, engine) => {
     120_000,
   )
 
+  test('stand each for itself, also where the answer to one was lost', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const alike = await leasing(store, 10n, 'node_0')
+    const { identity, turn } = await leasing(store, 100n)
+    await leasing(store, 20n, 'node_b')
+    const restarted = await leasing(store, 30n, 'node_b')
+    expect(await readStanding(store, restarted.identity, restarted.turn)).toEqual({
+      turn: restarted.turn,
+      leases: new Map([[accountId, nano(50n)]]),
+    })
+    expect(await readStanding(store, identity, turn + 1)).toEqual({
+      turn: turn + 2,
+      leases: new Map([[accountId, nano(100n)]]),
+    })
+    // What one has to pass over, another of the same epoch and number has not.
+    await takeTurn(store, alike.identity, turnOf(alike.turn + 1, { returns: [returnOf(10n)] }))
+    expect((await standingOf(store)).leases.map(({ node, amount }) => [node, amount])).toEqual([
+      ['node_a', nano(100n)],
+      ['node_b', nano(50n)],
+    ])
+  })
+
   test('never lease a balance twice', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 1_000n })

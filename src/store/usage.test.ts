@@ -2,9 +2,11 @@ import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { nano } from '../base/money.ts'
+import { createAccount } from './accounts.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
+import { hourMs } from './rollups.ts'
 import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
 
 const day = 86_400_000
@@ -70,6 +72,11 @@ eachEngine('usage', (open) => {
       const sums = await sumUsage(store, { scope }, by)
       expect(sums.reduce((total, row) => total + row.cost, 0n)).toBe(60n)
     }
+    const costOf = async (filter: object) => (await sumUsage(store, { scope, ...filter }, 'nothing'))[0]?.cost
+    expect(await costOf({ keyId: 'key_b' })).toBe(nano(20n))
+    expect(await costOf({ model: 'gpt-x' })).toBe(nano(40n))
+    expect(await costOf({ from: monday, to: monday + day })).toBe(nano(30n))
+    expect(await costOf({ from: monday + day })).toBe(nano(30n))
     expect(await sumUsage(store, { scope: { accountId: 'acc_x' } }, 'nothing')).toMatchObject([
       { group: null, requests: 0, cost: nano(0n), counts: { input: 0 } },
     ])
@@ -94,6 +101,56 @@ eachEngine('usage', (open) => {
     }
     expect(await sumUsage(store, { scope: 'every-account', mode: 'real' }, 'model')).toEqual([])
     expect(await listRequests(store.db, { scope: 'every-account', mode: 'real' }, { limit: 9 })).toEqual([])
+  })
+
+  test('of any period is what its requests cost, wherever in a day it begins and ends', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const hours = [0, 5, 24, 30, 47, 48]
+    for (const [at, hour] of hours.entries()) {
+      const request = requestOf(String(hour), { createdAt: monday + hour * hourMs + 1 })
+      await takeHold(store, holdOf(String(hour), 10n))
+      await settleHold(store, settlementOf(String(hour), BigInt(at + 1), { request }))
+    }
+    const edges = [undefined, 5, 24, 30, 47, 48]
+    for (const from of edges) {
+      for (const to of edges) {
+        if (from !== undefined && to !== undefined && to <= from) continue
+        const within = hours.flatMap((hour, at) => (hour < (from ?? 0) || hour >= (to ?? 99) ? [] : [BigInt(at + 1)]))
+        const period = {
+          ...(from !== undefined && { from: monday + from * hourMs }),
+          ...(to !== undefined && { to: monday + to * hourMs }),
+        }
+        const cost = within.reduce((sum, one) => sum + one, 0n)
+        expect(await sumUsage(store, { scope, ...period }, 'nothing')).toMatchObject([{ cost: nano(cost) }])
+        const days = await sumUsage(store, { scope, ...period }, 'day')
+        expect(days.reduce((sum, one) => sum + one.cost, 0n)).toBe(cost)
+        // What an account did with one model is looked for on its days alone.
+        const listed = await listRequests(store.db, { scope, model: 'gpt-x', ...period }, { limit: 9 })
+        expect(listed.map((one): bigint => one.cost).toReversed()).toEqual(within)
+      }
+    }
+    expect(await listRequests(store.db, { scope, model: 'gpt-y' }, { limit: 9 })).toEqual([])
+    const rest = await sumUsage(store, { scope }, 'hour', { limit: 2, after: monday + 5 * hourMs })
+    expect(rest.map(({ group }) => group)).toEqual([monday + day, monday + 30 * hourMs])
+  })
+
+  test('of one mode is of its accounts alone', async () => {
+    const store = await open()
+    const at = store.now()
+    for (const mode of ['sandbox', 'real'] as const) {
+      await createAccount(store, { id: mode, name: mode, mode, actor: 'test', unlimited: true })
+      await takeHold(store, holdOf(mode, 10n, { accountId: mode }))
+      const hold = { id: mode, accountId: mode }
+      await settleHold(store, settlementOf(mode, 10n, { hold, request: requestOf(mode, { createdAt: at }) }))
+    }
+    for (const mode of ['sandbox', 'real'] as const) {
+      const own = { scope: 'every-account', mode } as const
+      expect((await listRequests(store.db, own, { limit: 9 })).map(({ id }) => id)).toEqual([`req_${mode}`])
+      for (const by of ['hour', 'day', 'account'] as const) {
+        expect(await sumUsage(store, own, by)).toMatchObject([{ requests: 1, cost: nano(10n) }])
+      }
+    }
   })
 
   test('tells what was spent', async () => {
