@@ -8,6 +8,7 @@ import {
   endAttempt,
   giveUpOverdue,
   hasWaitingEvents,
+  releaseClaim,
   releaseClaimsOf,
 } from './outbox.ts'
 import type { Store } from './open.ts'
@@ -66,6 +67,64 @@ eachEngine('events that were on their way', (open) => {
     await releaseClaimsOf(store.db, 'node_a')
     const due = await dueEvents(store.db, { mode: 'sandbox', now, limit: 10, except: nobody })
     expect(due.map(({ id }) => id)).toEqual([own])
+  })
+})
+
+eachEngine('of two events', (open) => {
+  const failed = { at: 1, durationMs: 1, status: 500, why: null, excerpt: null }
+
+  /** Two that a node has on their way. */
+  const underWay = async () => {
+    const store = await open()
+    const ids = [await waiting(store), await waiting(store)]
+    const now = store.now()
+    const events = await claimEvents(store, { ids, now, owner: 'node_a', until: now + 60_000 })
+    const [one, other] = events
+    if (one === undefined || other === undefined) throw new Error('they could not be claimed')
+    const free = async () => {
+      const due = await dueEvents(store.db, { mode: 'sandbox', now: now + 1, limit: 10, except: nobody })
+      return due.map(({ id }) => id)
+    }
+    return { store, one, other, free }
+  }
+
+  test('what becomes of one changes nothing of the other', async () => {
+    const { store, one, other, free } = await underWay()
+    await endAttempt(store, one, failed, { state: 'pending', nextAt: store.now() + hour })
+    expect(await stateOf(store, other.id)).toEqual({ state: 'pending', attempts: 0 })
+    expect(await free()).toEqual([])
+    await endAttempt(store, one, { ...failed, status: 200 }, { state: 'delivered' })
+    expect(await stateOf(store, other.id)).toEqual({ state: 'pending', attempts: 0 })
+    // What has arrived has arrived, whatever is heard of it later.
+    await endAttempt(store, one, { ...failed, status: 410 }, { state: 'gone' })
+    expect(await stateOf(store, one.id)).toEqual({ state: 'delivered', attempts: 2 })
+  })
+
+  test('a claim is given up by whoever has it, and is the one that was meant', async () => {
+    const { store, one, other, free } = await underWay()
+    await releaseClaim(store.db, { id: one.id, claim: { ...one.claim, owner: 'node_b' } })
+    await releaseClaim(store.db, { id: one.id, claim: { ...one.claim, until: one.claim.until - 1 } })
+    expect(await free()).toEqual([])
+    await releaseClaim(store.db, other)
+    expect(await free()).toEqual([other.id])
+  })
+
+  test('a failure counts under its own claim', async () => {
+    const { store, one } = await underWay()
+    const late = { ...one, claim: { ...one.claim, owner: 'node_b' } }
+    await endAttempt(store, late, failed, { state: 'given-up' })
+    expect(await stateOf(store, one.id)).toEqual({ state: 'pending', attempts: 0 })
+  })
+
+  test('one is given up only where it is both old and long due', async () => {
+    const store = await open()
+    const now = store.now()
+    const [old, young] = [await waiting(store), await waiting(store)]
+    const change = (id: string, to: object) =>
+      store.db.updateTable('webhook_event').set(to).where('id', '=', id).execute()
+    await change(old, { next_at: now })
+    await change(young, { created_at: now })
+    expect(await giveUp(store)).toBe(0)
   })
 })
 

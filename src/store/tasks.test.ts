@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { newAttemptId, newId, newOpaqueId, newRequestId } from '../base/ids.ts'
+import { newAttemptId, newId, newOpaqueId } from '../base/ids.ts'
 import { nano } from '../base/money.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf } from '../../test/support/ledger.ts'
+import { newTask, put, record, recorded } from '../../test/support/stored-tasks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { checkLedger } from './check.ts'
 import { settleHoldIn, voidHoldIn } from './ledger.ts'
@@ -20,57 +21,10 @@ import {
 } from './task-claims.ts'
 import { addEventIn } from './task-events.ts'
 import { listTasks } from './task-lists.ts'
-import type { StoredTaskState, TaskTable } from './task-schema.ts'
-import { changeTask, findTask, type NewTask, recordTask, rerouteTask, taskById, taskOnceRecorded } from './tasks.ts'
+import type { StoredTaskState } from './task-schema.ts'
+import { changeTask, findTask, recordTask, rerouteTask, taskById, taskOnceRecorded } from './tasks.ts'
 
-const noPrices = { version: 'v1', rates: {}, tiers: [], perImage: {}, perSecond: {}, perVideoToken: {} }
-const facts = { kind: 't2v', seconds: 5, resolution: '720p', ratio: '', sound: false, hasInputVideo: false } as const
 const open: readonly StoredTaskState[] = ['creating', 'submitted', 'running']
-
-function newTask(overrides: Partial<NewTask> = {}): NewTask {
-  const now = Date.now()
-  return {
-    id: newOpaqueId('vid'),
-    accountId,
-    keyId: 'key_a',
-    requestId: newRequestId(),
-    attemptId: newAttemptId(),
-    model: 'film',
-    vendor: 'films',
-    channel: 'first',
-    upstreamModel: 'film-1',
-    ask: null,
-    facts: { ...facts, bound: {} },
-    prices: noPrices,
-    costs: noPrices,
-    webhookUrl: null,
-    createdAt: now,
-    deadline: now + 3_600_000,
-    claim: { owner: 'node_a', until: now + 60_000 },
-    ...overrides,
-  }
-}
-
-async function record(store: Store, overrides: Partial<NewTask> = {}, amount = 10n) {
-  const task = newTask(overrides)
-  const hold = holdOf(newId('hold'), amount, { kind: 'task', accountId: task.accountId })
-  const request = requestOf('', { id: task.requestId, capability: 'video', status: 202 })
-  return recordTask(store, { task, hold, request })
-}
-
-async function recorded(store: Store, overrides: Partial<NewTask> = {}) {
-  const outcome = await record(store, overrides)
-  if (outcome.outcome !== 'recorded') throw new Error(outcome.outcome)
-  return outcome.task
-}
-
-/** Lets a task come to a state as it would, without its money. */
-const put = (store: Store, id: string, change: Partial<TaskTable>) =>
-  store.db
-    .updateTable('task')
-    .set(change as object)
-    .where('id', '=', id)
-    .execute()
 
 const free = { claim_owner: null, claim_until: null }
 const failing = () => Promise.reject(new Error('it cannot be kept'))
@@ -163,6 +117,10 @@ eachEngine('the store of tasks', (openStore) => {
     const next = { attemptId: newAttemptId(), vendor: 'other', channel: 'second', upstreamModel: 'film-2' }
     const failed = attemptOf('', 0n, { id: task.attemptId, status: 0 })
     expect(await rerouteTask(store, task, { owner: 'node_b', failed, next })).toBe(false)
+    // One that is over goes nowhere: its film would be bought for nobody.
+    await put(store, task.id, { state: 'cancelled' })
+    expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(false)
+    await put(store, task.id, { state: 'creating' })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
     // Said again, after the answer was lost.
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)

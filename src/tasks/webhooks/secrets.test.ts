@@ -92,6 +92,34 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     expect(await nodes[0]?.secrets.valid('acc_none')).toEqual([])
   })
 
+  test('is replaced in its own account, where the old one signs for a day more', async () => {
+    const [accountId, other] = [await newAccount(), await newAccount()]
+    const [store] = stores as [Store]
+    let passed = 0
+    const { secrets } = startNode({ ...store, now: () => store.now() + passed })
+    const replace = async (of: string) => {
+      passed++ // of two in one millisecond nobody could say which is the newer
+      return (await secrets.replace(of, 'test')) ?? ''
+    }
+    const [first, others, second] = [await replace(accountId), await replace(other), await replace(accountId)]
+    expect(await secrets.valid(accountId)).toEqual([second, first])
+    passed += 23 * 3_600_000
+    // Its day is its own, whatever comes after it.
+    const third = await replace(accountId)
+    expect(await secrets.valid(accountId)).toEqual([third, second, first])
+    passed += 3_600_000
+    expect(await secrets.valid(accountId)).toEqual([third, second])
+    expect(await current(other)).toHaveLength(1)
+    // Not more of them than a request can carry: the newest stay, and another account's are not counted among them.
+    const newest: string[] = []
+    for (let more = 0; more < 5; more++) newest.unshift(await replace(accountId))
+    const another = await replace(other)
+    newest.unshift(await replace(accountId))
+    expect(await secrets.valid(accountId)).toEqual(newest.slice(0, 5))
+    expect(await secrets.valid(other)).toEqual([another, others])
+    expect(await secrets.valid(await newAccount())).toHaveLength(1)
+  })
+
   // On SQLite there is one writer at a time, whoever it is.
   if (engine === 'postgres') {
     test('is made while something is billed to the account', async () => {

@@ -1,0 +1,107 @@
+import { expect, test } from 'bun:test'
+import { eachEngine } from '../../test/support/engines.ts'
+import { accountId, fundedAccount, holdOf } from '../../test/support/ledger.ts'
+import { put, recorded } from '../../test/support/stored-tasks.ts'
+import { nano } from '../base/money.ts'
+import { takeHold } from './holds.ts'
+import { claimTasks, heldByTasks, hintTask, knownUpstreamIds, renewClaims } from './task-claims.ts'
+import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
+import { taskById } from './tasks.ts'
+
+// Beside each task stands one that is another's, in one respect at a time: what is said of one is said of it alone.
+eachEngine('of two tasks', (open) => {
+  const funded = async () => {
+    const store = await open({ books: 'unchecked' })
+    await fundedAccount(store)
+    await fundedAccount(store, { id: 'acc_b' })
+    return store
+  }
+
+  test('each is of its channel: what one is claimed for, and what is known there', async () => {
+    const store = await funded()
+    const now = store.now()
+    const [own, other] = [await recorded(store), await recorded(store, { channel: 'second' })]
+    for (const { id } of [own, other]) {
+      const free = { claim_owner: null, claim_until: null, next_poll_at: now }
+      await put(store, id, { ...free, upstream_id: `up-${id}`, sent_at: now })
+    }
+    const claim = { owner: 'node_a', until: now + 60_000 }
+    const claimed = await claimTasks(store, { channel: 'first', limit: 9, now, mode: 'sandbox', claim })
+    expect(claimed.map(({ id }) => id)).toEqual([own.id])
+    expect([...(await knownUpstreamIds(store.db, { channel: 'first', sentSince: now }))]).toEqual([`up-${own.id}`])
+  })
+
+  test('a claim is renewed by whoever has it', async () => {
+    const store = await funded()
+    const [own, done, lost] = [await recorded(store), await recorded(store), await recorded(store)]
+    const until = store.now() + 60_000
+    for (const { id } of [own, done]) await put(store, id, { claim_owner: 'node_a', claim_until: until })
+    await put(store, lost.id, { claim_owner: 'node_b', claim_until: until })
+    await renewClaims(store.db, [own.id, lost.id], { owner: 'node_a', until: until + 1 })
+    const rows = await store.db.selectFrom('task').select(['id', 'claim_until']).execute()
+    expect(Object.fromEntries(rows.map((row) => [row.id, row.claim_until]))).toEqual({
+      [own.id]: until + 1,
+      [done.id]: until,
+      [lost.id]: until,
+    })
+  })
+
+  test('a hint is of one', async () => {
+    const store = await funded()
+    const [own, other] = [await recorded(store), await recorded(store)]
+    const later = store.now() + 60_000
+    for (const { id } of [own, other]) await put(store, id, { state: 'submitted', next_poll_at: later })
+    expect(await hintTask(store.db, own.id, later - 1)).toBe(true)
+    expect((await taskById(store.db, { scope: 'every-account', id: other.id }))?.nextPollAt).toBe(later)
+  })
+
+  test('the money of each is of its account and key, as long as it is held', async () => {
+    const store = await funded()
+    const own = await recorded(store)
+    const [, others] = [await recorded(store, { keyId: 'key_b' }), await recorded(store, { accountId: 'acc_b' })]
+    // That of a request under way is none of a task's: whoever counts both would count it twice.
+    await takeHold(store, holdOf('request', 5n))
+    expect(await heldByTasks(store.db, { accountId })).toBe(nano(20n))
+    expect(await heldByTasks(store.db, { accountId, keyId: 'key_b' })).toBe(nano(10n))
+    await store.db.updateTable('hold').set({ state: 'void' }).where('id', '=', own.holdId).execute()
+    expect(await heldByTasks(store.db, { accountId })).toBe(nano(10n))
+    expect(await holdsOfTasks(store.db, [own, others])).toEqual(new Map([[others.holdId, nano(10n)]]))
+  })
+
+  test('a list has those that were asked for', async () => {
+    const store = await funded()
+    const at = store.now()
+    const own = await recorded(store, { createdAt: at })
+    const [later, others] = [
+      await recorded(store, { createdAt: at + 2 }),
+      await recorded(store, { accountId: 'acc_b', createdAt: at + 1 }),
+    ]
+    await put(store, later.id, { in_doubt: true })
+    const listed = async (filter: object) =>
+      (await listTasks(store.db, { scope: 'every-account', ...filter }, { limit: 9 })).map(({ id }) => id)
+    expect(await listed({ scope: { accountId } })).toEqual([later.id, own.id])
+    expect(await listed({ inDoubt: true })).toEqual([later.id])
+    expect(await listed({ inDoubt: false })).toEqual([others.id, own.id])
+    expect(await listed({ from: at + 1, to: at + 2 })).toEqual([others.id])
+  })
+
+  test('how long a film takes is told by those of its model that were made', async () => {
+    const store = await funded()
+    const at = store.now()
+    expect(await typicalTaskMs(store.db, 'film')).toBe(120_000)
+    const ends = [
+      { model: 'film', state: 'succeeded', took: 30 },
+      { model: 'film', state: 'succeeded', took: 10 },
+      { model: 'film', state: 'succeeded', took: 20 },
+      { model: 'film', state: 'failed', took: 1 },
+      { model: 'film', state: 'failed', took: 1 },
+      { model: 'other', state: 'succeeded', took: 99 },
+      { model: 'other', state: 'succeeded', took: 99 },
+    ] as const
+    for (const { model, state, took } of ends) {
+      const { id } = await recorded(store, { model, createdAt: at })
+      await put(store, id, { state, finished_at: at + took })
+    }
+    expect(await typicalTaskMs(store.db, 'film')).toBe(20)
+  })
+})
