@@ -354,6 +354,19 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
   },
 )
 
+test('what the ledger refuses, or cannot take, counts against no cap', async () => {
+  const counted = makeCountingBilling()
+  const refusals = [
+    () => Promise.resolve({ kind: 'no-funds', available: nano(0n) } as const),
+    () => Promise.reject(new Error('the ledger is away')),
+  ]
+  const take: Billing['take'] = (asked) => refusals.pop()?.() ?? counted.take(asked)
+  const billing = capSpending({ take }, { clock: clockAtNoon(), spentSince: nothing, heldByTasks: nothing })
+  expect(billing.take(order(100n))).rejects.toThrow('away')
+  expect(await billing.take(order(100n))).toMatchObject({ kind: 'no-funds', available: nano(0n) })
+  expect(await billing.take(order(100n))).toMatchObject({ kind: 'hold' })
+})
+
 const under = (accountId: string) => ({ ...order(101n), caps: [{ ...daily, of: { accountId } }] })
 
 test('of very many caps those are forgotten that nobody is spending from, and not what is not in the books', async () => {

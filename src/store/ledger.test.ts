@@ -36,6 +36,8 @@ async function deliveries(store: Store): Promise<Record<string, boolean | null>>
 eachEngine('a hold', (open) => {
   test('sets money aside, and says what is left when there is not enough', async () => {
     const store = await open()
+    // What another has is nobody's business.
+    await fundedAccount(store, { id: 'acc_0' })
     await fundedAccount(store, { amount: 100n })
     expect(await takeHold(store, holdOf('a', 70n))).toEqual({ outcome: 'held' })
     expect(await takeHold(store, holdOf('b', 31n))).toEqual({ outcome: 'no-funds', available: nano(30n) })
@@ -176,6 +178,9 @@ eachEngine('settling', (open) => {
   test('happens once, whoever else tries to end the hold, one after another or at once', async () => {
     const store = await open()
     await fundedAccount(store)
+    // Beside it, one that is open all the while, and an account that nothing happens to.
+    await fundedAccount(store, { id: 'acc_b' })
+    await takeHold(store, holdOf('0', 7n))
     await takeHold(store, holdOf('a', 100n))
     const hold = { id: 'a', accountId }
     const endings = await Promise.all([
@@ -187,7 +192,7 @@ eachEngine('settling', (open) => {
     const state = endings[2].outcome === 'voided' ? 'void' : 'settled'
     expect(await settleHold(store, settlementOf('a', 60n))).toEqual({ outcome: 'already-ended', state })
     expect(await voidHold(store, { hold })).toEqual({ outcome: 'already-ended', state })
-    expect(await funds(store)).toEqual(amounts(state === 'void' ? 1_000n : 940n, 0n))
+    expect(await funds(store)).toEqual(amounts(state === 'void' ? 1_000n : 940n, 7n))
   })
 
   test('another account cannot end the hold', async () => {
@@ -288,6 +293,36 @@ eachEngine('the books', (open) => {
     expect(
       store.transaction(async (tx) => together(tx, postingOf(tx, await lockChain(tx, accountId), posting))),
     ).rejects.toThrow('off by 5')
+  })
+
+  test('a hold has ended as its postings say, and one that ended in its time is in order ever after', async () => {
+    let now = 2_000
+    const store = await open({ books: 'unchecked', clock: { now: () => now } })
+    const { db } = store
+    await fundedAccount(store)
+    const sold = ['kept', 'undone', 'reopened']
+    for (const id of [...sold, 'unsaid']) await takeHold(store, holdOf(id, 10n, { deadline: 3_000 }))
+    // What a call cost us is not bounded by what its customer had set aside.
+    for (const id of sold) await settleHold(store, settlementOf(id, 5n, { attempts: [attemptOf(id, 40n)] }))
+    await voidHold(store, { hold: { id: 'unsaid', accountId } })
+    now = 4_000
+    expect(await checkLedger(store)).toEqual([])
+    await sql`update hold set state = 'void' where id = 'undone'`.execute(db)
+    await sql`update hold set state = 'settled' where id = 'unsaid'`.execute(db)
+    await sql`update hold set state = 'open', deadline = 5000 where id = 'reopened'`.execute(db)
+    // Each of them is off, though both together are not.
+    await sql`insert into entry (txn_id, account, amount) values ('kept', 'promo', 3), ('undone', 'promo', -3)`.execute(
+      db,
+    )
+    const found = (await checkLedger(store)).filter(({ rule }) => ['I1', 'I3', 'I4', 'I5'].includes(rule))
+    expect(found.map(({ rule, subject, why }) => `${rule} ${subject}: ${why}`).toSorted()).toEqual([
+      'I1 kept: entries sum to 3',
+      'I1 undone: entries sum to -3',
+      'I3 acc_a: held 0, holds and leases 10',
+      'I4 reopened: open, with 1 settlements and 0 losses',
+      'I4 undone: void, with 1 settlements and 0 losses',
+      'I4 unsaid: settled, with 0 settlements and 0 losses',
+    ])
   })
 
   test('each broken rule is found and named', async () => {

@@ -11,6 +11,7 @@ import { reclaimNode } from '../../store/corrections.ts'
 import { takeHold } from '../../store/holds.ts'
 import { voidHold, type Settlement } from '../../store/ledger.ts'
 import type { Store } from '../../store/open.ts'
+import { costlyAttempts } from '../../store/reconcile.ts'
 import { openNode, takeTurn } from '../../store/turns.ts'
 import { spentSince } from '../../store/usage.ts'
 import { replay } from '../leased/replay.ts'
@@ -91,6 +92,25 @@ eachEngine('reconciling', (open) => {
     expect(report.findings.find(({ ref }) => ref === 'att_guess')?.why).toContain('the client left')
     expect(verdictOn(await look(store, [bill[0] ?? nameless]))).toBe(2)
     expect(verdictOn(await look(store, [line('exact', 4n), line('exact', 6n)]))).toBe(1)
+  })
+
+  test('a bill is held to what it speaks of: the calls of its vendors, from its beginning on', async () => {
+    const store = await opened()
+    await fundedAccount(store)
+    await sold(store, 'a', 20n)
+    await sold(store, 'older', 20n, { attempts: [attemptOf('older', 10n, { createdAt: now - 10_000 })] })
+    await sold(store, 'elsewhere', 20n, { attempts: [attemptOf('elsewhere', 10n, { vendor: 'deepseek' })] })
+    await sold(store, 'free', 20n, { attempts: [attemptOf('free', 0n)] })
+    const missing = async (more: Parameters<typeof look>[2]) =>
+      (await look(store, [line('a', 10n)], more)).findings.map(({ ref }) => ref)
+    expect(await missing({})).toEqual(['att_older'])
+    expect(await missing({ since: now - 5_000 })).toEqual([])
+    expect(await missing({ vendor: 'deepseek' })).toEqual(['att_elsewhere'])
+    const page = async (after: string) => {
+      const found = await costlyAttempts(store.db, { vendors: ['openai'], since: 0, after, limit: 1 })
+      return found.map(({ id }) => id)
+    }
+    expect([await page(''), await page('att_a'), await page('att_older')]).toEqual([['att_a'], ['att_older'], []])
   })
 
   describe('repairs are new postings', () => {
