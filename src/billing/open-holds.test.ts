@@ -4,6 +4,7 @@ import { accountId } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { newRequestId } from '../base/ids.ts'
 import { nano } from '../base/money.ts'
+import { accountById } from '../store/accounts.ts'
 import { Tally } from '../telemetry/tally.ts'
 import type { Order, Sale } from './funds.ts'
 import { trackOpenHolds } from './open-holds.ts'
@@ -40,17 +41,20 @@ async function open() {
 }
 
 test('a hold is open until it ends, and counted once, whoever cleans up behind it', async () => {
-  const { billing, take, counted, close } = await open()
+  const { store, billing, take, counted, close } = await open()
   const [sold, released] = [await take(), await take()]
   expect(billing.open).toBe(2)
-  const idle = billing.idle()
+  let isIdle = false
+  const idle = billing.idle().then(() => (isIdle = true))
   expect(await sold.settle(sale)).toBe(nano(40n))
   await sold.release(ending)
-  expect({ open: billing.open, ...counted() }).toEqual({ open: 1, ended: 1, chargedNano: 40 })
+  // Whoever stops the node waits for the last one, and not for the first.
+  expect({ open: billing.open, isIdle, ...counted() }).toEqual({ open: 1, isIdle: false, ended: 1, chargedNano: 40 })
   await released.release(ending)
   await released.release(ending)
   await idle
   expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 2, chargedNano: 40 })
+  expect(await accountById(store.db, accountId)).toMatchObject({ held: nano(0n) })
   await close()
 })
 
