@@ -80,6 +80,17 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     }
   })
 
+  test('is remembered for a day, and then begins anew', async () => {
+    const { store, ask, attempt } = await begin()
+    await attempt.keep(200, Buffer.from('{}'))
+    const day = 24 * 3_600_000
+    const made = (at: number) => store.db.updateTable('idempotency').set({ created_at: at }).execute()
+    await made(store.now() - day + 60_000)
+    expect(await ask()).toMatchObject({ kind: 'replay' })
+    await made(store.now() - day - 1)
+    expect(await ask()).toMatchObject({ kind: 'begun' })
+  })
+
   test('a fact is kept where there is no more than that', async () => {
     const { ask, attempt } = await begin()
     await attempt.keepFact(500)

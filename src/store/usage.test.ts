@@ -142,13 +142,17 @@ eachEngine('usage', (open) => {
       await createAccount(store, { id: mode, name: mode, mode, actor: 'test', unlimited: true })
       await takeHold(store, holdOf(mode, 10n, { accountId: mode }))
       const hold = { id: mode, accountId: mode }
-      await settleHold(store, settlementOf(mode, 10n, { hold, request: requestOf(mode, { createdAt: at }) }))
+      const request = requestOf(mode, { createdAt: at })
+      const usage = { images: { count: 3 }, video: { seconds: 5, resolution: '720p' }, character: 7 }
+      await settleHold(store, settlementOf(mode, 10n, { hold, request, usage }))
     }
     for (const mode of ['sandbox', 'real'] as const) {
       const own = { scope: 'every-account', mode } as const
       expect((await listRequests(store.db, own, { limit: 9 })).map(({ id }) => id)).toEqual([`req_${mode}`])
       for (const by of ['hour', 'day', 'account'] as const) {
-        expect(await sumUsage(store, own, by)).toMatchObject([{ requests: 1, cost: nano(10n) }])
+        expect(await sumUsage(store, own, by)).toMatchObject([
+          { requests: 1, cost: nano(10n), counts: { images: 3, video_seconds: 5, character: 7, input: 0 } },
+        ])
       }
     }
   })

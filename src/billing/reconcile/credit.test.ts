@@ -74,6 +74,9 @@ eachEngine('what customers get back', (open) => {
     expect(await givenBack(readExport(common), withCache)).toBe(0n)
     const whole = 'ref,cost,input,cacheWrite,output\natt_a,0.000000015,,4,5\n'
     expect(await givenBack(readExport(whole), withCache)).toBe(10n)
+    // It charges, and says for nothing of what; or it neither charges nor counts anything.
+    expect(await givenBack([line('a', 20n, { units: {} })])).toBe(0n)
+    expect(await givenBack([line('a', 0n, { units: {} })])).toBe(40n)
     // Pictures beside tokens.
     expect(await givenBack([line('a', 17n, { units: { input: 7 } })])).toBe(0n)
   })

@@ -333,11 +333,13 @@ eachEngine('reconciling', (open) => {
       const { epoch } = await openNode(store, 'node_b', [])
       const takes = [{ accountId, need: nano(50n), extra: nano(0n) }]
       await takeTurn(store, { node: 'node_b', epoch }, { number: 1, postings: [], takes, returns: [] })
-      const bill = [line('coming', 6n), line('old', 5n, { at: now - 3_700_000 })]
+      // One that was made before the node last spoke may be of a request that is still under way.
+      const recent = line('recent', 4n, { at: now - 3_500_000 })
+      const bill = [line('coming', 6n), recent, line('old', 5n, { at: now - 3_700_000 })]
       const report = await look(store, bill)
       expect(verdictOn(report)).toBe(2)
       expect(await repair(store, report.findings)).toMatchObject({ booked: [{ ref: 'att_old' }], failed: [] })
-      expect(await kindsOf(store, bill)).toEqual(['vendor-only att_coming'])
+      expect(await kindsOf(store, bill)).toEqual(['vendor-only att_coming', 'vendor-only att_recent'])
 
       // The node's disk is gone: its lease goes back, it is fenced off, and the bill decides.
       expect(await reclaimNode(store, { node: 'node_b', silentSince: now, actor: 'test' })).toMatchObject({

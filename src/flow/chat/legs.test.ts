@@ -3,7 +3,7 @@ import { newAttemptId } from '../../base/ids.ts'
 import { chatAsk, type StreamFacts } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import type { ChatRouted } from './chat.ts'
-import { legOfStream } from './legs.ts'
+import { legOfAnswer, legOfStream } from './legs.ts'
 import { ReplyFacts } from './translate.ts'
 
 const traits = { ...plainModel, contextTokens: 1_000, outputTokensMax: 100 }
@@ -43,6 +43,18 @@ describe('a stream that was cut', () => {
     expect(countOf({ usage, finished: true })).toEqual({ usage, basis: 'vendor' })
   })
 
+  test('and is never more than all its choices together may be', () => {
+    const two = { ...routed, ask: { ...ask, choices: 2 } }
+    const facts = { ...cutOff, outputEvents: 150, outputBytes: 600 }
+    expect(legOfStream(two, facts).count()?.usage.output).toBe(150)
+    expect(legOfStream(two, { ...facts, outputEvents: 999 }).count()?.usage.output).toBe(200)
+    expect(legOfStream(routed, facts).count()?.usage.output).toBe(100)
+    const answered = (estimate: number) =>
+      legOfAnswer(two, { usage: undefined, estimateOutput: () => estimate }).count()
+    expect(answered(150)).toEqual({ usage: { input: 10, output: 150 }, basis: 'estimated' })
+    expect(answered(999)?.usage.output).toBe(200)
+  })
+
   test('pays for the searches that were made and for what they found', () => {
     const hosted = { searches: 2, foundBytes: 400 }
     expect(countOf({ hosted, usage: { input: 7, webSearch: 0 } })).toEqual({
@@ -53,6 +65,8 @@ describe('a stream that was cut', () => {
     // Never more than was set aside.
     const most = countOf({ hosted: { searches: 99, foundBytes: 9_999 }, usage: { input: 7, cachedInput: 3 } })
     expect(most?.usage).toEqual({ input: 997, cachedInput: 3, webSearch: 5, output: 10 })
+    // Nor twice, where the vendor counts along.
+    expect(countOf({ hosted, usage: { input: 7, output: 2 } })?.usage).toEqual({ input: 7, output: 10 })
     // The vendor's own count, once it has come.
     const usage = { input: 50, webSearch: 1, output: 4 }
     expect(countOf({ hosted, usage, finished: true })).toEqual({ usage, basis: 'vendor' })
