@@ -361,7 +361,10 @@ test('what the ledger refuses, or cannot take, counts against no cap', async () 
     () => Promise.reject(new Error('the ledger is away')),
   ]
   const take: Billing['take'] = (asked) => refusals.pop()?.() ?? counted.take(asked)
-  const billing = capSpending({ take }, { clock: clockAtNoon(), spentSince: nothing, heldByTasks: nothing })
+  let reads = 0
+  const spentSince = () => (reads++ === 0 ? Promise.reject(new Error('the books are away')) : nothing())
+  const billing = capSpending({ take }, { clock: clockAtNoon(), spentSince, heldByTasks: nothing })
+  expect(billing.take(order(100n))).rejects.toThrow('caps cannot be checked')
   expect(billing.take(order(100n))).rejects.toThrow('away')
   expect(await billing.take(order(100n))).toMatchObject({ kind: 'no-funds', available: nano(0n) })
   expect(await billing.take(order(100n))).toMatchObject({ kind: 'hold' })
