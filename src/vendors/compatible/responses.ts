@@ -1,6 +1,7 @@
 import { isObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { itemsIn } from '../../wire/loose.ts'
+import { openaiNewer } from '../../wire/openai/write-thinking.ts'
 import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
 import { readAnswer } from '../../wire/responses/read-answer.ts'
 import { openReader } from '../../wire/responses/reply-reader.ts'
@@ -14,9 +15,7 @@ const outputTokensMin = 16
 
 // Models that are not served on chat completions at all.
 const onlyHere = /^(?:gpt-5[\w.-]*-(?:codex|pro)|o\d-pro|codex-)\b/
-// Since these, chat completions refuse tools beside an effort, and models look for tools by themselves.
-const newer = /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/
-// Since these, chat completions refuse tools beside the effort that a model has by itself, too.
+// To these, chat completions refuse tools beside the effort that they have by themselves, too.
 const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
 
 /**
@@ -35,8 +34,8 @@ export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
       protocol: 'responses',
       choicesMax: 1,
       pass(ask, context) {
-        const isNewer = newer.test(context.upstreamModel)
-        return isNative(ask, isNewer) ? callWith(passAsk(ask, context), context) : undefined
+        const findsTools = openaiNewer.test(context.upstreamModel)
+        return isNative(ask, findsTools) ? callWith(passAsk(ask, context), context) : undefined
       },
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, context), context),
       readAnswer,
@@ -57,6 +56,6 @@ function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
   const functions = itemsIn(tools).filter((tool) => isObject(tool) && tool['type'] === 'function')
   if (functions.length === 0 || functions.length < itemsIn(tools).length) return false
   return typeof effort === 'string'
-    ? effort !== 'none' && newer.test(upstreamModel)
+    ? effort !== 'none' && openaiNewer.test(upstreamModel)
     : thinksByItself.test(upstreamModel)
 }

@@ -21,12 +21,12 @@ const budgetHigh = 24_576
 /** Models that cannot be kept from thinking: Qwen's take a budget and no switch, and Kimi's refuse to be switched off. */
 const alwaysThinks = /^qwq-|-thinking(?:-|$)|^kimi-k2\.7-code/
 
-/**
- * Since gpt-5.4 OpenAI refuses tools beside an effort in chat completions, the protocol in which it is asked, and since
- * gpt-5.6 beside the one that a model has by itself: with tools these answer without thinking, or not at all.
- */
+/** OpenAI's models since gpt-5.4. In chat completions it refuses them tools beside an effort. */
+export const openaiNewer = /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/
+
+/** With tools these answer without thinking, or not at all, where the other protocol of their vendor does not take a request. */
 export function restsBesideTools({ efforts, upstreamModel }: Thinker): boolean {
-  return efforts.includes('none') && /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/.test(upstreamModel)
+  return efforts.includes('none') && openaiNewer.test(upstreamModel)
 }
 
 /** One that cannot be kept from thinking thinks as little as it can, and not as much as it usually does. */

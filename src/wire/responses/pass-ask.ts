@@ -14,13 +14,13 @@ import { label, type ResponsesTarget } from './write-ask.ts'
 const newerTools: ReadonlySet<WrittenTool['type']> = new Set(['namespace', 'tool_search'])
 const newerItems: ReadonlySet<Item['type']> = new Set(['additional_tools', 'tool_search_call', 'tool_search_output'])
 
-/** Whether the vendor reads a request as its client wrote it. `isNewer`: its model looks for tools by itself. */
-export function isNative(ask: ChatAsk, isNewer: boolean): boolean {
+/** Whether the vendor reads a request as its client wrote it. `findsTools`: its model looks for tools by itself. */
+export function isNative(ask: ChatAsk, findsTools: boolean): boolean {
   const request = requestOf(ask)
   const items = itemsOf(request)
   // A picture that another vendor's model made stands nowhere else in this one's words.
   if (items.some(({ type }) => type === 'image_generation_call')) return false
-  if (isNewer) return true
+  if (findsTools) return true
   if (placedTools(request).some(({ tool }) => newerTools.has(tool.type))) return false
   return !items.some((item) => newerItems.has(item.type) || ('namespace' in item && isGiven(item.namespace)))
 }
