@@ -10,3 +10,6 @@ export function jsonCall(url: string, body: unknown, { ref }: CallContext, heade
 export function bearer({ credential }: CallContext): { authorization: string } {
   return { authorization: `Bearer ${credential}` }
 }
+
+/** Where a vendor's paths are, and the headers that every call of it has. */
+export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>

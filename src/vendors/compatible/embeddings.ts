@@ -3,7 +3,7 @@ import { objectIn, objectsIn } from '../../wire/loose.ts'
 import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches, type EmbeddingsForm } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
-import type { Reach } from './images.ts'
+import type { Reach } from '../json-call.ts'
 
 /** What a vendor of the common protocol takes on its path for embeddings, beside texts and numbers back. */
 export type EmbeddingsDialect = {

@@ -4,11 +4,9 @@ import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabi
 import { readAnswer } from '../../wire/openai/images-answer.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
+import type { Reach } from '../json-call.ts'
 import { linkOrData, looksOf, measure, pictureOf, pictureStep, promptWithAvoided } from '../pictures.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
-
-/** Where a vendor's paths are, and the headers that every call of it has. */
-export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
 
 /** `common`: the fields of the common protocol and no others. `any`: nobody knows, so what the client wrote goes on. */
 type Fields = 'common' | 'any'

@@ -6,9 +6,8 @@ import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
 import { readAnswer } from '../../wire/responses/read-answer.ts'
 import { openReader } from '../../wire/responses/reply-reader.ts'
 import { writeAsk } from '../../wire/responses/write-ask.ts'
+import type { Reach } from '../json-call.ts'
 import type { AskedModel, Call, CallContext, ChatAdapter } from '../vendor.ts'
-
-type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
 
 // The vendor refuses a smaller cap in this protocol, and in chat it does not.
 const outputTokensMin = 16

@@ -4,7 +4,7 @@ import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
-import type { Reach } from './images.ts'
+import type { Reach } from '../json-call.ts'
 
 /** Speech in the common protocol: bare sound, or events where only those tell what was used. */
 export function speechAt(reach: Reach): SpeechAdapter {
