@@ -36,7 +36,9 @@ const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
 export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
   const request = requestOf(ask)
   const { native, searchesMax } = ask
-  const body: Record<string, Json | undefined> = { ...native, model: target.upstreamModel, store: false }
+  const unoffered = unofferedTools(request)
+  const offered = withoutTools(native, unoffered)
+  const body: Record<string, Json | undefined> = { ...offered, model: target.upstreamModel, store: false }
   // Models that think refuse both: the one is the default where it is taken, the other has nothing to show.
   delete body['temperature']
   if (Array.isArray(native['include']))
@@ -45,17 +47,24 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
     const given = native[name]
     if (typeof given === 'string') body[name] = label(given, target)
   }
-  if (Array.isArray(native['input'])) body['input'] = native['input'].flatMap((item: Json) => passItem(objectIn(item)))
-  if (Array.isArray(native['tools'])) body['tools'] = passTools(request)
+  if (Array.isArray(native['input']))
+    body['input'] = native['input'].flatMap((item: Json) => passItem(withoutTools(objectIn(item), unoffered)))
   if (searchesMax > 0) body['max_tool_calls'] = searchesMax
   if (ask.stream) body['stream_options'] = { include_obfuscation: false, ...objectIn(native['stream_options']) }
   return JSON.stringify(body)
 }
 
 /** A search that is not to go outside finds what the vendor has kept, and is charged for all the same. */
-function passTools(request: ResponsesRequest): Json[] {
+function unofferedTools(request: ResponsesRequest): ReadonlySet<unknown> {
   const searches = new Set(webSearches(request).map(({ tool }): WrittenTool => tool))
-  return (request.tools ?? []).filter((tool) => !isWebSearch(tool) || searches.has(tool)) as Json[]
+  const tools = placedTools(request).map(({ tool }) => tool)
+  return new Set(tools.filter((tool) => isWebSearch(tool) && !searches.has(tool)))
+}
+
+/** Tools are offered by the request, and by items of its input. */
+function withoutTools(offering: JsonObject, unoffered: ReadonlySet<unknown>): JsonObject {
+  const { tools } = offering
+  return Array.isArray(tools) ? { ...offering, tools: tools.filter((tool: Json) => !unoffered.has(tool)) } : offering
 }
 
 /**

@@ -98,6 +98,13 @@ describe('what the vendor is asked', () => {
     const searching = passed({ tools: [{ type: 'web_search' }, inside] })
     expect(searching).toMatchObject({ tools: [{ type: 'web_search' }], max_tool_calls: 5 })
   })
+
+  test.each(['additional_tools', 'tool_search_output'])('nor is it where it comes later, in %s', (type) => {
+    const f = { type: 'function', name: 'f', parameters: {} }
+    const brought = { type, call_id: 'c', tools: [f] }
+    const inside = { type: 'web_search', external_web_access: false }
+    expect(inputOf({ ...brought, tools: [inside, f] })).toEqual([brought])
+  })
 })
 
 describe('a request is put into other words', () => {
