@@ -12,6 +12,11 @@ const chatEventBytesMax = 1024 * 1024
 const wireBytesPerToken = 8 * 1024
 const wireBytesSpare = 1024 * 1024
 
+/** So much a stream may be in all. */
+export function streamBytesMax(outputTokensMax: number): number {
+  return outputTokensMax * wireBytesPerToken + wireBytesSpare
+}
+
 /** A vendor's answer on its way to the client, poured in whole events. A cut never looks like an end: it ends as a failure. */
 export type Relay = Source & {
   readonly legs: readonly Leg[]
@@ -53,7 +58,7 @@ export class StreamRelay implements Relay, Outlet {
     this.#stream = stream
     this.#discreet = options.discreet
     this.#splitter = new EventSplitter(options.bytesMax?.event ?? chatEventBytesMax)
-    this.#bytesMax = options.bytesMax?.stream ?? options.outputTokensMax * wireBytesPerToken + wireBytesSpare
+    this.#bytesMax = options.bytesMax?.stream ?? streamBytesMax(options.outputTokensMax)
   }
 
   /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */

@@ -140,3 +140,20 @@ describe('a client of responses passes through', () => {
     expect(await recordOf(gateway, response._request_id ?? '')).toMatchObject({ status: 200, basis: 'estimated' })
   })
 })
+
+describe('a stream tells its request again, and comes to its end', () => {
+  const longest = 'word '.repeat(230_000)
+  const long = 'word '.repeat(90_000)
+  const said = [{ role: 'user', content: 'Hi' }]
+  test.each([
+    ['/v1/responses', { instructions: longest, input: 'Hi' }, 'response.completed'],
+    ['/v1/responses', { instructions: long, input: 'Hi', max_output_tokens: 16 }, 'response.incomplete'],
+    ['/v1/messages', { system: longest, messages: said, max_tokens: 1_000 }, 'message_stop'],
+    ['/v1/messages', { system: long, messages: said, max_tokens: 16 }, 'message_stop'],
+  ])('%s, with instructions of a megabyte or few tokens to say: %#', async (path, body, end) => {
+    const response = await gateway.post(path, { model: 'gpt-5.5', stream: true, ...body })
+    const events = (await response.text()).match(/^event: .*$/gm)
+    expect(events?.at(-1)).toBe(`event: ${end}`)
+    expect((await recordOf(gateway, response)).basis).toBe('vendor')
+  })
+})

@@ -83,7 +83,7 @@ async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> 
 async function accept(routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
   if (streams(routed, exchange)) {
     const stream = lane.openStream()
-    const relay = openRelay(routed, exchange, stream, legOfStream(routed, stream.facts))
+    const relay = openRelay(routed, lane.call, exchange, stream, legOfStream(routed, stream.facts))
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }
   }

@@ -1,13 +1,31 @@
 import type { ChatStream } from '../../capabilities/chat.ts'
 import type { Exchange } from '../../upstream/transport.ts'
-import { discreet } from '../attempt.ts'
+import type { Call } from '../../vendors/vendor.ts'
+import { answerBytesMax, discreet } from '../attempt.ts'
 import type { Leg } from '../legs.ts'
-import { StreamRelay } from '../relay.ts'
+import { StreamRelay, streamBytesMax } from '../relay.ts'
 import type { ChatRouted } from './chat.ts'
+import { chatOf } from './lane.ts'
 
-export function openRelay(routed: ChatRouted, exchange: Exchange, stream: ChatStream, leg: Leg): StreamRelay {
+// Streams of responses tell most of their request again: when they are queued, begin, go on and end. A character of it has
+// no more than six bytes there.
+const repeatedBytes = 4 * 6
+
+export function openRelay(
+  routed: ChatRouted,
+  { body }: Call,
+  exchange: Exchange,
+  stream: ChatStream,
+  leg: Leg,
+): StreamRelay {
+  const outputTokensMax = routed.ask.outputTokensMax * routed.ask.choices
+  const repeats = chatOf(routed).protocol === 'responses' && typeof body === 'string' ? body.length : undefined
   return new StreamRelay(exchange, stream, {
-    outputTokensMax: routed.ask.outputTokensMax * routed.ask.choices,
+    outputTokensMax,
+    // Their last event is a whole answer.
+    ...(repeats !== undefined && {
+      bytesMax: { event: answerBytesMax, stream: streamBytesMax(outputTokensMax) + repeats * repeatedBytes },
+    }),
     leg,
     discreet: (failure) => discreet(failure, routed),
   })
