@@ -1,8 +1,9 @@
-import type { GatewayError } from '../../base/errors.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { WireError } from '../../capabilities/errors.ts'
-import { objectIn, parseLoosely } from '../loose.ts'
+import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { readFailure as readCommonFailure } from '../openai/chat-answer.ts'
 import { errorObject, writeError as writeCommonError } from '../openai/errors.ts'
 
 /** What vendors and translations call a field, and what a client of this protocol does. */
@@ -34,8 +35,19 @@ export function writeError(error: GatewayError, requestId: RequestId): WireError
   return { ...written, body: JSON.stringify({ ...body, error: { ...said, param: fieldOf(param) } }) }
 }
 
+// By these a vendor refuses a request in a response that failed, where no status says whose fault it is.
+const ofRequest = /context_length_exceeded|invalid_prompt|_policy|image/
+
+/** Why a vendor's response failed. Clients shorten a conversation that is too long, and do not send it again as it is. */
+export function readFailure(error: JsonObject): GatewayError {
+  const failure = readCommonFailure(error)
+  const code = textIn(error['code'])
+  return ofRequest.test(code) ? new GatewayError('upstream-rejected', failure.message, { code }) : failure
+}
+
 /** The error of a response that failed, in the few words that the protocol has for it. */
-export function responseError({ kind, message }: GatewayError): JsonObject {
+export function responseError({ kind, message, details }: GatewayError): JsonObject {
+  if (kind === 'upstream-rejected' && details.code !== undefined) return { code: details.code, message }
   return { code: kind === 'too-many' ? 'rate_limit_exceeded' : 'server_error', message }
 }
 

@@ -5,9 +5,8 @@ import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabil
 import type { Usage } from '../../capabilities/usage.ts'
 import { findTopLevelString } from '../json-bytes.ts'
 import { objectIn, parseLoosely } from '../loose.ts'
-import { readFailure } from '../openai/chat-answer.ts'
 import { SaidOutput } from '../said-output.ts'
-import { commonError, responseError } from './errors.ts'
+import { commonError, readFailure, responseError } from './errors.ts'
 import { asAsked } from './pass-answer.ts'
 import { isSearch, readUsage } from './usage.ts'
 

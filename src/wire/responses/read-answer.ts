@@ -11,7 +11,7 @@ import {
   type Reply,
 } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
-import { readFailure } from '../openai/chat-answer.ts'
+import { readFailure } from './errors.ts'
 import { readUsage } from './usage.ts'
 
 /** A vendor's whole response, as no protocol in particular says it. */

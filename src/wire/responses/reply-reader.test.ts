@@ -54,6 +54,19 @@ describe('a stream', () => {
     ])
   })
 
+  test('has not begun where the vendor refuses the request at once', () => {
+    const created = { type: 'response.created', response: { id: 'resp_1' } }
+    const error = { code: 'context_length_exceeded', message: 'Too long.' }
+    const [failure, ...others] = read(created, { type: 'response.failed', response: { error } })
+    expect(failure).toMatchObject({ kind: 'failure', error: { kind: 'upstream-rejected', message: 'Too long.' } })
+    expect(others).toEqual([])
+  })
+
+  test('has begun where the model thinks unseen', () => {
+    const created = { type: 'response.created', response: { id: 'resp_1' } }
+    expect(read(created, item({ type: 'reasoning', id: 'rs_1' }))).toEqual([{ kind: 'reply-start', id: 'resp_1' }])
+  })
+
   test('has messages of their own apart', () => {
     const events = read(words('msg_1', 'First'), words('msg_1', ', still.'), words('msg_2', 'Second.'))
     const texts = events.flatMap((event) => (event.kind === 'text-delta' ? [event.text] : []))

@@ -4,14 +4,17 @@ import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import { gap, isCutOff, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
-import { readFailure } from '../openai/chat-answer.ts'
+import { readFailure } from './errors.ts'
 import { readCitation, readFinish, sealIn, thoughtIn } from './read-answer.ts'
 import { isSearch, readUsage } from './usage.ts'
 
 const choice = 0
+/** Until something else comes, the vendor may refuse the request still: only then has a reply begun. */
+const beginnings: ReadonlySet<string> = new Set(['response.queued', 'response.created', 'response.in_progress'])
 
 /** Reads a stream of this protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
+  let id: string | undefined
   let isStarted = false
   /** Calls in the order in which they began, by the ids of their items; each with what came of its arguments. */
   const calls = new Map<string, { readonly call: number; text: string }>()
@@ -20,10 +23,10 @@ export function openReader(): ReplyReader {
   /** The message that spoke last: the next one is a text of its own. */
   let speaker: string | undefined
 
-  function start({ id }: JsonObject): ReplyEvent[] {
+  function start(): ReplyEvent[] {
     if (isStarted) return []
     isStarted = true
-    return [{ kind: 'reply-start', ...(typeof id === 'string' && { id }) }]
+    return [{ kind: 'reply-start', ...(id !== undefined && { id }) }]
   }
 
   function say(item: string, text: string): ReplyEvent[] {
@@ -128,7 +131,11 @@ export function openReader(): ReplyReader {
       if (data === '') return [{ kind: 'heartbeat' }]
       const json = parseLoosely(data)
       if (!isObject(json)) return data.trim() === '[DONE]' ? [] : [{ kind: 'failure', error: unreadable() }]
-      return [...start(objectIn(json['response'])), ...readEvent(json)]
+      const { id: named } = objectIn(json['response'])
+      if (typeof named === 'string') id = named
+      if (beginnings.has(textIn(json['type']))) return []
+      const events = readEvent(json)
+      return events[0]?.kind === 'failure' ? events : [...start(), ...events]
     },
   }
 }

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'bun:test'
+import { costsNothing, gatewaysToVendors, vendorKey } from '../support/raw-vendors.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { recordOf } from '../support/records.ts'
+import { event, startVendor, stream } from '../support/vendor.ts'
+
+/** OpenAI begins a stream before it has counted the prompt: it refuses one that is too long inside of it. */
+
+const { opened } = gatewaysToVendors()
+const tooLong = 'Your input exceeds the context window of this model.'
+const error = { type: 'invalid_request_error', code: 'context_length_exceeded', message: tooLong, param: 'input' }
+const response = { id: 'resp_1', object: 'response', status: 'in_progress', error: null, model: 'theirs', output: [] }
+const failed = { ...response, status: 'failed', error: { code: error.code, message: tooLong }, usage: null }
+const begun = ['created', 'in_progress'].map((type) => ({ type: `response.${type}`, response }))
+const refusals = [
+  ['an error', { type: 'error', error }],
+  ['a response that failed', { type: 'response.failed', response: failed }],
+] as const
+
+async function gatewayTo(refusal: object) {
+  const events = [...begun, refusal].map(event).join('')
+  const vendor = await startVendor((socket) => void socket.write(stream(events)))
+  const gateway = await startTestGateway({
+    yaml: `
+sandbox: false
+channels:
+  - { id: openai, vendor: openai, baseUrl: "${vendor.baseUrl}", keys: [${vendorKey}] }
+models:
+  - id: gpt-5.6-sol
+    capability: chat
+    reasoning: true
+    channels: [{ channel: openai }]
+    prices: { inputPerMillion: "1", outputPerMillion: "10", tiers: [] }
+`,
+  })
+  opened(gateway, vendor)
+  return gateway
+}
+
+const said = { model: 'gpt-5.6-sol', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
+
+describe.each(refusals)('refused by %s', (_how, refusal) => {
+  test('a client of messages has sent a bad request, which costs nothing', async () => {
+    const gateway = await gatewayTo(refusal)
+    const answer = await gateway.post('/v1/messages', { ...said, max_tokens: 100 })
+    expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', message: tooLong } })
+    await costsNothing(gateway, answer, 400)
+  })
+
+  test('so has a client of chat, in OpenAI’s words', async () => {
+    const gateway = await gatewayTo(refusal)
+    const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }]
+    const answer = await gateway.post('/v1/chat/completions', { ...said, tools })
+    expect(await answer.json()).toMatchObject({ error: { code: error.code, message: tooLong } })
+    await costsNothing(gateway, answer, 400)
+  })
+
+  test('a client of responses reads it in its stream, by the code that it shortens its conversation for', async () => {
+    const gateway = await gatewayTo(refusal)
+    const answer = await gateway.post('/v1/responses', { model: said.model, input: 'Hi', stream: true })
+    const last = (await answer.text()).trim().split('data: ').at(-1) ?? ''
+    const { code, message } = error
+    expect(JSON.parse(last)).toMatchObject({
+      type: 'response.failed',
+      response: { id: 'resp_1', model: said.model, status: 'failed', error: { code, message } },
+      error: { code, message },
+    })
+    expect(await recordOf(gateway, answer)).toMatchObject({ cost: 0n })
+  })
+})
