@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { findTopLevelString } from '../json-bytes.ts'
+import { findString, findTopLevelString } from '../json-bytes.ts'
 import { objectIn, parseLoosely } from '../loose.ts'
 import { SaidOutput } from '../said-output.ts'
 import { commonError, readFailure, responseError } from './errors.ts'
@@ -12,6 +12,7 @@ import { isSearch, readUsage } from './usage.ts'
 
 const encoder = new TextEncoder()
 const typeKey = Buffer.from('type')
+const paddingKey = Buffer.from('"obfuscation"')
 const openBrace = 123
 const { latin1Slice } = Buffer.prototype
 
@@ -105,8 +106,11 @@ export function passStream(ask: ChatAsk): ChatStream {
         return event
       default:
         if (type.endsWith('.delta')) {
-          said.sawFrame(event.length)
-          said.add(event.length)
+          // What a client had it padded with was not said.
+          const padding = findString(event, paddingKey) ?? { start: 0, end: 0 }
+          const bytes = event.length - (padding.end - padding.start)
+          said.sawFrame(bytes)
+          said.add(bytes)
         }
         return event
     }

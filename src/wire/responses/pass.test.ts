@@ -158,6 +158,9 @@ const created = event('response.created', { sequence_number: 0, response: { ...t
 const delta = event('response.output_text.delta', { sequence_number: 1, delta: '"type":"error"' })
 const completed = event('response.completed', { sequence_number: 2, response: theirs })
 
+const padded = (words: string, obfuscation: string) =>
+  event('response.output_text.delta', { delta: words, obfuscation })
+
 function follow(...events: string[]) {
   const stream = passStream(askOf({ stream: true, prompt_cache_key: 'k' }, thinker))
   const shown = events
@@ -177,6 +180,13 @@ describe('a stream', () => {
     expect(end).toEqual({ type: 'response.completed', sequence_number: 2, response: ours })
     expect(facts).toMatchObject({ finished: true, ended: true, failure: undefined, outputEvents: 1 })
     expect(facts.usage).toMatchObject({ input: 9, output: 3 })
+  })
+
+  test('has said no more where it is padded', () => {
+    const plain = follow(created, padded('H', ''), padded('Hello', ''))
+    const { facts } = follow(created, padded('H', 'xyz'), padded('Hello', 'x'.repeat(60)))
+    expect(plain.facts.outputBytes).toBe('ello'.length)
+    expect(facts.outputBytes).toBe(plain.facts.outputBytes)
   })
 
   test('counts the vendor’s searches though its end does not come', () => {
