@@ -89,7 +89,7 @@ export type Outcome =
       readonly mayBeCharged?: boolean
     }
 
-/** `elsewhere`: another channel may do better. `anew`: the same one may, over a new connection. */
+/** `elsewhere`: another channel may do better. `anew`: the same one may, over a new connection or asked otherwise. */
 export type Retry = 'no' | 'elsewhere' | 'anew'
 
 export type Delivered = Exclude<Outcome, { kind: 'failed' }>

@@ -100,6 +100,8 @@ export type CallContext = {
   readonly ref: AttemptId
   /** Makes a cache or user label the account's own, so that accounts cannot meet at the vendor. */
   readonly namespaced: (label: string) => string
+  /** The vendor does not show our account what its models think, and is not asked to. */
+  readonly hidesThoughts?: boolean
 }
 
 /** A vendor's answer that is not a success, read whole and bounded. */
@@ -137,6 +139,8 @@ export type ChatAdapter = {
   /** Throws where the body is an error or no answer, whatever its status said. */
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader
+  /** Whether a refusal is of nothing but to show our account what a model thinks: without that, it may be asked again. */
+  hidesThoughts?(error: GatewayError): boolean
   /** A second protocol of the vendor's, and which asks are better made in it. */
   readonly other?: { readonly chat: ChatAdapter; serves(ask: ChatAsk, model: AskedModel): boolean }
   /** The vendor's own count of the input, where it counts for nothing and the client speaks its protocol. */

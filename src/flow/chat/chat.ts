@@ -3,14 +3,14 @@ import type { Asked } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Model } from '../../catalogue/model.ts'
 import type { Exchange } from '../../upstream/transport.ts'
-import type { Vendor } from '../../vendors/vendor.ts'
-import { answerBytesMax, attempt, contextOf, refuseWhole, streams, type CallParts } from '../attempt.ts'
+import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
+import { answerBytesMax, attempt, refuseWhole, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
 import { callSideBySide } from './fan-out.ts'
-import { chatOf, passingLane, translatingLane, type Lane } from './lane.ts'
+import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
@@ -18,6 +18,8 @@ import { openRelay } from './open-relay.ts'
 export type ChatRouted = Routed & {
   readonly ask: ChatAsk
   readonly codec: ChatCodec
+  /** The vendor refused to show our account what its model thinks, and is asked without. */
+  readonly hidesThoughts?: boolean
   /** Told who writes the stream, which in some protocols writes its errors too. */
   readonly onStream?: (stream: Failing) => void
 }
@@ -40,6 +42,7 @@ class ChatErrand implements Errand {
   readonly #codec: ChatCodec
   /** Of the attempt that came last, which is the one whose stream the client reads. */
   #stream: Failing | undefined
+  #hidesThoughts = false
 
   constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
     this.#codec = codec
@@ -63,9 +66,21 @@ class ChatErrand implements Errand {
       ...routed,
       ask: this.ask,
       codec: this.#codec,
+      hidesThoughts: this.#hidesThoughts,
       onStream: (stream) => (this.#stream = stream),
     }
-    return this.ask.choices > chatOf(chat).choicesMax ? callSideBySide(parts, chat) : callOnce(parts, chat)
+    const adapter = chatOf(chat)
+    const called = this.ask.choices > adapter.choicesMax ? callSideBySide(parts, chat) : callOnce(parts, chat)
+    return adapter.hidesThoughts === undefined
+      ? called
+      : called.then((outcome) => this.#withoutThoughts(outcome, adapter))
+  }
+
+  /** Who may not see thoughts shall have the answer all the same. */
+  #withoutThoughts(outcome: Outcome, adapter: ChatAdapter): Outcome {
+    if (outcome.kind !== 'failed' || this.#hidesThoughts) return outcome
+    this.#hidesThoughts = adapter.hidesThoughts?.(outcome.error) === true
+    return this.#hidesThoughts ? { ...outcome, retry: 'anew' } : outcome
   }
 
   writeStreamError(error: GatewayError): Uint8Array {
@@ -74,7 +89,7 @@ class ChatErrand implements Errand {
 }
 
 async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
-  const context = contextOf(routed, parts.tenantLabel)
+  const context = contextFor(routed, parts)
   const lane = passingLane(routed, context) ?? (await translatingLane(routed, context, parts.fetchLink))
   const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(routed, lane, exchange))
   return attempted.kind === 'failed' ? attempted : attempted.accepted

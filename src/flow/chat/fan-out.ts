@@ -6,7 +6,6 @@ import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import {
   answerBytesMax,
   attempt,
-  contextOf,
   failed,
   failedBesidePaid,
   refuseWhole,
@@ -14,7 +13,7 @@ import {
   type CallParts,
   type Failed,
 } from '../attempt.ts'
-import { answerOf, chatOf, conversationFor, writerFor } from './lane.ts'
+import { answerOf, chatOf, contextFor, conversationFor, writerFor } from './lane.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import { inputCounter, legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
@@ -94,7 +93,7 @@ const bytesSideBySideMax = 64 * 1024 * 1024
  */
 async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const chat = chatOf(routed)
-  const context = contextOf(routed, parts.tenantLabel)
+  const context = contextFor(routed, parts)
   const passed = chat.protocol === ask.protocol ? chat.pass?.(ask, context) : undefined
   if (passed !== undefined) return bounded({ call: passed, readers: chat }, routed)
   const conversation = await conversationFor(routed, ask, parts.fetchLink)

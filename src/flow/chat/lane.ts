@@ -4,6 +4,7 @@ import type { Conversation, Reply } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
+import { contextOf, type CallParts } from '../attempt.ts'
 import type { ChatRouted } from './chat.ts'
 import { inlineMedia } from './inline-media.ts'
 import { legOfStream } from './legs.ts'
@@ -27,6 +28,11 @@ export function chatOf({ route, model, ask }: ChatRouted): ChatAdapter {
   if (other === undefined) return chat
   const { upstreamModel } = route
   return other.serves(ask, { upstreamModel, reasoning: model.reasoning }) ? other.chat : chat
+}
+
+export function contextFor(routed: ChatRouted, { tenantLabel }: Pick<CallParts, 'tenantLabel'>): CallContext {
+  const context = contextOf(routed, tenantLabel)
+  return routed.hidesThoughts === true ? { ...context, hidesThoughts: true } : context
 }
 
 /** Undefined where client and vendor do not speak the same protocol. */

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { itemsIn } from '../../wire/loose.ts'
@@ -39,6 +40,7 @@ export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, context), context),
       readAnswer,
       openReader,
+      hidesThoughts,
     },
   }
 }
@@ -57,4 +59,10 @@ function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
   return typeof effort === 'string'
     ? effort !== 'none' && openaiNewer.test(upstreamModel)
     : thinksByItself.test(upstreamModel)
+}
+
+/** An organization that the vendor has not verified is not shown what models think, and refused whatever asks for it. */
+function hidesThoughts({ details }: GatewayError): boolean {
+  const said = details.refusal?.body ?? ''
+  return said.includes('reasoning.summary') && said.includes('verified')
 }

@@ -41,6 +41,10 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
   const body: Record<string, Json | undefined> = { ...offered, model: target.upstreamModel, store: false }
   // Models that think refuse both: the one is the default where it is taken, the other has nothing to show.
   delete body['temperature']
+  if (target.hidesThoughts === true) {
+    const { summary: _shown, generate_summary: _older, ...reasoning } = objectIn(native['reasoning'])
+    body['reasoning'] = reasoning
+  }
   if (Array.isArray(native['include']))
     body['include'] = native['include'].filter((shown: Json) => shown !== likelihoods)
   for (const name of labels) {

@@ -11,6 +11,8 @@ export type ResponsesTarget = {
   readonly efforts: readonly string[]
   /** The model's own most. */
   readonly outputTokensMax: number
+  /** It does not show our account what its models think. */
+  readonly hidesThoughts?: boolean
   /** Cache and user labels of different accounts must not meet at the vendor. */
   namespaced(label: string): string
 }
@@ -85,11 +87,11 @@ function writeFormat(format: ReplyFormat): JsonObject {
  * A thought comes encrypted, for the client to send back. What it says in short is asked for only where the client wants
  * to read it: the vendor shows it to verified organizations alone, and refuses others.
  */
-function writeThinking({ thinking }: Conversation, { efforts }: ResponsesTarget): JsonObject {
+function writeThinking({ thinking }: Conversation, { efforts, hidesThoughts = false }: ResponsesTarget): JsonObject {
   const effort = thinking === undefined ? undefined : effortFor(thinking, efforts)
   const reasoning = {
     ...(effort !== undefined && { effort }),
-    ...(thinking?.isShown === true && effort !== 'none' && { summary: 'auto' }),
+    ...(thinking?.isShown === true && !hidesThoughts && effort !== 'none' && { summary: 'auto' }),
   }
   return {
     ...(Object.keys(reasoning).length > 0 && { reasoning }),
