@@ -91,6 +91,22 @@ describe('/openapi.json', () => {
     }
   })
 
+  test('says which fields of responses go on to OpenAI, and they do', async () => {
+    const passed = {
+      stream_options: { include_obfuscation: true },
+      include: ['web_search_call.results'],
+      truncation: 'auto',
+      prompt_cache_retention: '24h',
+    }
+    const ask = { model: 'gpt-5-mini', input: 'Hello!', stream: true, ...passed }
+    expect(await (await gateway.post('/v1/responses', ask)).text()).toContain('response.completed')
+    expect((await gateway.calls()).at(-1)).toMatchObject({ vendor: 'openai', body: passed })
+    const { properties = {} } = contract.components.schemas['ResponsesRequest'] ?? {}
+    for (const name of Object.keys(passed)) {
+      expect({ name, said: properties[name]?.description }).toEqual({ name, said: expect.stringContaining('OpenAI') })
+    }
+  })
+
   test('has every status of the error table, in the one shape', () => {
     const { responses } = contract.components
     const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 431, 500, 502, 503, 504]

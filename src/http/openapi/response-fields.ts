@@ -6,7 +6,8 @@ export const responseFields = {
   input: 'What to answer: a text, or the items of the conversation so far, oldest first.',
   instructions: 'What the model is to keep to, before all else.',
   stream: 'True: the answer comes as server-sent events. Default false.',
-  stream_options: 'Needs `stream`. Nothing is added to events here, so that `include_obfuscation` has no effect.',
+  stream_options:
+    "Needs `stream`. `include_obfuscation` pads the events of OpenAI's models that think; on others it has no effect. Default false.",
   max_output_tokens: 'The most output tokens, reasoning included. Without it the model decides.',
   temperature: 'How freely to choose words. Default 1. Models of the reasoning class take no other value.',
   top_p: 'Choose among the likeliest words that make up this share. Default 1. Use this or `temperature`.',
@@ -19,14 +20,16 @@ export const responseFields = {
   reasoning:
     'How long to think, and whether to show it. An unsupported `effort` is a 400 that lists those of the model.',
   include:
-    '`reasoning.encrypted_content`, `message.output_text.logprobs`. The others are taken and have nothing to show.',
-  truncation: 'Nothing is ever cut: what is too long is a 400 of the vendor, with `auto` too.',
+    "`reasoning.encrypted_content`, `message.output_text.logprobs`. The others go on to OpenAI's models that think; elsewhere they are taken and have nothing to show.",
+  truncation:
+    'What is too long is a 400 of the vendor. With `auto`, OpenAI may cut it for its models that think; others cut nothing, with `auto` too.',
   store: 'Taken, and has no effect: nothing is kept.',
   background: 'False. Nothing is kept that could be asked for later.',
   metadata: 'Keys and values, repeated in the answer.',
   user: 'A label of your own for the end user.',
   safety_identifier: "A label of your own for the end user, for the vendor's abuse detection.",
   prompt_cache_key: 'Requests with the same key are more likely to meet the same cache.',
-  prompt_cache_retention: 'Taken, and has no effect.',
+  prompt_cache_retention:
+    'How long OpenAI is to keep the prompt of a model that thinks cached; on others it has no effect.',
   service_tier: '`auto` or `default`; a tier without a price here is refused.',
 } as const satisfies Record<keyof typeof responsesRequest.shape, string>

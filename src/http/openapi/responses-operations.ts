@@ -11,8 +11,9 @@ export const responsesOperations = {
     summary: 'Create a response',
     description: [
       "Answers an `input`, in one piece or as a stream: the protocol of OpenAI's newer clients and of its command-line " +
-        'tool. Every chat model answers, always by translation; fields of chat that have another name here are refused with ' +
-        'that name, and others that are not listed have no effect.',
+        "tool. Every chat model answers. OpenAI's and Azure's models that think are asked in this protocol too, and fields " +
+        'that are not listed go on to them; all others answer by translation, and such fields have no effect. Fields of ' +
+        'chat that have another name here are refused with that name.',
       'Nothing is kept: `store` has no effect, and `previous_response_id`, `conversation`, `prompt` and `background` are ' +
         'refused. Send the whole conversation with every request. With `reasoning.encrypted_content` in `include`, what ' +
         "a vendor wants back of its model's thoughts comes with the answer; send its items back as they came.",
