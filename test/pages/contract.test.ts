@@ -107,6 +107,13 @@ describe('/openapi.json', () => {
     }
   })
 
+  test('an answer that there is no such task is among those it shows', async () => {
+    const response = await get('/v1/videos/generations/vid_none')
+    const { content } = contract.components.responses[`Error${response.status}`] ?? {}
+    const shown = Object.values(content?.['application/json']?.examples ?? {}).map(({ value }) => value)
+    expect(shown).toContainEqual(await response.json())
+  })
+
   test('has every status of the error table, in the one shape', () => {
     const { responses } = contract.components
     const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 431, 500, 502, 503, 504]

@@ -44,7 +44,14 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       param: 'model',
     },
   ],
-  'not-found': [{ when: 'there is no such path', message: 'Unknown path: GET /v1/model' }],
+  'not-found': [
+    { when: 'there is no such path', message: 'Unknown path: GET /v1/model' },
+    {
+      when: "there is no such video task, or it is another account's: the two look the same",
+      message: 'There is no such video task.',
+      code: 'task_not_found',
+    },
+  ],
   'wrong-method': [
     {
       when: 'the path takes another method, named in `Allow`',
