@@ -55,7 +55,11 @@ export function makeDocument(routes: readonly Route[]): Document {
           description: "This request, in the gateway's own records: name it when you ask about one.",
           schema: { type: 'string' },
         },
-        Cost: { description: 'What the answer cost, in decimal dollars.', schema: { type: 'string' } },
+        Cost: {
+          description:
+            'What the answer cost, in decimal dollars. Absent where it is sent before that is known, as a stream is.',
+          schema: { type: 'string' },
+        },
         RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
         Allow: { description: 'The methods that the path takes.', schema: { type: 'string' } },
         Challenge: { description: 'Always `Bearer`.', schema: { type: 'string' } },

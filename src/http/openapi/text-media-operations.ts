@@ -45,8 +45,9 @@ print(len(made.data[0].embedding))`,
   createSpeech: {
     summary: 'Create speech',
     description: [
-      'Says a text. The sound is sent as it is made; a wav is sent when it is finished, since its head says how long it ' +
-        'is. A sound that breaks off is cut off: the connection ends without the proper end of the answer.',
+      'Says a text. The sound is sent as it is made; a wav of up to three minutes is sent when it is finished, since its ' +
+        'head says how long it is. A sound that breaks off is cut off: the connection ends without the proper end of the ' +
+        'answer.',
       'A voice of the common protocol that the model does not have, or none, is its default voice; any other unknown ' +
         'voice is a 400. Every model gives `mp3` and `wav`; `qwen3-tts-instruct-flash` gives `wav` whatever was asked ' +
         'for. `speed` has an effect where the vendor has it. Texts longer than the model takes are split at the ends of ' +
