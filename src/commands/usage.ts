@@ -19,7 +19,7 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
     const filter = await filterOf(store, mode, options)
     const report = await wholeReport(store, filter, by)
     if (options.json) return sayJson(report)
-    if (report.data.length === 0) return say(`Nothing was used in ${mode} mode.`)
+    if (report.data.length === 0) return say(`No usage was found in ${mode} mode.`)
     say(table(sumColumns(by), report.data))
   })
 }

@@ -37,7 +37,7 @@ test('usage by model and by day, for people and for machines', async () => {
   const requests = days.map((day) => Number(/^\d{4}-\d\d-\d\d +(\d+) +\$0\.\d+ /.exec(day)?.[1]))
   expect(requests.reduce((sum, count) => sum + count, 0)).toBe(3)
   expect((await cli.run(['usage', '--from', '2099-01-01', '--by', 'day'])).out).toBe(
-    'Nothing was used in sandbox mode.\n',
+    'No usage was found in sandbox mode.\n',
   )
   expect((await cli.run(['requests', 'list', '--from', '2099-01-01'])).out).toBe(
     'No requests were found in sandbox mode.\n',
