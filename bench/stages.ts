@@ -11,7 +11,7 @@ import { passAsk } from '../src/wire/openai/pass-ask.ts'
 import { benchKey, benchModel, plainAnswer, plainBody, streamBody, streamEvents } from './fixtures.ts'
 
 /**
- * `bun bench/stages.ts`: what each step of ours costs in a hot loop, in microseconds. In a running gateway, where the
+ * `npx bun bench/stages.ts`: what each step of ours costs in a hot loop, in microseconds. In a running gateway, where the
  * caches are cold and the collector has to clean up, count on three to five times as much; see docs/performance.md.
  */
 const warmRuns = 30_000

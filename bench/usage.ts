@@ -12,7 +12,7 @@ import { startPostgres } from '../test/support/postgres.ts'
 
 /**
  * How long the questions of the operator's API and of `/v1/usage` take on a full database, and how each engine goes about
- * them: `bun bench/usage.ts [--rows 1000000] [--days 90] [--engine sqlite|postgres]`.
+ * them: `npx bun bench/usage.ts [--rows 1000000] [--days 90] [--engine sqlite|postgres]`.
  *
  * A hundred accounts with two keys each, and each key uses three models, at every hour of the day and night: about the
  * least that sums by the hour can save.
