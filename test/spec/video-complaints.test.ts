@@ -50,6 +50,32 @@ describe('what its vendor has no field for is refused, and not left out in silen
   })
 })
 
+describe('what else stands in input is read as in parameters', () => {
+  const flat = ['kling-v2-6', 'minimax-hailuo-02', 'gen4.5', 'viduq3-pro', 'pixverse-v6', seedance]
+
+  test.each([...flat, 'wan3.0-video'])('%s: what nobody here knows goes on to the vendor', async (model) => {
+    const input = { prompt: 'A fox.', a_word_of_its_own: 'slow' }
+    expect((await gateway.post('/v1/videos/generations', { model, input, wait: true })).status).toBe(200)
+    const created = (await gateway.calls()).findLast(({ text }) => text.includes('A fox.'))
+    expect(created?.text).toContain('"a_word_of_its_own":"slow"')
+  })
+
+  test.each([
+    ['minimax-hailuo-02', { seed: 7 }, 'parameters.seed'],
+    ['sora-2', { seed: 7 }, 'parameters.seed'],
+    ['sora-2', { a_word_of_its_own: 'slow' }, 'parameters.a_word_of_its_own'],
+    ['veo-3.1-generate-preview', { a_word_of_its_own: 'slow' }, 'parameters.a_word_of_its_own'],
+    ['kling-v2-6', { watermark: true }, 'parameters.watermark'],
+    ['kling-v2-6', { duration: 7 }, 'input.duration'],
+    ['kling-v2-6', { n: 2 }, 'input.n'],
+    ['viduq3-pro', { off_peak: true }, 'input.off_peak'],
+    ['pixverse-v6', { img_id: 7 }, 'parameters.img_id'],
+  ])('%s: %j is refused', async (model, words, at) => {
+    const [param] = await complaint({ model, input: { prompt: 'A fox.', ...words } })
+    expect(param).toBe(at)
+  })
+})
+
 describe('a flag in a prompt is named as it was written', () => {
   test.each([
     ['--fps 24', "Unsupported value: 'input.prompt --fps' is not supported."],

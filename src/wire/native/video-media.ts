@@ -50,6 +50,11 @@ export const sceneFields: readonly string[] = [
   ...shorthands.map(([field]) => field),
 ]
 
+/** What else a client wrote into `input`: nobody here knows more of it than of a parameter. */
+export function besideScene(input: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(input).filter(([name]) => !sceneFields.includes(name)))
+}
+
 /** `subject_reference: [{type: "character", image: [url]}]`, as MiniMax has it. */
 function readSubjects(input: JsonObject, isOwn: IsOwnLink): Placed[] {
   return listOf(input['subject_reference'], 'input.subject_reference').flatMap((item, index): Placed[] => {

@@ -8,7 +8,7 @@ import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
 import { isGiven, missing, placesIn, unsupported } from './video-fields.ts'
-import { readMediaScene } from './video-media.ts'
+import { besideScene, readMediaScene } from './video-media.ts'
 import { readParameters, readSound } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
@@ -42,14 +42,15 @@ function readAsk(
   const scene = readScene(body, limits, isOwn)
   const written = isObject(body['parameters']) ? body['parameters'] : {}
   const input = isObject(body['input']) ? body['input'] : {}
+  // Wan up to 2.7 is sent all of its `input`. Other vendors are sent parameters, and what else stands there is among them.
+  const beside = isWanVersion(limits.form) ? {} : besideScene(input)
   const places = placesIn([
     { fields: body, at: (name) => name },
     { fields: written, at: (name) => `parameters.${name}` },
-    // Its vendor has one body, in which these stand beside the contents.
-    ...(limits.form === 'seedance' ? [{ fields: input, at: (name: string) => `input.${name}` }] : []),
+    { fields: beside, at: (name) => `input.${name}` },
     { fields: scene.flags, at: (name) => scene.flagAt(name) },
   ])
-  const parameters = readParameters(written, places, limits)
+  const parameters = readParameters({ ...beside, ...written }, places, limits)
   const isDraft = checkDraft(parameters, scene, limits)
   const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
   checkSold(sizing, traits)
