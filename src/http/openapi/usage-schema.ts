@@ -43,7 +43,9 @@ const record = z.object({
   capability: text('`chat` and others.'),
   status: count('As answered.'),
   cost: dollars('What it cost.'),
-  basis: text('`vendor`: by what the vendor counted. `estimated`: cut off before that. `policy_zero`: free.'),
+  basis: text(
+    '`vendor`: by what the vendor counted. `estimated`: cut off before that, or by a vendor that counts nothing. `policy_zero`: free.',
+  ),
   usage: z
     .object(counts)
     .partial()
