@@ -10,6 +10,7 @@ import type { AttemptRecord } from '../store/requests.ts'
 import type { Channels, Route } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import { restKey } from '../upstream/rest-key.ts'
+import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
 import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.ts'
 import type { Outcome, Retry, Routed } from './stages.ts'
@@ -215,11 +216,4 @@ function sentAttempt(routed: Routed): SentAttempt {
     upstreamModel,
     createdAt: routed.startedAt,
   }
-}
-
-/** Seconds, or a date; a vendor's nonsense is no answer. */
-function readRetryAfter(header: string | null, now: number): number | undefined {
-  if (header === null) return undefined
-  const seconds = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : (Date.parse(header) - now) / 1000
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
 }

@@ -4,6 +4,7 @@ import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import { restKey } from '../upstream/rest-key.ts'
+import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Timeouts } from '../upstream/transport.ts'
 import type { Call, CallContext, Responded, Verdict, VideoAdapter } from '../vendors/vendor.ts'
 import type { TaskParts } from './parts.ts'
@@ -90,17 +91,17 @@ export function contextOf(
 type Keyed = Pick<Route, 'channel' | 'credential'>
 
 /** Judges an answer that is not a success by the vendor's own table, and lets a key rest that is refused. */
-export function judge(parts: Pick<TaskParts, 'channels' | 'log'>, keyed: Route, answered: Answered): Verdict {
-  const verdict = explained(keyed, answered)
+export function judge(parts: Pick<TaskParts, 'channels' | 'clock' | 'log'>, keyed: Route, answered: Answered): Verdict {
+  const verdict = explained(parts, keyed, answered)
   restKey(parts, keyed, verdict, answered.status)
   return verdict
 }
 
-function explained({ channel, credential }: Keyed, answered: Answered): Verdict {
+function explained({ clock }: Pick<TaskParts, 'clock'>, { channel, credential }: Keyed, answered: Answered): Verdict {
   return channel.vendor.explain(
     {
       status: answered.status,
-      retryAfterSeconds: readSeconds(answered.header('retry-after')),
+      retryAfterSeconds: readRetryAfter(answered.header('retry-after'), clock.now()),
       body: decodeUtf8(answered.body),
     },
     { baseUrl: channel.baseUrl, credential },
@@ -135,20 +136,15 @@ const pollsRestSecondsMax = 60
  * wait, and whatever else its key is good for goes on. A key that is refused is refused for all of it.
  */
 export function judgeQuestion(
-  parts: Pick<TaskParts, 'channels' | 'allowances' | 'log'>,
+  parts: Pick<TaskParts, 'channels' | 'allowances' | 'clock' | 'log'>,
   home: Keyed,
   answered: Answered,
 ): GatewayError {
-  const verdict = explained(home, answered)
+  const verdict = explained(parts, home, answered)
   const { error } = verdict
   if (error.kind === 'too-many') {
     const waitSeconds = Math.min(error.details.retryAfterSeconds ?? 1, pollsRestSecondsMax)
     parts.allowances.rest(home.channel.id, waitSeconds * 1000)
   } else restKey(parts, home, verdict, answered.status)
   return error
-}
-
-/** A date in its place is as good as nothing: how long to wait is decided here. */
-function readSeconds(header: string | null): number | undefined {
-  return header !== null && /^\d{1,6}$/.test(header) ? Number(header) : undefined
 }

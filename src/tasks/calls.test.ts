@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import { standingClock } from '../../test/support/movable-clock.ts'
+import { silentLog } from '../base/log.ts'
+import { makeChannels, type Channel } from '../upstream/channels.ts'
+import { compatible } from '../vendors/compatible/compatible.ts'
+import { judge } from './calls.ts'
+
+const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
+const channel: Channel = { id: 'c', vendor, baseUrl: 'https://v', credentials: ['key'], weight: 1, priority: 0 }
+
+/** What a client is told when a vendor refuses its order with this in `Retry-After`. */
+function toldAfter(retryAfter: (now: number) => string): number | undefined {
+  const clock = standingClock(1_800_000_000_000)
+  const channels = makeChannels([channel], clock, () => 0)
+  const answered = { kind: 'answered', status: 429, header: () => retryAfter(clock.now()), body: Buffer.of() } as const
+  const route = { channel, credential: 'key', upstreamModel: 'film-1' }
+  return judge({ channels: () => channels, clock, log: silentLog }, route, answered).error.details.retryAfterSeconds
+}
+
+test('how long a vendor of videos asks to be left alone is read as of every other vendor', () => {
+  expect(toldAfter(() => '20')).toBe(20)
+  expect(toldAfter(() => '2.5')).toBe(2.5)
+  expect(toldAfter((now) => new Date(now + 120_000).toUTCString())).toBe(120)
+  // Nonsense is as good as nothing, and then it is a second.
+  expect([toldAfter(() => 'soon'), toldAfter((now) => new Date(now - 120_000).toUTCString())]).toEqual([1, 1])
+})
