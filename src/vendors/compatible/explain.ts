@@ -1,14 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
-import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-
-const failed = "The model's vendor did not answer as it should."
-
-// A refused key stays refused until an operator acts; a minute keeps the log readable and recovery quick.
-const refusedKeySeconds = 60
-const rateLimitedSecondsDefault = 1
+import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Codes by which vendors say, under several statuses, that the operator's account has run dry. */
 const outOfCredit =
@@ -42,29 +36,10 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
   // Only there: what is said of a request may repeat words of its own.
   const isOfModel = unknownModel.test(code) || (isOfKey && closedModel.test(said))
-  if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) {
-    return {
-      error: new GatewayError('upstream-failed', failed),
-      retryable: true,
-      restCredentialSeconds: refusedKeySeconds,
-    }
-  }
-  if (status === 404 || isOfModel) return { error: new GatewayError('upstream-failed', failed), retryable: true }
-  if (status === 429) {
-    const retryAfterSeconds = response.retryAfterSeconds ?? rateLimitedSecondsDefault
-    const message = 'The model is receiving too many requests now. Please try again shortly.'
-    return {
-      error: new GatewayError('too-many', message, { retryAfterSeconds }),
-      retryable: true,
-      restCredentialSeconds: retryAfterSeconds,
-    }
-  }
-  if (status === 408 || status === 504) {
-    return {
-      error: new GatewayError('upstream-timeout', "The model's vendor did not answer in time."),
-      retryable: true,
-    }
-  }
+  if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) return keyRefused()
+  if (status === 404 || isOfModel) return vendorFailed()
+  if (status === 429) return overRate(response)
+  if (status === 408 || status === 504) return timedOut()
   if (status >= 400 && status < 500 && (error !== undefined || said !== '')) {
     const body = withoutSecrets(response.body, secrets)
     const message = withoutSecrets(said || 'The request was refused.', secrets)
@@ -75,7 +50,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
       retryable: anothersThought.test(code),
     }
   }
-  return status === 413 ? tooLarge() : { error: new GatewayError('upstream-failed', failed), retryable: true }
+  return status === 413 ? tooLarge() : vendorFailed()
 }
 
 function textOf(value: Json | undefined): string {

@@ -2,14 +2,8 @@ import { GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { tooLarge } from '../too-large.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-
-const failed = "The model's vendor did not answer as it should."
-
-// A refused key stays refused until an operator acts; a minute keeps the log readable and recovery quick.
-const refusedKeySeconds = 60
-const rateLimitedSecondsDefault = 1
+import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Reasons and words by which a 400 says that the operator's key or account is at fault, and not the request. */
 const refusedKey = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)|\bapi key (?:not valid|not found|expired)/i
@@ -32,18 +26,18 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const said = `${details.map(({ reason }) => textIn(reason)).join(' ')} ${message}`
 
   if (status === 401 || status === 402 || status === 403 || (status === 400 && isOperators(error['status'], said))) {
-    return operators()
+    return keyRefused()
   }
-  if (status === 429) return outOfCredit.test(message) ? operators() : tooMany(response, details)
-  if (status === 408 || status === 504) {
-    const timeout = new GatewayError('upstream-timeout', "The model's vendor did not answer in time.")
-    return { error: timeout, retryable: true }
+  if (status === 429) {
+    if (outOfCredit.test(message)) return keyRefused()
+    return overRate({ retryAfterSeconds: readDelay(details) ?? response.retryAfterSeconds })
   }
+  if (status === 408 || status === 504) return timedOut()
   if (status === 413 && message === '') return tooLarge()
   // A model it does not have, or not for this account, a conflict and a cancelled call say nothing about the request.
   const isRejection =
     status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== '' && !billedOnly.test(message)
-  if (!isRejection) return { error: new GatewayError('upstream-failed', failed), retryable: true }
+  if (!isRejection) return vendorFailed()
   const refusal = { protocol: 'gemini', status, body: withoutSecrets(response.body, secrets) }
   return {
     error: new GatewayError('upstream-rejected', withoutSecrets(message.trim(), secrets), { refusal }),
@@ -53,24 +47,6 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
 
 function isOperators(status: Json | undefined, said: string): boolean {
   return refusedKey.test(said) || (status === 'FAILED_PRECONDITION' && refusedAccount.test(said))
-}
-
-function operators(): Verdict {
-  return {
-    error: new GatewayError('upstream-failed', failed),
-    retryable: true,
-    restCredentialSeconds: refusedKeySeconds,
-  }
-}
-
-function tooMany(response: BadResponse, details: readonly JsonObject[]): Verdict {
-  const retryAfterSeconds = readDelay(details) ?? response.retryAfterSeconds ?? rateLimitedSecondsDefault
-  const message = 'The model is receiving too many requests now. Please try again shortly.'
-  return {
-    error: new GatewayError('too-many', message, { retryAfterSeconds }),
-    retryable: true,
-    restCredentialSeconds: retryAfterSeconds,
-  }
 }
 
 /** `34.4s`, in the detail of type RetryInfo. */

@@ -2,10 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-
-// A refused key stays refused until an operator acts; a minute keeps the log readable and recovery quick.
-const refusedKeySeconds = 60
-const rateLimitedSecondsDefault = 1
+import { keyRefused, overRate, timedOut, vendorFailed } from '../verdicts.ts'
 
 type Fault = 'operator' | 'request' | 'rate' | 'vendor' | 'timeout'
 
@@ -39,13 +36,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     .reduce((text, credential) => withoutSecrets(text, { ...secrets, credential }), textIn(message))
   switch (fault) {
     case 'operator':
-      return { ...failure(), restCredentialSeconds: refusedKeySeconds }
-    case 'rate': {
-      const retryAfterSeconds = response.retryAfterSeconds ?? rateLimitedSecondsDefault
-      const words = 'The model is receiving too many requests now. Please try again shortly.'
-      const error = new GatewayError('too-many', words, { retryAfterSeconds })
-      return { error, retryable: true, restCredentialSeconds: retryAfterSeconds }
-    }
+      return keyRefused()
+    case 'rate':
+      return overRate(response)
     case 'request': {
       const status = response.status >= 400 && response.status < 500 ? response.status : 400
       const refusal = { protocol: 'none', status, body: '' }
@@ -53,12 +46,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
       return { error, retryable: false }
     }
     case 'timeout':
-      return {
-        error: new GatewayError('upstream-timeout', "The model's vendor did not answer in time."),
-        retryable: true,
-      }
+      return timedOut()
     case 'vendor':
-      return failure()
+      return vendorFailed()
   }
 }
 
@@ -67,11 +57,4 @@ function faultByStatus(status: number): Fault {
   if (status === 429) return 'rate'
   if (status === 408 || status === 504) return 'timeout'
   return status === 400 || status === 422 ? 'request' : 'vendor'
-}
-
-function failure(): Verdict {
-  return {
-    error: new GatewayError('upstream-failed', "The model's vendor did not answer as it should."),
-    retryable: true,
-  }
 }
