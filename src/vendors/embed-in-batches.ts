@@ -1,4 +1,4 @@
-import { badRequest, GatewayError } from '../base/errors.ts'
+import { badRequest } from '../base/errors.ts'
 import type { Json } from '../base/json.ts'
 import {
   batchesOf,
@@ -8,6 +8,7 @@ import {
   type Vector,
 } from '../capabilities/embeddings.ts'
 import type { Counted } from '../capabilities/usage.ts'
+import { noAnswer } from '../wire/answer-body.ts'
 import { countIn, parseLoosely } from '../wire/loose.ts'
 import { tokensIn } from '../wire/openai/embeddings.ts'
 import { fitted } from '../wire/vectors.ts'
@@ -49,10 +50,7 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
           const used = taken.map((each) => each.used)
           const vectors = taken.flatMap((each) => each.vectors)
           // Every batch was answered with one vector for each of its inputs, or with nothing that can be read.
-          if (vectors.length !== ask.inputs.length) {
-            const error = new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-            return { kind: 'failed', error, used }
-          }
+          if (vectors.length !== ask.inputs.length) return { kind: 'failed', error: noAnswer(), used }
           const inputTokens = used.reduce((sum, { usage }) => sum + (usage.input ?? 0), 0)
           return { kind: 'answered', answer: { vectors, inputTokens }, used }
         },

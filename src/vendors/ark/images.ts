@@ -1,9 +1,9 @@
-import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/images.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { answerIn } from '../../wire/answer-body.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import { linkOrData, measure, pictureOf, pictureStep, promptWithAvoided, type ReadPictures } from '../pictures.ts'
@@ -50,8 +50,7 @@ function isBroken({ error }: JsonObject): boolean {
 }
 
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
-  const json = parseLoosely(decodeUtf8(body))
-  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  const json = answerIn(body)
   const members = objectsIn(json['data'])
   const images = members.flatMap(readMember)
   // A member that failed stands among the others, and is not charged.

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
+import { answerIn } from '../../wire/answer-body.ts'
 import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
@@ -49,8 +49,7 @@ function statusIn(body: Uint8Array): number {
 }
 
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
-  const json = parseLoosely(decodeUtf8(body))
-  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  const json = answerIn(body)
   const choices = objectsIn(objectIn(json['output'])['choices'])
   const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
   const links = content.map(({ image }) => textIn(image)).filter((link) => link !== '')

@@ -1,14 +1,14 @@
-import { badRequest, GatewayError } from '../../base/errors.ts'
+import { badRequest } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
 import type { Media } from '../../capabilities/conversation.ts'
+import { answerIn } from '../../wire/answer-body.ts'
 import { readUsage } from '../../wire/gemini/read-usage.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
-import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import {
   bytesOf,
   measure,
@@ -26,11 +26,11 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     if (context.upstreamModel.startsWith('imagen')) {
       const call = callTo('predict', writePrediction(ask), context)
-      return pictureStep(ask, call, (body) => readPredictions(ask, readJson(body)))
+      return pictureStep(ask, call, (body) => readPredictions(ask, answerIn(body)))
     }
     return withBytes(ask.references, (inline) => {
       const call = callTo('generateContent', writeContent(ask, inline, context), context)
-      return pictureStep(ask, call, (body) => readContent(ask, readJson(body), context))
+      return pictureStep(ask, call, (body) => readContent(ask, answerIn(body), context))
     })
   },
 }
@@ -62,12 +62,6 @@ function readReference(response: Responded, at = ''): Bytes {
   const why = head === undefined || head === 'broken' ? 'it is no PNG, JPEG or WebP file' : whyNotGiven(head)
   if (why === undefined) return bytesOf(response)
   throw badRequest(`Invalid '${at}': what the URL leads to cannot be used: ${why}.`, at, 'invalid_image')
-}
-
-function readJson(body: Uint8Array): JsonObject {
-  const json = parseLoosely(decodeUtf8(body))
-  if (isObject(json)) return json
-  throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
 }
 
 const imagenRatios = ['1:1', '3:4', '4:3', '9:16', '16:9']

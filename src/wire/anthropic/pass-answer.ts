@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
+import { answerIn } from '../answer-body.ts'
 import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { readFailure } from './errors.ts'
@@ -21,9 +21,8 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
 }
 
 /** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with content is one. */
-export function readMessage(body: Uint8Array, parse: (text: string) => Json | undefined): JsonObject {
-  const json = parse(decodeUtf8(body))
-  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+export function readMessage(body: Uint8Array, parse: typeof parseLoosely): JsonObject {
+  const json = answerIn(body, parse)
   if (isObject(json['error'])) throw readFailure(json['error'])
   if (!Array.isArray(json['content'])) {
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without content.")

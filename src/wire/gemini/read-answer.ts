@@ -5,6 +5,7 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { noAnswer } from '../answer-body.ts'
 import { parseExactly } from '../loose.ts'
 import { joinLogprobs } from './read-logprobs.ts'
 import { openResponses, responsesIn } from './read-response.ts'
@@ -13,9 +14,7 @@ import { openResponses, responsesIn } from './read-response.ts'
 export function readAnswer(body: Uint8Array): Reply {
   const json = parseExactly(decodeUtf8(body))
   const responses = responsesIn(json)
-  if (responses.length === 0) {
-    throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-  }
+  if (responses.length === 0) throw noAnswer()
   return collect(responses.flatMap(openResponses()))
 }
 

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { answerIn } from '../answer-body.ts'
 import { countText } from './estimate.ts'
-import { countIn, parseLoosely } from '../loose.ts'
+import { countIn } from '../loose.ts'
 import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
 
 export const modelKey = Buffer.from('model')
@@ -21,8 +21,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
 
 /** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with choices is one. */
 export function readChoices(body: Uint8Array): { json: JsonObject; choices: readonly Json[] } {
-  const json = parseLoosely(decodeUtf8(body))
-  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  const json = answerIn(body)
   if (isObject(json['error'])) throw readFailure(json['error'])
   const { choices } = json
   if (!Array.isArray(choices)) {

@@ -1,14 +1,13 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ImagesAnswer, ImageTokens, MadeImage, PictureAsk } from '../../capabilities/images.ts'
-import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { answerIn } from '../answer-body.ts'
+import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { readFailure } from './chat-answer.ts'
 
 /** What a vendor of this protocol made. Throws for what is no answer, whatever its status said. */
 export function readAnswer(body: Uint8Array, mediaType: string): ImagesAnswer {
-  const json = parseLoosely(decodeUtf8(body))
-  if (!isObject(json)) throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
+  const json = answerIn(body)
   if (isObject(json['error'])) throw readFailure(json['error'])
   const { data, created: _, ...said } = json
   const images = objectsIn(data).flatMap((member) => readImage(member, mediaType))
