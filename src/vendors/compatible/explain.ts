@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
+import { parseLoosely } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
@@ -59,17 +60,9 @@ function textOf(value: Json | undefined): string {
 
 /** The common protocol's error object where there is one; else only words: Mistral's `message`, xAI's `error` as a text. */
 function readRefusal(body: string): { error: JsonObject | undefined; message: string } {
-  const json = parse(body)
+  const json = parseLoosely(body)
   if (!isObject(json)) return { error: undefined, message: '' }
   const { error, message } = json
   if (isObject(error)) return { error, message: textOf(error['message']) }
   return { error: undefined, message: textOf(error) || textOf(message) }
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }

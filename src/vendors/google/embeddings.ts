@@ -3,15 +3,14 @@ import { objectIn, objectsIn } from '../../wire/loose.ts'
 import { normalised, vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
-import { callTo } from './call.ts'
+import { callTo, resourceOf } from './call.ts'
 
 /** Google's own form: one text or up to a hundred, which then each name the model again. */
 export const embeddings: Adapter<EmbeddingsAsk, EmbeddingsAnswer> = embedInBatches({
   takesTokens: false,
   call(ask, batch, context) {
-    const { upstreamModel } = context
     const requests = batch.map((input) => ({
-      model: upstreamModel.includes('/') ? upstreamModel : `models/${upstreamModel}`,
+      model: resourceOf(context),
       content: { parts: [{ text: input }] },
       outputDimensionality: ask.dimensions,
     }))
