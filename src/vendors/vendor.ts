@@ -52,6 +52,9 @@ export type StepCall =
 
 export type Responded = { header(name: string): string | null; readonly body: Uint8Array }
 
+/** The same where the status is still to be judged. */
+export type Answered = Responded & { readonly status: number }
+
 /** How a vendor does one thing that it answers as a whole. */
 export type Adapter<Ask, Answer> = {
   start(ask: Ask, context: CallContext): Step<Answer>
@@ -172,19 +175,19 @@ export type VideoAdapter = {
    */
   readCreated(response: Responded): string | { readonly errorStatus: number }
   /** Where errors come under good statuses: the one that an answer about a task has elsewhere. */
-  statusOf?(response: Responded & { readonly status: number }): number
+  statusOf?(response: Answered): number
   poll(upstreamId: string, context: CallContext, facts: VideoFacts): Call
   /**
    * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws where
    * the response says nothing of the task (429, 5xx, a page): its state stays.
    */
-  readTask(response: Responded & { readonly status: number }, facts: VideoFacts): VideoNews
+  readTask(response: Answered, facts: VideoFacts): VideoNews
   /** Asks where a film is that was made. Absent where its record says so. */
   locate?: {
     /** Undefined where the record names nothing that could be asked for. */
     call(record: JsonObject, context: CallContext): Call | undefined
     /** Undefined where it is nowhere. Throws where the response says nothing of it: it is asked for again. */
-    read(response: Responded & { readonly status: number }, facts: VideoFacts): VideoResult | undefined
+    read(response: Answered, facts: VideoFacts): VideoResult | undefined
   }
   /** Absent where the vendor cannot stop a task. */
   cancel?: {
@@ -194,16 +197,13 @@ export type VideoAdapter = {
     readonly forgets?: true
     call(upstreamId: string, context: CallContext): Call
     /** Whether the vendor has stopped it; false where it says that it is too late. */
-    read(response: Responded & { readonly status: number }): boolean
+    read(response: Answered): boolean
   }
   /** Looks for a task whose creation was left in doubt. Absent where the vendor has no list. */
   find?: {
     call(sought: SoughtTask, context: CallContext): Call
     /** Its id; `absent` where it surely was not made; `unsure` where the list cannot tell. */
-    read(
-      response: Responded & { readonly status: number },
-      sought: SoughtTask,
-    ): { readonly upstreamId: string } | 'absent' | 'unsure'
+    read(response: Answered, sought: SoughtTask): { readonly upstreamId: string } | 'absent' | 'unsure'
   }
 }
 

@@ -1,4 +1,5 @@
 import type { VideoAsk } from '../capabilities/video.ts'
+import { textIn } from '../wire/loose.ts'
 import { unsupported } from '../wire/native/video-fields.ts'
 
 /** What Seedance alone knows. */
@@ -29,4 +30,20 @@ export function refuseUnknown({ parameters }: VideoAsk, names: readonly string[]
   const asked = names.find((name) => Boolean(parameters[name]))
   if (asked === undefined) return
   throw unsupported(`parameters.${asked}`, 'is not for this model: it would have no effect.')
+}
+
+/** What is not to be seen, in either of the places where clients write it; empty where nobody said. */
+export function negativeOf({ input, parameters }: VideoAsk): string {
+  return textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
+}
+
+/** For vendors that have no such field: what somebody does not want to see must not be left out in silence. */
+export function refuseNegative({ input, parameters }: VideoAsk): void {
+  for (const [place, fields] of [
+    ['input', input],
+    ['parameters', parameters],
+  ] as const) {
+    if (textIn(fields['negative_prompt']) === '') continue
+    throw unsupported(`${place}.negative_prompt`, 'is not for this model: say it in the prompt.')
+  }
 }

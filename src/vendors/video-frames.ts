@@ -1,5 +1,6 @@
 import { badRequest } from '../base/errors.ts'
 import { readImageHead } from '../base/image-head.ts'
+import type { VideoMedia, VideoRole } from '../capabilities/video.ts'
 import type { Responded } from './vendor.ts'
 
 /** A picture as bytes, out of its `data:` or as it was fetched. What it is, its own head says. */
@@ -11,4 +12,8 @@ export function frameIn(url: string, fetched?: ReadonlyMap<string, Responded>) {
     throw badRequest('What was given as an image is none, or of a kind that is not known.', 'input.media')
   }
   return { bytes, mediaType: head.mediaType }
+}
+
+export function urlOf(media: readonly VideoMedia[], role: VideoRole): string | undefined {
+  return media.find((one) => one.role === role)?.url
 }

@@ -1,11 +1,10 @@
 import { GatewayError } from '../base/errors.ts'
 import { isObject, type JsonObject } from '../base/json.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
-import type { VideoAsk, VideoMedia, VideoNews, VideoResult, VideoRole } from '../capabilities/video.ts'
+import type { VideoNews, VideoResult } from '../capabilities/video.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import { parseLoosely, textIn } from '../wire/loose.ts'
-import { unsupported } from '../wire/native/video-fields.ts'
-import type { Responded } from './vendor.ts'
+import { parseLoosely } from '../wire/loose.ts'
+import type { Answered, Responded } from './vendor.ts'
 
 /** A vendor's words for the states of its tasks. A word that is not here keeps the state: it must never end a task. */
 export type StateWords = Readonly<Record<string, Exclude<VideoNews['state'], 'unknown-word'>>>
@@ -33,8 +32,6 @@ export function newsOf(words: StateWords, { word, record, error, result, used }:
   }
 }
 
-export type Answered = Responded & { readonly status: number }
-
 /** The object that a good response holds. Anything else says nothing, of a task or of itself. */
 export function objectOf({ body }: Responded): JsonObject {
   const json = parseLoosely(decodeUtf8(body))
@@ -56,21 +53,6 @@ export function unexpected(): GatewayError {
 export function idIn(value: unknown, pattern = /^[\w.-]{1,200}$/): string {
   if (typeof value === 'string' && pattern.test(value) && !/^\.+$/.test(value)) return value
   throw unexpected()
-}
-
-export function urlOf(media: readonly VideoMedia[], role: VideoRole): string | undefined {
-  return media.find((one) => one.role === role)?.url
-}
-
-/** For vendors that have no such field: what somebody does not want to see must not be left out in silence. */
-export function refuseNegative({ input, parameters }: VideoAsk): void {
-  for (const [place, fields] of [
-    ['input', input],
-    ['parameters', parameters],
-  ] as const) {
-    if (textIn(fields['negative_prompt']) === '') continue
-    throw unsupported(`${place}.negative_prompt`, 'is not for this model: say it in the prompt.')
-  }
 }
 
 /** Whole seconds, since they are multiplied with a price: a part of one counts as one. */

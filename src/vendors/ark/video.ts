@@ -11,14 +11,13 @@ import {
   newsOf,
   objectOf,
   reachesBack,
-  refuseNegative,
   secondsIn,
   soughtAmong,
   type StateWords,
   timeInSeconds,
   unexpected,
 } from '../video-news.ts'
-import { refuseUnknown } from '../video-foreign.ts'
+import { refuseNegative, refuseUnknown } from '../video-foreign.ts'
 import { statusOf } from './explain.ts'
 
 const words: StateWords = {

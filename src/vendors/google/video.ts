@@ -4,7 +4,7 @@ import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { frameIn } from '../video-frames.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
 import { goodObjectOf, idIn, newsOf, objectOf, type StateWords } from '../video-news.ts'
-import { readHere, refuseUnknown } from '../video-foreign.ts'
+import { negativeOf, readHere, refuseUnknown } from '../video-foreign.ts'
 import { callTo } from './call.ts'
 
 /** Operations have no word for their state: these are ours for what the fields say together. */
@@ -126,11 +126,12 @@ function writeImage(url: string, { fetched }: CreateContext): JsonObject {
 const passedFields = ['seed', 'personGeneration', 'enhancePrompt', 'negativePrompt'] as const
 const taken: ReadonlySet<string> = new Set([...passedFields, ...readHere, 'audio', 'sound', 'negative_prompt'])
 
-function writeParameters({ input, parameters, ratio, resolution, seconds, limits }: VideoAsk): JsonObject {
+function writeParameters(ask: VideoAsk): JsonObject {
+  const { parameters, ratio, resolution, seconds, limits } = ask
   const passed = passedFields.flatMap((name) =>
     parameters[name] === undefined ? [] : [[name, parameters[name]] as const],
   )
-  const negative = textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
+  const negative = negativeOf(ask)
   return {
     ...(negative !== '' && { negativePrompt: negative }),
     ...Object.fromEntries(passed),

@@ -4,20 +4,11 @@ import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
-import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
-import {
-  type Answered,
-  goodObjectOf,
-  idIn,
-  newsOf,
-  objectOf,
-  secondsIn,
-  type StateWords,
-  unexpected,
-  urlOf,
-} from '../video-news.ts'
+import type { Answered, Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
+import { urlOf } from '../video-frames.ts'
+import { goodObjectOf, idIn, newsOf, objectOf, secondsIn, type StateWords, unexpected } from '../video-news.ts'
 import { authorizationFor } from './token.ts'
-import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { negativeOf, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   submitted: 'submitted',
@@ -101,10 +92,10 @@ const foreign: ReadonlySet<string> = new Set([
 ])
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
-  const { parameters, input, prompt, media, kind, seconds, ratio, resolution, sound, limits } = ask
+  const { parameters, prompt, media, kind, seconds, ratio, resolution, sound, limits } = ask
   const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
-  const negative = textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
+  const negative = negativeOf(ask)
   return {
     ...Object.fromEntries(passed),
     model_name: context.upstreamModel,

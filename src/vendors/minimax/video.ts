@@ -4,20 +4,11 @@ import type { VideoAsk } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { agreed, isGiven, unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import type { Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
-import {
-  type Answered,
-  goodObjectOf,
-  idIn,
-  newsOf,
-  objectOf,
-  refuseNegative,
-  type StateWords,
-  unexpected,
-  urlOf,
-} from '../video-news.ts'
+import type { Answered, Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
+import { urlOf } from '../video-frames.ts'
+import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
 import { baseIn, numbers, statusOf } from './errors.ts'
-import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   Preparing: 'submitted',

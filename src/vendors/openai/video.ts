@@ -6,21 +6,20 @@ import { soraFrame, soraSize } from '../../wire/native/sora-sizes.ts'
 import { unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { CallContext, VideoAdapter } from '../vendor.ts'
+import { urlOf } from '../video-frames.ts'
 import {
   goodObjectOf,
   idIn,
   newsOf,
   objectOf,
   reachesBack,
-  refuseNegative,
   secondsIn,
   soughtAmong,
   type StateWords,
   timeInSeconds,
   unexpected,
-  urlOf,
 } from '../video-news.ts'
-import { readHere, refuseUnknown } from '../video-foreign.ts'
+import { readHere, refuseNegative, refuseUnknown } from '../video-foreign.ts'
 
 const words: StateWords = {
   queued: 'submitted',

@@ -4,20 +4,10 @@ import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { isGiven, missing, unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
-import type { CallContext, CreateContext, Responded, VideoAdapter } from '../vendor.ts'
-import {
-  type Answered,
-  goodObjectOf,
-  idIn,
-  newsOf,
-  objectOf,
-  refuseNegative,
-  type StateWords,
-  unexpected,
-  urlOf,
-} from '../video-news.ts'
-import { frameIn } from '../video-frames.ts'
-import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import type { Answered, CallContext, CreateContext, Responded, VideoAdapter } from '../vendor.ts'
+import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import { frameIn, urlOf } from '../video-frames.ts'
+import { negativeOf, refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 import { statusOf } from './errors.ts'
 
 const moderated = '7'
@@ -202,9 +192,9 @@ const foreign: ReadonlySet<string> = new Set([
 ])
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
-  const { parameters, input, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
+  const { parameters, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
   const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
-  const negative = textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
+  const negative = negativeOf(ask)
   const { watermark } = parameters
   return {
     ...Object.fromEntries(passed),

@@ -5,17 +5,9 @@ import { itemsIn, textIn } from '../../wire/loose.ts'
 import { runwaySize } from '../../wire/native/runway-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
-import {
-  goodObjectOf,
-  idIn,
-  newsOf,
-  objectOf,
-  refuseNegative,
-  type StateWords,
-  unexpected,
-  urlOf,
-} from '../video-news.ts'
-import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { urlOf } from '../video-frames.ts'
+import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   PENDING: 'submitted',

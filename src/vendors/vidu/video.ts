@@ -4,18 +4,10 @@ import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video
 import { countIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
-import {
-  goodObjectOf,
-  idIn,
-  newsOf,
-  objectOf,
-  refuseNegative,
-  type StateWords,
-  unexpected,
-  urlOf,
-} from '../video-news.ts'
+import { urlOf } from '../video-frames.ts'
+import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
 import { reasonIn, statusOf } from './explain.ts'
-import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
   created: 'submitted',
