@@ -5,7 +5,7 @@ import type { AttemptId } from '../../base/ids.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { answer } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
-import { explain } from './errors.ts'
+import { explain } from './explain.ts'
 import { video } from './video.ts'
 
 const context: CreateContext = {

@@ -5,7 +5,7 @@ import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { commonRate, soundEventBytesMax } from '../compatible/speech.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
-import { statusOf } from './errors.ts'
+import { statusOf } from './explain.ts'
 
 /** MiniMax's speech, in its own protocol and as events: sound in hexadecimal digits, as it is made. */
 export const speech: SpeechAdapter = {

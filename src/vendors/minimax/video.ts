@@ -7,7 +7,7 @@ import { bearer, jsonCall } from '../json-call.ts'
 import type { Answered, Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
 import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
-import { baseIn, numbers, statusOf } from './errors.ts'
+import { baseIn, numbers, statusOf } from './explain.ts'
 import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {

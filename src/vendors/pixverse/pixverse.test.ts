@@ -3,7 +3,7 @@ import { askFor, image, media, prompt } from '../../../test/support/video-asks.t
 import type { AttemptId } from '../../base/ids.ts'
 import { answer, facts } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
-import { explain } from './errors.ts'
+import { explain } from './explain.ts'
 import { video } from './video.ts'
 
 const context: CreateContext = {

@@ -1,5 +1,5 @@
 import type { Vendor } from '../vendor.ts'
-import { explain } from './errors.ts'
+import { explain } from './explain.ts'
 import { video } from './video.ts'
 
 /** PixVerse. */

@@ -8,7 +8,7 @@ import type { Answered, CallContext, CreateContext, Responded, VideoAdapter } fr
 import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
 import { frameIn, urlOf } from '../video-frames.ts'
 import { negativeOf, refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
-import { statusOf } from './errors.ts'
+import { statusOf } from './explain.ts'
 
 const moderated = '7'
 
