@@ -1,9 +1,10 @@
-import { type Expression, type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type Nano, zeroNano } from '../base/money.ts'
 import { brokenChains } from './check-chains.ts'
 import { wrongTasks } from './check-tasks.ts'
 import type { Store } from './open.ts'
 import type { Tx } from './schema.ts'
+import { sum } from './sum.ts'
 
 /** One broken rule of the books, and what breaks it. */
 export type Breach = {
@@ -34,11 +35,6 @@ export async function checkLedger(store: Store): Promise<Breach[]> {
     ...(await wrongTasks(tx)),
     ...(await brokenChains(tx)),
   ])
-}
-
-/** PostgreSQL sums bigints to numeric, which would come back as text. */
-export function sum(amounts: Expression<Nano | null>): RawBuilder<Nano> {
-  return sql<Nano>`cast(coalesce(sum(${amounts}), 0) as bigint)`
 }
 
 async function unbalancedPostings(tx: Tx): Promise<Breach[]> {

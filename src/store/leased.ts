@@ -1,6 +1,6 @@
 import type { Nano } from '../base/money.ts'
-import { sum } from './check.ts'
 import type { Queries } from './schema.ts'
+import { sum } from './sum.ts'
 
 /** What nodes have leased of an account's balance, used or not. */
 export async function leasedOf(db: Queries, accountId: string): Promise<Nano> {

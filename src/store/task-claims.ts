@@ -1,8 +1,8 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
-import { sum } from './check.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries } from './schema.ts'
+import { sum } from './sum.ts'
 import type { StoredTaskState } from './task-schema.ts'
 import { type Claim, type Task, toTask } from './tasks.ts'
 

@@ -2,10 +2,10 @@ import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import { sum } from './check.ts'
 import type { Store } from './open.ts'
 import { dayMs, hourMs, type SummedColumn, summedColumns } from './rollups.ts'
 import type { AttemptTable, Basis, Mode, Queries, RequestTable, Scope, Tx } from './schema.ts'
+import { sum } from './sum.ts'
 
 export type Filter = {
   readonly scope: Scope
