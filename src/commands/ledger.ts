@@ -1,5 +1,5 @@
 import { formatDollars } from '../base/money.ts'
-import { nodeSeenAt, reclaimNode } from '../store/corrections.ts'
+import { nodeSeenAt, reclaimNode } from '../store/leases.ts'
 import { openClaims } from '../store/reconcile.ts'
 import { withInstallation } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'

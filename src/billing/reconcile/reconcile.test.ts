@@ -7,7 +7,7 @@ import { accountId, attemptOf, balances, fundedAccount, holdOf, requestOf } from
 import { orderOf, sentOf } from '../../../test/simulation/request.ts'
 import { returnOf, takeOf, turnOf } from '../../../test/support/turns.ts'
 import { accountById, credit as creditAccount } from '../../store/accounts.ts'
-import { reclaimNode } from '../../store/corrections.ts'
+import { reclaimNode } from '../../store/leases.ts'
 import { takeHold } from '../../store/holds.ts'
 import { voidHold, type Settlement } from '../../store/ledger.ts'
 import type { Store } from '../../store/open.ts'
