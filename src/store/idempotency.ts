@@ -1,5 +1,6 @@
 import { zeroNano } from '../base/money.ts'
 import type { Store } from './open.ts'
+import { inPages } from './pages.ts'
 import type { Queries, Tx } from './schema.ts'
 
 /** Which answer: a key counts within one account and one path. The key itself is never stored. */
@@ -157,7 +158,7 @@ async function* leftRunning(tx: Tx, node: string): AsyncGenerator<(AnswerId & { 
       .where('node', '=', node)
       .where('state', '=', 'running')
       .execute()
-    for (let i = 0; i < left.length; i += idsPerQuery) yield left.slice(i, i + idsPerQuery).map(toLeft)
+    for (const page of inPages(left)) yield page.map(toLeft)
     if (to === Number.MAX_SAFE_INTEGER) return
     from = to
   }
@@ -201,8 +202,6 @@ export async function dropOldAnswers(db: Queries, before: number): Promise<void>
     from = until
   }
 }
-
-const idsPerQuery = 500
 
 function where<Q extends { where(column: 'account_id' | 'path' | 'key_digest', is: '=', value: string): Q }>(
   query: Q,

@@ -1,5 +1,6 @@
 import { type Nano, zeroNano } from '../base/money.ts'
 import type { Capability } from '../capabilities/capability.ts'
+import { inPages } from './pages.ts'
 import type { Basis, Queries } from './schema.ts'
 
 /** A call to a vendor as the books have it, with the request it was made for. */
@@ -60,12 +61,9 @@ function attemptRows(db: Queries) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof attemptRows>['execute']>>[number]
 
-const idsPerQuery = 500
-
 export async function attemptsByIds(db: Queries, ids: readonly string[]): Promise<RecordedAttempt[]> {
   const found: RecordedAttempt[] = []
-  for (let i = 0; i < ids.length; i += idsPerQuery) {
-    const page = ids.slice(i, i + idsPerQuery)
+  for (const page of inPages(ids)) {
     found.push(...(await attemptRows(db).where('attempt.id', 'in', page).execute()).map(toAttempt))
   }
   return found
@@ -78,11 +76,11 @@ export async function attemptsByIds(db: Queries, ids: readonly string[]): Promis
 export async function deliveredAttempts(db: Queries, requestIds: readonly string[]): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
   const doubtful = new Set<string>()
-  for (let i = 0; i < requestIds.length; i += idsPerQuery) {
+  for (const page of inPages(requestIds)) {
     const rows = await db
       .selectFrom('attempt')
       .select(['id', 'request_id', 'status', 'vendor_cost', 'recorded_cost', 'delivered'])
-      .where('request_id', 'in', requestIds.slice(i, i + idsPerQuery))
+      .where('request_id', 'in', page)
       .orderBy('id')
       .execute()
     for (const row of rows) {

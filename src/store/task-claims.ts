@@ -1,6 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Store } from './open.ts'
+import { inPages } from './pages.ts'
 import type { Mode, Queries } from './schema.ts'
 import { sum } from './sum.ts'
 import type { StoredTaskState } from './task-schema.ts'
@@ -152,19 +153,17 @@ export async function knownUpstreamIds(
 /** Which of these references belong to tasks that are not over: their cost is yet to be recorded. */
 export async function openTaskRefs(db: Queries, refs: readonly string[]): Promise<Set<string>> {
   const open = new Set<string>()
-  for (let i = 0; i < refs.length; i += refsPerQuery) {
+  for (const page of inPages(refs)) {
     const rows = await db
       .selectFrom('task')
       .select('attempt_id')
-      .where('attempt_id', 'in', refs.slice(i, i + refsPerQuery))
+      .where('attempt_id', 'in', page)
       .where('state', 'in', ['creating', 'submitted', 'running'])
       .execute()
     for (const { attempt_id: ref } of rows) open.add(ref)
   }
   return open
 }
-
-const refsPerQuery = 500
 
 /** What is set aside for the tasks of an account, or of one of its keys. */
 export async function heldByTasks(

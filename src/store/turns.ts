@@ -3,8 +3,9 @@ import type { Usage } from '../capabilities/usage.ts'
 import { available } from './accounts.ts'
 import { insertNew } from './bulk.ts'
 import { lockChain } from './chain.ts'
-import type { ExcessTo } from './postings.ts'
 import type { Store } from './open.ts'
+import { inPages } from './pages.ts'
+import type { ExcessTo } from './postings.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import { attemptRows, type AttemptRecord, type RequestRecord } from './requests.ts'
 import type { Basis, Tx } from './schema.ts'
@@ -84,16 +85,10 @@ export async function openNode(
   })
 }
 
-const idsPerQuery = 500
-
 async function knownIn(tx: Tx, table: 'txn' | 'request', ids: readonly string[]): Promise<Set<string>> {
   const known = new Set<string>()
-  for (let i = 0; i < ids.length; i += idsPerQuery) {
-    const found = await tx
-      .selectFrom(table)
-      .select('id')
-      .where('id', 'in', ids.slice(i, i + idsPerQuery))
-      .execute()
+  for (const page of inPages(ids)) {
+    const found = await tx.selectFrom(table).select('id').where('id', 'in', page).execute()
     for (const { id } of found) known.add(id)
   }
   return known
