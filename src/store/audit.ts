@@ -2,7 +2,10 @@ import { newOrderedId } from '../base/ids.ts'
 import { json } from './rows.ts'
 import type { AuditDetail, Queries, Tx } from './schema.ts'
 
-/** Who changes something: `admin:` and the end of a key, `cli`, `start`. Every change of an account or key takes one, and records it. */
+/**
+ * Who changes something: `admin:` and the end of a key, `cli`, `start`, or `webhooks` for a secret that nobody had asked for.
+ * Every change of an account or key takes one, and records it.
+ */
 export type Actor = string
 
 export type AuditRecord = {

@@ -5,7 +5,7 @@ import { lockChain, platformChain } from './chain.ts'
 import type { Store } from './open.ts'
 import { Entries, type LedgerPosting, postingOf } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
-import { correctUsage, hourMs } from './rollups.ts'
+import { correctUsage, hourMs, startOf } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { together } from './together.ts'
 
@@ -121,7 +121,7 @@ async function addToSums(
     .selectFrom('usage_hour')
     .select('vendor')
     .where('account_id', '=', request.accountId)
-    .where('hour', '=', Math.floor(request.createdAt / hourMs) * hourMs)
+    .where('hour', '=', startOf(request.createdAt, hourMs))
     .where('key_id', '=', request.keyId)
     .where('model', '=', request.model)
     .where('capability', '=', request.capability)

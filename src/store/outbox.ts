@@ -72,7 +72,7 @@ function isFree(eb: Builder, now: number) {
 }
 
 /** What the other mode has promised is checked by other rules, and delivered when it runs again. */
-function isOfMode(mode: Mode) {
+export function isOfMode(mode: Mode) {
   return sql<SqlBool>`exists (select 1 from account
     where account.id = webhook_event.account_id and account.mode = ${mode})`
 }

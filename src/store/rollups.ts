@@ -85,28 +85,17 @@ export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
   await tx.executeQuery(CompiledQuery.raw(statements.days, [days]))
 }
 
-/** What sums are kept under. */
-export type SumIdentity = {
-  readonly accountId: string
-  readonly keyId: string
-  readonly model: string
-  readonly capability: string
-  readonly vendor: string
-  readonly createdAt: number
-}
-
-/** Money that turns out to be otherwise later; says whether there were sums to change. */
+/** Money that turns out to be otherwise later. */
 export async function correctUsage(
   tx: Tx,
-  of: SumIdentity,
-  change: { readonly cost: Nano; readonly vendorCost: Nano },
-): Promise<boolean> {
-  let found = false
+  of: Omit<Used, 'cost' | 'vendorCost' | 'usage'>,
+  change: Pick<Used, 'cost' | 'vendorCost'>,
+): Promise<void> {
   for (const [table, spanMs] of [
     ['usage_hour', hourMs],
     ['usage_day', dayMs],
   ] as const) {
-    const row = await tx
+    await tx
       .updateTable(table)
       .set((eb) => ({
         cost: eb('cost', '+', change.cost),
@@ -116,13 +105,10 @@ export async function correctUsage(
       .where('hour', '=', startOf(of.createdAt, spanMs))
       .where('key_id', '=', of.keyId)
       .where('model', '=', of.model)
-      .where('capability', '=', of.capability as UsageHourTable['capability'])
+      .where('capability', '=', of.capability)
       .where('vendor', '=', of.vendor)
-      .returning('hour')
-      .executeTakeFirst()
-    found ||= row !== undefined
+      .execute()
   }
-  return found
 }
 
 /** In one order everywhere: two nodes that add to the same rows must not wait for each other. */
@@ -131,7 +117,7 @@ function jsonOf(sums: Sums): string {
   return JSON.stringify(rows.map(([, row]) => columns.map((column) => text(row[column]))))
 }
 
-function startOf(at: number, spanMs: number): number {
+export function startOf(at: number, spanMs: number): number {
   return Math.floor(at / spanMs) * spanMs
 }
 

@@ -1,7 +1,7 @@
-import { type Selectable, type SqlBool, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { type Actor, recordChange } from './audit.ts'
 import type { Store } from './open.ts'
-import type { WebhookAttempt } from './outbox.ts'
+import { isOfMode, type WebhookAttempt } from './outbox.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
 import type { WebhookEventState, WebhookEventTable } from './task-schema.ts'
 
@@ -42,10 +42,7 @@ export async function listEvents(
   let query = db
     .selectFrom('webhook_event')
     .selectAll()
-    .where(
-      sql<SqlBool>`exists (select 1 from account
-        where account.id = webhook_event.account_id and account.mode = ${filter.mode})`,
-    )
+    .where(isOfMode(filter.mode))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
