@@ -266,7 +266,9 @@ describe('the facts', () => {
   test('an unknown model is whoever looks it up’s to refuse', () => {
     expect(refusal(() => readAsk(asked(base), lookUp)).kind).toBe('unknown-model')
     expect(refusal(() => readAsk(asked({ ...base, model: 5 }), lookUp))).toMatchObject({ param: 'model' })
-    expect(refusal(() => readAsk(asked({}), lookUp))).toMatchObject({ code: 'missing_required_parameter' })
+    for (const body of [{}, { ...base, model: '' }]) {
+      expect(refusal(() => readAsk(asked(body), lookUp))).toMatchObject({ code: 'missing_required_parameter' })
+    }
   })
 
   test('a number that a double cannot hold is refused where it is checked, and kept where it is not', () => {

@@ -3,6 +3,7 @@ import { asDouble, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
+import { requireModel } from '../require-model.ts'
 import { inputTokensMax, opened, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
 import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
@@ -41,11 +42,7 @@ export function readCountAsk(asked: Asked, lookUp: (model: string) => ChatTraits
 }
 
 function findModel(asked: Asked, lookUp: (model: string) => ChatTraits) {
-  const { model } = asked.body
-  if (model === undefined || model === null) {
-    throw badRequest("Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
-  }
-  if (typeof model !== 'string') throw badRequest("Invalid 'model': expected string.", 'model', 'invalid_type')
+  const model = requireModel(asked.body)
   return { model, traits: opened(lookUp(model), betasOf(asked)) }
 }
 

@@ -43,6 +43,16 @@ const table: readonly {
   traits?: ChatTraits
 }[] = [
   {
+    field: 'model',
+    takes: ['m'],
+    refuses: [
+      [undefined, 'missing_required_parameter'],
+      [null, 'missing_required_parameter'],
+      ['', 'missing_required_parameter'],
+      [5, 'invalid_type'],
+    ],
+  },
+  {
     field: 'messages',
     takes: [
       [

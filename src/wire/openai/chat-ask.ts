@@ -4,6 +4,7 @@ import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
 import { checkBy } from '../check.ts'
+import { requireModel } from '../require-model.ts'
 import { countText } from './estimate.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
 import { withToolObject } from './tool-choice.ts'
@@ -31,11 +32,7 @@ export const searchesMax = 5
 export const imageTokensMax = 50_000
 
 export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
-  const { model } = body
-  if (model === undefined || model === null) {
-    throw badRequest("Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
-  }
-  if (typeof model !== 'string') throw badRequest("Invalid 'model': expected string.", 'model', 'invalid_type')
+  const model = requireModel(body)
   const traits = lookUp(model)
 
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
