@@ -1,6 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import { readBase64Head, readImageHead } from '../base/image-head.ts'
-import type { ImagesAnswer, ImagesAsk, Looks, MadeImage, PictureAsk } from '../capabilities/images.ts'
+import type { ImagesAnswer, Looks, MadeImage, PictureAsk } from '../capabilities/images.ts'
 import type { Media } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
 import { readSize, writeSize } from '../wire/image-sizes.ts'
@@ -8,11 +8,6 @@ import type { Call, Responded, Step } from './vendor.ts'
 
 /** What one picture may have, made or given, also in base64 and as an event; the largest known are some 20 MB. */
 export const pictureBytesMax = 48 * 1024 * 1024
-
-/** For vendors without a place for what is to be avoided. */
-export function promptWithAvoided({ prompt, negativePrompt }: ImagesAsk): string {
-  return negativePrompt === undefined ? prompt : `${prompt}\n\nAvoid: ${negativePrompt}`
-}
 
 /** As vendors take a picture that may be a link or bytes. */
 export function linkOrData(media: Media): string {

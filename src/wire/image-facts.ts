@@ -20,8 +20,7 @@ export function pictureFacts(
   if (sold === 'pieces' && !traits.sellsImage(wished.size, wished.quality)) {
     throw badRequest('This size and quality has no price on this model.', 'size', 'unsupported_value')
   }
-  // Where a vendor has no place for what is to be avoided, it goes into the prompt, behind a word or two of ours.
-  const text = negativePrompt ? `${wished.prompt}\n\nAvoid: ${negativePrompt}` : wished.prompt
+  const text = promptWithAvoided({ prompt: wished.prompt, negativePrompt })
   return {
     ...wished,
     model: traits.id,
@@ -30,6 +29,11 @@ export function pictureFacts(
     textTokens: countText(text),
     bound: boundOf({ ...wished, sold, limits }, { promptBytes: Buffer.byteLength(text), references }),
   }
+}
+
+/** For vendors without a place for what is to be avoided: it goes into the prompt, behind a word of ours. */
+export function promptWithAvoided({ prompt, negativePrompt }: Pick<Wished, 'prompt' | 'negativePrompt'>): string {
+  return negativePrompt ? `${prompt}\n\nAvoid: ${negativePrompt}` : prompt
 }
 
 /** Tokens for the limits of a key; pictures by the piece have none. */

@@ -2,10 +2,11 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabilities/images.ts'
 import { readAnswer } from '../../wire/openai/images-answer.ts'
+import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
 import type { Reach } from '../json-call.ts'
-import { linkOrData, looksOf, measure, pictureOf, pictureStep, promptWithAvoided } from '../pictures.ts'
+import { linkOrData, looksOf, measure, pictureOf, pictureStep } from '../pictures.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 
 /** `common`: the fields of the common protocol and no others. `any`: nobody knows, so what the client wrote goes on. */

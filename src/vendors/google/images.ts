@@ -7,17 +7,10 @@ import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../cap
 import type { Media } from '../../capabilities/conversation.ts'
 import { answerIn } from '../../wire/answer-body.ts'
 import { readUsage } from '../../wire/gemini/read-usage.ts'
+import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
-import {
-  bytesOf,
-  measure,
-  pictureBytesMax,
-  pictureOf,
-  pictureStep,
-  promptWithAvoided,
-  type ReadPictures,
-} from '../pictures.ts'
+import { bytesOf, measure, pictureBytesMax, pictureOf, pictureStep, type ReadPictures } from '../pictures.ts'
 import type { Adapter, CallContext, Responded, Step } from '../vendor.ts'
 import { callTo } from './call.ts'
 
