@@ -69,6 +69,13 @@ export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Ui
   return replaced
 }
 
+const modelKey = Buffer.from('model')
+
+/** A vendor's JSON with `model` as the client knows it; `from`: where the object that names it starts. */
+export function withModel(bytes: Uint8Array, from: number, model: Uint8Array): Uint8Array {
+  return replaceSpan(bytes, findTopLevelString(bytes, from, modelKey), model)
+}
+
 function stringValueAt(bytes: Uint8Array, after: number): Span | undefined {
   const colonAt = skipSpace(bytes, after)
   if (bytes[colonAt] !== colon) return undefined

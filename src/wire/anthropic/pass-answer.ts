@@ -2,13 +2,11 @@ import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { answerIn } from '../answer-body.ts'
-import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
+import { withModel } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { readFailure } from './errors.ts'
 import { countText } from './estimate.ts'
 import { readUsage } from './usage.ts'
-
-export const modelKey = Buffer.from('model')
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
 export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
@@ -16,7 +14,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   return {
     usage: readUsage(message['usage']),
     estimateOutput: () => Math.max(1, countText(message['content'])),
-    body: replaceSpan(body, findTopLevelString(body, 0, modelKey), Buffer.from(ask.model)),
+    body: withModel(body, 0, Buffer.from(ask.model)),
   }
 }
 

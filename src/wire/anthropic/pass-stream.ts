@@ -2,12 +2,11 @@ import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
-import { findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
+import { findTopLevelString, indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { SaidOutput } from '../said-output.ts'
 import { readFailure } from './errors.ts'
 import { hostedWorkOf } from './hosted-work.ts'
-import { modelKey } from './pass-answer.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
 
 const encoder = new TextEncoder()
@@ -69,7 +68,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     started = true
     if (valueByteAfter(event, messageKey) !== openBrace) return event
     const message = event.indexOf(openBrace, indexOfBytes(event, messageKey))
-    return replaceSpan(event, findTopLevelString(event, message, modelKey), model)
+    return withModel(event, message, model)
   }
 
   /** A block that begins with nothing in it is no output yet: only its frame is of use. */

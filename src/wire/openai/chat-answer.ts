@@ -5,9 +5,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from './estimate.ts'
 import { countIn } from '../loose.ts'
-import { findTopLevelString, replaceSpan } from '../json-bytes.ts'
-
-export const modelKey = Buffer.from('model')
+import { withModel } from '../json-bytes.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
 export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
@@ -15,7 +13,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   return {
     usage: readUsage(json['usage']),
     estimateOutput: () => Math.max(1, countText(choices)),
-    body: replaceSpan(body, findTopLevelString(body, 0, modelKey), Buffer.from(ask.model)),
+    body: withModel(body, 0, Buffer.from(ask.model)),
   }
 }
 

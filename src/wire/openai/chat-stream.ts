@@ -3,10 +3,10 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { findString, findTopLevelString, indexOfBytes, replaceSpan, valueByteAfter } from '../json-bytes.ts'
+import { findString, indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { SaidOutput } from '../said-output.ts'
-import { modelKey, readFailure, readUsage } from './chat-answer.ts'
+import { readFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -103,7 +103,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       }
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment, or something only its sender understands
-      const shown = replaceSpan(event, findTopLevelString(event, json, modelKey), model)
+      const shown = withModel(event, json, model)
       if (valueByteAfter(event, errorKey) === openBrace) {
         const error = parseLoosely(dataOf(event))
         if (error === undefined) return unreadable()
