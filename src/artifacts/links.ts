@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
+import { unixSeconds } from '../base/moment.ts'
 import { sameBytes, type Mac } from '../base/secret.ts'
 
 /** A link as it comes back: whatever stood in it. */
@@ -16,7 +17,7 @@ export function makeLinks(mac: Mac, publicUrl: string): Links {
   const sign = (id: string, expires: string) => mac(`${id}\n${expires}`).toString('base64url')
   return {
     write(id, expiresAt) {
-      const expires = String(Math.floor(expiresAt / 1000))
+      const expires = String(unixSeconds(expiresAt))
       return `${publicUrl}/artifacts/${id}?expires=${expires}&signature=${sign(id, expires)}`
     },
     check({ id, expires, signature }, now) {

@@ -1,4 +1,5 @@
 import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
+import { unixSeconds } from '../base/moment.ts'
 import { findModel } from '../flow/find-model.ts'
 import type { Desk, RouteName } from './desk.ts'
 import { invalidParams } from './errors.ts'
@@ -144,7 +145,7 @@ async function find(desk: Desk, uri: string): Promise<Omit<Read, 'uri'> | undefi
 const monthMs = 30 * 24 * 60 * 60 * 1000
 
 async function readUsage(desk: Desk) {
-  const from = String(Math.floor((desk.clock.now() - monthMs) / 1000))
+  const from = String(unixSeconds(desk.clock.now() - monthMs))
   const balance = await answerOf(desk, 'GET /v1/balance', {})
   return { balance, usage: await answerOf(desk, 'GET /v1/usage', { query: { group_by: 'model', from } }) }
 }

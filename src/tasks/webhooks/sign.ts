@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
+import { unixSeconds } from '../../base/moment.ts'
 
 // The specification asks for 24 to 64.
 const secretBytes = 32
@@ -21,7 +22,7 @@ export function signedHeaders(
   return {
     'content-type': 'application/json',
     'webhook-id': event.id,
-    'webhook-timestamp': String(Math.floor(now / 1000)),
+    'webhook-timestamp': String(unixSeconds(now)),
     'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(event.id, at, event.payload)).join(' '),
   }
 }

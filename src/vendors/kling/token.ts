@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { GatewayError } from '../../base/errors.ts'
+import { unixSeconds } from '../../base/moment.ts'
 import type { CallContext } from '../vendor.ts'
 
 const validSeconds = 1_800
@@ -11,7 +12,7 @@ export function authorizationFor({ credential, now }: Pick<CallContext, 'credent
   const [accessKey = '', ...rest] = credential.split(':')
   const secret = rest.join(':')
   if (now === undefined) throw new GatewayError('bug', 'a token for Kling needs the time')
-  const seconds = Math.floor(now / 1_000)
+  const seconds = unixSeconds(now)
   const head = encode({ alg: 'HS256', typ: 'JWT' })
   const body = encode({ iss: accessKey, exp: seconds + validSeconds, nbf: seconds - earlierSeconds })
   const signature = createHmac('sha256', secret).update(`${head}.${body}`).digest('base64url')

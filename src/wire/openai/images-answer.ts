@@ -1,5 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { unixSeconds } from '../../base/moment.ts'
 import type { ImagesAnswer, ImageTokens, MadeImage, PictureAsk } from '../../capabilities/images.ts'
 import { answerIn } from '../answer-body.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
@@ -52,7 +53,7 @@ export function writeAnswer(answer: ImagesAnswer, createdAt: number): Uint8Array
     ...(media.kind === 'bytes' && { b64_json: media.base64 }),
     ...(revisedPrompt !== undefined && { revised_prompt: revisedPrompt }),
   }))
-  const created = Math.floor(createdAt / 1000)
+  const created = unixSeconds(createdAt)
   return Buffer.from(JSON.stringify({ created, data, usage: writeUsage(answer), ...answer.said }))
 }
 
@@ -76,7 +77,7 @@ export function writeEvents(ask: PictureAsk, answer: ImagesAnswer, createdAt: nu
   const type = `${eventPrefix(ask)}.completed`
   const { width, height } = answer
   const about = {
-    created_at: Math.floor(createdAt / 1000),
+    created_at: unixSeconds(createdAt),
     ...(width !== undefined && height !== undefined && { size: `${width}x${height}` }),
   }
   const last = answer.images.length - 1

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../base/json.ts'
+import { unixSeconds } from '../../base/moment.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import {
   type AssistantBlock,
@@ -25,7 +26,7 @@ export function writeHead(ask: ChatAsk, { requestId, createdAt }: ReplyName, obj
   return {
     id: `chatcmpl-${requestId.replace(/^req_/, '')}`,
     object,
-    created: Math.floor(createdAt / 1000),
+    created: unixSeconds(createdAt),
     model: ask.model,
   }
 }
