@@ -20,6 +20,11 @@ const accountPattern = /\b(?:org|proj)[-_][A-Za-z0-9]{16,}|(?<=\b(?:Team|API key
  * looks like a secret.
  */
 export function withoutSecrets(text: string, { baseUrl, credential }: { baseUrl: string; credential: string }): string {
-  const hidden = credential.length < keyCharactersMin ? text : text.replaceAll(credential, '[redacted]')
-  return scrub(hidden.replaceAll(new URL(baseUrl).host, '[redacted]').replace(accountPattern, '[redacted]'))
+  const hidden = withoutKey(text, credential).replaceAll(new URL(baseUrl).host, '[redacted]')
+  return scrub(hidden.replace(accountPattern, '[redacted]'))
+}
+
+/** For what is shown as the vendor wrote it, but for the key we use there. */
+export function withoutKey(text: string, credential: string): string {
+  return credential.length < keyCharactersMin ? text : text.replaceAll(credential, '[redacted]')
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json.ts'
-import { withoutSecrets } from '../base/scrub.ts'
+import { withoutKey, withoutSecrets } from '../base/scrub.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
 import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
@@ -54,16 +54,13 @@ function discreet(news: VideoNews, { channel, credential }: Home): VideoNews {
   const secrets = { baseUrl: channel.baseUrl, credential }
   return {
     ...news,
-    record: withoutKey(record, credential),
+    record: recordWithoutKey(record, credential),
     ...(error !== undefined && { error: { code: error.code, message: withoutSecrets(error.message, secrets) } }),
   }
 }
 
-// A word for a key, as simulators and local servers have, is no secret.
-const keyCharactersMin = 8
-
-function withoutKey(record: JsonObject, credential: string): JsonObject {
-  if (credential.length < keyCharactersMin) return record
+function recordWithoutKey(record: JsonObject, credential: string): JsonObject {
   const text = JSON.stringify(record)
-  return text.includes(credential) ? (JSON.parse(text.replaceAll(credential, '[redacted]')) as JsonObject) : record
+  const shown = withoutKey(text, credential)
+  return shown === text ? record : (JSON.parse(shown) as JsonObject)
 }
