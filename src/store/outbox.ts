@@ -3,16 +3,16 @@ import { newOrderedId } from '../base/ids.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries, Schema } from './schema.ts'
 
-/** One account's events to one host. */
-type Lane = { readonly accountId: string; readonly host: string }
+/** One account's events to one host: what a receiver does wrong falls back on whoever named it, and on nobody else. */
+export type Lane = { readonly accountId: string; readonly host: string }
 
 export type WaitingEvent = Lane & { readonly id: string }
 
-/** Where nobody is to be looked for now. */
-export type Elsewhere = {
+/** What is not worth looking for now. */
+export type PassOver = {
   readonly hosts: readonly string[]
   readonly lanes: readonly Lane[]
-  /** Accounts of which `proven` alone counts; `all`: of every account. */
+  /** Accounts of which only the lanes in `proven` may be served; `all`: of every account. */
   readonly unproven: 'all' | readonly string[]
   readonly proven: readonly Lane[]
 }
@@ -20,7 +20,7 @@ export type Elsewhere = {
 /** Events whose time has come and that nobody has claimed, the longest due first. Only looked at: see `claimEvents`. */
 export async function dueEvents(
   db: Queries,
-  due: { readonly mode: Mode; readonly now: number; readonly limit: number; readonly except: Elsewhere },
+  due: { readonly mode: Mode; readonly now: number; readonly limit: number; readonly except: PassOver },
 ): Promise<WaitingEvent[]> {
   const { hosts, lanes, unproven, proven } = due.except
   let query = db

@@ -1,7 +1,9 @@
 import { nano, zeroNano } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
+import type { VideoNews } from '../capabilities/video.ts'
 import { correctAttemptIn } from '../store/corrections.ts'
 import { attemptsByIds } from '../store/reconcile.ts'
-import { changeTask, type Task } from '../store/tasks.ts'
+import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import { homeOf } from './calls.ts'
 import { costOf } from './end.ts'
 import { askVendor } from './news.ts'
@@ -12,10 +14,6 @@ import type { TaskParts } from './parts.ts'
 const watchMs = 48 * 60 * 60_000
 const everyMs = 30 * 60_000
 
-function lateUntil({ deadline }: Pick<Task, 'deadline'>): number {
-  return deadline + watchMs
-}
-
 /**
  * A task that was given up, at its deadline or as lost, and may still be made: its customer has been told and pays nothing, so what
  * the vendor charges for it is our loss, and is booked as that.
@@ -24,10 +22,10 @@ export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
   const { clock } = parts
   const home = homeOf(parts, task)
   const { upstreamId } = task
-  const isOver = upstreamId === null || clock.now() >= lateUntil(task)
+  const isOver = upstreamId === null || clock.now() >= task.deadline + watchMs
   const news = isOver || home === undefined ? undefined : await askVendor(parts, home, task, upstreamId)
   if (news?.state === 'succeeded') await bookLoss(parts, task, news.used)
-  else if (isOver || (news !== undefined && isEnd(news.state))) await stopWatching(parts, task)
+  else if (isOver || (news !== undefined && isEnd(news.state))) await changeOver(parts, task, unwatched)
   else {
     const next = clock.now() + jittered(everyMs, parts.random)
     await changeOver(parts, task, { next_poll_at: next, polls: task.polls + 1, claim_owner: null, claim_until: null })
@@ -36,22 +34,18 @@ export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
 }
 
 /** What a vendor does not know today, it may know and charge tomorrow. */
-function isEnd(state: string): boolean {
+function isEnd(state: VideoNews['state']): boolean {
   return state === 'failed' || state === 'cancelled' || state === 'expired'
 }
 
 const unwatched = { next_poll_at: null, claim_owner: null, claim_until: null } as const
 
-async function stopWatching(parts: TaskParts, task: Task): Promise<void> {
-  await changeOver(parts, task, unwatched)
-}
-
-function changeOver({ store, node }: TaskParts, { id }: Task, change: Parameters<typeof changeTask>[2]) {
+function changeOver({ store, node }: TaskParts, { id }: Task, change: TaskChange) {
   return changeTask(store.db, { id, from: ['failed'], owner: node }, change)
 }
 
 /** In one commit with the end of the watch, so that it is booked once. */
-async function bookLoss(parts: TaskParts, task: Task, used: Parameters<typeof costOf>[1] | undefined): Promise<void> {
+async function bookLoss(parts: TaskParts, task: Task, used: Usage | undefined): Promise<void> {
   const { store, log, node, tally } = parts
   const billed = (used === undefined ? undefined : costOf(task, used)) ?? zeroNano
   const [attempt] = await attemptsByIds(store.db, [task.attemptId])

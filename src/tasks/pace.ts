@@ -79,6 +79,7 @@ export function retryWait(pace: Pace, failures: number, random: () => number): n
   return grown(pace.retryMs, pace.retryMsMax, failures, random)
 }
 
+/** So that whatever failed together does not come back together. */
 export function jittered(ms: number, random: () => number): number {
   return grown(ms, ms, 0, random)
 }

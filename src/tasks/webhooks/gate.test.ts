@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { standingClock } from '../../../test/support/movable-clock.ts'
-import { Gate, gateLimits, type Ending, type Lane, type Place } from './gate.ts'
+import type { Lane } from '../../store/outbox.ts'
+import { Gate, gateLimits, type Ending, type Place } from './gate.ts'
 import { retryWaitsMs, waitAfter } from './schedule.ts'
 
 function makeGate() {

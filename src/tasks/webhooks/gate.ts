@@ -1,7 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-
-/** One account's deliveries to one host: what a receiver does wrong falls back on whoever named it, and on nobody else. */
-export type Lane = { readonly accountId: string; readonly host: string }
+import type { Lane, PassOver } from '../../store/outbox.ts'
 
 /** How a delivery went, as far as the next one to the same place is concerned. */
 export type Ending = 'answered' | 'silent' | 'abandoned'
@@ -33,15 +31,6 @@ export const gateLimits: GateLimits = {
   silentMax: 5,
   restMs: 30_000,
   restMsMax: 5 * 60_000,
-}
-
-/** What is not worth looking for in the outbox now. */
-export type PassOver = {
-  readonly hosts: readonly string[]
-  readonly lanes: readonly Lane[]
-  /** Accounts of which only these proven lanes may be served; `all`: of every account. */
-  readonly unproven: 'all' | readonly string[]
-  readonly proven: readonly Lane[]
 }
 
 type State = {

@@ -1,3 +1,5 @@
+import { jittered } from '../pace.ts'
+
 const secondMs = 1_000
 const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
@@ -18,9 +20,6 @@ export const retryWaitsMs = [
   12 * hourMs,
 ] as const
 
-// So that whatever failed together does not come back together.
-const jitterShare = 0.2
-
 /**
  * Behind a host that is dead ten thousand events may wait for their turn, and each has but one chance in minutes. One that
  * is older than the whole schedule and has waited for so long is given up, whatever attempts it has left.
@@ -31,5 +30,5 @@ export const turnMsMax = hourMs
 /** When to try again after so many attempts, as milliseconds from now; undefined where that was the last. */
 export function waitAfter(attempts: number, random: () => number): number | undefined {
   const ms = retryWaitsMs[attempts - 1]
-  return ms === undefined ? undefined : Math.round(ms * (1 - jitterShare + 2 * jitterShare * random()))
+  return ms === undefined ? undefined : jittered(ms, random)
 }
