@@ -1,8 +1,9 @@
 import { badRequest } from '../../base/errors.ts'
-import { asDouble, type JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
+import { plainTiers, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
 import { inputTokensMax, opened, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
@@ -18,7 +19,7 @@ export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): Ch
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
   refuseThread(body)
-  const request = checkMessages(withDoubles(body))
+  const request = checkMessages(withDoubles(body, fractions))
   checkPricedFields(body)
   const { max_tokens: cap } = request
   return chatAsk(
@@ -80,25 +81,19 @@ function refuseThread(body: JsonObject): void {
 
 const fractions = ['temperature', 'top_p'] as const
 
-/** `0.70000000000000000001` is a temperature too. It goes on as it was written, and is checked as a vendor will read it. */
-function withDoubles(body: JsonObject): JsonObject {
-  if (!fractions.some((field) => typeof body[field] === 'object')) return body
-  return { ...body, ...Object.fromEntries(fractions.map((field) => [field, asDouble(body[field])])) }
-}
-
 /** The values of each field that are sold at the plain price. */
-const plainValues = {
-  service_tier: ['auto', 'default', 'standard_only'],
+const plainValues: Readonly<Record<string, readonly string[]>> = {
+  service_tier: plainTiers,
   speed: ['standard'],
   // Inference in one country costs a tenth more on newer models.
   inference_geo: ['global'],
-} as const
+}
 
 /** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
 function checkPricedFields(body: JsonObject): void {
   for (const [field, plain] of Object.entries(plainValues)) {
     const value = body[field]
-    if (typeof value !== 'string' || (plain as readonly string[]).includes(value)) continue
+    if (typeof value !== 'string' || plain.includes(value)) continue
     const supported = plain.map((name) => `'${name}'`).join(', ')
     throw badRequest(`Unsupported value: '${field}' may only be ${supported} here.`, field, 'unsupported_value')
   }

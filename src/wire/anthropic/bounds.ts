@@ -1,11 +1,9 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { imageTokensMax } from '../openai/chat-ask.ts'
 import { familyOf, kindOf, toolsIn, typeOf } from './tools.ts'
 
-// The dearest published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail): these asks are
-// translated too. Anthropic's own stays below 5,000.
-const imageTokensMax = 50_000
 // The vendor tells the model how to call tools in up to 530 tokens of its own.
 const toolsTokensMax = 1_000
 // A dated tool is described by the vendor, not by the body: bash takes 245 tokens, an editor 700, a whole toolset more.

@@ -1,6 +1,5 @@
-import type { GatewayError } from '../../base/errors.ts'
+import { badRequest, type GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { badRequest } from '../../base/errors.ts'
 import type { VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoMedia, VideoRole } from '../../capabilities/video.ts'
 import { unsupported } from './video-fields.ts'

@@ -28,7 +28,8 @@ const ignoredWhenReasoning: ReadonlySet<string> = new Set([
 /** The common protocol cannot say how often a model may search; this is how often we let it. */
 export const searchesMax = 5
 
-// The dearest published image is about 48,000 tokens (gpt-4o-mini at high detail); a hold must not fall short of it.
+// The dearest published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail); a hold must not fall short
+// of it, in whichever protocol the image came: asks are translated. Anthropic's own images stay below 5,000.
 export const imageTokensMax = 50_000
 
 export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {

@@ -3,9 +3,8 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
-import { parseLoosely } from '../loose.ts'
+import { parseLoosely, textIn } from '../loose.ts'
 import { readFailure, readUsage } from './chat-answer.ts'
-import { textIn } from '../loose.ts'
 import { partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
