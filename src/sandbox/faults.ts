@@ -1,3 +1,4 @@
+import { pause } from '../base/pause.ts'
 import { emptyAnswer, gzipBomb, htmlPage } from './odd-answers.ts'
 import type { Steering } from './steering.ts'
 
@@ -25,4 +26,15 @@ export async function faultFor(steering: Steering, refusals: Refusals): Promise<
   if (steering.has('html')) return htmlPage(200)
   if (steering.has('error200')) return Response.json(refusals.body200())
   return steering.has('gzip') ? gzipBomb() : undefined
+}
+
+/** The same after the delay that was asked for. A caller who has left by then gets no answer, and pays for none. */
+export async function faultAfterDelay(
+  { signal }: Request,
+  steering: Steering,
+  refusals: Refusals,
+): Promise<Response | undefined> {
+  const delayMs = steering.number('delay')
+  if (delayMs !== undefined) await pause(delayMs, signal)
+  return signal.aborted ? new Response(null, { status: 499 }) : faultFor(steering, refusals)
 }

@@ -1,8 +1,7 @@
-import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { eventEncoder, streamBody } from '../event-stream.ts'
-import { faultFor } from '../faults.ts'
+import { faultAfterDelay } from '../faults.ts'
 import { type Fields, isGiven, parseFields } from '../fields.ts'
 import { isSoldFor } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
@@ -31,10 +30,7 @@ export async function completeChat(call: Call, world: World): Promise<Response> 
     }
     const ask = readAsk(body, call.text, known)
 
-    const { signal } = call.request
-    const delayMs = ask.steering.number('delay')
-    if (delayMs !== undefined) await pause(delayMs, signal)
-    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(ask.steering, refusalsFor(key))
+    const fault = await faultAfterDelay(call.request, ask.steering, refusalsFor(key))
     if (fault) {
       billNothing(fault.status)
       return fault

@@ -1,8 +1,7 @@
-import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { eventEncoder, streamBody } from '../event-stream.ts'
-import { faultFor, type Refusals } from '../faults.ts'
+import { faultAfterDelay, type Refusals } from '../faults.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
 import type { Call, World } from '../protocol.ts'
@@ -39,10 +38,7 @@ export async function generateContent(call: Call, world: World, model: string, d
     const ask = readAsk(body, call.text, findModel(call.vendor, world, model, method), delivery !== 'plain')
     asArray ||= delivery === 'events' && ask.steering.has('error-array')
 
-    const { signal } = call.request
-    const delayMs = ask.steering.number('delay')
-    if (delayMs !== undefined) await pause(delayMs, signal)
-    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(ask.steering, refusalsFor(key))
+    const fault = await faultAfterDelay(call.request, ask.steering, refusalsFor(key))
     if (fault) {
       billNothing(fault.status)
       return fault

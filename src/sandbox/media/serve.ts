@@ -1,9 +1,8 @@
-import { pause } from '../../base/pause.ts'
 import { noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { disturb } from '../disturb.ts'
 import { type Frame, free, streamBody } from '../event-stream.ts'
-import { faultFor, type Refusals } from '../faults.ts'
+import { faultAfterDelay, type Refusals } from '../faults.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
@@ -78,12 +77,9 @@ export async function serve<Body, Ask extends Asked, R extends Refusal>(
     if (!isSoldFor(known, ...endpoint.capabilities)) throw manners.wrongModel(model)
     const ask = endpoint.read(opened.body, known, call)
 
-    const { signal } = call.request
     const { steering } = ask
-    const delayMs = steering.number('delay')
-    if (delayMs !== undefined) await pause(delayMs, signal)
     const refusals = manners.refusalsFor(key)
-    const fault = signal.aborted ? new Response(null, { status: 499 }) : await faultFor(steering, refusals)
+    const fault = await faultAfterDelay(call.request, steering, refusals)
     if (fault) {
       billNothing(fault.status)
       return fault

@@ -1,8 +1,7 @@
-import { pause } from '../../base/pause.ts'
 import { noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { namedEventEncoder, streamBody } from '../event-stream.ts'
-import { faultFor } from '../faults.ts'
+import { faultAfterDelay } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
@@ -81,12 +80,8 @@ function readBody(text: string): Fields {
   return body
 }
 
-async function misbehave(call: Call, { steering }: MessagesAsk, { key }: Head): Promise<Response | undefined> {
-  const { signal } = call.request
-  const delayMs = steering.number('delay')
-  if (delayMs !== undefined) await pause(delayMs, signal)
-  if (signal.aborted) return new Response(null, { status: 499 })
-  return faultFor(steering, {
+function misbehave(call: Call, { steering }: MessagesAsk, { key }: Head): Promise<Response | undefined> {
+  return faultAfterDelay(call.request, steering, {
     forCode: errorForCode,
     forStatus: errorForStatus,
     leak: () => new MessagesError({ status: 401, message: `invalid x-api-key: ${key}` }),
