@@ -4,6 +4,7 @@ import { badRequest } from '../base/errors.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Visit } from '../edge/route.ts'
 import { writeError } from '../wire/openai/errors.ts'
+import { hasTag } from './etag.ts'
 import { readRange } from './range.ts'
 
 /**
@@ -27,7 +28,7 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const { bytes } = artifact
     const etag = `"${id}"`
     const headers = { ...headersOf(artifact, id, parts.clock.now()), etag }
-    if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
+    if (hasTag(request, etag)) return new Response(null, { status: 304, headers })
 
     const isSame = (request.headers.get('if-range') ?? etag) === etag
     const range = isSame ? readRange(request.headers.get('range'), bytes) : 'whole'

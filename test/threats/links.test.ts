@@ -111,7 +111,11 @@ describe('a part of a result', () => {
     expect(await ask({}, 'HEAD')).toEqual({ ...whole, body: new Uint8Array() })
     const etag = (await fetch(url)).headers.get('etag') ?? ''
     expect((await ask({ range: 'bytes=0-0', 'if-range': etag })).status).toBe(206)
-    expect((await ask({ 'if-none-match': etag })).status).toBe(304)
+    // A proxy that compresses makes a tag a weak one, and a cache may name several.
+    for (const known of [etag, `"other", W/${etag}`, '*']) {
+      expect((await ask({ 'if-none-match': known })).status).toBe(304)
+    }
+    expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200)
   })
 
   test('behind its end is refused with how long it is', async () => {

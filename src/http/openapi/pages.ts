@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Visit } from '../../edge/route.ts'
+import { hasTag } from '../etag.ts'
 
-type Page = { readonly body: string; readonly headers: Readonly<Record<string, string>> }
+type Page = { readonly body: string; readonly headers: Readonly<Record<string, string>> & { readonly etag: string } }
 
 // Revalidated every time, at the price of a 304: a new version shows at once.
 const shared = { 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
@@ -40,11 +41,7 @@ function servePage(load: () => Page): (visit: Visit) => Response {
   return ({ request }) => {
     page ??= load()
     const { headers } = page
-    const known = request.headers
-      .get('if-none-match')
-      ?.split(',')
-      .map((tag) => tag.trim().replace(/^W\//, ''))
-    if (known?.includes(page.headers['etag'] ?? '')) return new Response(null, { status: 304, headers })
+    if (hasTag(request, page.headers.etag)) return new Response(null, { status: 304, headers })
     return new Response(page.body, { headers })
   }
 }
