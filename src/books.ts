@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { systemTimers, type Clock } from './base/clock.ts'
 import { Closing, type Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
+import { pause } from './base/pause.ts'
 import { within } from './base/within.ts'
 import { capSpending, type CappedBilling } from './billing/caps.ts'
 import type { Billing } from './billing/funds.ts'
@@ -230,7 +231,7 @@ async function openPatiently(where: { url: string; waitMs?: number } | { file: s
     } catch (thrown) {
       if (!('url' in where) || !isUnavailable(thrown)) throw thrown
       if (tries === 0) log.warn({ cause: String(thrown) }, 'the database does not answer yet; waiting for it')
-      await new Promise((resolve) => setTimeout(resolve, reconnectMs))
+      await pause(reconnectMs)
     }
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { asGatewayError, badRequest, GatewayError, unreachable } from '../base/errors.ts'
 import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
+import { pause } from '../base/pause.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Begun } from '../idempotency/idempotency.ts'
 import { reportCredits } from '../reports/credits.ts'
@@ -105,7 +106,7 @@ async function beginPatiently(
       const isRunning = kind === 'conflict' && details.code === 'idempotency_in_progress'
       if (!isRunning || performance.now() > giveUpAt) throw thrown
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    await pause(pauseMs)
   }
 }
 

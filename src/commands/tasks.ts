@@ -1,4 +1,5 @@
 import { unixSeconds } from '../base/moment.ts'
+import { pause } from '../base/pause.ts'
 import { reportTasks, showTaskRow, type ShownTask } from '../reports/tasks.ts'
 import type { Store } from '../store/open.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
@@ -89,7 +90,7 @@ export async function watch(id: string, options: Options): Promise<void> {
       else if (progress.state !== said) sayChange(task, progress, options)
       said = progress.state
       if (isOver(task.state)) break
-      await new Promise((resolve) => setTimeout(resolve, isLive ? frameMs : everyMs))
+      await pause(isLive ? frameMs : everyMs)
       if (performance.now() - readAt < everyMs) continue
       task = await taskNamed(store, id)
       readAt = performance.now()

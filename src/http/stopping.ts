@@ -1,5 +1,6 @@
 import { final, GatewayError } from '../base/errors.ts'
 import type { Listener } from '../base/listen.ts'
+import { pause } from '../base/pause.ts'
 import { within } from '../base/within.ts'
 import type { TrackedBilling } from '../billing/open-holds.ts'
 import type { Waiting } from '../edge/waiting.ts'
@@ -15,7 +16,7 @@ export function beingStopped(): GatewayError {
 }
 
 export async function giveNotice(drainMs: number): Promise<void> {
-  if (drainMs > 0) await sleep(Math.min(noticeMs, drainMs))
+  if (drainMs > 0) await pause(Math.min(noticeMs, drainMs))
 }
 
 /** Ends every wait for it, and tells whoever waited the reason. */
@@ -64,9 +65,5 @@ export async function closePort(listener: Listener): Promise<void> {
 }
 
 async function waitUntil(isSo: () => boolean, msMax = lastWordsMs): Promise<void> {
-  for (let waitedMs = 0; !isSo() && waitedMs < msMax; waitedMs += 10) await sleep(10)
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
+  for (let waitedMs = 0; !isSo() && waitedMs < msMax; waitedMs += 10) await pause(10)
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
+import { pause } from '../base/pause.ts'
 import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
@@ -49,7 +50,7 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
       throw failure(error)
     }
     // Not all at the same time again.
-    await new Promise((resolve) => setTimeout(resolve, pauseMs * (1 + Math.random())))
+    await pause(pauseMs * (1 + Math.random()))
   }
 }
 

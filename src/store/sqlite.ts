@@ -11,6 +11,7 @@ import {
   type SqliteStatement,
   type TransactionSettings,
 } from 'kysely'
+import { pause } from '../base/pause.ts'
 
 /** The seam of `bun:sqlite`: nothing else in the store knows which SQLite it runs on. */
 
@@ -142,7 +143,7 @@ class PatientConnection implements DatabaseConnection {
         return await this.#connection.executeQuery<R>(query)
       } catch (error) {
         if (!isBusy(error) || performance.now() > giveUpAt) throw error
-        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+        await pause(pauseMs)
       }
     }
   }

@@ -3,6 +3,7 @@ import { asGatewayError, final, GatewayError } from '../base/errors.ts'
 import { newAttemptId, newId, newOpaqueId, type RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
+import { pause } from '../base/pause.ts'
 import { writePriceList } from '../billing/pinned.ts'
 import { holdFor } from '../billing/price.ts'
 import { recordedStatus } from '../billing/record.ts'
@@ -231,7 +232,7 @@ async function record(
       const isAll = tries === fundsTries || (await leasedOf(parts.store.db, task.accountId)) === zeroNano
       if (isAll) return { kind: 'no-funds', needed, available: taken.available }
       await parts.giveBackLeases(task.accountId)
-      if (tries > 1) await new Promise((resolve) => setTimeout(resolve, fundsPauseMs))
+      if (tries > 1) await pause(fundsPauseMs)
     }
   } finally {
     reserved.giveBack()

@@ -1,6 +1,7 @@
 import { type Clock, systemTimers } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { pause } from '../base/pause.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { type About, Insisting } from '../store/insisting.ts'
 
@@ -68,8 +69,4 @@ function stillAway(cause: unknown): GatewayError {
 /** Whether `insist` has given up waiting, and what it threw is no fault of the work itself. */
 export function isStillAway(thrown: unknown): boolean {
   return thrown instanceof GatewayError && isUnavailable(thrown.details.cause)
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
