@@ -28,6 +28,11 @@ export function argumentsIn(text: string): JsonObject {
   return isObject(parsed) ? parsed : { unparsed_arguments: text }
 }
 
+/** Whether a call's arguments are all there: a complete object takes no more text. */
+export function isWholeObject(text: string): boolean {
+  return text.trimEnd().endsWith('}') && isObject(parseLoosely(text))
+}
+
 export function objectIn(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
 }

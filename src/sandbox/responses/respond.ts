@@ -1,11 +1,10 @@
-import { pause } from '../../base/pause.ts'
 import { noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { readBody, readKey } from '../chat/complete.ts'
 import { errorForStatus, modelNotFound, VendorError, writeError } from '../chat/errors.ts'
 import { refusalsFor } from '../chat/faults.ts'
 import { namedEventEncoder, streamBody } from '../event-stream.ts'
-import { faultFor } from '../faults.ts'
+import { faultAfterDelay } from '../faults.ts'
 import { textIn } from '../fields.ts'
 import { isSoldFor } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
@@ -31,7 +30,7 @@ export async function answerResponse(call: Call, world: World): Promise<Response
       throw new VendorError({ status: 400, message, param: 'model', code: 'unsupported_model' })
     }
     const ask = readAsk(body, call.text, known)
-    const fault = await misbehave(call, ask, key)
+    const fault = await faultAfterDelay(call.request, ask.steering, refusalsFor(key))
     if (fault) {
       billNothing(fault.status)
       return fault
@@ -50,13 +49,6 @@ export async function answerResponse(call: Call, world: World): Promise<Response
 
 /** `sandbox:charge-then-fail=STATUS`: the answer was made and charged, but never arrives. */
 class ChargedError extends VendorError {}
-
-async function misbehave(call: Call, { steering }: ResponsesAsk, key: string): Promise<Response | undefined> {
-  const { signal } = call.request
-  const delayMs = steering.number('delay')
-  if (delayMs !== undefined) await pause(delayMs, signal)
-  return signal.aborted ? new Response(null, { status: 499 }) : faultFor(steering, refusalsFor(key))
-}
 
 function answerHeaders(ask: ResponsesAsk, { id }: Composition, contentType: string): Headers {
   const headers = new Headers({

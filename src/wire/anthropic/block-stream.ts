@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { gap } from '../../capabilities/conversation.ts'
-import { parseLoosely } from '../loose.ts'
+import { isWholeObject } from '../loose.ts'
 import { writeCallHead } from './write-answer.ts'
 
 /** An event of this protocol: its name is its type, and without one the vendor's own clients do not see it. */
@@ -105,7 +105,7 @@ export class BlockStream {
   /** What waits goes out when the call before it is whole: a complete object takes no more text. */
   #advance(): string {
     let text = ''
-    while (this.#waiting.length > 0 && (this.#growing === undefined || isWhole(this.#growing.text))) {
+    while (this.#waiting.length > 0 && (this.#growing === undefined || isWholeObject(this.#growing.text))) {
       if (this.#growing !== undefined) this.#growing.isOver = true
       this.#growing = undefined
       const next = this.#waiting.shift()
@@ -154,8 +154,4 @@ export class BlockStream {
     this.#open = undefined
     return writeEvent('content_block_stop', { index: this.#index })
   }
-}
-
-function isWhole(argumentsText: string): boolean {
-  return argumentsText.trimEnd().endsWith('}') && isObject(parseLoosely(argumentsText))
 }

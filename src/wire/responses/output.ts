@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { googleSignature, type Citation, type Media } from '../../capabilities/conversation.ts'
-import { itemsIn, objectIn, parseLoosely } from '../loose.ts'
+import { isWholeObject, itemsIn, objectIn, parseLoosely } from '../loose.ts'
 import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
 import type { Called } from './tools.ts'
@@ -215,7 +215,7 @@ export class Output {
     const events =
       open === undefined ? [] : open.kind === 'message' ? this.#closeMessage(open, status) : this.#closeThought(open)
     for (const call of this.#calls.values()) {
-      if (!call.isOver && isWhole(call.text)) events.push(...this.#closeCall(call, 'completed'))
+      if (!call.isOver && isWholeObject(call.text)) events.push(...this.#closeCall(call, 'completed'))
     }
     return events
   }
@@ -347,8 +347,3 @@ function readPlainInput(argumentsText: string): string {
 
 // `\u123`: a character that was cut off inside of its own spelling.
 const brokenCharactersMax = 5
-
-/** A complete object takes no more text. */
-function isWhole(argumentsText: string): boolean {
-  return argumentsText.trimEnd().endsWith('}') && isObject(parseLoosely(argumentsText))
-}

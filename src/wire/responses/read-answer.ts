@@ -1,6 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import {
   gap,
   isCutOff,
@@ -10,7 +9,8 @@ import {
   type Finish,
   type Reply,
 } from '../../capabilities/conversation.ts'
-import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { answerIn } from '../answer-body.ts'
+import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { readFailure } from './errors.ts'
 import { readUsage } from './usage.ts'
 
@@ -38,10 +38,7 @@ export function readAnswer(body: Uint8Array): Reply {
 
 /** A vendor may say 200 and mean an error, or send a page of HTML: only a response with output is an answer. */
 export function readResponse(body: Uint8Array): JsonObject {
-  const response = parseLoosely(decodeUtf8(body))
-  if (!isObject(response)) {
-    throw new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
-  }
+  const response = answerIn(body)
   if (isObject(response['error'])) throw readFailure(response['error'])
   if (!Array.isArray(response['output']) || response['status'] === 'failed') {
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without output.")

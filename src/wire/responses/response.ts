@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../base/json.ts'
+import { unixSeconds } from '../../base/moment.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { Finish } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
@@ -35,7 +36,7 @@ export function openResponse(ask: ChatAsk, name: ReplyName): (state: ResponseSta
     const reason = finish === undefined || status !== 'incomplete' ? undefined : reasons[finish]
     const state = {
       status,
-      completed_at: status === 'completed' ? secondsOf(name.createdAt + name.elapsedMs()) : null,
+      completed_at: status === 'completed' ? unixSeconds(name.createdAt + name.elapsedMs()) : null,
       error: error ?? null,
       incomplete_details: reason === undefined ? null : { reason },
       output,
@@ -45,17 +46,13 @@ export function openResponse(ask: ChatAsk, name: ReplyName): (state: ResponseSta
   }
 }
 
-function secondsOf(ms: number): number {
-  return Math.floor(ms / 1000)
-}
-
 function repeat({ native, model }: ChatAsk, name: ReplyName): JsonObject {
   const text = objectIn(native['text'])
   const reasoning = objectIn(native['reasoning'])
   return {
     id: `resp_${nameOf(name)}`,
     object: 'response',
-    created_at: secondsOf(name.createdAt),
+    created_at: unixSeconds(name.createdAt),
     access_programs: null,
     background: false,
     instructions: native['instructions'] ?? null,
