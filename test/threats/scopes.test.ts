@@ -230,7 +230,6 @@ describe('a model outside of the key’s scope', () => {
     '__proto__',
     'constructor',
     'toString',
-    '',
   ])('%j is no spelling of one', async (model) => {
     const answer = await refusedForFree(gateway, () => chat(says('Hello!', { model })))
     expect(answer.status).toBe(404)
