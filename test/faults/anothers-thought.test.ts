@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { startTestGateway } from '../support/gateway.ts'
 import { recordOf } from '../support/records.ts'
-import { answer, startVendor } from '../support/vendor.ts'
+import { answer, startVendor, wholeResponse } from '../support/vendor.ts'
 
 const refusal = {
   error: {
@@ -11,20 +11,11 @@ const refusal = {
     code: 'invalid_encrypted_content',
   },
 }
-const said = {
-  id: 'resp_1',
-  object: 'response',
-  status: 'completed',
-  error: null,
-  model: 'theirs',
-  output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }],
-  usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
-}
 
 // OpenAI encrypts thoughts for one account, and an operator may have several.
 test('a conversation goes on at the account that can read its thoughts, and that one is paid for', async () => {
   const first = await startVendor((socket) => void socket.write(answer(400, JSON.stringify(refusal))))
-  const second = await startVendor((socket) => void socket.write(answer(200, JSON.stringify(said))))
+  const second = await startVendor((socket) => void socket.write(answer(200, JSON.stringify(wholeResponse))))
   const yaml = `
 sandbox: false
 channels:

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { startTestGateway } from '../support/gateway.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
-import { answer, startVendor } from '../support/vendor.ts'
+import { answer, startVendor, wholeResponse } from '../support/vendor.ts'
 
 const refusal = {
   error: {
@@ -10,15 +10,6 @@ const refusal = {
     param: 'reasoning.summary',
     code: 'unsupported_value',
   },
-}
-const said = {
-  id: 'resp_1',
-  object: 'response',
-  status: 'completed',
-  error: null,
-  model: 'theirs',
-  output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }],
-  usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
 }
 
 const messages = [{ role: 'user', content: 'Hello' }]
@@ -30,7 +21,7 @@ test.each([
 ])('%s: who may not see thoughts has the answer all the same, and pays for it alone', async (path, body) => {
   const vendor = await startVendor((socket, request) => {
     const isShown = JSON.stringify(request.body['reasoning']).includes('summary')
-    socket.write(isShown ? answer(400, JSON.stringify(refusal)) : answer(200, JSON.stringify(said)))
+    socket.write(isShown ? answer(400, JSON.stringify(refusal)) : answer(200, JSON.stringify(wholeResponse)))
   })
   const yaml = `
 sandbox: false

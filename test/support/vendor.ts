@@ -182,3 +182,14 @@ export async function floodWithWords(socket: Socket, bytes: number): Promise<voi
   socket.write(chunk(opening))
   await flood(socket, chunk(delta('x'.repeat(1_000)).repeat(64)), bytes)
 }
+
+/** An answer of OpenAI's in its newer protocol, for a hundred tokens and ten. */
+export const wholeResponse = {
+  id: 'resp_1',
+  object: 'response',
+  status: 'completed',
+  error: null,
+  model: 'theirs',
+  output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }],
+  usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+}
