@@ -19,7 +19,6 @@ export type ChatAsk = TextAsk & {
   readonly isPadded: boolean
   readonly prompt: Prompt
   readonly promptTokens: number
-  readonly promptCacheKey: string
   readonly choices: number
   readonly outputTokensMax: number
   readonly reasoningTokens: number
@@ -54,7 +53,6 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
     userText,
     prompt,
     promptTokens,
-    promptCacheKey: textIn(body.prompt_cache_key),
     seed: hashText(`${typeof body.seed === 'number' ? body.seed : ''}`, prompt.hash),
     choices: typeof body.n === 'number' ? body.n : 1,
     outputTokensMax,

@@ -1,5 +1,6 @@
 import type { Call, Protocol, World } from '../protocol.ts'
-import { completeChat, readKey } from './complete.ts'
+import { readKey } from './answer-call.ts'
+import { completeChat } from './complete.ts'
 import { modelNotFound, VendorError, writeError } from './errors.ts'
 
 /** OpenAI's protocol, as most vendors speak it: chat completions and the list of models. */

@@ -1,4 +1,4 @@
-import { readBody, readKey } from '../chat/complete.ts'
+import { readBody, readKey } from '../chat/answer-call.ts'
 import { badRequest, modelNotFound, quotedList, VendorError, writeError } from '../chat/errors.ts'
 import { refusalsFor } from '../chat/faults.ts'
 import { type Fields, textIn } from '../fields.ts'
