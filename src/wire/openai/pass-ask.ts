@@ -20,7 +20,8 @@ export type ChatTarget = Thinker & {
   namespaced(label: string): string
 }
 
-const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
+/** What OpenAI keeps things under for whoever sent it. */
+export const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
 
 /** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
 export function passAsk(ask: ChatAsk, target: ChatTarget): string {

@@ -1,7 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { type Conversation, type Tool, type ToolChoice } from '../../capabilities/conversation.ts'
+import type { Conversation, ReplyFormat, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
@@ -125,17 +125,17 @@ function writeToolChoice(choice: ToolChoice): Json {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } }
 }
 
-function writeFormat(format: NonNullable<Conversation['format']>): JsonObject {
-  if (format.kind === 'json') return { type: 'json_object' }
-  // A client of another protocol counts on the schema being kept to; here that has to be asked for.
+function writeFormat(format: ReplyFormat): JsonObject {
+  return format.kind === 'json' ? { type: 'json_object' } : { type: 'json_schema', json_schema: writeSchema(format) }
+}
+
+/** A client of another protocol counts on the schema being kept to; at OpenAI that has to be asked for. */
+export function writeSchema(format: Extract<ReplyFormat, { kind: 'schema' }>): JsonObject {
   const { name = 'reply', description, schema, isStrict = canBeStrict(schema) } = format
   return {
-    type: 'json_schema',
-    json_schema: {
-      name,
-      ...(description !== undefined && { description }),
-      schema,
-      ...(isStrict && { strict: true }),
-    },
+    name,
+    ...(description !== undefined && { description }),
+    schema,
+    ...(isStrict && { strict: true }),
   }
 }

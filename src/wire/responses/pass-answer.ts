@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
+import { labels } from '../openai/pass-ask.ts'
 import { countText } from './bounds.ts'
 import { readResponse } from './read-answer.ts'
 import { readUsage } from './usage.ts'
@@ -13,8 +14,6 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
     body: new TextEncoder().encode(JSON.stringify(asAsked(response, ask))),
   }
 }
-
-const labels = ['prompt_cache_key', 'safety_identifier', 'user'] as const
 
 /** A response repeats its request: in the client's words, where the vendor was told others. */
 export function asAsked(response: JsonObject, { native, model }: ChatAsk): JsonObject {

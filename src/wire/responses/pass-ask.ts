@@ -3,6 +3,7 @@ import type { ChatAsk } from '../../capabilities/chat.ts'
 import { openaiThought } from '../../capabilities/conversation.ts'
 import { objectIn } from '../loose.ts'
 import { isGiven } from '../openai/chat-ask.ts'
+import { labels } from '../openai/pass-ask.ts'
 import { writeCallId } from '../openai/write-messages.ts'
 import { requestOf } from './read-conversation.ts'
 import type { Item, ResponsesRequest, WrittenTool } from './schema.ts'
@@ -30,7 +31,6 @@ function itemsOf({ input }: ResponsesRequest): readonly Item[] {
 }
 
 const likelihoods = 'message.output_text.logprobs'
-const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
 
 /** The vendor's body: the client's own, but for the values that are not the client's to choose. Unknown fields stay. */
 export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, ReplyFormat, Tool } from '../../capabilities/conversation.ts'
-import { canBeStrict } from '../openai/strict-schema.ts'
+import { writeSchema } from '../openai/write-ask.ts'
 import { effortFor } from '../openai/write-thinking.ts'
 import { writeInput } from './write-input.ts'
 
@@ -71,16 +71,7 @@ function writeText({ format, verbosity }: Conversation): JsonObject {
 }
 
 function writeFormat(format: ReplyFormat): JsonObject {
-  if (format.kind === 'json') return { type: 'json_object' }
-  // A client of another protocol counts on the schema being kept to; here that has to be asked for.
-  const { name = 'reply', description, schema, isStrict = canBeStrict(schema) } = format
-  return {
-    type: 'json_schema',
-    name,
-    ...(description !== undefined && { description }),
-    schema,
-    ...(isStrict && { strict: true }),
-  }
+  return format.kind === 'json' ? { type: 'json_object' } : { type: 'json_schema', ...writeSchema(format) }
 }
 
 /**
