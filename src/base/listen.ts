@@ -31,6 +31,7 @@ export type Connection = {
 
 export type Listener = {
   readonly port: number
+  /** Where this machine can call it. */
   readonly url: string
   /** Requests that are not answered to their end. */
   readonly underway: number
@@ -55,14 +56,25 @@ const idleSecondsDefault = 65
 // What every system takes at once, so that no reader has to be waited for.
 const takenAtOnceBytes = 16 * 1024
 
+// Nobody can be called at these, and browsers refuse to: who listens everywhere is named by the loopback address.
+const wildcards: ReadonlyMap<string, string> = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])
+
+/** At every address of this machine, and not at one. */
+export function isEverywhere(hostname: string): boolean {
+  return wildcards.has(hostname)
+}
+
 /** The one place that opens a port: Bun's server behind an interface another runtime could fill. */
 export function listen(options: ListenOptions): Listener {
   const server = serve(options)
   const port = server.port ?? options.port
-  const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname
+  const host = wildcards.get(options.hostname) ?? options.hostname
   return {
     port,
-    url: `http://${host}:${port}`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     get underway() {
       return server.pendingRequests
     },

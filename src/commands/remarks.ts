@@ -1,3 +1,4 @@
+import { isEverywhere } from '../base/listen.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
@@ -34,6 +35,10 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const open = openSecret(environment.secret, environment.dataFolder)
   if (open !== undefined) {
     lines.push(`${open} can be read or changed by whoever reaches its folder: chmod 600 closes it (SECURITY.md).`)
+  }
+  if (isEverywhere(environment.host) && file.settings.publicUrl === undefined) {
+    const until = 'until publicUrl in turnpike.yaml says where customers reach it'
+    lines.push(`Links to kept results lead to this machine alone, ${until} (docs/operators.md).`)
   }
   if (unverified > 0) {
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'

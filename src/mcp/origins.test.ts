@@ -45,7 +45,7 @@ describe('which hosts the tool server answers to', () => {
     expect(takes(given, host)).toBe(isTaken)
   })
 
-  test.each(['0.0.0.0', '::', ''])('listening everywhere, every address of this machine: %j', (hostname) => {
+  test.each(['0.0.0.0', '::'])('listening everywhere, every address of this machine: %j', (hostname) => {
     const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
     expect(found.length).toBeGreaterThan(0)
     for (const { address, family } of found) {

@@ -1,5 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { badRequest } from '../base/errors.ts'
+import { isEverywhere } from '../base/listen.ts'
 
 export type OriginParts = {
   /** Where the tool server listens. */
@@ -12,7 +13,6 @@ export type OriginParts = {
   readonly origins: readonly string[]
 }
 
-const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::', ''])
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 
 /**
@@ -40,9 +40,9 @@ function allowedHosts({ hostname, port, publicUrl, hosts }: OriginParts): string
   return [...own, ...given, ...hosts.map((host) => host.toLowerCase())]
 }
 
-/** Where connections can arrive: the one address, or with a wildcard those of this machine. */
+/** Where connections can arrive: the one address, or all of this machine. */
 function arrivalAddresses(hostname: string): string[] {
-  if (!wildcards.has(hostname)) return [bracketed(hostname)]
+  if (!isEverywhere(hostname)) return [bracketed(hostname)]
   const found = Object.values(networkInterfaces()).flat()
   return found.flatMap((one) => (one === undefined ? [] : [bracketed(one.address)]))
 }

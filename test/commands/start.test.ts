@@ -71,6 +71,26 @@ describe('the greeting', () => {
   })
 })
 
+test('who listens everywhere is greeted with addresses that work, and told where links lead', async () => {
+  const remark = 'Links to kept results lead to this machine alone, until publicUrl'
+  const { output, url, key } = await cli.serve([], { HOST: '0.0.0.0' })
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  expect(output()).toContain(remark)
+  const mcpUrl = /tools at (\S+)/.exec(output())?.[1]
+  const answer = await fetch(String(mcpUrl), {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  })
+  expect(await answer.text()).toContain('"result":{}')
+  cli.write('turnpike.yaml', 'publicUrl: https://gateway.example.com\n')
+  expect((await cli.run(['check'], { HOST: '0.0.0.0' })).out).not.toContain(remark)
+})
+
 test('the greeting does not promise what others have to keep', async () => {
   const { output } = await cli.serve([], { SANDBOX_URL: 'http://127.0.0.1:1' })
   expect(output()).toContain('simulators are asked (http://127.0.0.1:1)')
