@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from './gateway.ts'
 
-const program = join(import.meta.dir, '../../bin/turnpike')
+const checkout = join(import.meta.dir, '../..')
 
 type Variables = Readonly<Record<string, string>>
 
@@ -12,7 +12,7 @@ type Variables = Readonly<Record<string, string>>
  * whole program again, and spend half of its start on that.
  */
 export const compiled = {
-  BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(import.meta.dir, '../../node_modules/.cache/turnpike'),
+  BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(checkout, 'node_modules/.cache/turnpike'),
 } satisfies Variables
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string; readonly ms: number }
@@ -44,14 +44,17 @@ export type Cli = {
   close(): Promise<void>
 }
 
-/** The real command line in an empty folder, with an environment that has nothing in it but what the test gives. */
-export function makeCli(): Cli {
+/**
+ * The real command line in an empty folder, with an environment that has nothing in it but what the test gives.
+ * `installed`: where it lies.
+ */
+export function makeCli(installed = checkout): Cli {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-cli-'))
   const running: Bun.Subprocess[] = []
 
   const start = (args: readonly string[], variables: Variables) => {
     const base = { PATH: process.env['PATH'] ?? '', HOME: folder, PORT: '0', ADMIN_PORT: '0', ...compiled }
-    const child = Bun.spawn([program, ...args], {
+    const child = Bun.spawn([join(installed, 'bin/turnpike'), ...args], {
       cwd: folder,
       env: { ...base, TURNPIKE_DATA: join(folder, 'data'), ...variables },
       stdin: 'ignore',
