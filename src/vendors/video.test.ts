@@ -251,7 +251,7 @@ describe('Vidu gets its own fields, at the address of its kind', () => {
   const vendor = 'https://vendor.example/ent/v2'
 
   test('a text, its shape, and our reference', () => {
-    const parameters = { seed: 7, movement_amplitude: 'small', audio: false, payload: 'mine', images: ['x'], n: 1 }
+    const parameters = { seed: 7, movement_amplitude: 'small', audio: false, payload: 'mine', n: 1 }
     const more = { callbackUrl: 'https://g/cb' }
     const { call, body } = sent('vidu', 'viduq3-turbo', { input: prompt, parameters, aspect_ratio: '9:16' }, more)
     expect(call).toMatchObject({

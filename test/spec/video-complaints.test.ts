@@ -76,6 +76,49 @@ describe('what else stands in input is read as in parameters', () => {
   })
 })
 
+describe('what a film shows is read in input, under its names there: what nobody reads would be left out and paid for', () => {
+  const image = 'https://example.com/a.png'
+  const content = [{ type: 'text', text: 'A bear.' }]
+
+  test.each([
+    ['kling-v2-6', { image }, 'image'],
+    ['kling-v2-6', { parameters: { image } }, 'parameters.image'],
+    ['wan2.6-t2v', { img_url: image }, 'img_url'],
+    ['wan2.6-t2v', { content }, 'content'],
+    ['wan2.7-t2v', { parameters: { media: [{ type: 'first_frame', url: image }] } }, 'parameters.media'],
+    ['minimax-hailuo-02', { parameters: { first_frame_image: image } }, 'parameters.first_frame_image'],
+    ['viduq3-turbo', { parameters: { images: [image] } }, 'parameters.images'],
+    ['veo-3.1-generate-preview', { prompt: 'A bear.' }, 'prompt'],
+    [seedance, { parameters: { content } }, 'parameters.content'],
+  ])('%s: %j, elsewhere', async (model, fields, at) => {
+    const message = `Unsupported value: '${at}' is not read: what a film shows stands in 'input'.`
+    expect(await complaint({ model, ...fields })).toEqual([at, message])
+  })
+
+  test.each([
+    ['kling-v2-6', { image_list: [{ image }] }],
+    ['gen4.5', { promptImage: image }],
+    ['sora-2', { input_reference: { image_url: image } }],
+    ['viduq3-turbo', { images: [image] }],
+    ['wan3.0-video', { reference_urls: [image] }],
+  ])('%s: %j, by another name', async (model, words) => {
+    const at = `input.${Object.keys(words)[0]}`
+    const message = `Unsupported value: '${at}' is not for this model, which takes 'input.prompt' and 'input.media'.`
+    expect(await complaint({ model, input: { prompt: 'A fox.', ...words } })).toEqual([at, message])
+  })
+
+  test('older versions of Wan too, which are sent all of their input', async () => {
+    const [param] = await complaint({ model: 'wan2.6-t2v', input: { prompt: 'A fox.', first_frame_image: image } })
+    expect(param).toBe('input.first_frame_image')
+  })
+
+  test('said twice alike it is said once, and what is empty shows nothing', async () => {
+    const body = { model: 'kling-v2-6', prompt: 'A fox.', image, images: [], img_url: '', wait: true }
+    const response = await gateway.post('/v1/videos/generations', { ...body, input: { prompt: 'A fox.', image } })
+    expect(response.status).toBe(200)
+  })
+})
+
 describe('a flag in a prompt is named as it was written', () => {
   test.each([
     ['--fps 24', "Unsupported value: 'input.prompt --fps' is not supported."],

@@ -88,9 +88,6 @@ const foreign: ReadonlySet<string> = new Set([
   'watermark',
   'audio',
   'seed',
-  'promptImage',
-  'videoUri',
-  'references',
 ])
 
 function writeBody(ask: VideoAsk, context: CallContext): JsonObject {

@@ -73,9 +73,6 @@ const foreign: ReadonlySet<string> = new Set([
   'prompt_optimizer',
   'shot_type',
   'seed',
-  'images',
-  'subjects',
-  'videos',
 ])
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {

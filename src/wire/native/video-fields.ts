@@ -10,6 +10,11 @@ export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
   return value !== undefined && value !== null
 }
 
+/** An empty text or list shows nothing. */
+export function bringsSomething(value: Json | undefined): boolean {
+  return isGiven(value) && value !== '' && !(Array.isArray(value) && value.length === 0)
+}
+
 /** Every place in which a request says something under this name, with what it says there. */
 export type Places = (name: string) => Given<Exclude<Json, null>>[]
 

@@ -1,7 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import { isGiven, listOf, missing, notOneOf, optionalText, readUrl, wrongType } from './video-fields.ts'
+import {
+  bringsSomething,
+  isGiven,
+  listOf,
+  missing,
+  notOneOf,
+  optionalText,
+  readUrl,
+  unsupported,
+  wrongType,
+} from './video-fields.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
 /** `data:` is for pictures, and for sound that is only listened to. */
@@ -43,16 +54,40 @@ const shorthands = [
 ] as const
 
 /** The fields of `input` that say the same as a list of contents. */
-export const sceneFields: readonly string[] = [
-  'prompt',
-  'media',
-  'subject_reference',
-  ...shorthands.map(([field]) => field),
+const sceneFields: readonly string[] = ['prompt', 'media', 'subject_reference', ...shorthands.map(([field]) => field)]
+
+/** What other versions and vendors call that, in their own protocols. */
+const otherNames: readonly string[] = [
+  'content',
+  'audio_url',
+  'reference_urls',
+  'reference_video_urls',
+  'image_list',
+  'images',
+  'subjects',
+  'videos',
+  'promptImage',
+  'videoUri',
+  'references',
+  'input_reference',
 ]
 
-/** What else a client wrote into `input`: nobody here knows more of it than of a parameter. */
-export function besideScene(input: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(input).filter(([name]) => !sceneFields.includes(name)))
+/** Whatever a film may be told to show, by any name. A name that is not read must not be passed over: see below. */
+export const shownFields: readonly string[] = [...sceneFields, ...otherNames]
+
+/** Beside `input` nobody reads it: the film would be made, and paid for, without. At the top it may say the same again. */
+export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readonly string[]): void {
+  const parameters = isObject(body['parameters']) ? body['parameters'] : {}
+  for (const name of shownFields) {
+    const isUnread = !own.includes(name) && bringsSomething(body[name]) && !isDeepStrictEqual(body[name], input[name])
+    const at = isUnread ? name : bringsSomething(parameters[name]) ? `parameters.${name}` : undefined
+    if (at !== undefined) throw unsupported(at, "is not read: what a film shows stands in 'input'.")
+  }
+}
+
+/** What else a client wrote into `input` or `parameters`: of the one nobody here knows more than of the other. */
+export function besideScene(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !shownFields.includes(name)))
 }
 
 /** `subject_reference: [{type: "character", image: [url]}]`, as MiniMax has it. */
@@ -77,6 +112,10 @@ export function readMediaScene(
   /** Rules of a family's own; throws. */
   check: (placed: readonly Placed[]) => void = () => {},
 ): Scene {
+  const unread = otherNames.find((name) => bringsSomething(input[name]))
+  if (unread !== undefined) {
+    throw unsupported(`input.${unread}`, "is not for this model, which takes 'input.prompt' and 'input.media'.")
+  }
   const short = shorthands.flatMap(([field, name]): Placed[] => {
     const at = `input.${field}`
     return isGiven(input[field])

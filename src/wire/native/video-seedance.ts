@@ -2,8 +2,18 @@ import { badRequest } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import { isGiven, listOf, missing, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
-import { readMediaScene, sceneFields } from './video-media.ts'
+import {
+  bringsSomething,
+  isGiven,
+  listOf,
+  missing,
+  notOneOf,
+  optionalText,
+  readUrl,
+  unsupported,
+  wrongType,
+} from './video-fields.ts'
+import { readMediaScene, shownFields } from './video-media.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, type Scene } from './video-scene.ts'
 
 /** What each type of content can be to the film; the first is what a single one is that does not say. */
@@ -41,7 +51,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
 
 /** A film is told once: of two ways to say what it shows, one would be dropped unheard. */
 function refuseSecondScene(body: JsonObject, input: JsonObject, at: string): void {
-  const field = sceneFields.find((name) => isGiven(input[name]))
+  const field = shownFields.find((name) => name !== 'content' && bringsSomething(input[name]))
   const second = field !== undefined ? `input.${field}` : isGiven(body['content']) ? 'content' : at
   if (second !== at) throw badRequest(`'${at}' and '${second}' cannot both be given.`, second)
 }

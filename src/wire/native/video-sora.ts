@@ -1,15 +1,12 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import { isGiven, missing, unsupported } from './video-fields.ts'
+import { missing, unsupported } from './video-fields.ts'
 import { readMediaScene } from './video-media.ts'
 import type { Placed, Scene } from './video-scene.ts'
 
 /** Sora: a text, and perhaps a picture to begin with. */
 export function readSoraScene(input: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
-  if (isGiven(input['input_reference'])) {
-    throw unsupported('input.input_reference', "is not supported: say it in 'media' as a first_frame.")
-  }
   const scene = readMediaScene(input, limits, isOwn, checkPlaced)
   if (scene.prompt.trim() === '') throw missing('input.prompt')
   return scene

@@ -2,22 +2,27 @@ import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
-import { isGiven, listOf, missing, optionalText, readUrl, requiredText, unsupported } from './video-fields.ts'
-import { readMediaList } from './video-media.ts'
+import {
+  bringsSomething,
+  isGiven,
+  listOf,
+  missing,
+  optionalText,
+  readUrl,
+  requiredText,
+  unsupported,
+} from './video-fields.ts'
+import { readMediaList, shownFields } from './video-media.ts'
 import { countOf, type Placed, type RoleName, scene, type Scene, tooMany } from './video-scene.ts'
 
 type Version = Extract<VideoForm, 'wan2.5' | 'wan2.6' | 'wan2.7'>
-
-/** The fields for what the client brings. A version ignores those of the others, and would make something else. */
-const mediaFields = ['img_url', 'audio_url', 'reference_urls', 'reference_video_urls', 'media'] as const
-type MediaField = (typeof mediaFields)[number]
 
 /** The specification's `input` by model version; sound for a text is the vendor's own addition. */
 const taken = {
   'wan2.5': { t2v: ['audio_url'], i2v: ['img_url', 'audio_url'], r2v: [] },
   'wan2.6': { t2v: ['audio_url'], i2v: ['img_url', 'audio_url'], r2v: ['reference_urls', 'reference_video_urls'] },
   'wan2.7': { t2v: ['audio_url'], i2v: ['media'], r2v: ['media'] },
-} as const satisfies Record<Version, Record<VideoKind, readonly MediaField[]>>
+} as const satisfies Record<Version, Record<VideoKind, readonly string[]>>
 
 export function isWanVersion(form: VideoForm): form is Version {
   return form in taken
@@ -50,17 +55,13 @@ function readPlaced(given: Given, version: Version, kind: VideoKind): Placed[] {
   }
 }
 
+/** A version ignores the fields of the others, and would make something else. */
 function refuseForeign(input: JsonObject, own: readonly string[], kind: VideoKind): void {
-  const foreign = mediaFields.find((field) => !own.includes(field) && isContent(input, field))
+  const read = new Set(['prompt', ...own])
+  const foreign = shownFields.find((field) => !read.has(field) && bringsSomething(input[field]))
   if (foreign === undefined) return
   const wanted = kind === 't2v' ? "a prompt only ('input.prompt')" : `'input.${own[0]}'`
   throw unsupported(`input.${foreign}`, `is not for this model, which takes ${wanted}.`)
-}
-
-/** An empty list brings nothing. */
-function isContent(input: JsonObject, field: MediaField): boolean {
-  const value = input[field]
-  return isGiven(value) && !(Array.isArray(value) && value.length === 0)
 }
 
 function readAudio({ input, isOwn }: Given): Placed[] {
@@ -114,10 +115,10 @@ const surelyPicture = /^data:image\//i
 
 function readReferenceUrls({ input, limits, isOwn }: Given): Placed[] {
   const [field, older] = ['reference_urls', 'reference_video_urls'] as const
-  if (isContent(input, field) && isContent(input, older)) {
+  if (bringsSomething(input[field]) && bringsSomething(input[older])) {
     throw badRequest(`'input.${field}' and 'input.${older}' cannot both be given.`, `input.${older}`)
   }
-  const name = isContent(input, older) ? older : field
+  const name = bringsSomething(input[older]) ? older : field
   const placed = listOf(input[name], `input.${name}`).map((value, index): Placed => {
     const at = `input.${name}[${index}]`
     const url = readUrl(value, at, isOwn, ['image'])

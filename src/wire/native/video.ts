@@ -8,7 +8,7 @@ import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
 import { isGiven, missing, placesIn, unsupported } from './video-fields.ts'
-import { besideScene, readMediaScene } from './video-media.ts'
+import { besideScene, readMediaScene, refuseMisplaced } from './video-media.ts'
 import { readParameters, readSound } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
@@ -40,7 +40,7 @@ function readAsk(
   if (!parsed.success) throw fieldError(parsed.error, body)
 
   const scene = readScene(body, limits, isOwn)
-  const written = isObject(body['parameters']) ? body['parameters'] : {}
+  const written = isObject(body['parameters']) ? besideScene(body['parameters']) : {}
   const input = isObject(body['input']) ? body['input'] : {}
   // Wan up to 2.7 is sent all of its `input`. Other vendors are sent parameters, and what else stands there is among them.
   const beside = isWanVersion(limits.form) ? {} : besideScene(input)
@@ -85,6 +85,7 @@ function readScene(body: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Sce
   const isBeside = form === 'seedance' && isGiven(body['content'])
   if (!isGiven(body['input']) && !isBeside) throw missing('input')
   const input = isObject(body['input']) ? body['input'] : {}
+  refuseMisplaced(body, input, form === 'seedance' ? ['content'] : [])
   if (form === 'seedance') return readSeedanceScene(body, input, limits, isOwn)
   if (form === 'runway') return readRunwayScene(input, limits, isOwn)
   if (form === 'sora') return readSoraScene(input, limits, isOwn)
