@@ -36,7 +36,7 @@ describe('a model is sold only where every answer of it has a price', () => {
   })
 
   test('pictures, by their sizes and qualities', () => {
-    const sizes = imageLimits({ sizes: ['1024x1024', '512x512', 'auto'] })
+    const sizes = imageLimits({ sizes: ['1024x1024', '512x512', 'auto'] }, false)
     const images = { ...sizes, qualities: ['low', 'high'] }
     const perImage = { '1024x1024': '1', '512x512/low': '1' }
     expect(lacks('images', { perImage }, { images })).toBe('perImage for 512x512')

@@ -13,10 +13,15 @@ const deadlineSeconds = 86_400
 /** The longest reference video that any vendor takes; those with several say what they come to together. */
 const inputSecondsMax = 30
 
-export function imageLimits(written: Written<'images'>): ImageLimits {
+/** What the edits path takes of a model that says nothing of it: the specification's sizes, the common protocol's files. */
+const editSizes = ['1024x1024', '1024x1536', '1536x1024', '256x256', '512x512']
+const editReferences = { min: 1, max: 16 }
+
+export function imageLimits(written: Written<'images'>, doesEdits: boolean): ImageLimits {
   const { sizes = [], qualities = [], countMax = imagesMax, references = { min: 0, max: 0 } } = written
   const { alwaysBytes = false } = written
-  return { ...written, sizes, qualities, countMax, references, alwaysBytes }
+  const edits = { sizes: sizes.length > 0 ? sizes : editSizes, references: editReferences, mask: true }
+  return { ...(doesEdits && { edits }), ...written, sizes, qualities, countMax, references, alwaysBytes }
 }
 
 /** The pinned dimensions of an alias are the only ones it has. */

@@ -78,7 +78,7 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
   const { images, embeddings, speech, video } = facts
   const has = (...wanted: Entry['capabilities']) => wanted.some((capability) => entry.capabilities.includes(capability))
   const limits = {
-    ...(has('images', 'edits') ? { images: imageLimits(images ?? {}) } : {}),
+    ...(has('images', 'edits') ? { images: imageLimits(images ?? {}, has('edits')) } : {}),
     ...(has('embeddings')
       ? { embeddings: embeddingLimits(embeddings ?? {}, contextTokens, entry.pinned?.dimensions) }
       : {}),

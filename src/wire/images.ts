@@ -5,6 +5,7 @@ import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../capabilit
 import type { Asked } from '../capabilities/ask.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import { estimateInput } from './image-facts.ts'
+import { writeSize } from './image-sizes.ts'
 import * as native from './native/images.ts'
 import * as edits from './openai/edits-ask.ts'
 import { writeStreamError } from './openai/errors.ts'
@@ -59,10 +60,19 @@ export const editsCodec = {
   stream,
 }
 
-/** The older model does not say how its pictures look; the result of an edit does on every model. */
-function withLooks({ limits, size }: EditsAsk, answer: ImagesAnswer): ImagesAnswer {
+/** Older models do not say how their pictures look; the result of an edit does on every model. */
+function withLooks({ limits, size: asked, outputFormat = 'png' }: EditsAsk, answer: ImagesAnswer): ImagesAnswer {
   if (limits.alwaysBytes) return answer
   const { passed: _, said, ...rest } = answer
-  const looks = { background: 'opaque', output_format: 'png', quality: 'standard', ...(size !== undefined && { size }) }
+  const { images, width, height } = rest
+  const made = images[0]?.media
+  const format = made?.kind === 'bytes' ? made.mediaType.slice('image/'.length) : outputFormat
+  const size = asked ?? (width === undefined || height === undefined ? undefined : writeSize({ width, height }))
+  const looks = {
+    background: 'opaque',
+    output_format: format,
+    quality: 'standard',
+    ...(size !== undefined && { size }),
+  }
   return { ...rest, said: { ...looks, ...said } }
 }

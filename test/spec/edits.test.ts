@@ -13,7 +13,8 @@ let gateway: TestGateway
 beforeAll(async () => {
   gateway = await startTestGateway({
     yaml: `models:
-  - { id: maskless, from: gpt-image-1.5, images: { sizes: [auto], alwaysBytes: true, qualities: [auto, low], edits: { sizes: [auto], references: { min: 1, max: 16 }, mask: false } } }`,
+  - { id: maskless, from: gpt-image-1.5, images: { sizes: [auto], alwaysBytes: true, qualities: [auto, low], edits: { sizes: [auto], references: { min: 1, max: 16 }, mask: false } } }
+  - { id: own-editor, capability: edits, vendor: openai, prices: { perImage: "0.01" } }`,
   })
 })
 afterEach(() => gateway.assertBooks())
@@ -364,5 +365,24 @@ describe('errors and money', () => {
     const second = await send(form({ quality: 'low' }), gateway.key, once)
     expect(second.headers.get('idempotent-replayed')).toBe('true')
     expect(await second.text()).toBe(await first.text())
+  })
+})
+
+describe('a model of an operator’s own that says nothing of its edits', () => {
+  const model = 'own-editor'
+
+  test('takes what the specification has for the path, and costs its pictures', async () => {
+    const changes = { model, mask: picture({ isTransparent: true }), n: '2', size: '512x512' }
+    const response = await send(form(changes))
+    expect(response.headers.get('x-turnpike-cost')).toBe('0.02')
+    expect((await made(response)).data).toHaveLength(2)
+    await made(await send(form({ model, image: [], 'image[]': [picture(), picture()] })))
+    await isInvalid(form({ model, size: '2048x2048' }), 'size', 'unsupported_value')
+  })
+
+  test('leaves the format of its pictures to its vendor, and says which they have', async () => {
+    const { output_format, size } = await made(await send(form({ model, output_format: 'webp' })))
+    expect({ output_format, size }).toEqual({ output_format: 'webp', size: '1024x1024' })
+    expect((await lastSent()).fields).toMatchObject({ output_format: 'webp' })
   })
 })

@@ -46,10 +46,11 @@ export function readAsk({ body, files }: Asked, lookUp: (model: string) => Model
   return { ...facts, capability: 'edits', written: body, images, ...(mask !== undefined && { mask }) }
 }
 
-function checkLooks({ background, output_format: format }: EditsFields, { alwaysBytes }: ImageLimits): void {
+function checkLooks({ background, output_format: format }: EditsFields, limits: ImageLimits): void {
   checkTransparent(background, format)
-  if (alwaysBytes) return
-  if (format !== undefined) {
+  if (limits.alwaysBytes) return
+  // Where nothing is known of its formats, the vendor judges.
+  if (format !== undefined && limits.formats !== undefined) {
     const message = "'output_format' is not supported by this model."
     throw badRequest(message, 'output_format', 'unsupported_value')
   }
