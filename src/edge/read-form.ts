@@ -63,7 +63,8 @@ class FormReader {
     const { name, mediaType = '' } = part
     if (name === undefined || name === '' || name === '__proto__') throw malformed('a part has no name')
     if (mediaType.startsWith('multipart/')) throw malformed('a part of it is a form again')
-    if (part.isFile) {
+    // A file may come without a name, and some clients send pictures so; no text is of this type.
+    if (part.isFile || /^image\//i.test(mediaType)) {
       if (this.#files.length === filesMax) throw malformed(`it has more than ${filesMax} files`)
       this.#files.push({ field: name, name: part.filename ?? '', mediaType, bytes: part.bytes })
       return

@@ -65,6 +65,14 @@ describe('a good form', () => {
     expect((await send(inPieces(`${good}${end}epilogue`, 5))).status).toBe(200)
   })
 
+  test('with pictures that have a type and no name, which need none', async () => {
+    const text = field('model', 'gpt-image-2') + field('prompt', 'a hat')
+    for (const type of ['image/png', 'IMAGE/PNG', 'application/octet-stream']) {
+      const image = field('image', picture, `\r\nContent-Type: ${type}`)
+      expect([type, (await send(text + image + end)).status]).toEqual([type, 200])
+    }
+  })
+
   test('with the boundaries that clients make up', async () => {
     for (const mark of [
       '----WebKitFormBoundary7MA4YWxkTrZu0gW',
