@@ -27,6 +27,9 @@ export type Refusal = {
   readonly body: string
 }
 
+/** What a vendor said under a good status, and the status that it has elsewhere. */
+export type SaidInside = { readonly status: number; readonly body: string }
+
 export type ErrorDetails = {
   /** The finer code inside a kind, as the common protocol spells it: `invalid_value`, `unsupported_value`, … */
   readonly code?: string
@@ -40,6 +43,8 @@ export type ErrorDetails = {
   /** Nothing was done for it, and the same request will be refused again until something else changes. */
   readonly hopeless?: true
   readonly refusal?: Refusal
+  /** Not judged yet: whose fault it is, and whether a key has to rest, its vendor's adapter tells by this. */
+  readonly inside?: SaidInside
   readonly cause?: unknown
 }
 
@@ -59,6 +64,14 @@ export class GatewayError extends Error {
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   return new GatewayError('bug', 'The gateway made a mistake. Tell its operator the request id.', { cause: thrown })
+}
+
+/** A vendor said no where an answer should have been. The message is for where nobody judges it. */
+export function refusedInside(
+  inside: SaidInside,
+  message = "The model's vendor did not answer as it should.",
+): GatewayError {
+  return new GatewayError('upstream-failed', message, { inside })
 }
 
 /** A vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */

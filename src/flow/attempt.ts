@@ -62,11 +62,10 @@ export async function attempt<T>(
     return { kind: 'accepted', accepted: await accept(exchange) }
   } catch (thrown) {
     exchange.abort()
-    if (thrown instanceof RefusedInside) {
-      const { status, body } = thrown
-      return explained(parts, routed, { status, body, retryAfterSeconds: undefined })
-    }
-    return brokenOff(parts, routed, exchange.status, discreet(asGatewayError(thrown), routed))
+    const error = asGatewayError(thrown)
+    const { inside } = error.details
+    if (inside !== undefined) return explained(parts, routed, { ...inside, retryAfterSeconds: undefined })
+    return brokenOff(parts, routed, exchange.status, discreet(error, routed))
   } finally {
     // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
     exchange.outliveClient()
@@ -130,24 +129,27 @@ export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }:
   return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }
 
-/** Thrown by whoever reads a response: the vendor said no under a good status, before anything was delivered. */
-export class RefusedInside extends Error {
-  readonly status: number
-  readonly body: string
-
-  constructor({ status, body }: { readonly status: number; readonly body: string }) {
-    super(`the vendor refused with ${status}`)
-    this.name = 'RefusedInside'
-    this.status = status
-    this.body = body
-  }
-}
-
 function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Failed {
-  const verdict = judge(routed.route, refusal)
-  restKey(parts, routed.route, verdict, refusal.status)
+  const verdict = verdictOn(parts, routed, refusal)
   const retry = verdict.retryable ? 'elsewhere' : 'no'
   return failed(parts, routed, { status: refusal.status, error: verdict.error, retry })
+}
+
+/**
+ * A vendor that says no in the middle of what it delivers means by it what it would have meant before. A fault of its own
+ * it may tell in its own words; what is between it and the operator, it may not.
+ */
+export function failedInside(parts: CallParts, routed: Routed, error: GatewayError): GatewayError {
+  const { inside } = error.details
+  if (inside === undefined) return discreet(error, routed)
+  const { error: judged, restCredentialSeconds } = verdictOn(parts, routed, { ...inside, retryAfterSeconds: undefined })
+  return judged.kind === 'upstream-failed' && restCredentialSeconds === undefined ? discreet(error, routed) : judged
+}
+
+function verdictOn(parts: CallParts, { route }: Routed, refusal: BadResponse): Verdict {
+  const verdict = judge(route, refusal)
+  restKey(parts, route, verdict, refusal.status)
+  return verdict
 }
 
 export function judge({ channel, credential }: Route, refusal: BadResponse): Verdict {

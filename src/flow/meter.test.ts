@@ -75,7 +75,7 @@ async function streamed(pieces: string[], marksBroken: boolean) {
   const relay = new StreamRelay(scriptedExchange(200, pieces), stream as never, {
     outputTokensMax: 1000,
     leg,
-    discreet: (failure) => failure,
+    judge: (failure) => failure,
   })
   await relay.begin()
   const { body, ended, seen } = metered(relay, { marksBroken })

@@ -55,7 +55,7 @@ function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
     closing: () => new Uint8Array(),
   }
   const leg = { attemptId: 'att_1' as never, count: () => undefined }
-  return new StreamRelay(exchange, stream as never, { outputTokensMax: 1, leg, discreet: (failure) => failure })
+  return new StreamRelay(exchange, stream as never, { outputTokensMax: 1, leg, judge: (failure) => failure })
 }
 
 function noting(withEach: () => void = () => {}) {
@@ -117,7 +117,7 @@ describe('one stream', () => {
     const relay = new StreamRelay(scriptedExchange(200, ['data: a\n\n', 'data: last\n\n']), stream as never, {
       outputTokensMax: 1,
       leg: {} as never,
-      discreet: (failure) => failure,
+      judge: (failure) => failure,
     })
     const { promise: ended, resolve } = Promise.withResolvers<string>()
     relay.pour({

@@ -35,8 +35,8 @@ export type RelayOptions = {
   /** Where its events are larger than those of a chat: at most so large each, and all together. */
   readonly bytesMax?: { readonly event: number; readonly stream: number }
   readonly leg: Leg
-  /** A vendor's own words about a failure, without our secrets. */
-  readonly discreet: (failure: GatewayError) => GatewayError
+  /** What a failure means once something was delivered. Before that, whoever waits for the beginning judges it. */
+  readonly judge: (failure: GatewayError) => GatewayError
 }
 
 /** Carries one stream: takes what the vendor sends, and passes on what each read completes. */
@@ -45,10 +45,11 @@ export class StreamRelay implements Relay, Outlet {
   readonly #exchange: Exchange
   readonly #stream: ChatStream
   readonly #splitter: EventSplitter
-  readonly #discreet: (failure: GatewayError) => GatewayError
+  readonly #judge: (failure: GatewayError) => GatewayError
   readonly #bytesMax: number
   #bytes = 0
   #first: Uint8Array | undefined
+  #hasBegun = false
   #outlet: Outlet | undefined
   #over: { readonly failure: GatewayError | undefined } | undefined
 
@@ -56,7 +57,7 @@ export class StreamRelay implements Relay, Outlet {
     this.legs = [options.leg]
     this.#exchange = exchange
     this.#stream = stream
-    this.#discreet = options.discreet
+    this.#judge = options.judge
     this.#splitter = new EventSplitter(options.bytesMax?.event ?? chatEventBytesMax)
     this.#bytesMax = options.bytesMax?.stream ?? streamBytesMax(options.outputTokensMax)
   }
@@ -68,6 +69,7 @@ export class StreamRelay implements Relay, Outlet {
         take: (first) => {
           this.hold()
           this.#first = first
+          this.#hasBegun = true
           resolve()
         },
         end: (failure) => (failure === undefined ? resolve() : reject(failure)),
@@ -133,7 +135,7 @@ export class StreamRelay implements Relay, Outlet {
   #tellEnd({ failure }: { readonly failure: GatewayError | undefined }): void {
     const outlet = this.#outlet
     this.#outlet = undefined
-    outlet?.end(failure)
+    outlet?.end(failure !== undefined && this.#hasBegun ? this.#judge(failure) : failure)
   }
 
   #show(events: readonly Uint8Array[]): Uint8Array | undefined {
@@ -154,7 +156,7 @@ export class StreamRelay implements Relay, Outlet {
   /** What the stream itself says against its end. */
   #cut(): GatewayError | undefined {
     const { failure, ended, finished } = this.#stream.facts
-    if (failure !== undefined) return this.#discreet(failure)
+    if (failure !== undefined) return failure
     if (ended || finished) return undefined
     return new GatewayError('upstream-failed', "The model's vendor ended the stream before it was finished.")
   }

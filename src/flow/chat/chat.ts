@@ -91,14 +91,14 @@ class ChatErrand implements Errand {
 async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   const context = contextFor(routed, parts)
   const lane = passingLane(routed, context) ?? (await translatingLane(routed, context, parts.fetchLink))
-  const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(routed, lane, exchange))
+  const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(parts, routed, lane, exchange))
   return attempted.kind === 'failed' ? attempted : attempted.accepted
 }
 
-async function accept(routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
+async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
   if (streams(routed, exchange)) {
     const stream = lane.openStream()
-    const relay = openRelay(routed, lane.call, exchange, stream, legOfStream(routed, stream.facts))
+    const relay = openRelay(parts, routed, lane.call, exchange, stream, legOfStream(routed, stream.facts))
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }
   }

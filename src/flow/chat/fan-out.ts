@@ -53,7 +53,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
           return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
         }
         const stream = streamOfChoice(index, readers.openReader(), writer)
-        const relay = openRelay(leg, call, exchange, stream, legOfStream(leg, stream.facts, inputTokens))
+        const relay = openRelay(parts, leg, call, exchange, stream, legOfStream(leg, stream.facts, inputTokens))
         await relay.begin()
         return { kind: 'relay', relay }
       })

@@ -1,7 +1,7 @@
 import type { ChatStream } from '../../capabilities/chat.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { Call } from '../../vendors/vendor.ts'
-import { answerBytesMax, discreet } from '../attempt.ts'
+import { answerBytesMax, failedInside, type CallParts } from '../attempt.ts'
 import type { Leg } from '../legs.ts'
 import { StreamRelay, streamBytesMax } from '../relay.ts'
 import type { ChatRouted } from './chat.ts'
@@ -12,6 +12,7 @@ import { chatOf } from './lane.ts'
 const repeatedBytes = 4 * 6
 
 export function openRelay(
+  parts: CallParts,
   routed: ChatRouted,
   { body }: Call,
   exchange: Exchange,
@@ -27,6 +28,6 @@ export function openRelay(
       bytesMax: { event: answerBytesMax, stream: streamBytesMax(outputTokensMax) + repeats * repeatedBytes },
     }),
     leg,
-    discreet: (failure) => discreet(failure, routed),
+    judge: (failure) => failedInside(parts, routed, failure),
   })
 }

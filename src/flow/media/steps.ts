@@ -1,4 +1,4 @@
-import { asGatewayError, final, GatewayError } from '../../base/errors.ts'
+import { asGatewayError, final, GatewayError, refusedInside } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { Counted } from '../../capabilities/usage.ts'
@@ -11,7 +11,6 @@ import {
   discreet,
   failedBesidePaid,
   logFailure,
-  RefusedInside,
   type CallParts,
   type Failed,
 } from '../attempt.ts'
@@ -153,7 +152,7 @@ class Walk {
           body: await exchange.readAll(this.#bytesMax),
         }
         const status = statusOf?.(response) ?? exchange.status
-        if (status !== exchange.status) throw new RefusedInside({ status, body: decodeUtf8(response.body) })
+        if (status !== exchange.status) throw refusedInside({ status, body: decodeUtf8(response.body) })
         return response
       })
       if (outcome.kind === 'accepted') return { kind: 'made', response: outcome.accepted, leg }

@@ -2,7 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { ChatStream } from '../../capabilities/chat.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { Call } from '../../vendors/vendor.ts'
-import { attempt, discreet, streams, type CallParts } from '../attempt.ts'
+import { attempt, failedInside, streams, type CallParts } from '../attempt.ts'
 import { eventStream } from '../content-types.ts'
 import { StreamRelay, type Relay } from '../relay.ts'
 import type { Outcome, Routed } from '../stages.ts'
@@ -28,7 +28,7 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
       outputTokensMax: 0,
       bytesMax: following.bytesMax,
       leg: { attemptId: routed.attemptId, count: () => following.count() },
-      discreet: (failure) => discreet(failure, routed),
+      judge: (failure) => failedInside(parts, routed, failure),
     })
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }

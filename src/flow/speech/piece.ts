@@ -1,11 +1,11 @@
-import { GatewayError } from '../../base/errors.ts'
+import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import { charactersOf, type SoundForm, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Counted, Usage } from '../../capabilities/usage.ts'
 import { SoundLength } from '../../media/sound-length.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { SoundReader } from '../../vendors/vendor.ts'
-import { RefusedInside, refusalBytesMax } from '../attempt.ts'
+import { refusalBytesMax } from '../attempt.ts'
 
 // Two seconds of samples for every character, as base64: far beyond the slowest speech, and an end to what has none.
 const bytesPerCharacterMax = 128 * 1024
@@ -85,7 +85,7 @@ export class PieceSound {
   async #refused(): Promise<Error> {
     const body = decodeUtf8(await this.#exchange.readAll(refusalBytesMax).catch(() => new Uint8Array()))
     const status = this.#reader.statusOf?.(body)
-    return status === undefined ? unreadable() : new RefusedInside({ status, body })
+    return status === undefined ? unreadable() : refusedInside({ status, body })
   }
 
   #read(bytes: Uint8Array): Uint8Array {
@@ -98,7 +98,7 @@ export class PieceSound {
     const { refusal } = this.#reader
     if (refusal !== undefined) {
       if (this.#isHeard) throw new GatewayError('upstream-failed', "The model's vendor broke off the sound.")
-      throw new RefusedInside(refusal)
+      throw refusedInside(refusal)
     }
     if (sound.length === 0) return sound
     this.#isHeard = true

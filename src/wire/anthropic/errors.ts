@@ -1,4 +1,4 @@
-import { GatewayError, type Kind } from '../../base/errors.ts'
+import { GatewayError, refusedInside, type Kind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { WireError } from '../../capabilities/errors.ts'
@@ -58,24 +58,24 @@ function inOwnFields(message: string): string {
   })
 }
 
-const failed = "The model's vendor did not answer as it should."
-
-/** What the vendor's error types mean where an answer should have been. */
-const kinds: ReadonlyMap<string, Kind> = new Map([
-  ['overloaded_error', 'overloaded'],
-  ['rate_limit_error', 'too-many'],
-  ['timeout_error', 'upstream-timeout'],
+/** The status that each of the vendor's errors has where it is no part of a stream. */
+const statuses: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['billing_error', 402],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['request_too_large', 413],
+  ['rate_limit_error', 429],
+  ['api_error', 500],
+  ['timeout_error', 504],
+  ['overloaded_error', 529],
 ])
-/** The operator's affairs with the vendor, which are no client's. */
-const privateTypes: ReadonlySet<string> = new Set(['authentication_error', 'permission_error', 'billing_error'])
-
-// The vendor says nothing about when inside a stream; a client that waits a little is let in again more often.
-const retryAfterSeconds = 1
 
 /** A vendor's error object where an answer should have been. */
 export function readFailure(error: JsonObject): GatewayError {
-  const type = textIn(error['type'])
-  const kind = kinds.get(type) ?? 'upstream-failed'
-  const message = privateTypes.has(type) ? failed : textIn(error['message']) || failed
-  return new GatewayError(kind, message, kind === 'overloaded' || kind === 'too-many' ? { retryAfterSeconds } : {})
+  const message = textIn(error['message']) || "The model's vendor did not answer as it should."
+  const status = statuses.get(textIn(error['type']))
+  if (status === undefined) return new GatewayError('upstream-failed', message)
+  return refusedInside({ status, body: JSON.stringify({ type: 'error', error }) }, message)
 }

@@ -145,15 +145,22 @@ describe('the end', () => {
   })
 
   test.each([
-    ['overloaded_error', 'overloaded', 'Busy'],
-    ['rate_limit_error', 'too-many', 'Busy'],
-    ['timeout_error', 'upstream-timeout', 'Busy'],
-    ['api_error', 'upstream-failed', 'Busy'],
-    ['authentication_error', 'upstream-failed', "The model's vendor did not answer as it should."],
-  ] as const)('%s in the middle is a failure, and is not forwarded as it came', (type, kind, message) => {
-    const { text, facts } = follow([start, event({ type: 'error', error: { type, message: 'Busy' } })])
+    ['overloaded_error', 529],
+    ['rate_limit_error', 429],
+    ['timeout_error', 504],
+    ['api_error', 500],
+    ['authentication_error', 401],
+  ])('%s in the middle is a failure to be judged as %d, and is not forwarded as it came', (type, status) => {
+    const said = { type: 'error', error: { type, message: 'Busy' } }
+    const { text, facts } = follow([start, event(said)])
     expect(text).toEqual([start])
-    expect(facts.failure).toMatchObject({ kind, message })
+    const inside = { status, body: JSON.stringify(said) }
+    expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'Busy', details: { inside } })
+  })
+
+  test('an error that has no status is a failure in its own words', () => {
+    const { facts } = follow([start, event({ type: 'error', error: { type: 'made_up', message: 'Busy' } })])
+    expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'Busy', details: {} })
   })
 
   test.each(['message_delta', 'error'])('a %s that cannot be read is a failure', (type) => {

@@ -123,7 +123,7 @@ describe('a stream', () => {
       { kind: 'reply-end' },
     ])
     expect(read({ type: 'error', error: { type: 'overloaded_error', message: 'Busy' } })).toMatchObject([
-      { kind: 'failure', error: { kind: 'overloaded', message: 'Busy' } },
+      { kind: 'failure', error: { kind: 'upstream-failed', message: 'Busy', details: { inside: { status: 529 } } } },
     ])
     expect(openReader().read(Buffer.from(': hello\n\n'))).toEqual([{ kind: 'heartbeat' }])
     expect(openReader().read(Buffer.from('data: {"type":"cont\n\n'))).toMatchObject([{ kind: 'failure' }])

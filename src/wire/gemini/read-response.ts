@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { GatewayError } from '../../base/errors.ts'
+import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { type Finish, markGoogle, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
@@ -150,7 +150,10 @@ function readEnd(candidate: JsonObject, choice: number, state: Candidate): Reply
   return [{ kind: 'choice-finish', choice, finish: isStop ? (state.calls > 0 ? 'tool-calls' : 'stop') : known }]
 }
 
-/** A vendor's error object where an answer should have been. Its text may pass on; whose fault it is, it cannot say. */
+/** A vendor's error object where an answer should have been. It names the status that it has elsewhere. */
 function readFailure(error: JsonObject): GatewayError {
-  return new GatewayError('upstream-failed', textIn(error['message']) || "The model's vendor reported an error.")
+  const message = textIn(error['message']) || "The model's vendor reported an error."
+  const { code } = error
+  if (typeof code !== 'number') return new GatewayError('upstream-failed', message)
+  return refusedInside({ status: code, body: JSON.stringify({ error }) }, message)
 }

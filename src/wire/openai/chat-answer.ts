@@ -1,4 +1,4 @@
-import { GatewayError } from '../../base/errors.ts'
+import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
@@ -64,8 +64,24 @@ function reasoningBeside(usage: JsonObject, reasoning: number): number {
   return reasoning > 0 && countIn(usage['total_tokens']) === apart + reasoning ? reasoning : 0
 }
 
-/** A vendor's error object where an answer should have been. Its text may pass on; whose fault it is, it cannot say. */
+/** What vendors call it that they had no room for a request, no money of ours, or a fault of their own. */
+const statuses: readonly (readonly [RegExp, status: number])[] = [
+  [/rate_?limit|limit_requests|throttling|too_?many_?requests|quota|arrearage|overdue/i, 429],
+  [/overloaded|slow_down|unavailable/i, 503],
+  [/server_error|internal_?(?:server_?|service_?)?error/i, 500],
+]
+
+/** A vendor's error object where an answer should have been. Where nothing tells whose fault it is, its text passes on. */
 export function readFailure(error: JsonObject): GatewayError {
   const message = typeof error['message'] === 'string' ? error['message'] : "The model's vendor reported an error."
-  return new GatewayError('upstream-failed', message)
+  const status = statusOf(error)
+  if (status === undefined) return new GatewayError('upstream-failed', message)
+  return refusedInside({ status, body: JSON.stringify({ error }) }, message)
+}
+
+/** OpenRouter and others give the status itself for a code. */
+function statusOf({ code, type }: JsonObject): number | undefined {
+  if (typeof code === 'number' && code >= 400 && code < 600) return code
+  const words = [code, type].filter((word) => typeof word === 'string').join(' ')
+  return statuses.find(([said]) => said.test(words))?.[1]
 }
