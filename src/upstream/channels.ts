@@ -37,17 +37,26 @@ export type Channels = {
    */
   rest(resting: Resting, seconds: number): boolean
   isResting(resting: Resting): boolean
+  /** The vendor refused to show the owner of this credential what its models think, and is not asked to for a while. */
+  hideThoughts(of: Shown): void
+  hidesThoughts(of: Shown): boolean
 }
 
+/** A credential, at the channel where it is shown. */
+type Shown = Pick<Route, 'channel' | 'credential'>
+
 /** A credential; with a model, for that one alone. */
-export type Resting = Pick<Route, 'channel' | 'credential'> & Partial<Pick<Route, 'upstreamModel'>>
+export type Resting = Shown & Partial<Pick<Route, 'upstreamModel'>>
 
 // A vendor may say "tomorrow"; whether that is still true is worth one call a minute.
 const restSecondsMax = 60
+// So long an operator waits at most who has had the account verified; and one call in ten minutes is made for nothing.
+const hiddenMs = 10 * 60_000
 
 export function makeChannels(all: readonly Channel[], clock: Clock, random: () => number): Channels {
   // By channel: the same key may be in use at several, and local servers all take the same one.
   const restsUntil = new Map<string, Map<string, number>>()
+  const hiddenUntil = new Map<string, number>()
   const found = new WeakMap<readonly Offer[], readonly Candidate[]>()
   let turn = 0
 
@@ -94,6 +103,8 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     all,
     isResting,
     rest,
+    hideThoughts: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),
+    hidesThoughts: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
       const left = [...candidatesFor(offers)]
@@ -105,6 +116,10 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
       }
     },
   }
+}
+
+function placeOf({ channel, credential }: Shown): string {
+  return `${channel.id}\n${credential}`
 }
 
 /** No credential has a line end in it. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { startTestGateway } from '../support/gateway.ts'
+import { standingClock } from '../support/movable-clock.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
-import { answer, startVendor, wholeResponse } from '../support/vendor.ts'
+import { answer, startVendor, wholeResponse, type RawVendor } from '../support/vendor.ts'
 
 const refusal = {
   error: {
@@ -13,6 +14,20 @@ const refusal = {
 }
 
 const messages = [{ role: 'user', content: 'Hello' }]
+const shown = { effort: 'low', summary: 'auto' }
+const hidden = { effort: 'low' }
+
+const settings = ({ baseUrl }: Pick<RawVendor, 'baseUrl'>) => `
+sandbox: false
+channels: [{ id: only, vendor: openai, baseUrl: "${baseUrl}", keys: [a] }]
+models:
+  - id: m
+    capability: chat
+    reasoning: true
+    efforts: [low, high]
+    channels: [{ channel: only }]
+    prices: { inputPerMillion: "1", outputPerMillion: "10" }
+`
 
 // OpenAI shows thoughts to organizations that it has verified, and refuses others the whole request.
 test.each([
@@ -23,31 +38,42 @@ test.each([
     const isShown = JSON.stringify(request.body['reasoning']).includes('summary')
     socket.write(isShown ? answer(400, JSON.stringify(refusal)) : answer(200, JSON.stringify(wholeResponse)))
   })
-  const yaml = `
-sandbox: false
-channels: [{ id: only, vendor: openai, baseUrl: "${vendor.baseUrl}", keys: [a] }]
-models:
-  - id: m
-    capability: chat
-    reasoning: true
-    efforts: [low, high]
-    channels: [{ channel: only }]
-    prices: { inputPerMillion: "1", outputPerMillion: "10" }
-`
-  const gateway = await startTestGateway({ yaml })
+  const clock = standingClock()
+  const gateway = await startTestGateway({ yaml: settings(vendor), clock })
+  const asked = () => vendor.requests.splice(0).map(({ body: { reasoning } }) => reasoning)
   try {
     const response = await gateway.post(path, { model: 'm', ...body })
     expect(response.status).toBe(200)
     expect(await response.text()).toContain('Hi')
-    expect(vendor.requests.map(({ body: asked }) => asked['reasoning'])).toEqual([
-      { effort: 'low', summary: 'auto' },
-      { effort: 'low' },
-    ])
+    expect(asked()).toEqual([shown, hidden])
     const record = await recordOf(gateway, response)
     expect(record).toMatchObject({ basis: 'vendor', cost: 200_000n })
     const attempts = await attemptsOf(gateway, response)
     expect(attempts.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400])
+
+    // It is not asked twice by every request; but an account may be verified by now.
+    expect((await gateway.post(path, { model: 'm', ...body })).status).toBe(200)
+    expect(asked()).toEqual([hidden])
+    clock.advance(10 * 60_000)
+    expect((await gateway.post(path, { model: 'm', ...body })).status).toBe(200)
+    expect(asked()).toEqual([shown, hidden])
     await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    await vendor.stop()
+  }
+})
+
+// Else one customer could take their thoughts from all the others that share a key.
+test('a refusal that only repeats such words is the client’s own', async () => {
+  const quoted = 'Your organization must be verified to see reasoning.summary'
+  const error = { message: `Invalid value: '${quoted}'.`, type: 'invalid_request_error', param: 'reasoning.summary' }
+  const vendor = await startVendor((socket) => void socket.write(answer(400, JSON.stringify({ error }))))
+  const gateway = await startTestGateway({ yaml: settings(vendor) })
+  try {
+    const response = await gateway.post('/v1/responses', { model: 'm', input: 'Hi', reasoning: { effort: 'low' } })
+    expect(response.status).toBe(400)
+    expect(vendor.requests).toHaveLength(1)
   } finally {
     await gateway.close()
     await vendor.stop()

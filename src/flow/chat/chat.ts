@@ -42,7 +42,6 @@ class ChatErrand implements Errand {
   readonly #codec: ChatCodec
   /** Of the attempt that came last, which is the one whose stream the client reads. */
   #stream: Failing | undefined
-  #hidesThoughts = false
 
   constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
     this.#codec = codec
@@ -66,26 +65,30 @@ class ChatErrand implements Errand {
       ...routed,
       ask: this.ask,
       codec: this.#codec,
-      hidesThoughts: this.#hidesThoughts,
       onStream: (stream) => (this.#stream = stream),
     }
     const adapter = chatOf(chat)
-    const called = this.ask.choices > adapter.choicesMax ? callSideBySide(parts, chat) : callOnce(parts, chat)
-    return adapter.hidesThoughts === undefined
-      ? called
-      : called.then((outcome) => this.#withoutThoughts(outcome, adapter))
-  }
-
-  /** Who may not see thoughts shall have the answer all the same. */
-  #withoutThoughts(outcome: Outcome, adapter: ChatAdapter): Outcome {
-    if (outcome.kind !== 'failed' || this.#hidesThoughts) return outcome
-    this.#hidesThoughts = adapter.hidesThoughts?.(outcome.error) === true
-    return this.#hidesThoughts ? { ...outcome, retry: 'anew' } : outcome
+    const call = this.ask.choices > adapter.choicesMax ? callSideBySide : callOnce
+    return adapter.hidesThoughts === undefined ? call(parts, chat) : callWithThoughts(parts, chat, call, adapter)
   }
 
   writeStreamError(error: GatewayError): Uint8Array {
     return this.#stream?.failing?.(error) ?? this.#codec.writeStreamError(error)
   }
+}
+
+/** Who may not see thoughts shall have the answer all the same. */
+async function callWithThoughts(
+  parts: CallParts,
+  chat: ChatRouted,
+  call: typeof callOnce,
+  adapter: ChatAdapter,
+): Promise<Outcome> {
+  const hidesThoughts = parts.channels().hidesThoughts(chat.route)
+  const outcome = await call(parts, { ...chat, hidesThoughts })
+  if (outcome.kind !== 'failed' || hidesThoughts || adapter.hidesThoughts?.(outcome.error) !== true) return outcome
+  parts.channels().hideThoughts(chat.route)
+  return { ...outcome, retry: 'anew' }
 }
 
 async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> {

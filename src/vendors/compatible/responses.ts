@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { itemsIn } from '../../wire/loose.ts'
+import { itemsIn, objectIn, parseLoosely } from '../../wire/loose.ts'
 import { openaiNewer } from '../../wire/openai/write-thinking.ts'
 import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
 import { readAnswer } from '../../wire/responses/read-answer.ts'
@@ -62,7 +62,8 @@ function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
 }
 
 /** An organization that the vendor has not verified is not shown what models think, and refused whatever asks for it. */
-function hidesThoughts({ details }: GatewayError): boolean {
-  const said = details.refusal?.body ?? ''
-  return said.includes('reasoning.summary') && said.includes('verified')
+function hidesThoughts({ message, details }: GatewayError): boolean {
+  const { param } = objectIn(objectIn(parseLoosely(details.refusal?.body ?? ''))['error'])
+  // From its beginning on: what is said of a request may repeat words of its own.
+  return param === 'reasoning.summary' && message.startsWith('Your organization must be verified')
 }
