@@ -1,14 +1,14 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { openaiThought } from '../../capabilities/conversation.ts'
-import { objectIn } from '../loose.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { isGiven } from '../openai/chat-ask.ts'
 import { labels } from '../openai/pass-ask.ts'
 import { writeCallId } from '../openai/write-messages.ts'
 import { requestOf } from './read-conversation.ts'
 import type { Item, ResponsesRequest, WrittenTool } from './schema.ts'
 import { unseal } from './sealed.ts'
-import { isWebSearch, placedTools, webSearches } from './tools.ts'
+import { isSearchType, isWebSearch, placedTools, webSearches } from './tools.ts'
 import { label, type ResponsesTarget } from './write-ask.ts'
 
 /** What only newer models take as it is written: for others it is understood here, and said in plainer words. */
@@ -53,6 +53,7 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
   }
   if (Array.isArray(native['input']))
     body['input'] = native['input'].flatMap((item: Json) => passItem(withoutTools(objectIn(item), unoffered)))
+  if (unoffered.size > 0) body['tool_choice'] = withoutSearches(native['tool_choice'], request)
   if (searchesMax > 0) body['max_tool_calls'] = searchesMax
   if (ask.stream) body['stream_options'] = { include_obfuscation: false, ...objectIn(native['stream_options']) }
   return JSON.stringify(body)
@@ -63,6 +64,14 @@ function unofferedTools(request: ResponsesRequest): ReadonlySet<unknown> {
   const searches = new Set(webSearches(request).map(({ tool }): WrittenTool => tool))
   const tools = placedTools(request).map(({ tool }) => tool)
   return new Set(tools.filter((tool) => isWebSearch(tool) && !searches.has(tool)))
+}
+
+/** A vendor refuses a list of allowed tools that names one which is not offered. Where no other is named, there is no choice. */
+function withoutSearches(choice: Json | undefined, request: ResponsesRequest): Json | undefined {
+  const { type, tools: named } = objectIn(choice)
+  if (type !== 'allowed_tools' || webSearches(request).length > 0) return choice
+  const tools = objectsIn(named).filter((tool) => !isSearchType(textIn(tool['type'])))
+  return tools.length === 0 ? 'none' : { ...objectIn(choice), tools }
 }
 
 /** Tools are offered by the request, and by items of its input. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import { markOpenai } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
@@ -13,6 +13,8 @@ import { askOf, target, thinker } from './testing.ts'
 const passed = (body: JsonObject) => JSON.parse(passAsk(askOf(body, thinker), target)) as JsonObject
 const inputOf = (...input: JsonObject[]) => passed({ input })['input']
 const optionsOf = (body: JsonObject) => passed({ stream: true, ...body })['stream_options']
+
+const choice = (allowed: Json) => ({ type: 'allowed_tools', mode: 'auto', tools: allowed })
 
 describe('what the vendor is asked', () => {
   test('is what the client wrote, kept nowhere and under labels of the account’s own', () => {
@@ -97,6 +99,18 @@ describe('what the vendor is asked', () => {
     expect(passed({ tools: [inside, f] })['tools']).toEqual([f])
     const searching = passed({ tools: [{ type: 'web_search' }, inside] })
     expect(searching).toMatchObject({ tools: [{ type: 'web_search' }], max_tool_calls: 5 })
+  })
+
+  test.each([
+    ['among others', [{ type: 'web_search' }, { type: 'function', name: 'f' }], [{ type: 'function', name: 'f' }]],
+    ['alone', [{ type: 'web_search' }], undefined],
+  ])('what may be called is not that search, where it is named %s', (_how, named, kept) => {
+    const inside = { type: 'web_search', external_web_access: false }
+    const tools = [inside, { type: 'function', name: 'f', parameters: {} }]
+    const { tool_choice: told } = passed({ tools, tool_choice: choice(named) })
+    expect(told).toEqual(kept === undefined ? 'none' : choice(kept))
+    const offered = passed({ tools: [{ type: 'web_search' }, ...tools], tool_choice: choice(named) })
+    expect(offered['tool_choice']).toEqual(choice(named))
   })
 
   test.each(['additional_tools', 'tool_search_output'])('nor is it where it comes later, in %s', (type) => {

@@ -41,7 +41,7 @@ export function isWebSearch(tool: WrittenTool): tool is WebSearch {
   return isSearchType(tool.type)
 }
 
-function isSearchType(type: string): boolean {
+export function isSearchType(type: string): boolean {
   return type.startsWith('web_search')
 }
 
