@@ -135,6 +135,20 @@ describe('credentials', () => {
     expect(ids()).toEqual(['a'])
   })
 
+  test('of a channel whose key an attempt has sent to rest are offered once the other channels were', () => {
+    const a = channel('a', { credentials: ['one', 'two', 'three'] })
+    const b = channel('b', { priority: 1 })
+    const { channels } = open([a, b])
+    const used: string[] = []
+    for (const route of channels.routes(offers)) {
+      used.push(`${route.channel.id} ${route.credential}`)
+      // The first is over its rate, the second is refused; what fails with the third would fail with the others too.
+      if (used.length === 1) channels.rest(route, 60)
+      if (used.length === 3) channels.rest({ channel: a, credential: route.credential }, 60)
+    }
+    expect(used).toEqual(['a two', 'b key', 'a one', 'a three'])
+  })
+
   test('that one attempt sends to rest are not offered to the next', () => {
     const a = channel('a', { credentials: ['shared'] })
     const b = channel('b', { credentials: ['shared'], priority: 1 })

@@ -29,7 +29,10 @@ export type Route = {
 
 export type Channels = {
   readonly all: readonly Channel[]
-  /** The routes for a model, best first, at most one per channel; credentials at rest are left out. */
+  /**
+   * The routes for a model, best first; credentials at rest are left out. Each channel comes once; those whose credential is at
+   * rest since come again with another one, behind all the others, since an account that is refused often is with every key.
+   */
   routes(offers: readonly Offer[]): Iterable<Route>
   /**
    * A credential that the vendor refused is not used at that channel for a while, and one that is over its rate not for that
@@ -107,12 +110,18 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     hidesThoughts: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
-      const left = [...candidatesFor(offers)]
+      let left = [...candidatesFor(offers)]
       while (left.length > 0) {
-        const picked = pick(left, random)
-        left.splice(left.indexOf(picked), 1)
-        const credential = nextCredential(picked)
-        if (credential !== undefined) yield { ...picked, credential }
+        const again: Candidate[] = []
+        while (left.length > 0) {
+          const picked = pick(left, random)
+          left.splice(left.indexOf(picked), 1)
+          const credential = nextCredential(picked)
+          if (credential === undefined) continue
+          yield { ...picked, credential }
+          if (isResting({ ...picked, credential })) again.push(picked)
+        }
+        left = again
       }
     },
   }

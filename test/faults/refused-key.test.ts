@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
+import { attemptsOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import { answer, completion, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
@@ -18,13 +19,13 @@ afterEach(async () => {
   world = undefined
 })
 
-async function open(vendorId: string, reply: Reply) {
+async function open(vendorId: string, reply: Reply, attemptsMax = 1) {
   const clock = movableClock()
   const vendor = await startVendor(reply)
   const channel = { id: 'main', vendor: vendorId, baseUrl: vendor.baseUrl, keys }
   const prices = { inputPerMillion: '1', outputPerMillion: '10' }
   const model = { id: 'm', capability: 'chat', channels: [{ channel: 'main' }], prices }
-  const settings = { sandbox: false, channels: [channel], models: [model], limits: { attemptsMax: 1 } }
+  const settings = { sandbox: false, channels: [channel], models: [model], limits: { attemptsMax } }
   const yaml = Object.entries(settings)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     .join('\n')
@@ -77,4 +78,23 @@ test('it is the same where a video is ordered', async () => {
   const input = { prompt: 'A lighthouse' }
   expect((await gateway.post('/v1/videos/generations', { model: 'wan2.6-t2v', input })).status).toBe(502)
   expect(complaints()).toMatchObject([{ channel: 'main', vendor: 'dashscope', key: '2 of 2', status: 401 }])
+})
+
+const faults = [
+  [401, refusal],
+  [402, JSON.stringify({ error: { message: 'Insufficient Balance', code: 'insufficient_balance' } })],
+  [429, busy],
+] as const
+
+test.each(faults)('a customer sees nothing of a %p where another key of the channel answers', async (status, body) => {
+  const { gateway, chat } = await open(
+    'compatible',
+    (socket, { head }) => void socket.write(ofSecondKey(head) ? answer(status, body) : answer(200, completion('Hi'))),
+    2,
+  )
+  // The keys have their turns: the second is the first to be asked.
+  const first = await chat()
+  expect([first.status, (await chat()).status]).toEqual([200, 200])
+  const attempts = await attemptsOf(gateway, first)
+  expect(attempts.map((attempt) => attempt.status)).toEqual([status, 200])
 })
