@@ -37,6 +37,8 @@ describe('a mistake is shown where it stands', () => {
     ['tasks:\n  keepDays: 29\n', 2, 'tasks.keepDays'],
     ['sandbox: maybe\n', 1, 'sandbox'],
     ['exchange:\n  yuan: "0.14"\n', 2, 'exchange.yuan'],
+    ['limits: {}\nlog:\n  <<: *quiet\n', 3, ''],
+    ['limits: {}\n---\nlog: {}\n', 2, ''],
   ])('%j', (text, line, path) => {
     const error = complaints(text)
     expect(error.complaints[0]).toMatchObject({ line, path })
@@ -55,6 +57,8 @@ describe('a mistake is shown where it stands', () => {
     ['mcp: { hosts: ["*.example.com"] }\n', 'must be as the Host header has it, such as tools.example.com:8443'],
     ['log: { level: info }\nlog: { level: warn }\n', 'Map keys must be unique'],
     ['log:\n\tlevel: info\n', 'Tabs are not allowed as indentation'],
+    ['log: *quiet\n', 'no &quiet stands above'],
+    ['log: {}\n---\nlimits: {}\n', 'a second document begins here, and a file has one: take the --- out'],
   ])('%j says what is wrong, in words and without the place again', (text, message) => {
     expect(complaints(text).complaints[0]?.message).toBe(message)
   })
@@ -76,6 +80,15 @@ describe('a mistake is shown where it stands', () => {
   test('a file that is no YAML', () => {
     expect(complaints('limits: {\n  a: [\n').complaints[0]?.line).toBeGreaterThan(0)
     expect(complaints('a: 1\na: 2\n').complaints[0]?.line).toBe(2)
+  })
+
+  test('a file that means far more than it says', () => {
+    const lines = Array.from({ length: 6 }, (_, at) => {
+      return `x${at}: &x${at} [${Array(10)
+        .fill(at === 0 ? 'x' : `*x${at - 1}`)
+        .join(', ')}]`
+    })
+    expect(complaints(lines.join('\n')).message).toStartWith('turnpike.yaml:1:1: Excessive alias count')
   })
 
   test('a list or a word in place of a map', () => {

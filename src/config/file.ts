@@ -78,19 +78,30 @@ function readYaml(name: string, text: string, environment: Record<string, string
   const parser = loadYaml()
   const lines = new parser.LineCounter()
   const document = parser.parseDocument(text, { lineCounter: lines })
-  const broken = document.errors.map(({ linePos, message }) => ({
+  const broken = document.errors.map(({ linePos, code, message }) => ({
     line: linePos?.[0].line ?? 1,
     column: linePos?.[0].col ?? 1,
     path: '',
-    message: withoutPlace(message),
+    message: code === 'MULTIPLE_DOCS' ? secondDocument : withoutPlace(message),
   }))
   if (broken.length > 0) throw new ConfigError(name, broken)
 
   const missing = substitute(parser, document, lines, environment)
   if (missing.length > 0) throw new ConfigError(name, missing)
-  return { value: document.toJS() ?? {}, positionOf: (path) => positionOf(document, lines, path) }
+  return { value: valueOf(name, document), positionOf: (path) => positionOf(document, lines, path) }
 }
 
+/** Aliases of aliases can come to more than any memory holds: the parser gives up, and does not say where. */
+function valueOf(name: string, document: yaml.Document): unknown {
+  try {
+    return document.toJS() ?? {}
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown)
+    throw new ConfigError(name, [{ ...beginning, path: '', message }])
+  }
+}
+
+/** Puts values in the place of variables; what is referred to and not there, a variable or an anchor, is complained about. */
 function substitute(
   parser: Yaml,
   document: yaml.Document,
@@ -98,20 +109,29 @@ function substitute(
   environment: Record<string, string | undefined>,
 ): Complaint[] {
   const missing: Complaint[] = []
+  const complain = ({ range }: yaml.Scalar | yaml.Alias, message: string) => {
+    const { line, col } = lines.linePos(range?.[0] ?? 0)
+    missing.push({ line, column: col, path: '', message })
+  }
   parser.visit(document, {
+    Alias(_key, node) {
+      if (node.resolve(document) === undefined) complain(node, `no &${node.source} stands above`)
+    },
     Scalar(_key, node) {
       if (typeof node.value !== 'string') return
       node.value = node.value.replace(substitution, (_match, variable: string) => {
         const value = environment[variable]
         if (value !== undefined && value !== '') return value
-        const { line, col } = lines.linePos(node.range?.[0] ?? 0)
-        missing.push({ line, column: col, path: '', message: `the variable ${variable} is not set` })
+        complain(node, `the variable ${variable} is not set`)
         return ''
       })
     },
   })
   return missing
 }
+
+// The parser names a function of its own here.
+const secondDocument = 'a second document begins here, and a file has one: take the --- out'
 
 /** The parser says the place once more behind its first line, and quotes the file below that. */
 function withoutPlace(message: string): string {
