@@ -61,7 +61,7 @@ export type Gateway = {
   readonly models: Market['current']['models']
   /** A chat model to try the gateway with, if it serves any. */
   readonly exampleModel: string | undefined
-  /** Where there is no model at all. */
+  /** Where there is no model at all; a reload may change it. */
   readonly whyEmpty: string | undefined
   readonly store: Store
   readonly artifacts: Artifacts
@@ -164,7 +164,9 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
     firstStart,
     models: models(),
     exampleModel: exampleOf(models()),
-    whyEmpty: market.current.whyEmpty,
+    get whyEmpty() {
+      return market.current.whyEmpty
+    },
     store,
     artifacts: memory.artifacts,
     tasks,

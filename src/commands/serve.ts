@@ -105,7 +105,10 @@ function reloadOnChange(gateway: Gateway, { path, used, log }: Reloading): void 
         return file
       })
       const rest = waiting.length === 0 ? '' : `, but for settings that need a restart: ${waiting.join(', ')}`
-      log.info({}, `the configuration was reloaded${rest}`)
+      const { whyEmpty } = gateway
+      // Valid, and hardly meant: a file that was emptied is one too.
+      if (whyEmpty === undefined) log.info({}, `the configuration was reloaded${rest}`)
+      else log.error({}, `the configuration was reloaded: there is no model to serve: ${whyEmpty}${rest}`)
     } catch (thrown) {
       // It may quote a value that came out of a variable, and that variable may hold a key.
       const cause = withoutSecretsOf(String(thrown), process.env)

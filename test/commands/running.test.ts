@@ -144,6 +144,22 @@ describe('a changed turnpike.yaml', () => {
     expect(await costOf(gateway)).toBeCloseTo(5 * single, 8)
   })
 
+  test('that leaves nothing to sell is said as an error', async () => {
+    const gateway = await cli.serve()
+    cli.write('turnpike.yaml', 'models: [{ id: "*", hidden: true }]\n')
+    gateway.signal('SIGHUP')
+    const said = 'the configuration was reloaded: there is no model to serve: no model can be had'
+    await until(() => gateway.output().includes(said))
+    const line = gateway
+      .output()
+      .split('\n')
+      .find((each) => each.includes(said))
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 50 })
+    cli.write('turnpike.yaml', priced('5'))
+    gateway.signal('SIGHUP')
+    await until(() => gateway.output().includes('the configuration was reloaded"'))
+  })
+
   test.each([
     ['a slip of the pen', 'models: ['],
     ['an unknown setting', 'limit: {}'],
