@@ -19,7 +19,7 @@ import type { FileSettings } from './config/schema.ts'
 import { isUnavailable } from './store/faults.ts'
 import { closeAbandoned } from './store/idempotency.ts'
 import { recoverAll } from './store/ledger.ts'
-import { openStore, type Store } from './store/open.ts'
+import { cannotOpen, openStore, type Store, type StoreOptions } from './store/open.ts'
 import { claimSingleNode } from './store/single-node.ts'
 import { heldByTasks } from './store/task-claims.ts'
 import { startTidying } from './store/tidying.ts'
@@ -224,12 +224,12 @@ async function openBilling(options: OpenStore): Promise<OpenedBilling> {
 }
 
 /** A database that is not up yet is waited for; anything else that is wrong with it is not. */
-async function openPatiently(where: { url: string; waitMs?: number } | { file: string }, log: Log): Promise<Store> {
+async function openPatiently(where: StoreOptions, log: Log): Promise<Store> {
   for (let tries = 0; ; tries++) {
     try {
       return await openStore(where)
     } catch (thrown) {
-      if (!('url' in where) || !isUnavailable(thrown)) throw thrown
+      if (where.url === undefined || !isUnavailable(thrown)) throw cannotOpen(where, thrown)
       if (tries === 0) log.warn({ cause: String(thrown) }, 'the database does not answer yet; waiting for it')
       await pause(reconnectMs)
     }

@@ -7,7 +7,7 @@ import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
 import { planMarket, type Plan } from '../market.ts'
 import { anyAccount } from '../store/accounts.ts'
 import { isUnavailable } from '../store/faults.ts'
-import { openStore, type Store } from '../store/open.ts'
+import { cannotOpen, openStore, type Store, type StoreOptions } from '../store/open.ts'
 import type { Mode, Queries, Schema } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import { loadSettings } from './settings.ts'
@@ -49,7 +49,8 @@ function planNow(config: string | undefined, hasRealAccount: boolean): Plan {
 }
 
 export async function hasRealAccount(environment: Environment): Promise<boolean> {
-  return reach(async () => (await isInstalled(environment)) && look(environment, (db) => anyAccount(db, 'real')))
+  const isReal = () => look(environment, (db) => anyAccount(db, 'real'))
+  return reach(environment, async () => (await isInstalled(environment)) && isReal())
 }
 
 /** A key hashed under another secret than the gateway's would be no key at all, so none is made up here. */
@@ -95,19 +96,17 @@ async function dialectOf(environment: Environment): Promise<Dialect> {
 }
 
 async function openPresent(environment: Environment): Promise<Store | undefined> {
-  const { databaseUrl } = environment
-  return reach(async () => {
-    if (!(await isInstalled(environment))) return undefined
-    return openStore(databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl })
-  })
+  return reach(environment, async (place) => ((await isInstalled(environment)) ? openStore(place) : undefined))
 }
 
-async function reach<T>(asked: () => Promise<T>): Promise<T> {
+async function reach<T>(environment: Environment, asked: (place: StoreOptions) => Promise<T>): Promise<T> {
+  const { databaseUrl: url } = environment
+  const place = url === undefined ? { file: databaseFile(environment) } : { url }
   try {
-    return await asked()
+    return await asked(place)
   } catch (thrown) {
-    if (isUnavailable(thrown)) throw new Error(`the database does not answer: ${String(thrown)}`, { cause: thrown })
-    throw thrown
+    if (url === undefined || !isUnavailable(thrown)) throw cannotOpen(place, thrown)
+    throw new Error(`the database does not answer: ${String(thrown)}`, { cause: thrown })
   }
 }
 

@@ -48,6 +48,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   throw new Error('openStore needs a url or a file')
 }
 
+/** What an operator is told where a database cannot be opened: engines say why, and not which. */
+export function cannotOpen({ file }: Pick<StoreOptions, 'file'>, thrown: unknown): Error {
+  const why = thrown instanceof Error ? thrown.message : String(thrown)
+  return new Error(`the database ${file ?? 'of DATABASE_URL'} cannot be opened: ${why}`, { cause: thrown })
+}
+
 async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<Store> {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const db = connect(openSqlite(file))

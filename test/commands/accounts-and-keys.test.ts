@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -187,6 +187,26 @@ describe('before the first start', () => {
       expect(err).toMatch(/^turnpike: there is no database at \S+ yet: start the gateway once first \(npm start\)\n$/)
     }
     expect(existsSync(join(cli.folder, 'data'))).toBe(false)
+    await cli.close()
+  })
+
+  test('a database that cannot be opened is named', async () => {
+    const cli = makeCli()
+    const server = await sharedPostgres()
+    mkdirSync(join(cli.folder, 'data'))
+    cli.write('data/turnpike.sqlite', 'not a database, whatever its name says')
+    const asked = [
+      [{}, `${join(cli.folder, 'data/turnpike.sqlite')} cannot be opened: file is not a database`],
+      [
+        { DATABASE_URL: server.url('nowhere'), TURNPIKE_SECRET: 's'.repeat(32) },
+        'of DATABASE_URL cannot be opened: database "nowhere" does not exist',
+      ],
+    ] as const
+    for (const [variables, why] of asked) {
+      const { code, out, err } = await cli.run(['accounts', 'list'], variables)
+      expect({ code, out, err }).toEqual({ code: 1, out: '', err: `turnpike: the database ${why}\n` })
+      expect((await cli.run(['check'], variables)).err).toBe(`the database ${why}\n`)
+    }
     await cli.close()
   })
 

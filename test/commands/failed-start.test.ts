@@ -80,7 +80,7 @@ const beforeTheDatabase: Faults = {
   'the file is no database'({ folder }) {
     const file = join(folder, 'turnpike.sqlite')
     writeFileSync(file, 'not a database, whatever its name says'.repeat(100))
-    return { says: 'file is not a database', mend: () => rmSync(file) }
+    return { says: `the database ${file} cannot be opened: file is not a database`, mend: () => rmSync(file) }
   },
 }
 
@@ -88,7 +88,8 @@ const withTheDatabase: Faults = {
   async 'a migration fails'(site) {
     await site.tell('create table account (id text)')
     const why = site.engine === 'sqlite' ? 'SQLiteError: table "account"' : 'error: relation "account"'
-    const says = `the database could not be migrated: ${why} already exists`
+    const place = site.engine === 'sqlite' ? join(site.folder, 'turnpike.sqlite') : 'of DATABASE_URL'
+    const says = `the database ${place} cannot be opened: it could not be migrated: ${why} already exists`
     return { says, mend: () => site.tell('drop table account') }
   },
 
