@@ -2,7 +2,7 @@ import { unixSeconds } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import type { Account, Cap } from '../store/accounts.ts'
 import type { AuditRecord } from '../store/audit.ts'
-import type { ApiKey } from '../store/keys.ts'
+import { showLimits, type ApiKey } from '../store/keys.ts'
 
 /** Accounts and keys as operators see them, in the API and in the commands' `--json`. */
 export function showAccount(account: Account) {
@@ -21,7 +21,6 @@ export function showAccount(account: Account) {
 
 /** Of the key itself only its last four characters: never the beginning of a secret. */
 export function showKey(key: ApiKey, accountName: string, now: number) {
-  const { limits } = key
   return {
     id: key.id,
     account: key.accountId,
@@ -29,14 +28,7 @@ export function showKey(key: ApiKey, accountName: string, now: number) {
     name: key.name,
     hint: key.hint,
     models: key.models,
-    limits:
-      limits === null
-        ? null
-        : {
-            requests_per_minute: limits.requestsPerMinute ?? null,
-            tokens_per_minute: limits.tokensPerMinute ?? null,
-            concurrent: limits.concurrent ?? null,
-          },
+    limits: showLimits(key.limits),
     cap: showCap(key.cap),
     enabled: key.enabled,
     state: keyState(key, now),

@@ -97,7 +97,7 @@ eachEngine('accounts', (open) => {
 
     const [last, ...earlier] = await listAudit(store.db, { limit: 2 })
     expect(last).toMatchObject({ actor: 'cli', action: 'account.change' })
-    expect(last?.detail).toEqual({ cap: 'none' })
+    expect(last?.detail).toEqual({ cap: null })
     expect(earlier[0]?.detail).toEqual({ name: 'renamed', enabled: false })
     const next = await listAudit(store.db, { limit: 9, before: earlier[0] ?? { at: 0, id: '' } })
     expect(next.map((record) => record.action)).toEqual(['account.change', 'account.create'])

@@ -201,7 +201,7 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
       ...(change.name !== undefined && { name: change.name }),
       ...(change.enabled !== undefined && { enabled: change.enabled }),
       ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
-      ...(change.cap !== undefined && { cap: change.cap === null ? 'none' : describeCap(change.cap) }),
+      ...(change.cap !== undefined && { cap: change.cap === null ? null : describeCap(change.cap) }),
     }
     const { id: subject, actor } = change
     await recordFields(tx, { at: store.now(), actor, action: 'account.change', subject, detail })

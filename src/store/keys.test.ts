@@ -39,7 +39,7 @@ eachEngine('keys', (open) => {
     expect(await changeKey(store, { id: 'key_a', actor: 'admin' })).toEqual(changed)
     expect(await readRevision(store.db)).toBe(before + 1)
     await changeKey(store, { id: 'key_a', actor: 'admin', metadata: { team: 'x' } })
-    expect((await listAudit(store.db, { limit: 1 }))[0]?.detail).toEqual({ metadata: '{"team":"x"}' })
+    expect((await listAudit(store.db, { limit: 1 }))[0]?.detail).toEqual({ metadata: { team: 'x' } })
 
     expect(await revokeKey(store, { id: 'key_a', actor: 'admin' })).toBe(true)
     expect(await revokeKey(store, { id: 'key_a', actor: 'admin' })).toBe(false)

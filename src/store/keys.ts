@@ -1,10 +1,11 @@
 import type { Selectable } from 'kysely'
+import { unixSeconds } from '../base/moment.ts'
 import { type Cap, describeCap, toCap } from './accounts.ts'
 import { type Actor, recordChange, recordFields } from './audit.ts'
 import type { Changing } from './joined.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
-import type { ApiKeyTable, KeyLimits, Metadata, Mode, Queries, Scope } from './schema.ts'
+import type { ApiKeyTable, AuditDetail, KeyLimits, Metadata, Mode, Queries, Scope } from './schema.ts'
 
 export type ApiKey = {
   readonly id: string
@@ -80,7 +81,7 @@ export async function insertKey(store: Changing, key: NewKey): Promise<ApiKey> {
       actor: key.actor,
       action: 'key.create',
       subject: key.id,
-      detail: { account: key.accountId, hint: key.hint },
+      detail: { account: key.accountId, hint: key.hint, ...given(key) },
     })
     return toKey(row)
   })
@@ -171,19 +172,34 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
       .returningAll()
       .executeTakeFirst()
     if (row === undefined) return undefined
-    const detail = {
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.models !== undefined && { models: change.models }),
-      ...(change.limits !== undefined && { limits: JSON.stringify(change.limits) }),
-      ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
-      ...(change.expiresAt !== undefined && { expiresAt: change.expiresAt }),
-      ...(change.metadata !== undefined && { metadata: JSON.stringify(change.metadata) }),
-      ...(change.enabled !== undefined && { enabled: change.enabled }),
-    }
     const { id: subject, actor } = change
-    await recordFields(tx, { at: store.now(), actor, action: 'key.change', subject, detail })
+    await recordFields(tx, { at: store.now(), actor, action: 'key.change', subject, detail: given(change) })
     return toKey(row)
   })
+}
+
+/** For the audit: what somebody gave a key, as the operator's API has it, where it is read. */
+function given(to: Omit<KeyChange, 'id'>): AuditDetail {
+  const { name, models, limits, cap, expiresAt, metadata, enabled } = to
+  return {
+    ...(name !== undefined && { name }),
+    ...(models !== undefined && { models }),
+    ...(limits !== undefined && { limits: showLimits(limits) }),
+    ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt === null ? null : unixSeconds(expiresAt) }),
+    ...(metadata !== undefined && { metadata }),
+    ...(enabled !== undefined && { enabled }),
+  }
+}
+
+/** As operators see and write them. */
+export function showLimits(limits: KeyLimits | null) {
+  if (limits === null) return null
+  return {
+    requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
+    concurrent: limits.concurrent ?? null,
+  }
 }
 
 /** For good; the row stays for the records that name it. Says whether this call did it. */

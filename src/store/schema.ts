@@ -24,7 +24,10 @@ export type KeyLimits = {
   readonly concurrent?: number
 }
 export type Metadata = { readonly [name: string]: string }
-export type AuditDetail = { readonly [name: string]: string | number | boolean | null | readonly string[] }
+type Plain = string | number | boolean | null
+export type AuditDetail = {
+  readonly [name: string]: Plain | readonly string[] | { readonly [name: string]: Plain }
+}
 
 export type AccountTable = {
   id: string

@@ -14,6 +14,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   const make = (more: Record<string, unknown> = {}) =>
     operator.post<Key>('/admin/keys', { account: gateway.accountId, ...more })
   const change = (id: string, body: unknown) => operator.call('PATCH', `/admin/keys/${id}`, body)
+  const audited = async () => (await operator.all<{ detail: unknown }>('/admin/audit'))[0]?.detail
   const models = async (key: string) =>
     (await speaker(gateway.url, key).get<{ data: { id: string }[] }>('/v1/models')).data.map(({ id }) => id)
 
@@ -26,16 +27,29 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     await gateway.close()
   })
 
+  const everything = {
+    name: 'ci',
+    models: ['gpt-4o*', 'o3'],
+    limits: { requests_per_minute: 60, tokens_per_minute: 100_000, concurrent: 4 },
+    cap: { amount: '5', period: 'month' },
+    expires_at: '2099-12-31T00:00:00Z',
+    metadata: { team: 'search' },
+  }
+
+  test('the audit tells what one was made with and changed to, in the words of the calls', async () => {
+    const { id, key } = await make(everything)
+    const written = { ...everything, cap: '5 a month', expires_at: Date.UTC(2099, 11, 31) / 1000 }
+    expect(await audited()).toEqual({ account: gateway.accountId, hint: key.slice(-4), ...written })
+    const { limits: _, ...rest } = written
+    await change(id, { ...everything, limits: { concurrent: 2 }, enabled: false })
+    const limits = { requests_per_minute: null, tokens_per_minute: null, concurrent: 2 }
+    expect(await audited()).toEqual({ ...rest, limits, enabled: false })
+    await change(id, { limits: null, cap: null, models: null, expires_at: null })
+    expect(await audited()).toEqual({ limits: null, cap: null, models: null, expires_at: null })
+  })
+
   test('one is made with everything it may carry, shown once, and listed by its end alone', async () => {
-    const made = await make({
-      account: 'demo',
-      name: 'ci',
-      models: ['gpt-4o*', 'o3'],
-      limits: { requests_per_minute: 60, tokens_per_minute: 100_000, concurrent: 4 },
-      cap: { amount: '5', period: 'month' },
-      expires_at: '2099-12-31T00:00:00Z',
-      metadata: { team: 'search' },
-    })
+    const made = await make({ account: 'demo', ...everything })
     const { key, ...shown } = made
     expect(key).toMatch(/^sk-[\w-]{32,}$/)
     expect(shown).toEqual({
