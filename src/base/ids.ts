@@ -39,8 +39,15 @@ export function newRequestId(): RequestId {
   return `req_${hexByTime()}` as RequestId
 }
 
+const ofAttempts = 'att_'
+
 export function newAttemptId(): AttemptId {
-  return `att_${hexByTime()}` as AttemptId
+  return `${ofAttempts}${hexByTime()}` as AttemptId
+}
+
+/** Whether it may be one of ours: others give their calls names too. */
+export function isAttemptId(text: string): boolean {
+  return text.startsWith(ofAttempts)
 }
 
 export function newId(prefix: 'acc' | 'key' | 'txn' | 'hold' | 'node' | 'art'): string {

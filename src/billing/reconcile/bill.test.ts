@@ -73,6 +73,9 @@ describe("a vendor's export", () => {
     ['id,amount\na,1', 'ref and cost'],
     ['ref,cost\na,free', 'line 2 of the export: "free"'],
     ['ref,cost,time\na,1,yesterday', 'no time'],
+    ['ref,cost,output\na,1,4\nb,1,many', 'line 3 of the export: "many" is no count of output'],
+    ['ref,cost,input\na,1,-3', 'no count of input'],
+    ['ref,cost,input\na,1,3.5', 'no count of input'],
     ['ref,cost\n"a,1', 'no CSV'],
   ])('%j is refused', (text, why) => {
     expect(() => readExport(text)).toThrow(why)

@@ -58,7 +58,9 @@ export function readExport(text: string): BillLine[] {
   return rows.map((row, index) => {
     const where = `line ${index + 2} of the export`
     const cell = (column: number) => (column === -1 ? undefined : row[column]?.trim() || undefined)
-    const counted = Object.fromEntries(unitColumns.map(([unit, column]) => [unit, Number(cell(column) ?? '')]))
+    const counted = Object.fromEntries(
+      unitColumns.map(([unit, column]) => [unit, readCount(cell(column), unit, where)]),
+    )
     const currency = cell(at('currency')) ?? dollars
     if (currency.toUpperCase() !== dollars) throw new BillError(`${where}: a cost in ${currency}, and not in dollars`)
     const model = cell(at('model'))
@@ -96,6 +98,12 @@ function readCost(text: string, where: string): Nano {
 
 function shifted(digits: bigint, scale: number): Decimal {
   return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
+}
+
+function readCount(text: string | undefined, unit: string, where: string): number {
+  const count = Number(text ?? '')
+  if (Number.isSafeInteger(count) && count >= 0) return count
+  throw new BillError(`${where}: "${text}" is no count of ${unit}`)
 }
 
 function readUnits(counted: Readonly<Record<string, unknown>>): Counts {

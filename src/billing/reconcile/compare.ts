@@ -1,3 +1,4 @@
+import { isAttemptId } from '../../base/ids.ts'
 import { zeroNano, type Nano } from '../../base/money.ts'
 import type { Counts } from '../../capabilities/usage.ts'
 import type { RecordedAttempt } from '../../store/reconcile.ts'
@@ -65,9 +66,9 @@ const estimates: Readonly<Record<number, string>> = {
 
 export function vendorOnly(line: BillLine, open: OpenSince): Finding {
   const shared = { kind: 'vendor-only', billed: line.cost, recorded: zeroNano, credit: zeroNano } as const
-  if (line.ref === null) {
+  if (line.ref === null || !isAttemptId(line.ref)) {
     const why = 'the line names no call of ours, so it cannot be told from calls made without the gateway'
-    return { ...shared, ref: line.model ?? 'nameless', why, repair: undefined }
+    return { ...shared, ref: line.ref ?? line.model ?? 'nameless', why, repair: undefined }
   }
   if (open.mayStillCome(line)) {
     const why = 'not recorded yet: a lease or hold is open under which it may still be'

@@ -94,6 +94,20 @@ eachEngine('reconciling', (open) => {
     expect(verdictOn(await look(store, [line('exact', 4n), line('exact', 6n)]))).toBe(1)
   })
 
+  test("a call that goes by another name than ours was made without the gateway, and is nobody here's loss", async () => {
+    const store = await opened()
+    await fundedAccount(store)
+    await sold(store, 'a', 20n)
+    const before = await balances(store)
+    const foreign = { ref: 'chatcmpl-1', cost: nano(5n) }
+    const report = await look(store, [line('a', 10n), foreign])
+    expect(report.findings).toMatchObject([{ kind: 'vendor-only', ref: 'chatcmpl-1', repair: undefined }])
+    expect(report.findings[0]?.why).toContain('calls made without the gateway')
+    expect(verdictOn(report)).toBe(2)
+    expect(await repair(store, report.findings)).toEqual({ booked: [], failed: [] })
+    expect(await balances(store)).toEqual(before)
+  })
+
   test('a bill is held to what it speaks of: the calls of its vendors, from its beginning on', async () => {
     const store = await opened()
     await fundedAccount(store)
