@@ -4,6 +4,7 @@ import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
 import { allows } from '../keys/scope.ts'
 import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
+import { accountById, type Account } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Scope } from '../store/schema.ts'
 import { accountNamed, allAccounts } from './accounts.ts'
@@ -86,7 +87,8 @@ export async function change(id: string, options: Allowance & { json?: boolean; 
     })
     if (changed === undefined)
       throw new Error(`there is no key "${id}" that could be changed; turnpike keys list shows them`)
-    if (options.json) return sayJson(show({ key: changed, account: changed.accountId }))
+    const account = await accountById(store.db, changed.accountId)
+    if (options.json) return sayJson(show({ key: changed, account: account?.name ?? '' }))
     say(`${id} is changed: every node knows within a few seconds.`)
   })
 }
@@ -94,17 +96,8 @@ export async function change(id: string, options: Allowance & { json?: boolean; 
 /** `turnpike keys list` */
 export async function list(options: Options & { account?: string }): Promise<void> {
   await withInstallation(options, async ({ store, mode }) => {
-    const accounts =
-      options.account === undefined
-        ? await allAccounts(store, mode)
-        : [await accountNamed(store, mode, options.account)]
-    const names = new Map(accounts.map(({ id, name }) => [id, name]))
-    const only = options.account === undefined ? undefined : accounts[0]
-    const keys = await allKeys(store, only === undefined ? 'every-account' : { accountId: only.id })
-    const rows = keys.flatMap((key) => {
-      const account = names.get(key.accountId)
-      return account === undefined ? [] : [{ key, account }]
-    })
+    const only = options.account === undefined ? undefined : await accountNamed(store, mode, options.account)
+    const rows = await keysOf(store, only === undefined ? await allAccounts(store, mode) : [only])
     if (options.json) return sayJson({ data: rows.map(show) })
     if (rows.length === 0) return say(`No keys were found in ${mode} mode.`)
     say(table(columns, rows))
@@ -123,6 +116,20 @@ export async function revoke(id: string, options: Pick<Options, 'json'>): Promis
   })
 }
 
+/** The keys of one account, or of all that a mode has. */
+export async function keysOf(store: Store, accounts: readonly Account[]): Promise<KeyRow[]> {
+  const names = new Map(accounts.map(({ id, name }) => [id, name]))
+  const [only] = accounts
+  const keys = await allKeys(
+    store,
+    accounts.length === 1 && only !== undefined ? { accountId: only.id } : 'every-account',
+  )
+  return keys.flatMap((key) => {
+    const account = names.get(key.accountId)
+    return account === undefined ? [] : [{ key, account }]
+  })
+}
+
 const pageSize = 500
 
 async function allKeys(store: Store, scope: Scope): Promise<ApiKey[]> {
@@ -135,12 +142,18 @@ async function allKeys(store: Store, scope: Scope): Promise<ApiKey[]> {
   }
 }
 
-type Row = { readonly key: ApiKey; readonly account: string }
+/** A key, and what its account is called. */
+type KeyRow = { readonly key: ApiKey; readonly account: string }
 
-const columns: readonly Column<Row>[] = [
+/** By which people know a key. */
+export const whoseColumns: readonly Column<KeyRow>[] = [
   { name: 'ACCOUNT', show: ({ account }) => account },
   { name: 'NAME', show: ({ key }) => key.name || '-' },
   { name: 'KEY', show: ({ key }) => `sk-…${key.hint}` },
+]
+
+const columns: readonly Column<KeyRow>[] = [
+  ...whoseColumns,
   { name: 'STATE', show: ({ key }) => keyState(key, Date.now()) },
   { name: 'MODELS', show: scope },
   { name: 'LIMITS', show: ({ key }) => showLimits(key.limits) },
@@ -150,15 +163,15 @@ const columns: readonly Column<Row>[] = [
   { name: 'ID', show: ({ key }) => key.id },
 ]
 
-function scope({ key }: Row): string {
+function scope({ key }: KeyRow): string {
   return key.models === null ? 'all' : key.models.join(', ')
 }
 
-function expiry({ key }: Row): string {
+function expiry({ key }: KeyRow): string {
   return key.expiresAt === null ? 'never' : showTime(key.expiresAt)
 }
 
-function show({ key, account }: Row) {
+function show({ key, account }: KeyRow) {
   return showKey(key, account, Date.now())
 }
 

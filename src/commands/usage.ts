@@ -4,7 +4,9 @@ import { keyById } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { requestById, type Filter, type GroupBy } from '../store/usage.ts'
+import { allAccounts } from './accounts.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
+import { keysOf, whoseColumns } from './keys.ts'
 import { pageSizeMax, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
@@ -20,7 +22,7 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
     const report = await wholeReport(store, filter, by)
     if (options.json) return sayJson(report)
     if (report.data.length === 0) return say(`No usage was found in ${mode} mode.`)
-    say(table(sumColumns(by), report.data))
+    say(table(await columnsOf(store, mode, by), report.data))
   })
 }
 
@@ -84,17 +86,38 @@ function texts(facts: Readonly<Record<string, string | number | boolean>>): Reco
 
 type SumRow = UsageReport['data'][number]
 
-function sumColumns(by: GroupBy | undefined): Column<SumRow>[] {
-  return [
-    ...(by === undefined ? [] : [{ name: by.toUpperCase(), show: (row: SumRow) => groupOf(row[by] ?? '', by) }]),
-    number('REQUESTS', 'requests'),
-    { name: 'COST', align: 'right', show: ({ cost }) => `$${cost}` },
-    { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => `$${cost}` },
-    number('INPUT', 'input_tokens'),
-    number('CACHED', 'cached_input_tokens'),
-    number('OUTPUT', 'output_tokens'),
-  ]
+async function columnsOf(store: Store, mode: Mode, by: GroupBy | undefined): Promise<Column<SumRow>[]> {
+  if (by === undefined) return sumColumns
+  const group = { name: by.toUpperCase(), show: (row: SumRow) => groupOf(row[by] ?? '', by) }
+  if (by !== 'account' && by !== 'key') return [group, ...sumColumns]
+  // An id says nothing to people: whose it is comes first, the id itself last.
+  return [...(await whoseColumnsOf(store, mode, by)), ...sumColumns, { ...group, name: 'ID' }]
 }
+
+async function whoseColumnsOf(store: Store, mode: Mode, by: 'account' | 'key'): Promise<Column<SumRow>[]> {
+  const accounts = await allAccounts(store, mode)
+  if (by === 'account') {
+    const names = new Map(accounts.map(({ id, name }) => [id, name]))
+    return [{ name: 'ACCOUNT', show: ({ account }) => names.get(String(account)) ?? '-' }]
+  }
+  const keys = new Map((await keysOf(store, accounts)).map((row) => [row.key.id, row]))
+  return whoseColumns.map(({ name, show }) => ({
+    name,
+    show({ key }) {
+      const row = keys.get(String(key))
+      return row === undefined ? '-' : show(row)
+    },
+  }))
+}
+
+const sumColumns: Column<SumRow>[] = [
+  number('REQUESTS', 'requests'),
+  { name: 'COST', align: 'right', show: ({ cost }) => `$${cost}` },
+  { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => `$${cost}` },
+  number('INPUT', 'input_tokens'),
+  number('CACHED', 'cached_input_tokens'),
+  number('OUTPUT', 'output_tokens'),
+]
 
 function number(name: string, field: string): Column<SumRow> {
   return { name, align: 'right', show: (row) => String(row[field]) }

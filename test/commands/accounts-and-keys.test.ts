@@ -121,6 +121,9 @@ describe('beside a running gateway', () => {
     expect(listed.out).toContain(`sk-…${key.slice(-4)}`)
     expect(listed.out).not.toContain(key.slice(0, 12))
 
+    const changed = await cli.json(['keys', 'change', id, '--name', 'nightly'])
+    expect(changed).toMatchObject({ id, name: 'nightly', account_name: 'spender' })
+
     const revoked = await cli.run(['keys', 'revoke', id])
     expect(revoked).toMatchObject({ code: 0, err: '' })
     await until(async () => (await gateway.chat({}, key)).status === 401)

@@ -44,6 +44,20 @@ test('usage by model and by day, for people and for machines', async () => {
   )
 })
 
+const linesBy = async (group: string) => (await cli.run(['usage', '--by', group])).out.trimEnd().split('\n')
+
+test('usage by account and by key says who they are, and their ids last', async () => {
+  const sums = 'REQUESTS +COST +VENDOR COST +INPUT +CACHED +OUTPUT +ID$'
+  expect(await linesBy('account')).toEqual([
+    expect.stringMatching(new RegExp(`^ACCOUNT +${sums}`)),
+    expect.stringMatching(/^demo +3 .* acc_[0-9a-f]{32}$/),
+  ] as never)
+  expect(await linesBy('key')).toEqual([
+    expect.stringMatching(new RegExp(`^ACCOUNT +NAME +KEY +${sums}`)),
+    expect.stringMatching(/^demo +first +sk-…[\w-]{4} +3 .* key_[0-9a-f]{32}$/),
+  ] as never)
+})
+
 test('requests are listed page by page and shown with their attempts', async () => {
   const page = await cli.json<Requests>(['requests', 'list', '--limit', '2'])
   expect(page.data).toHaveLength(2)
