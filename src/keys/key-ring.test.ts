@@ -25,6 +25,7 @@ async function openRing() {
   const clock = standingClock()
   const timers = handTimers()
   const asked = { lookups: 0 }
+  const complaints: string[] = []
   let isGone = false
   const counted: Store = {
     ...store,
@@ -40,7 +41,7 @@ async function openRing() {
     mode: 'sandbox',
     clock,
     timers,
-    log: silentLog,
+    log: { ...silentLog, warn: (_fields, message) => complaints.push(message) },
     authFailuresPerMinute: 10,
   })
   closing = [() => store.close(), () => ring.close()]
@@ -59,7 +60,8 @@ async function openRing() {
     await until(() => timers.waiting.length === 1)
     return timers.waiting[0]
   }
-  return { ring, key, clock, asked, store, poll, loseDatabase: () => (isGone = true) }
+  const loseDatabase = (gone = true) => void (isGone = gone)
+  return { ring, key, clock, asked, complaints, store, poll, loseDatabase }
 }
 
 /** Polls until nobody has asked for so long that the ring rests. */
@@ -110,6 +112,19 @@ test('without a database, what was known is believed for a minute and no longer'
   expect(await outcome(ring.authenticate(key, address))).toBe('ok')
   clock.advance(2)
   expect(await outcome(ring.authenticate(key, address))).not.toBe('ok')
+})
+
+test('a database that is away is complained of once, however long it is', async () => {
+  const { complaints, poll, loseDatabase } = await openRing()
+  await poll()
+  for (const times of [1, 2]) {
+    loseDatabase()
+    for (let polls = 0; polls < 3; polls++) await poll()
+    expect(complaints).toHaveLength(times)
+    loseDatabase(false)
+    await poll()
+  }
+  expect(complaints[0]).toContain('believed for a minute')
 })
 
 test('no key at all is asked of nobody', async () => {

@@ -32,6 +32,7 @@ const quietPollsMax = 10
 const restMs = 10_000
 // With the database out of reach, what was known is believed for this long and no longer.
 const trustMs = 60_000
+const unseen = 'changes of keys are not seen now: what is known of them is believed for a minute'
 
 // Clients tell a bad key from a bad field by the first four words, which are OpenAI's: LiteLLM looks for them.
 const badKey = 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".'
@@ -57,6 +58,8 @@ export class KeyRing {
   /** Whether anybody has asked since the last poll. */
   #isAsked = false
   #quietPolls = 0
+  /** Whether the last poll did not reach the database. */
+  #isAway = false
   #polling: Promise<void> | undefined
 
   constructor(parts: {
@@ -182,8 +185,11 @@ export class KeyRing {
       if (revision !== this.#revision) this.#known.clear()
       this.#revision = revision
       this.#confirmedAt = this.#clock.monotonic()
+      this.#isAway = false
     } catch (thrown) {
-      this.#log.warn({ cause: String(thrown) }, 'the key revision cannot be read')
+      // Once, however long it lasts.
+      if (!this.#isAway) this.#log.warn({ cause: String(thrown) }, unseen)
+      this.#isAway = true
     }
   }
 }
