@@ -23,6 +23,9 @@ export type Installation = {
   readonly plan: () => Promise<Plan>
 }
 
+// No customer waits for a command, and whoever types one may have just a busy database to see to. SQLite is waited for as long.
+const patienceMs = 5_000
+
 /** Opens the database that the gateway uses, safely beside it, and closes it after the work. Never makes one. */
 export async function withInstallation<T>(
   options: InstallationOptions,
@@ -92,7 +95,7 @@ async function dialectOf(environment: Environment): Promise<Dialect> {
   if (databaseUrl === undefined) return openSqlite(databaseFile(environment))
   // As the store does: its driver is loaded where there is a server to talk to.
   const { openPostgres } = await import('../store/postgres.ts')
-  return openPostgres(databaseUrl, 'requests')
+  return openPostgres(databaseUrl, 'requests', patienceMs)
 }
 
 async function openPresent(environment: Environment): Promise<Store | undefined> {
@@ -101,7 +104,7 @@ async function openPresent(environment: Environment): Promise<Store | undefined>
 
 async function reach<T>(environment: Environment, asked: (place: StoreOptions) => Promise<T>): Promise<T> {
   const { databaseUrl: url } = environment
-  const place = url === undefined ? { file: databaseFile(environment) } : { url }
+  const place = url === undefined ? { file: databaseFile(environment) } : { url, waitMs: patienceMs }
   try {
     return await asked(place)
   } catch (thrown) {

@@ -89,14 +89,14 @@ function storeOnSqlite(db: Queries, clock: Pick<Clock, 'now'>): Store {
 async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: number): Promise<Store> {
   // Its driver is loaded where there is a server to talk to, and nowhere else.
   const { openPostgres } = await import('./postgres.ts')
-  const migration = connect(openPostgres(url, 'migration'))
+  const migration = connect(openPostgres(url, 'migration', waitMs))
   try {
     await migrate(migration, 'postgres')
   } finally {
     await migration.destroy()
   }
   const db = connect(openPostgres(url, 'requests', waitMs))
-  const reports = connect(openPostgres(url, 'reports'))
+  const reports = connect(openPostgres(url, 'reports', waitMs))
   return {
     engine: 'postgres',
     db,

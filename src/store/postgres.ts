@@ -41,11 +41,11 @@ function statementWithin(limitMs: number) {
   return { statement_timeout: limitMs, query_timeout: limitMs + clientGraceMs }
 }
 
-/** `waitMs`: for whoever would rather wait than be refused. As long may a connection take, and a statement. */
+/** `waitMs`: for whoever would rather wait than be refused. As long may a connection take, and a statement of a request. */
 export function openPostgres(url: string, purpose: keyof typeof purposes, waitMs?: number): Dialect {
   const pool = new Pool({
     ...purposes[purpose],
-    ...(waitMs !== undefined && statementWithin(waitMs)),
+    ...(waitMs !== undefined && purpose === 'requests' && statementWithin(waitMs)),
     connectionString: url,
     application_name: `turnpike-${purpose}`,
     connectionTimeoutMillis: waitMs ?? connectTimeoutMs,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -210,6 +211,31 @@ describe('before the first start', () => {
       expect({ code, out, err }).toEqual({ code: 1, out: '', err: `turnpike: the database ${why}\n` })
       expect((await cli.run(['check'], variables)).err).toBe(`the database ${why}\n`)
     }
+    await cli.close()
+  })
+
+  test('a PostgreSQL that takes its time is waited for', async () => {
+    const cli = makeCli()
+    const server = await sharedPostgres()
+    const url = new URL(await server.freshDatabase())
+    let connections = 0
+    // To look whether there is a database, and to see that it is migrated: each longer than a request would wait.
+    const slow = createServer((near) => {
+      const far = connect(Number(url.port), url.hostname)
+      const pipe = () =>
+        void near
+          .on('error', () => far.destroy())
+          .pipe(far.on('error', () => near.destroy()))
+          .pipe(near)
+      if (++connections > 2) pipe()
+      else setTimeout(pipe, 1_100)
+    })
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
+    const way = new URL(url)
+    way.port = String((slow.address() as AddressInfo).port)
+    const variables = { DATABASE_URL: way.href, TURNPIKE_SECRET: 's'.repeat(32) }
+    expect(await cli.run(['accounts', 'create', '--name', 'late'], variables)).toMatchObject({ code: 0, err: '' })
+    slow.close()
     await cli.close()
   })
 
