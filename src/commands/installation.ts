@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Dialect, Kysely, sql } from 'kysely'
 import { databaseFile, readEnvironment, type Environment } from '../config/environment.ts'
 import { installationSecret } from '../config/installation-secret.ts'
+import { hadOtherSecret } from '../keys/first-start.ts'
 import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
 import { planMarket, type Plan } from '../market.ts'
 import { anyAccount } from '../store/accounts.ts'
@@ -57,18 +58,26 @@ export async function hasRealAccount(environment: Environment): Promise<boolean>
 }
 
 /** A key hashed under another secret than the gateway's would be no key at all, so none is made up here. */
-export function secretKeysOf(environment: Environment): SecretKeys {
-  return makeSecretKeys(secretOf(environment))
+export async function secretKeysOf(installation: Opened): Promise<SecretKeys> {
+  return makeSecretKeys(await secretOf(installation))
 }
 
+type Opened = Pick<Installation, 'environment' | 'store'>
+
 /** The installation's secret, as the gateway has it. */
-export function secretOf(environment: Environment): Uint8Array {
-  const { secret, dataFolder } = environment
-  if (secret === undefined && !existsSync(join(dataFolder, 'secret'))) {
-    throw new Error(`${join(dataFolder, 'secret')} is missing: give TURNPIKE_SECRET as the gateway has it`)
+export async function secretOf({ environment, store }: Opened): Promise<Uint8Array> {
+  const { secret: given, dataFolder } = environment
+  if (given === undefined && !existsSync(join(dataFolder, 'secret'))) {
+    throw new Error(`${join(dataFolder, 'secret')} is missing: ${asItHas}`)
   }
-  return installationSecret(secret, dataFolder)
+  const secret = installationSecret(given, dataFolder)
+  if (await hadOtherSecret(store, makeSecretKeys(secret))) {
+    throw new Error(`the last start on this database had another secret: ${asItHas}`)
+  }
+  return secret
 }
+
+const asItHas = 'give TURNPIKE_SECRET as the gateway has it'
 
 /** Whether a gateway has ever been started here. Looking makes nothing. */
 export async function isInstalled(environment: Environment): Promise<boolean> {

@@ -35,7 +35,7 @@ export async function create(options: Options & Allowance & { account: string })
   await withInstallation(options, async ({ environment, store, mode, plan }) => {
     const account = await accountNamed(store, mode, options.account)
     if (models !== null) warnOfStrays(models, [...(await plan()).catalogue.models.keys()])
-    const secretKeys = secretKeysOf(environment)
+    const secretKeys = await secretKeysOf({ environment, store })
     const key = secretKeys.make('sk')
     const made = await insertKey(store, {
       id: newId('key'),

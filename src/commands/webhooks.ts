@@ -51,7 +51,8 @@ export async function resend(id: string, options: Pick<Options, 'json'>): Promis
 export async function secret(nameOrId: string, options: Options): Promise<void> {
   await withInstallation(options, async ({ environment, store, mode }) => {
     const account = await accountNamed(store, mode, nameOrId)
-    const secrets = makeWebhookSecrets({ store, secret: secretOf(environment), log: silentLog })
+    const sealedUnder = await secretOf({ environment, store })
+    const secrets = makeWebhookSecrets({ store, secret: sealedUnder, log: silentLog })
     const made = await secrets.replace(account.id, actor)
     if (made === undefined) throw new Error(`there is no account "${nameOrId}"`)
     if (options.json) return sayJson({ secret: made })

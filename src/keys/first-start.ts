@@ -17,6 +17,7 @@ export type FirstStart = {
 }
 
 const actor = 'start'
+const secretMark = 'secret-mark'
 const playMoney = parseDollars('100') ?? zeroNano
 
 /**
@@ -44,9 +45,15 @@ export async function ensureFirstAccount(parts: {
  * Whether the start before this one had another secret. Whoever starts with one knows none of the keys there are: all of
  * them end with a new one, which is meant, or on one of several nodes, which is not.
  */
-export async function isOtherSecret(store: Store, { mark }: SecretKeys): Promise<boolean> {
-  const before = await readSetting(store.db, 'secret-mark')
-  if (before !== mark) await writeSetting(store.db, 'secret-mark', mark)
+export async function isOtherSecret(store: Store, secretKeys: SecretKeys): Promise<boolean> {
+  const isOther = await hadOtherSecret(store, secretKeys)
+  await writeSetting(store.db, secretMark, secretKeys.mark)
+  return isOther
+}
+
+/** The same, for whoever works beside what that start began. */
+export async function hadOtherSecret(store: Store, { mark }: SecretKeys): Promise<boolean> {
+  const before = await readSetting(store.db, secretMark)
   return before !== undefined && before !== mark
 }
 

@@ -262,5 +262,16 @@ test('no key is made under another secret than the one the gateway has', async (
   expect(code).toBe(1)
   expect(err).toContain('give TURNPIKE_SECRET as the gateway has it')
   expect(existsSync(join(cli.folder, 'data/secret'))).toBe(false)
+  // A webhook secret that no node can read would leave every event of the account unsigned.
+  for (const args of [
+    ['keys', 'create', '--account', 'demo'],
+    ['webhooks', 'secret', 'demo'],
+  ]) {
+    expect(await cli.run(args, { TURNPIKE_SECRET: 'another secret of enough bytes, surely' })).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'turnpike: the last start on this database had another secret: give TURNPIKE_SECRET as the gateway has it\n',
+    })
+  }
   await cli.close()
 })
