@@ -143,6 +143,19 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(shown<{ choices: object[] }>(seen).choices).toHaveLength(1)
   })
 
+  test('chat: what came with the words is given too: sources of what was searched, likelihoods', async () => {
+    const asked = { model: 'claude-sonnet-4-5', prompt: 'Search the web: rivers', web_search_options: {} }
+    for (const options of [{}, { onprogress() {} }]) {
+      const { choices } = shown<{ choices: object[] }>(await client.call('chat', asked, options))
+      const source = { type: 'url_citation', url_citation: { url: expect.stringMatching(/^https:/) } }
+      expect(choices[0]).toMatchObject({ annotations: [source, source] })
+    }
+    const likely = await client.call('chat', { model: chatModel, prompt: 'Hi', logprobs: true }, { onprogress() {} })
+    const { choices } = shown<{ choices: object[] }>(likely)
+    expect(choices[0]).toMatchObject({ logprobs: { content: expect.any(Array) } })
+    expect(choices[0]).not.toHaveProperty('annotations')
+  })
+
   test('pictures: shown, and linked to', async () => {
     const result = await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat', size: '1024x1536' })
     const { images, cost } = shown<Pictures>(result)

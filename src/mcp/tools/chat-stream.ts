@@ -13,9 +13,8 @@ export type Reply = {
   readonly index: number
   readonly text: string
   readonly finish: string | null
-  readonly toolCalls: readonly object[]
-  readonly refusal: string
-  readonly reasoning: string
+  /** Whatever else came, by the names under which it is shown; much of it may be empty. */
+  readonly more: Readonly<Record<string, unknown>>
 }
 
 type Growing = {
@@ -23,6 +22,8 @@ type Growing = {
   finish: string | null
   refusal: string
   reasoning: string
+  readonly annotations: object[]
+  readonly images: object[]
   readonly calls: Map<number, { id: string; type: string; function: { name: string; arguments: string } }>
 }
 
@@ -42,6 +43,8 @@ type Delta = {
   readonly content?: string | null
   readonly refusal?: string | null
   readonly reasoning_content?: string | null
+  readonly annotations?: readonly object[] | null
+  readonly images?: readonly object[] | null
   readonly tool_calls?: readonly CallDelta[] | null
 }
 
@@ -74,7 +77,7 @@ export async function readChatStream(
     model = chunk.model ?? model
     usage = chunk.usage ?? usage
     for (const { index = 0, delta = {}, finish_reason: finish } of chunk.choices ?? []) {
-      const choice = growing.get(index) ?? { text: '', finish: null, refusal: '', reasoning: '', calls: new Map() }
+      const choice = growing.get(index) ?? nothingYet()
       growing.set(index, choice)
       grow(choice, delta)
       choice.finish = finish ?? choice.finish
@@ -89,8 +92,8 @@ export async function readChatStream(
       if (chunk !== undefined) take(chunk, text)
     }
   })
-  const replies = [...growing].map(([index, { calls, ...choice }]) => {
-    return { index, ...choice, toolCalls: [...calls.values()] }
+  const replies = [...growing].map(([index, { text, finish, calls, ...more }]) => {
+    return { index, text, finish, more: { tool_calls: [...calls.values()], ...more } }
   })
   const reply = { id, model, replies: replies.toSorted((a, b) => a.index - b.index), usage }
   return error === undefined ? { reply } : { reply, error }
@@ -111,10 +114,16 @@ async function readPieces(body: ReadableStream<Uint8Array>, signal: AbortSignal,
   }
 }
 
+function nothingYet(): Growing {
+  return { text: '', finish: null, refusal: '', reasoning: '', annotations: [], images: [], calls: new Map() }
+}
+
 function grow(choice: Growing, delta: Delta): void {
   choice.text += delta.content ?? ''
   choice.refusal += delta.refusal ?? ''
   choice.reasoning += delta.reasoning_content ?? ''
+  choice.annotations.push(...(delta.annotations ?? []))
+  choice.images.push(...(delta.images ?? []))
   for (const { index = 0, id, type, function: called } of delta.tool_calls ?? []) {
     const call = choice.calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } }
     choice.calls.set(index, call)

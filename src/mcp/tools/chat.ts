@@ -47,6 +47,10 @@ const output = z.looseObject({
       tool_calls: z.array(z.looseObject({})).optional(),
       refusal: z.string().optional(),
       reasoning: z.string().optional(),
+      annotations: z
+        .array(z.looseObject({}))
+        .optional()
+        .meta({ description: 'Its sources, where it searched the web.' }),
     }),
   ),
   usage: z.looseObject({}).optional(),
@@ -90,14 +94,11 @@ async function askWhole(body: object, desk: Desk): Promise<Shown> {
   try {
     const response = await desk.ask(path, { json: body })
     const { id, model, choices, usage } = (await response.json()) as WholeAnswer
-    const replies = choices.map(({ index, message: said, finish_reason: finish }) => ({
-      index,
-      text: said.content ?? '',
-      finish,
-      toolCalls: said.tool_calls ?? [],
-      refusal: said.refusal ?? '',
-      reasoning: said.reasoning_content ?? '',
-    }))
+    const replies = choices.map(({ index, message: said, finish_reason: finish, logprobs }) => {
+      const { content, reasoning_content: reasoning, tool_calls, refusal, annotations, images, audio } = said
+      const more = { tool_calls, refusal, reasoning, annotations, images, audio, logprobs }
+      return { index, text: content ?? '', finish, more }
+    })
     return show({ id, model, replies, usage }, costOf(response))
   } finally {
     stop()
@@ -123,12 +124,8 @@ type WholeAnswer = {
   readonly choices: readonly {
     readonly index: number
     readonly finish_reason: string | null
-    readonly message: {
-      readonly content?: string | null
-      readonly refusal?: string | null
-      readonly reasoning_content?: string | null
-      readonly tool_calls?: readonly object[] | null
-    }
+    readonly logprobs?: unknown
+    readonly message: { readonly content?: string | null } & Readonly<Record<string, unknown>>
   }[]
   readonly usage?: object
 }
@@ -138,18 +135,21 @@ function show(reply: ChatReply, cost: { cost?: string } = {}): Shown {
   const structured = {
     ...(id !== undefined && { id }),
     model,
-    choices: replies.map(({ index, text, finish, toolCalls, refusal, reasoning }) => ({
+    choices: replies.map(({ index, text, finish, more }) => ({
       index,
       text,
       finish_reason: finish,
-      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-      ...(refusal !== '' && { refusal }),
-      ...(reasoning !== '' && { reasoning }),
+      ...Object.fromEntries(Object.entries(more).filter(([, value]) => !isEmpty(value))),
     })),
     ...(usage !== undefined && { usage }),
     ...cost,
   }
   return { blocks: textBlocks(reply), structured }
+}
+
+/** As vendors write what there is nothing of. */
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
 function textBlocks({ replies }: ChatReply): ContentBlock[] {
