@@ -98,6 +98,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     // One that is gone by then, or never was, still has those behind it.
     expect((await list({ after: 'gpt-4o-minh', limit: 1 })).models[0]?.id).toBe(chatModel)
     expect(await list({ after: 'zzzz' })).toMatchObject({ models: [], next: null })
+    expect(await list({ search: 'GPT-4o' })).toEqual(await list({ search: 'gpt-4o' }))
     const refused = async (name: string, given: object) => lastText(await client.call(name, { ...given }))
     expect(await refused('get_model', { model: 'none' })).toMatchObject({ error: { code: 'model_not_found' } })
     expect(await refused('list_models', { limit: 0 })).toMatchObject({ error: { param: 'limit' } })

@@ -47,11 +47,13 @@ export const listModels = tool({
     next: z.string().nullable().meta({ description: 'Give it as `after` for the next page; null on the last.' }),
   }),
   routes: [],
-  call({ capability, search, limit = pageSize, after = '' }, desk) {
+  call({ capability, search = '', limit = pageSize, after = '' }, desk) {
     return desk.counted(() => {
+      // Ids are in lower case, and names of models are not.
+      const wanted = search.toLowerCase()
       const fitting = modelsFor(desk)
         .filter(([id, model]) => {
-          return (capability === undefined || model.capabilities.includes(capability)) && id.includes(search ?? '')
+          return (capability === undefined || model.capabilities.includes(capability)) && id.includes(wanted)
         })
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
       // Models come and go: the one that ended the page before need not be there any more.
