@@ -9,7 +9,7 @@ import { checkPeriod, exactText, pageFields, pageOf, periodFields, readQuery } f
 import { listTasks } from '../store/task-lists.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import { showTask } from '../tasks/show.ts'
-import { statesShownAs } from '../tasks/state.ts'
+import { listedStates, statesShownAs } from '../tasks/state.ts'
 import { serveKeyed } from './keyed.ts'
 import { readJson, receive, type ServeParts } from './serve.ts'
 
@@ -71,9 +71,6 @@ const listQuery = z.strictObject({
   status: z.enum(shownStates).exactOptional(),
 })
 
-// Refused creations were answered as such: they are no tasks to whoever made them.
-const listed = shownStates.flatMap(statesShownAs)
-
 /** `GET /v1/videos/generations`: the account's own, newest first. */
 export function serveVideoList(parts: VideoRouteParts) {
   const { store, clock } = parts
@@ -82,7 +79,7 @@ export function serveVideoList(parts: VideoRouteParts) {
     checkPeriod(filter)
     const last = after === undefined ? undefined : await findTask(store.db, { accountId, id: after })
     if (after !== undefined && last === undefined) throw badRequest('There is no such video task.', 'after')
-    const states = status === undefined ? listed : statesShownAs(status)
+    const states = status === undefined ? listedStates : statesShownAs(status)
     const page = { limit: limit + 1, ...(last !== undefined && { before: last }) }
     const rows = await listTasks(store.db, { scope: { accountId }, states, ...filter }, page)
     return {

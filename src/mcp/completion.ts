@@ -1,6 +1,7 @@
 import type { CompleteRequest } from '@modelcontextprotocol/server'
 import type { Capability } from '../capabilities/capability.ts'
 import { listTasks } from '../store/task-lists.ts'
+import { listedStates } from '../tasks/state.ts'
 import type { Desk } from './desk.ts'
 import { prompts } from './prompts.ts'
 import { endpointsOf, readContract } from './reference.ts'
@@ -34,8 +35,8 @@ async function candidates(ref: CompleteRequest['params']['ref'], name: string, d
     case 'turnpike://api/{operation}':
       return endpointsOf(await readContract(desk)).map(({ operationId }) => operationId)
     case 'turnpike://tasks/{id}': {
-      const scope = { accountId: desk.principal.accountId }
-      return (await listTasks(desk.store.db, { scope }, { limit: valuesMax })).map(({ id }) => id)
+      const own = { scope: { accountId: desk.principal.accountId }, states: listedStates }
+      return (await listTasks(desk.store.db, own, { limit: valuesMax })).map(({ id }) => id)
     }
     default:
       return []

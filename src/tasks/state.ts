@@ -35,13 +35,16 @@ export function isOver(state: StoredTaskState): boolean {
   return ranks[state] === 3
 }
 
+/** Refused creations were answered as such: they are no tasks to whoever made them. */
+export const listedStates = states.filter((state) => state !== 'refused')
+
 /** As clients see it. What nobody knows of yet, or is in doubt, was submitted as far as they are concerned. */
 export function shownState(state: StoredTaskState): TaskState {
   if (state === 'creating') return 'submitted'
   return state === 'refused' ? 'failed' : state
 }
 
-/** The stored states that clients see as this one. Refused creations were answered as such, and are in no list. */
+/** The stored states that clients see as this one, of those that are listed. */
 export function statesShownAs(shown: TaskState): readonly StoredTaskState[] {
   return shown === 'submitted' ? ['creating', 'submitted'] : [shown]
 }

@@ -112,7 +112,11 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
       'createChatCompletion',
     ])
     const tasks = { type: 'ref/resource', uri: 'turnpike://tasks/{id}' } as const
-    expect((await client.complete(tasks, { name: 'id', value: 'vid_' })).length).toBeGreaterThan(0)
+    const film = { model: 'wan2.6-t2v', prompt: 'Waves sandbox:status=400', duration: 5 }
+    expect((await client.call('generate_video', film)).isError).toBe(true)
+    const { data } = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 100 }))
+    // What was refused is no task: the list has none of it either.
+    expect(await client.complete(tasks, { name: 'id', value: 'vid_' })).toEqual(data.map(({ id }) => id))
     const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
     expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
   })
