@@ -136,9 +136,11 @@ export function listPrompts() {
 export function getPrompt(name: string, given: Readonly<Record<string, string>>) {
   const prompt = prompts.find((one) => one.name === name)
   if (prompt === undefined) throw new ProtocolError(invalidParams, `Unknown prompt: ${name}`)
-  const missing = prompt.arguments.find((argument) => argument.required === true && !given[argument.name])
+  // A form that nobody filled in is sent empty.
+  const filled = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
+  const missing = prompt.arguments.find((argument) => argument.required === true && !(argument.name in filled))
   if (missing !== undefined) throw new ProtocolError(invalidParams, `Missing argument: ${missing.name}`)
-  const text = prompt.write(given)
+  const text = prompt.write(filled)
   return {
     description: prompt.description,
     messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }],

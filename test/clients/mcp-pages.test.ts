@@ -129,6 +129,9 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
       expect(await client.prompt(name, given)).toContain('`')
     }
     expect((await thrownBy(client.prompt('illustrate', {}), Error)).message).toContain('text')
+    // Some clients fill in what nobody has filled in.
+    const blank = { text: 'A river.', style: '', model: '' }
+    expect(await client.prompt('illustrate', blank)).toBe(await client.prompt('illustrate', { text: 'A river.' }))
   })
 
   test('a key sees its own models, tasks and usage, and no others', async () => {
