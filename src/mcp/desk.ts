@@ -45,7 +45,7 @@ export type Desk = {
   ask(name: RouteName, asking?: Asking): Promise<Response>
   /** Whatever was thrown, as the client may read it; our own mistakes are logged. */
   refused(thrown: unknown): Refused
-  /** What needs no route counts as a request of the key all the same. */
+  /** What needs no route, or gets to none, counts as a request of the key all the same. */
   counted<T>(work: () => T | Promise<T>): Promise<T>
   /** A link to a result of this call; undefined where it cannot be kept, which must not cost the client the result. */
   keep(bytes: Uint8Array, mediaType: string): Promise<string | undefined>

@@ -55,7 +55,7 @@ function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['in
 export async function callTool(called: Tool, given: Record<string, unknown>, desk: Desk): Promise<CallToolResult> {
   try {
     const parsed = called.input.safeParse(given)
-    if (!parsed.success) throw fieldError(parsed.error)
+    if (!parsed.success) return await desk.counted(() => Promise.reject(fieldError(parsed.error)))
     const { blocks, structured } = await called.call(parsed.data, desk)
     return {
       content: [...blocks, { type: 'text', text: JSON.stringify(structured) }],

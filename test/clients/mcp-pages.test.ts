@@ -174,6 +174,17 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
+  test('a call counts, whatever is wrong with its arguments', async () => {
+    const { key, keyId } = await gateway.account({ dollars: '1' })
+    await setLimits(gateway, keyId, { requestsPerMinute: 2 })
+    const own = await connect(gateway, era, { key })
+    expect(lastText(await own.call('chat', { prompt: 'Hi' }))).toMatchObject({ error: { param: 'model' } })
+    expect(lastText(await own.call('chat', { model: chatModel }))).toMatchObject({ error: { param: 'prompt' } })
+    const third = await own.call('chat', { prompt: 'Hi' })
+    expect(lastText(third)).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
+    await own.close()
+  })
+
   test('an empty purse is told what is missing', async () => {
     const { key } = await gateway.account({ dollars: '0.000001' })
     const own = await connect(gateway, era, { key })

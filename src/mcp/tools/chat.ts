@@ -75,7 +75,8 @@ export const chat = tool({
   routes: [path],
   async call({ prompt, system, messages = [], ...rest }, desk) {
     if (prompt === undefined && messages.length === 0) {
-      throw badRequest("Missing required parameter: 'prompt', or 'messages'.", 'prompt', 'missing_required_parameter')
+      const message = "Missing required parameter: 'prompt', or 'messages'."
+      return desk.counted(() => Promise.reject(badRequest(message, 'prompt', 'missing_required_parameter')))
     }
     const conversation = [
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
