@@ -132,6 +132,13 @@ describe('beside a running gateway', () => {
     expect((await cli.run(['keys', 'list', '--account', 'spender'])).out).toContain('revoked')
   })
 
+  test('a key that is changed is shown as it is then', async () => {
+    const { id } = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo'])
+    const changed = await cli.json(['keys', 'change', id, '--name', 'ci', '--models', 'o3', '--cap', '5/day'])
+    const account = { account: expect.stringMatching(/^acc_/), account_name: 'demo' }
+    expect(changed).toMatchObject({ id, ...account, name: 'ci', models: ['o3'], cap: { amount: '5', period: 'day' } })
+  })
+
   test('a new key is shown with all that it may do', async () => {
     const { out } = await cli.run(['keys', 'create', '--account', 'demo', '--cap', '5', '--requests-per-minute', '60'])
     expect(out).toMatch(/^limits +60 requests\/min$/m)
