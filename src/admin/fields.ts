@@ -55,7 +55,8 @@ export const cap = z
   .strictObject({ amount: positiveOrNothing, period: z.enum(['total', 'day', 'month']) })
   .transform((given): Cap => given)
 
-const count = z.int().min(1).max(1_000_000_000)
+export const limitMax = 1_000_000_000
+const count = z.int().min(1).max(limitMax)
 
 /** Replaces the limits as a whole: what is not named, or null, is not limited. */
 export const limits = z

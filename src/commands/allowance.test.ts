@@ -8,7 +8,7 @@ test('a cap is dollars for a period', () => {
   expect(readCap('none')).toBeNull()
 })
 
-test.each(['', 'x', '5/year', '-1/day', '0', '1e3/day'])('%j is no cap', (text) => {
+test.each(['', 'x', '5/year', '-1/day', '0', '1e3/day', '1000000.01/day', '5/month/day'])('%j is no cap', (text) => {
   expect(() => readCap(text)).toThrow('--cap takes dollars')
 })
 
@@ -19,9 +19,10 @@ test('limits that are not given stay as they were', () => {
     requestsPerMinute: 10,
     tokensPerMinute: 500,
   })
+  expect(readLimits({ concurrent: 'none', requestsPerMinute: 'none' }, before)).toBeNull()
 })
 
-test.each(['0', '-1', '1.5', 'many'])('%j is no limit', (text) => {
+test.each(['0', '-1', '1.5', 'many', '1000000001'])('%j is no limit', (text) => {
   expect(() => readLimits({ concurrent: text })).toThrow('whole number')
 })
 

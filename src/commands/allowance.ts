@@ -1,3 +1,4 @@
+import { creditMax, limitMax } from '../admin/fields.ts'
 import { formatDollars, parseDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
 import type { CapPeriod, KeyLimits } from '../store/schema.ts'
@@ -21,11 +22,13 @@ export function mustChange(given: Readonly<Record<string, string | undefined>>):
 /** `--cap 25/month`, or `none`. */
 export function readCap(text: string): Cap | null {
   if (text === 'none') return null
-  const [dollars = '', period = 'total'] = text.split('/')
+  const [dollars = '', period = 'total', ...rest] = text.split('/')
   const amount = parseDollars(dollars)
   const found = periods.find((known) => known === period)
-  if (amount === undefined || amount <= zeroNano || found === undefined) {
-    throw new Error('--cap takes dollars and a period, such as 25/month, 5/day or 100/total; or none')
+  const isAmount = amount !== undefined && amount > zeroNano && amount <= creditMax
+  if (!isAmount || found === undefined || rest.length > 0) {
+    const most = formatDollars(creditMax)
+    throw new Error(`--cap takes dollars, up to ${most}, and a period, such as 25/month, 5/day or 100/total; or none`)
   }
   return { amount, period: found }
 }
@@ -46,22 +49,18 @@ export function showLimits(limits: KeyLimits | null): string {
 }
 
 /** Undefined where no option was given, so that a change leaves the limits alone; `none` takes one away. */
-export function readLimits(options: LimitOptions, before: KeyLimits | null = null): KeyLimits | undefined {
+export function readLimits(options: LimitOptions, before: KeyLimits | null = null): KeyLimits | null | undefined {
   const { requestsPerMinute, tokensPerMinute, concurrent } = options
-  if (requestsPerMinute === undefined && tokensPerMinute === undefined && concurrent === undefined) return undefined
-  return {
-    ...limit('requestsPerMinute', requestsPerMinute, before),
-    ...limit('tokensPerMinute', tokensPerMinute, before),
-    ...limit('concurrent', concurrent, before),
-  }
+  const given = Object.entries({ requestsPerMinute, tokensPerMinute, concurrent }).flatMap(([name, text]) =>
+    text === undefined ? [] : [[name, text === 'none' ? undefined : readLimit(text)] as const],
+  )
+  if (given.length === 0) return undefined
+  const set = Object.entries({ ...before, ...Object.fromEntries(given) }).filter(([, limit]) => limit !== undefined)
+  return set.length === 0 ? null : Object.fromEntries(set)
 }
 
-function limit(name: keyof KeyLimits, text: string | undefined, before: KeyLimits | null): KeyLimits {
-  if (text === 'none') return {}
-  if (text === undefined) {
-    const kept = before?.[name]
-    return kept === undefined ? {} : { [name]: kept }
-  }
-  if (!/^[1-9]\d{0,11}$/.test(text)) throw new Error('a limit is a whole number from 1 up, or none')
-  return { [name]: Number(text) }
+function readLimit(text: string): number {
+  const limit = Number(text)
+  if (/^[1-9]\d{0,9}$/.test(text) && limit <= limitMax) return limit
+  throw new Error(`a limit is a whole number from 1 to ${limitMax}, or none`)
 }
