@@ -1,4 +1,4 @@
-import { formatDollars } from '../base/money.ts'
+import { formatDollars, type Nano } from '../base/money.ts'
 import { nodeSeenAt, reclaimNode } from '../store/leases.ts'
 import { openClaims } from '../store/reconcile.ts'
 import { withInstallation } from './installation.ts'
@@ -11,33 +11,33 @@ const aliveMs = 60_000
 export async function reclaim(options: { node: string; confirm?: boolean; json?: boolean }): Promise<void> {
   const { node } = options
   await withInstallation({ mode: 'real' }, async ({ store }) => {
-    const { leases } = await openClaims(store.db)
-    const held = leases.filter((lease) => lease.node === node)
     if (!options.confirm) {
       const seenAt = await nodeSeenAt(store.db, node)
       if (seenAt === undefined) throw absent(node)
       if (seenAt >= store.now() - aliveMs) throw alive(node, seenAt)
-      for (const { accountId, amount } of held) say(`${accountId}: $${formatDollars(amount)} would go back`)
+      const { leases } = await openClaims(store.db)
+      const held = leases.filter((lease) => lease.node === node)
+      process.exitCode = 2
+      if (options.json) return sayJson({ node, would_return: held.map(showLease) })
+      for (const { account, amount } of held.map(showLease)) say(`${account}: $${amount} would go back`)
       say('Nothing was changed. What the node had charged and not yet posted would be lost to its journal: the')
       say("customers keep it, and vendors' bills show it as our loss. If so, add --confirm.")
-      process.exitCode = 2
       return
     }
     const outcome = await reclaimNode(store, { node, silentSince: store.now() - aliveMs, actor: 'cli' })
     if (outcome.outcome === 'absent') throw absent(node)
     if (outcome.outcome === 'alive') throw alive(node, outcome.seenAt)
-    if (options.json) {
-      const given = outcome.leases.map(({ accountId, amount }) => ({
-        account: accountId,
-        amount: formatDollars(amount),
-      }))
-      return sayJson({ node, returned: given })
-    }
-    for (const { accountId, amount } of outcome.leases) say(`${accountId}: $${formatDollars(amount)} went back`)
+    const returned = outcome.leases.map(showLease)
+    if (options.json) return sayJson({ node, returned })
+    for (const { account, amount } of returned) say(`${account}: $${amount} went back`)
     say(
       `Node ${node} is fenced off: its old data folder must not be used again. Now reconcile with the vendors' bills.`,
     )
   })
+}
+
+function showLease({ accountId, amount }: { readonly accountId: string; readonly amount: Nano }) {
+  return { account: accountId, amount: formatDollars(amount) }
 }
 
 function absent(node: string): Error {

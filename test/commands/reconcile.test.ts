@@ -135,4 +135,9 @@ test('a node is reclaimed only when it is silent, and named', async () => {
   database.close()
   const silent = await cli.run(['ledger', 'reclaim', '--node', 'node_silent'])
   expect(silent).toMatchObject({ code: 2, out: expect.stringContaining('If so, add --confirm.') })
+  const reclaim = ['ledger', 'reclaim', '--node', 'node_silent', '--json']
+  const planned = await cli.run(reclaim)
+  expect(planned.code).toBe(2)
+  expect(JSON.parse(planned.out)).toEqual({ node: 'node_silent', would_return: [] })
+  expect(await cli.json([...reclaim, '--confirm'])).toEqual({ node: 'node_silent', returned: [] })
 })
