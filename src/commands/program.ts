@@ -17,6 +17,19 @@ function command(parent: Command, usage: string, description: string): Command {
   return made.addOption(modeOption()).addOption(configOption()).addOption(jsonOption())
 }
 
+/** A command that reads records; it shares the options that say of whom and when. */
+function report(parent: Command, usage: string, description: string): Command {
+  return command(parent, usage, description)
+    .option('--account <account>', 'name or id')
+    .option('--from <when>', 'unix seconds, a date, or a time with its zone')
+    .option('--to <when>', 'the end, not included')
+}
+
+/** Which page of a list. */
+function paged(list: Command): Command {
+  return list.option('--limit <count>', 'how many, at most 100', '20').option('--after <id>', 'those before this one')
+}
+
 program
   .command('serve')
   .description('run the gateway')
@@ -75,10 +88,8 @@ command(accounts, 'credit', 'pay in; a negative amount corrects down, never belo
   .argument('<dollars>', 'such as 10 or -0.25')
   .option('--note <text>', 'kept with the booking')
   .action(async (account, dollars, options) => (await import('./accounts.ts')).addCredit(account, dollars, options))
-command(accounts, 'credits', 'list what was paid in, newest first')
+paged(command(accounts, 'credits', 'list what was paid in, newest first'))
   .argument('<account>', 'name or id')
-  .option('--limit <count>', 'how many, at most 100', '20')
-  .option('--after <id>', 'those before this one')
   .action(async (account, options) => (await import('./credits.ts')).listCredits(account, options))
 command(accounts, 'change', 'change what is given, and nothing else')
   .argument('<account>', 'name or id')
@@ -128,17 +139,14 @@ ledger
   .addOption(jsonOption())
   .action(async (options) => (await import('./ledger.ts')).reclaim(options))
 
-/** A command that reads what was used; it shares the options that say of whom and when. */
-function report(parent: Command, usage: string, description: string): Command {
-  return command(parent, usage, description)
-    .option('--from <when>', 'unix seconds, a date, or a time with its zone')
-    .option('--to <when>', 'the end, not included')
-    .option('--account <account>', 'name or id')
+/** What was used, by which key and of which model. */
+function used(parent: Command, usage: string, description: string): Command {
+  return report(parent, usage, description)
     .option('--key <id>', 'as keys list shows it')
     .option('--model <id>', 'of this model alone')
 }
 
-report(program, 'usage', 'what was used, and what it cost')
+used(program, 'usage', 'what was used, and what it cost')
   .addOption(
     new Option('--by <group>', 'a line for each (default: one sum)').choices([
       'hour',
@@ -153,17 +161,15 @@ report(program, 'usage', 'what was used, and what it cost')
   .action(async (options) => (await import('./usage.ts')).usage(options))
 
 const requests = program.command('requests').description('single requests: what they used, never what they said')
-report(requests, 'list', 'list requests, the newest first')
-  .option('--limit <count>', 'how many, at most 100', '20')
-  .option('--after <id>', 'those before this one')
-  .action(async (options) => (await import('./usage.ts')).listRequests(options))
+paged(used(requests, 'list', 'list requests, the newest first')).action(async (options) =>
+  (await import('./usage.ts')).listRequests(options),
+)
 command(requests, 'show', 'show one, with every attempt at a vendor')
   .argument('<id>', 'the x-request-id of its answer')
   .action(async (id, options) => (await import('./usage.ts')).showRequest(id, options))
 
 const tasks = program.command('tasks').description('videos on their way: how far they are, never what they show')
-command(tasks, 'list', 'list tasks, the newest first')
-  .option('--account <account>', 'name or id')
+paged(report(tasks, 'list', 'list tasks, the newest first'))
   .option('--model <id>', 'of this model alone')
   .addOption(
     new Option('--state <state>', 'in this state alone').choices([
@@ -177,10 +183,6 @@ command(tasks, 'list', 'list tasks, the newest first')
     ]),
   )
   .option('--in-doubt', 'those of which nobody knows whether their vendor has them')
-  .option('--from <when>', 'unix seconds, a date, or a time with its zone')
-  .option('--to <when>', 'the end, not included')
-  .option('--limit <count>', 'how many, at most 100', '20')
-  .option('--after <id>', 'those before this one')
   .action(async (options) => (await import('./tasks.ts')).list(options))
 command(tasks, 'show', 'show one')
   .argument('<id>', 'as tasks list shows it')
@@ -190,14 +192,9 @@ command(tasks, 'watch', 'watch one to its end; exit 1 where it was not made')
   .action(async (id, options) => (await import('./tasks.ts')).watch(id, options))
 
 const webhooks = program.command('webhooks').description('events of finished tasks, and their delivery')
-command(webhooks, 'list', 'list events, the newest first')
-  .option('--account <account>', 'name or id')
+paged(report(webhooks, 'list', 'list events, the newest first'))
   .option('--task <id>', 'of this task alone')
   .option('--state <state>', 'pending, delivered, gone or given_up')
-  .option('--from <when>', 'unix seconds, a date, or a time with its zone')
-  .option('--to <when>', 'the end, not included')
-  .option('--limit <count>', 'how many, at most 100', '20')
-  .option('--after <id>', 'those before this one')
   .action(async (options) => (await import('./webhooks.ts')).list(options))
 webhooks
   .command('resend')
