@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { badRequest } from '../base/errors.ts'
-import { exactText, pageFields, pageOf, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
+import { exactText, pageFields, pageOf, periodFields, readQuery, rowsFor, sumPageFields } from '../reports/query.ts'
 import { reportRequests, showAttempt, showRequest } from '../reports/requests.ts'
 import { reportUsage } from '../reports/usage.ts'
 import { listAudit, placeOfAudit } from '../store/audit.ts'
@@ -65,11 +64,9 @@ export function recordCalls({ store, mode, bringUpToDate }: AdminParts) {
 
     /** `GET /admin/audit`: newest first. */
     audit: async ({ visit }: Call) => {
-      const { limit, after } = readQuery(visit.request, auditQuery)
-      const before = after === undefined ? undefined : await placeOfAudit(store.db, after)
-      if (after !== undefined && before === undefined) throw badRequest('There is no such record.', 'after')
-      const rows = await listAudit(store.db, { limit: limit + 1, ...(before !== undefined && { before }) })
-      return pageOf(rows, limit, showAudit, ({ id }) => id)
+      const page = readQuery(visit.request, auditQuery)
+      const asked = await rowsFor(page, 'record', (id) => placeOfAudit(store.db, id))
+      return pageOf(await listAudit(store.db, asked), page.limit, showAudit, ({ id }) => id)
     },
   }
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { badRequest, GatewayError } from '../base/errors.ts'
+import { GatewayError } from '../base/errors.ts'
 import { formatDollars } from '../base/money.ts'
 import { bearerOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
 import { order } from '../flow/order.ts'
 import { placeVideo, type VideoParts } from '../flow/video.ts'
-import { checkPeriod, exactText, pageFields, pageOf, periodFields, readQuery } from '../reports/query.ts'
+import { checkPeriod, exactText, pageFields, pageOf, periodFields, readQuery, rowsFor } from '../reports/query.ts'
 import { listTasks } from '../store/task-lists.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import { showTask } from '../tasks/show.ts'
@@ -77,11 +77,10 @@ export function serveVideoList(parts: VideoRouteParts) {
   return serveKeyed(parts.line, bearerOf, async ({ request }, { accountId }) => {
     const { limit, after, status, ...filter } = readQuery(request, listQuery)
     checkPeriod(filter)
-    const last = after === undefined ? undefined : await findTask(store.db, { accountId, id: after })
-    if (after !== undefined && last === undefined) throw badRequest('There is no such video task.', 'after')
+    const page = { limit, ...(after !== undefined && { after }) }
+    const asked = await rowsFor(page, 'video task', (id) => findTask(store.db, { accountId, id }))
     const states = status === undefined ? listedStates : statesShownAs(status)
-    const page = { limit: limit + 1, ...(last !== undefined && { before: last }) }
-    const rows = await listTasks(store.db, { scope: { accountId }, states, ...filter }, page)
+    const rows = await listTasks(store.db, { scope: { accountId }, states, ...filter }, asked)
     return {
       object: 'list',
       ...pageOf(

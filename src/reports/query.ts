@@ -58,6 +58,20 @@ export function checkPeriod({ from, to }: Period): void {
   if (from !== undefined && to !== undefined && to <= from) throw badRequest(`'to' must be after 'from'.`, 'to')
 }
 
+export type PageAsked = { readonly limit: number; readonly after?: string }
+
+/** Which rows the store is asked for: one more than are shown, older than the one that ended the page before. */
+export async function rowsFor<P>(
+  { limit, after }: PageAsked,
+  what: string,
+  find: (id: string) => Promise<P | undefined>,
+): Promise<{ readonly limit: number; readonly before?: P }> {
+  if (after === undefined) return { limit: limit + 1 }
+  const before = await find(after)
+  if (before === undefined) throw badRequest(`There is no such ${what}.`, 'after')
+  return { limit: limit + 1, before }
+}
+
 export type Page<T> = { readonly data: T[]; readonly next: string | null }
 
 /** A page from one row more than it may have: whether there is a next one is known without counting. */

@@ -1,24 +1,17 @@
-import { badRequest } from '../base/errors.ts'
 import { unixSeconds } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import type { Queries } from '../store/schema.ts'
 import { type AttemptRow, type Filter, listRequests, placeOfRequest, type RequestRow } from '../store/usage.ts'
-import { checkPeriod, type Page, pageOf } from './query.ts'
+import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 import { showUsage } from './usage.ts'
 
 /** Single requests, newest first. `after` is the id of the last one of the page before. */
-export async function reportRequests(
-  db: Queries,
-  filter: Filter,
-  page: { readonly limit: number; readonly after?: string },
-): Promise<Page<ShownRequest>> {
+export async function reportRequests(db: Queries, filter: Filter, page: PageAsked): Promise<Page<ShownRequest>> {
   checkPeriod(filter)
-  const { limit, after } = page
+  const { scope } = filter
   // Looked up in the caller's own scope: an id of another account is as unknown as one that was never given.
-  const before = after === undefined ? undefined : await placeOfRequest(db, { scope: filter.scope, id: after })
-  if (after !== undefined && before === undefined) throw badRequest('There is no such request.', 'after')
-  const rows = await listRequests(db, filter, { limit: limit + 1, ...(before !== undefined && { before }) })
-  return pageOf(rows, limit, showRequest, ({ id }) => id)
+  const asked = await rowsFor(page, 'request', (id) => placeOfRequest(db, { scope, id }))
+  return pageOf(await listRequests(db, filter, asked), page.limit, showRequest, ({ id }) => id)
 }
 
 export type ShownRequest = ReturnType<typeof showRequest>

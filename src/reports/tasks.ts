@@ -1,27 +1,20 @@
-import { badRequest } from '../base/errors.ts'
 import { unixSeconds } from '../base/moment.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
 import type { Queries } from '../store/schema.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
 import { holdsOfTasks, listTasks, type TaskFilter } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
-import { checkPeriod, type Page, pageOf } from './query.ts'
+import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
 /** Video tasks as operators see them, newest first: never what was asked or made. */
-export async function reportTasks(
-  db: Queries,
-  filter: TaskFilter,
-  page: { readonly limit: number; readonly after?: string },
-): Promise<Page<ShownTask>> {
+export async function reportTasks(db: Queries, filter: TaskFilter, page: PageAsked): Promise<Page<ShownTask>> {
   checkPeriod(filter)
-  const { limit, after } = page
-  const before = after === undefined ? undefined : await taskById(db, { scope: filter.scope, id: after })
-  if (after !== undefined && before === undefined) throw badRequest('There is no such task.', 'after')
-  const rows = await listTasks(db, filter, { limit: limit + 1, ...(before !== undefined && { before }) })
+  const { scope } = filter
+  const rows = await listTasks(db, filter, await rowsFor(page, 'task', (id) => taskById(db, { scope, id })))
   const held = await holdsOfTasks(db, rows)
   return pageOf(
     rows,
-    limit,
+    page.limit,
     (task) => showTaskRow(task, held.get(task.holdId)),
     ({ id }) => id,
   )

@@ -1,10 +1,9 @@
-import { badRequest } from '../base/errors.ts'
 import { unixSeconds } from '../base/moment.ts'
 import type { WebhookAttempt } from '../store/outbox.ts'
 import type { Queries } from '../store/schema.ts'
 import type { WebhookEventState } from '../store/task-schema.ts'
 import { attemptsAt, eventById, listEvents, type EventFilter, type WebhookEvent } from '../store/webhooks.ts'
-import { checkPeriod, type Page, pageOf } from './query.ts'
+import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
 /** As it is written outside. */
 export const eventStates = ['pending', 'delivered', 'gone', 'given_up'] as const
@@ -15,23 +14,16 @@ export function storedState(state: ShownState): WebhookEventState {
 }
 
 /** Events of tasks with every attempt to deliver them, newest first. `after` is the id of the last of the page before. */
-export async function reportWebhooks(
-  db: Queries,
-  filter: EventFilter,
-  page: { readonly limit: number; readonly after?: string },
-): Promise<Page<ShownEvent>> {
+export async function reportWebhooks(db: Queries, filter: EventFilter, page: PageAsked): Promise<Page<ShownEvent>> {
   checkPeriod(filter)
-  const { limit, after } = page
-  const before = after === undefined ? undefined : await eventById(db, after)
-  if (after !== undefined && before === undefined) throw badRequest('There is no such event.', 'after')
-  const events = await listEvents(db, filter, { limit: limit + 1, ...(before !== undefined && { before }) })
+  const events = await listEvents(db, filter, await rowsFor(page, 'event', (id) => eventById(db, id)))
   const attempts = await attemptsAt(
     db,
     events.map(({ id }) => id),
   )
   return pageOf(
     events,
-    limit,
+    page.limit,
     (event) => showEvent(event, attempts.get(event.id) ?? []),
     ({ id }) => id,
   )
