@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { handTimers } from '../../test/support/hand-timers.ts'
+import { thrownBy } from '../../test/support/clients.ts'
 import { makeProgress } from './progress.ts'
 
 function listening() {
@@ -18,31 +19,33 @@ function listening() {
   }
 }
 
-test('pieces of a text are put together, and none is lost at the end', () => {
+test('pieces of a text are put together, and none is lost at the end', async () => {
   const { told, progress, pass } = listening()
-  const stop = progress.keepTelling()
-  progress.add('a')
-  progress.add('b')
-  expect(told).toEqual([])
-  pass(300)
-  progress.add('c')
-  progress.add('d')
-  stop()
+  await progress.during(undefined, async () => {
+    progress.add('a')
+    progress.add('b')
+    expect(told).toEqual([])
+    pass(300)
+    progress.add('c')
+    progress.add('d')
+  })
   expect(told).toEqual([
     [3, 'abc'],
     [4, 'd'],
   ])
 })
 
-test('a silent call says that it lives, every ten seconds, until it is over', () => {
+test('a silent call says that it lives, every ten seconds, until it is over or fails', async () => {
   const { told, timers, progress, pass } = listening()
-  const stop = progress.keepTelling('At work')
-  for (let round = 0; round < 2; round++) {
-    expect(timers.waiting).toEqual([10_000])
-    pass(10_000)
-    timers.fire()
-  }
-  stop()
+  const work = progress.during('At work', async () => {
+    for (let round = 0; round < 2; round++) {
+      expect(timers.waiting).toEqual([10_000])
+      pass(10_000)
+      timers.fire()
+    }
+    throw new Error('It failed')
+  })
+  expect((await thrownBy(work, Error)).message).toBe('It failed')
   expect(timers.waiting).toEqual([])
   expect(told).toEqual([
     [1, 'At work (10 s)'],
@@ -50,22 +53,23 @@ test('a silent call says that it lives, every ten seconds, until it is over', ()
   ])
 })
 
-test('while a text is on its way, what says so has no words that would stand in it', () => {
+test('while a text is on its way, what says so has no words that would stand in it', async () => {
   const { told, timers, progress } = listening()
-  const stop = progress.keepTelling()
-  progress.add('a')
-  timers.fire()
-  stop()
+  await progress.during(undefined, async () => {
+    progress.add('a')
+    timers.fire()
+  })
   expect(told).toEqual([
     [1, 'a'],
     [2, undefined],
   ])
 })
 
-test('nobody who gave no token is told anything', () => {
+test('nobody who gave no token is told anything', async () => {
   const timers = handTimers()
   const progress = makeProgress(undefined, { clock: { monotonic: () => 0 }, timers })
-  progress.keepTelling('At work')()
   progress.tell('Hello')
-  expect([progress.isWanted, timers.waiting]).toEqual([false, []])
+  await progress.during('At work', async () => {
+    expect([progress.isWanted, timers.waiting]).toEqual([false, []])
+  })
 })

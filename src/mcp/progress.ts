@@ -7,12 +7,12 @@ export type Progress = {
   tell(message: string): void
   /** A piece of a text that grows: pieces are put together and sent a few times a second. */
   add(text: string): void
-  /** From now on says that it is still at work, since clients give up on silence; in words, unless a text is on its way. */
-  keepTelling(message?: string): Telling
+  /**
+   * While the work lasts, says that it does, since clients give up on silence: in words, unless a text is on its way. What is
+   * left of a text is sent at its end.
+   */
+  during<T>(message: string | undefined, work: () => Promise<T>): Promise<T>
 }
-
-/** Ends it, and sends what is left of a text. */
-type Telling = () => void
 
 export type SendProgress = (progress: number, message?: string) => void
 
@@ -24,7 +24,7 @@ const aliveMs = 10_000
 export type ProgressParts = { readonly clock: Pick<Clock, 'monotonic'>; readonly timers: Timers }
 
 export function makeProgress(send: SendProgress | undefined, { clock, timers }: ProgressParts): Progress {
-  if (send === undefined) return { isWanted: false, tell() {}, add() {}, keepTelling: () => () => {} }
+  if (send === undefined) return { isWanted: false, tell() {}, add() {}, during: (_, work) => work() }
   let count = 0
   let pending = ''
   let sentAt = clock.monotonic()
@@ -51,7 +51,7 @@ export function makeProgress(send: SendProgress | undefined, { clock, timers }: 
       pending += text
       if (clock.monotonic() - sentAt >= pieceMs) flush()
     },
-    keepTelling(message) {
+    async during(message, work) {
       const startedAt = clock.monotonic()
       const tellAgain = () => {
         const seconds = Math.round((clock.monotonic() - startedAt) / 1000)
@@ -60,7 +60,9 @@ export function makeProgress(send: SendProgress | undefined, { clock, timers }: 
         callOff = timers.after(aliveMs, tellAgain)
       }
       let callOff = timers.after(aliveMs, tellAgain)
-      return () => {
+      try {
+        return await work()
+      } finally {
         callOff()
         flush()
       }

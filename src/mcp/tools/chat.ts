@@ -91,32 +91,24 @@ export const chat = tool({
 })
 
 async function askWhole(body: object, desk: Desk): Promise<Shown> {
-  const stop = desk.progress.keepTelling('The model is answering')
-  try {
-    const response = await desk.ask(path, { json: body })
-    const { id, model, choices, usage } = (await response.json()) as WholeAnswer
-    const replies = choices.map(({ index, message: said, finish_reason: finish, logprobs }) => {
-      const { content, reasoning_content: reasoning, tool_calls, refusal, annotations, images, audio } = said
-      const more = { tool_calls, refusal, reasoning, annotations, images, audio, logprobs }
-      return { index, text: content ?? '', finish, more }
-    })
-    return show({ id, model, replies, usage }, costOf(response))
-  } finally {
-    stop()
-  }
+  const response = await desk.progress.during('The model is answering', () => desk.ask(path, { json: body }))
+  const { id, model, choices, usage } = (await response.json()) as WholeAnswer
+  const replies = choices.map(({ index, message: said, finish_reason: finish, logprobs }) => {
+    const { content, reasoning_content: reasoning, tool_calls, refusal, annotations, images, audio } = said
+    const more = { tool_calls, refusal, reasoning, annotations, images, audio, logprobs }
+    return { index, text: content ?? '', finish, more }
+  })
+  return show({ id, model, replies, usage }, costOf(response))
 }
 
-async function askStreaming(body: object, desk: Desk): Promise<Shown> {
-  const stop = desk.progress.keepTelling()
-  try {
+function askStreaming(body: object, desk: Desk): Promise<Shown> {
+  return desk.progress.during(undefined, async () => {
     const response = await desk.ask(path, { json: { ...body, stream: true, stream_options: { include_usage: true } } })
     if (response.body === null) throw new Error('a stream has no body')
     const { reply, error } = await readChatStream(response.body, desk.signal, (text) => desk.progress.add(text))
     if (error === undefined) return show(reply)
     throw new CutShort(textBlocks(reply), error)
-  } finally {
-    stop()
-  }
+  })
 }
 
 type WholeAnswer = {

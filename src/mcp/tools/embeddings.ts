@@ -28,14 +28,10 @@ export const createEmbeddings = tool({
   }),
   routes: [path],
   async call(fields, desk) {
-    const stop = desk.progress.keepTelling('The texts are being read')
-    try {
-      const response = await desk.ask(path, { json: given(fields) })
-      const { model, data, usage } = (await response.json()) as Vectors
-      return { blocks: [], structured: { model, data, ...(usage !== undefined && { usage }), ...costOf(response) } }
-    } finally {
-      stop()
-    }
+    const asking = () => desk.ask(path, { json: given(fields) })
+    const response = await desk.progress.during('The texts are being read', asking)
+    const { model, data, usage } = (await response.json()) as Vectors
+    return { blocks: [], structured: { model, data, ...(usage !== undefined && { usage }), ...costOf(response) } }
   },
 })
 

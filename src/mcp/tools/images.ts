@@ -108,14 +108,8 @@ type Made = {
   readonly usage?: object
 }
 
-async function makePictures(
-  desk: Desk,
-  route: RouteName,
-  asking: Parameters<Desk['ask']>[1],
-  model: string,
-): Promise<Shown> {
-  const stop = desk.progress.keepTelling('The picture is being made')
-  try {
+function makePictures(desk: Desk, route: RouteName, asking: Parameters<Desk['ask']>[1], model: string): Promise<Shown> {
+  return desk.progress.during('The picture is being made', async () => {
     const response = await desk.ask(route, asking)
     const { data, usage } = (await response.json()) as Made
     const pictures = await Promise.all(data.map((made) => showPicture(desk, made)))
@@ -128,9 +122,7 @@ async function makePictures(
         ...costOf(response),
       },
     }
-  } finally {
-    stop()
-  }
+  })
 }
 
 async function showPicture(desk: Desk, { url, b64_json: base64, revised_prompt: revised }: Made['data'][number]) {

@@ -31,9 +31,8 @@ export const speak = tool({
     cost: costField,
   }),
   routes: [path],
-  async call(fields, desk) {
-    const stop = desk.progress.keepTelling('The text is being spoken')
-    try {
+  call(fields, desk) {
+    return desk.progress.during('The text is being spoken', async () => {
       const response = await desk.ask(path, { json: given(fields) })
       const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
       const sound = new Uint8Array(await response.arrayBuffer())
@@ -46,8 +45,6 @@ export const speak = tool({
         ],
         structured: { ...about, ...(url !== undefined && { url }), ...costOf(response) },
       }
-    } finally {
-      stop()
-    }
+    })
   },
 })
