@@ -73,7 +73,8 @@ export function writeEndpoint(contract: Contract, endpoint: Endpoint): string {
   return `${sections.filter((text) => text !== '').join('\n\n')}\n`
 }
 
-function section(title: string, shown: unknown): string {
+/** A part of a page that is shown as JSON. */
+export function section(title: string, shown: unknown): string {
   return `## ${title}\n\n\`\`\`json\n${JSON.stringify(shown, null, 1)}\n\`\`\``
 }
 

@@ -1,6 +1,7 @@
 import type { Model } from '../catalogue/model.ts'
 import { showPrices } from '../catalogue/show-prices.ts'
 import type { Desk } from './desk.ts'
+import { section } from './reference.ts'
 
 /** What the caller may use, and nothing else: a model of another scope is as unknown as one that never was. */
 export function modelsFor({ models, principal }: Pick<Desk, 'models' | 'principal'>): [string, Model][] {
@@ -63,10 +64,6 @@ export function modelPage(id: string, model: Model): string {
     ),
   ]
   return `${sections.join('\n\n')}\n`
-}
-
-function section(title: string, shown: object): string {
-  return `## ${title}\n\n\`\`\`json\n${JSON.stringify(shown, null, 2)}\n\`\`\``
 }
 
 const calls = {
