@@ -35,7 +35,8 @@ export async function check(options: { config?: string; json?: boolean }): Promi
   if (environment !== undefined) {
     await attempt(findings, () => checkSecret(environment.secret, environment.dataFolder))
   }
-  const isUsed = environment === undefined ? false : await isUsedForReal(findings, environment)
+  // A real account in the database keeps a gateway without vendors out of sandbox mode.
+  const isUsed = environment && (await attempt(findings, () => hasRealAccount(environment)))
   if (environment !== undefined && loaded !== undefined) checkToolPort(findings, environment, loaded.file)
   if (loaded !== undefined) {
     const isSandbox = loaded.file.settings.sandbox ?? false
@@ -45,7 +46,7 @@ export async function check(options: { config?: string; json?: boolean }): Promi
     report(findings, options.json)
     return
   }
-  const plan = planMarket({ file: loaded.file, variables: process.env, hasRealAccount: isUsed })
+  const plan = planMarket({ file: loaded.file, variables: process.env, hasRealAccount: isUsed ?? false })
   await describe({ ...loaded, environment, plan }, options.json)
 }
 
@@ -55,16 +56,6 @@ async function attempt<T>(findings: Findings, read: () => T | Promise<T>): Promi
   } catch (thrown) {
     note(findings, thrown)
     return undefined
-  }
-}
-
-/** A real account in the database keeps a gateway without vendors out of sandbox mode. */
-async function isUsedForReal(findings: Findings, environment: Environment): Promise<boolean> {
-  try {
-    return await hasRealAccount(environment)
-  } catch (thrown) {
-    note(findings, thrown)
-    return false
   }
 }
 
