@@ -21,7 +21,7 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
  */
 export function makeOriginCheck(parts: OriginParts): (request: Request) => void {
   const allowed = new Set(allowedHosts(parts))
-  const origins = new Set(parts.origins.filter((origin) => origin !== '*'))
+  const origins = new Set(parts.origins)
   return ({ headers }) => {
     const host = headers.get('host') ?? ''
     if (!allowed.has(host.toLowerCase())) {
