@@ -33,7 +33,10 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     for (const uri of uris) expect(await client.read(uri)).not.toBeEmpty()
     expect(await client.read('turnpike://api/createChatCompletion')).toContain('POST /v1/chat/completions')
     expect(await client.read('turnpike://errors')).toContain('| 402 | `insufficient_balance` |')
-    expect(JSON.parse(await client.read('turnpike://usage'))).toMatchObject({ balance: { currency: 'USD' } })
+    const { balance, usage } = JSON.parse(await client.read('turnpike://usage')) as Record<string, object>
+    expect([balance, usage]).toMatchObject([{ currency: 'USD' }, { data: [{ model: expect.any(String) }] }])
+    const days = (Date.now() / 1000 - (usage as { from: number }).from) / 86_400
+    expect(days).toBeWithin(30, 30.1)
     const { data } = JSON.parse(await client.read('turnpike://tasks')) as { data: { id: string }[] }
     expect(JSON.parse(await client.read(`turnpike://tasks/${data[0]?.id}`))).toMatchObject({ id: data[0]?.id ?? '' })
     expect((await client.templates()).map(({ uriTemplate }) => uriTemplate)).toEqual([

@@ -171,7 +171,8 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     // A vendor that gives links is asked for the bytes where they are to be seen, and not where they are not.
     const linked = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog', show: 'link' })
     expect(ofType(linked, 'image')).toEqual([])
-    expect(ofType(linked, 'resource_link')).toHaveLength(1)
+    const [onlyLink] = ofType(linked, 'resource_link')
+    expect(shown<Pictures>(linked).images).toEqual([{ url: onlyLink?.uri ?? 'none' } as Picture])
     const seen = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog' })
     expect(ofType(seen, 'image')).toHaveLength(1)
   })
