@@ -229,6 +229,15 @@ describe.each([
     expect(await operator.patch(`/admin/accounts/${id}`, { unlimited: false })).toMatchObject({ balance: '0' })
   })
 
+  test('one that owes nothing can be limited at once, whatever a node has leased of it', async () => {
+    // The hold on an answer is ten times this, and the lease that it was taken from is idle for a while.
+    const { id } = await make({ unlimited: true, credit: '0.001' })
+    const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id })
+    expect((await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
+    const limited = { unlimited: false, held: '0', balance: expect.stringMatching(/^0\.000/) }
+    expect(await operator.patch(`/admin/accounts/${id}`, { unlimited: false })).toMatchObject(limited)
+  })
+
   test('a disabled account’s keys are dead, and alive again with it', async () => {
     const { id, key } = await gateway.account()
     const customer = speaker(gateway.url, key)

@@ -7,7 +7,7 @@ import { movableClock } from '../support/movable-clock.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
-import { answer, channelsTo, startVendor } from '../support/vendor.ts'
+import { answer, channelsTo, completion, startVendor } from '../support/vendor.ts'
 
 type Sum = Record<string, string | number> & { requests: number; cost: string; input_tokens: number }
 type Shown = {
@@ -350,14 +350,24 @@ test('in sandbox mode the addresses of channels are the simulators’, and nothi
   }
 })
 
-test('a credential that its vendor refuses rests', async () => {
+test('a credential that its vendor refuses rests, and its channel with the last of them', async () => {
   const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
-  const vendor = await startVendor((socket) => void socket.write(answer(401, refusal)))
-  const gateway = await startTestGateway({ yaml: channelsTo({ v0: vendor }) })
+  let good = 'key-two'
+  const vendor = await startVendor((socket, { head }) => {
+    socket.write(head.includes(good) ? answer(200, completion('Hi')) : answer(401, refusal))
+  })
+  const gateway = await startTestGateway({ yaml: channelsTo({ v0: { ...vendor, key: 'key-one", "key-two' } }) })
   try {
-    await gateway.post('/v1/chat/completions', says('Hi', { model: 'm' }))
-    const channels = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
-    expect(channels[0]).toMatchObject({ health: 'resting', credentials: { count: 1, resting: 1 } })
+    const health = async () => {
+      await gateway.post('/v1/chat/completions', says('Hi', { model: 'm' }))
+      const [channel] = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
+      return { health: channel?.['health'], credentials: channel?.['credentials'] }
+    }
+    // Either key may be the first to be asked with.
+    await until(async () => (await health()).health !== 'ok')
+    expect(await health()).toEqual({ health: 'degraded', credentials: { count: 2, resting: 1 } })
+    good = 'none'
+    expect(await health()).toEqual({ health: 'resting', credentials: { count: 2, resting: 2 } })
     await gateway.assertBooks()
   } finally {
     await gateway.close()
