@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { operatorOf } from '../support/operator.ts'
 import { setLimits } from '../support/limits.ts'
 import { connect, eras, lastText, rpc, sendRpc, shown, type ToolClient } from '../support/mcp.ts'
 
@@ -96,6 +97,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     expect(brief?.prices).not.toHaveProperty('cachedInputPerMillion')
     const one = async (model: string) => shown<Shown>(await client.call('get_model', { model }))
     expect(await one(chatModel)).toMatchObject({ id: chatModel, prices: { cachedInputPerMillion: '0.075' } })
+    expect(await one('gpt-4o-mini-2024-07-18')).toMatchObject({ alias_of: chatModel })
     expect(await one('wan2.6-t2v')).toMatchObject({ takes: { video: { resolutions: expect.any(Array) } } })
 
     // One that is gone by then, or never was, still has those behind it.
@@ -158,6 +160,8 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     })
     await thrownBy(own.read(`turnpike://tasks/${task?.id}`), Error)
     expect(JSON.parse(await own.read('turnpike://tasks'))).toMatchObject({ data: [] })
+    const tasks = { type: 'ref/resource', uri: 'turnpike://tasks/{id}' } as const
+    expect(await own.complete(tasks, { name: 'id', value: '' })).toEqual([])
     expect(shown<{ data: { requests: number }[] }>(await own.call('get_usage')).data[0]?.requests ?? 0).toBe(0)
     expect(
       shown<{ choices: object[] }>(await own.call('chat', { model: chatModel, prompt: 'Hi' })).choices,
@@ -174,6 +178,38 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     const third = await own.call('chat', { model: chatModel, prompt: 'Hi' })
     expect(lastText(third)).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
     expect(third._meta).toMatchObject({ 'turnpike/status': 429, 'turnpike/retry_after': expect.any(Number) })
+    await own.close()
+  })
+
+  test('a place among the concurrent ones is free again after a list, a page and a call', async () => {
+    const { key, keyId } = await gateway.account({ dollars: '1' })
+    await setLimits(gateway, keyId, { concurrent: 1 })
+    const own = await connect(gateway, era, { key })
+    for (let i = 0; i < 2; i++) {
+      expect(await own.tools()).not.toBeEmpty()
+      expect(await own.read('turnpike://models')).not.toBeEmpty()
+      expect((await own.call('list_models')).isError ?? false).toBe(false)
+    }
+    await own.close()
+  })
+
+  test('a page that cannot be read now is not said to be none', async () => {
+    const { key, keyId } = await gateway.account({ dollars: '1' })
+    await setLimits(gateway, keyId, { requestsPerMinute: 3 })
+    const own = await connect(gateway, era, { key })
+    for (let i = 0; i < 3; i++) await own.call('list_models')
+    const thrown = await thrownBy(own.read('turnpike://tasks'), Error)
+    expect(thrown).toMatchObject({ code: -32_000, data: { code: 'rate_limit_exceeded' } })
+    await own.close()
+  })
+
+  test('usage may be of the calling key alone', async () => {
+    const { key } = await operatorOf(gateway).post<{ key: string }>('/admin/keys', { account: gateway.accountId })
+    const own = await connect(gateway, era, { key })
+    const requests = async (given: object) =>
+      shown<{ data: { requests: number }[] }>(await own.call('get_usage', { ...given })).data[0]?.requests ?? 0
+    expect(await requests({})).toBeGreaterThan(0)
+    expect(await requests({ own: true })).toBe(0)
     await own.close()
   })
 
@@ -210,3 +246,15 @@ test.each(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/
     expect(answer['error']).toMatchObject({ code: -32_602, message })
   },
 )
+
+test.each([
+  ['tools/list', {}, 'public'],
+  ['prompts/list', {}, 'public'],
+  ['resources/templates/list', {}, 'public'],
+  ['resources/list', {}, 'private'],
+  ['resources/read', { uri: 'turnpike://models' }, 'private'],
+  ['resources/read', { uri: 'turnpike://usage' }, 'private'],
+])('%s %j may be kept by others only where it is the same for every key', async (method, params, cacheScope) => {
+  const { answer } = await sendRpc(gateway, gateway.key, rpc(method, params))
+  expect(answer['result']).toMatchObject({ cacheScope, ttlMs: expect.any(Number) })
+})

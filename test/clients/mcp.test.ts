@@ -124,6 +124,9 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
         tool_calls: [{ type: 'function', function: { name: 'weather' } }],
       })
     }
+    // Whether it streams is not for the arguments to say.
+    const asked = { model: chatModel, prompt: 'Hi', stream: true, stream_options: { include_usage: true } }
+    expect(shown<{ choices: object[] }>(await client.call('chat', asked)).choices).toHaveLength(1)
     const several = await client.call('chat', { model: chatModel, prompt: 'Hi', n: 2 }, { onprogress() {} })
     expect(shown<{ choices: object[] }>(several).choices).toHaveLength(2)
     const seen = await client.call('chat', {

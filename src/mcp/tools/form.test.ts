@@ -31,14 +31,16 @@ test('nothing is fetched until somebody reads the form', async () => {
   ])
 })
 
-test('what cannot be fetched is the reader’s error, by its field', async () => {
+test.each([
+  ['image', 'images'],
+  ['image[]', 'images'],
+  ['mask', 'mask'],
+])('what cannot be fetched for %s is the reader’s error, by its argument', async (field, param) => {
   const refusal = new GatewayError('bad-request', 'The URL answered 404.', { code: 'invalid_url' })
-  const request = requestOf(
-    formOf({}, [{ field: 'image', source: 'https://example.com/' }], () => Promise.reject(refusal)),
-  )
+  const request = requestOf(formOf({}, [{ field, source: 'https://example.com/' }], () => Promise.reject(refusal)))
   const thrown: unknown = await readForm(request, bytesMax).catch((error: unknown) => error)
   const { kind, message } = refusal
-  expect(thrown).toMatchObject({ kind, message, details: { code: 'invalid_url', param: 'images' } })
+  expect(thrown).toMatchObject({ kind, message, details: { code: 'invalid_url', param } })
 })
 
 test.each(['file:///etc/passwd', 'a.png', 'data:text/plain,hello', ''])(
