@@ -114,6 +114,24 @@ test('guessing ends in 429 for that address, and a good key still works there', 
   expect((await guess(100).call('GET', '/admin/keys', undefined, from)).status).toBe(401)
 })
 
+test('so does one that the operator chose, which no checksum tells from a guess', async () => {
+  const chosen = `adm-${'c'.repeat(40)}`
+  const other = await startTestGateway({
+    yaml: 'trustedProxies: ["127.0.0.1"]\nlimits: { authFailuresPerMinute: 2 }',
+    environment: { TURNPIKE_ADMIN_KEY: chosen },
+  })
+  try {
+    const statusOf = async (key: string) =>
+      (await speaker(other.adminUrl, key).call('GET', '/admin/keys', undefined, { 'x-forwarded-for': '203.0.113.5' }))
+        .status
+    expect(await statusOf(chosen)).toBe(200)
+    for (const status of [401, 401, 429]) expect(await statusOf(`adm-${'g'.repeat(40)}`)).toBe(status)
+    expect(await statusOf(chosen)).toBe(200)
+  } finally {
+    await other.close()
+  }
+})
+
 test('bodies are bounded, typed, and named where they are wrong', async () => {
   const operator = operatorOf(gateway)
   const make = (body: unknown, headers = {}) => operator.call('POST', '/admin/accounts', body, headers)

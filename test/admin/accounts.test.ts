@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { formatDollars, nano, parseDollars, zeroNano } from '../../src/base/money.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
@@ -194,6 +195,30 @@ describe.each([
     const { balance } = await operator.get<Account>(`/admin/accounts/${id}`)
     expect((await credit(id, { amount: `-${balance}` })).body).toMatchObject({ balance: '0', held: '0' })
     expect((await customer.call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(402)
+  })
+
+  test('what a node has leased and not used can be taken away without a look at it first', async () => {
+    const { id, key } = await gateway.account({ dollars: '2' })
+    const { headers } = await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))
+    const cost = parseDollars(headers.get('x-turnpike-cost') ?? '') ?? zeroNano
+    const left = formatDollars(nano(2_000_000_000n - cost))
+    expect((await credit(id, { amount: `-${left}` })).body).toMatchObject({ balance: '0', held: '0' })
+  })
+
+  test('what is set aside for a film is held until its end', async () => {
+    const { id, key } = await gateway.account({ dollars: '5' })
+    const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox. sandbox:queued=60000' } }
+    const customer = speaker(gateway.url, key)
+    const { id: task } = (await customer.call('POST', '/v1/videos/generations', film)).body as { id: string }
+    const { amount } = await gateway.store.db
+      .selectFrom('hold')
+      .select('amount')
+      .where('account_id', '=', id)
+      .executeTakeFirstOrThrow()
+    const account = () => operator.get<Account>(`/admin/accounts/${id}`)
+    expect(await account()).toMatchObject({ balance: '5', held: formatDollars(amount) })
+    expect((await customer.call('DELETE', `/v1/videos/generations/${task}`)).status).toBe(200)
+    expect(await account()).toMatchObject({ balance: '5', held: '0' })
   })
 
   // Whoever waited for it to rest would wait for ever: it is spent from until all has been told.

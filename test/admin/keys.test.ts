@@ -182,11 +182,10 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   test('those of the other mode are listed by the id of their account alone', async () => {
     const { id: accountId, keyId } = await gateway.account()
     await gateway.store.db.updateTable('account').set({ mode: 'real' }).where('id', '=', accountId).execute()
-    const listed = async (query = '') => (await operator.all<Key>(`/admin/keys${query}`)).map(({ id }) => id)
-    expect(await listed()).not.toContain(keyId)
-    expect(await listed(`?account=${accountId}`)).toEqual([keyId])
+    const whole = await operator.all<Key>('/admin/keys')
+    expect(whole.map(({ id }) => id)).not.toContain(keyId)
+    expect(await operator.all<Key>(`/admin/keys?account=${accountId}`)).toMatchObject([{ id: keyId }])
     await gateway.store.db.updateTable('account').set({ mode: 'sandbox' }).where('id', '=', accountId).execute()
-    expect(await listed()).toContain(keyId)
   })
 
   test('a revoked key stays in the list, and nothing brings it back', async () => {

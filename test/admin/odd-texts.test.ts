@@ -82,6 +82,20 @@ describe.each([
     expect((await operator.call('GET', `/admin/${path}`)).status).toBe(400)
   })
 
+  test.each([
+    ['GET', 'accounts/%00'],
+    ['PATCH', 'accounts/%00'],
+    ['GET', 'accounts/%00/credits'],
+    ['POST', 'accounts/%00/webhook-secret'],
+    ['DELETE', 'keys/%00'],
+    ['GET', 'requests/%00'],
+    ['GET', 'tasks/%00'],
+    ['POST', 'webhooks/%00/resend'],
+  ])('%s /admin/%s is nobody’s', async (method, path) => {
+    const body = method === 'PATCH' ? { name: 'x' } : undefined
+    expect((await operator.call(method, `/admin/${path}`, body)).status).toBe(404)
+  })
+
   test('a page of sums may follow a group that is called nothing', async () => {
     expect((await operator.call('GET', '/admin/usage?group_by=vendor&after=')).status).toBe(200)
   })

@@ -7,7 +7,6 @@ import { movableClock } from '../support/movable-clock.ts'
 import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
-import { answer, channelsTo, completion, startVendor } from '../support/vendor.ts'
 
 type Sum = Record<string, string | number> & { requests: number; cost: string; input_tokens: number }
 type Shown = {
@@ -297,80 +296,31 @@ describe.each([
   })
 })
 
-test('what is served is told with prices, and where it is had without keys', async () => {
-  const vendorKey = 'vendor-key-0123456789'
-  const gateway = await startTestGateway({
-    yaml: `channels:
-  - { id: one, vendor: openai, keys: ["${vendorKey}"], baseUrl: "https://user:hidden@gateway.example/v1?token=hidden" }
-models: [{ id: gpt-4o, hidden: true }, { id: flat, capability: chat, vendor: openai, prices: { perRequest: "0.01", inputPerMillion: "0", outputPerMillion: "0" } }]
-sandbox: false`,
-  })
-  try {
-    const operator = operatorOf(gateway)
-    const models = await operator.all<Record<string, unknown>>('/admin/models')
-    const named = (id: string) => models.find((model) => model['id'] === id)
-    expect(named('gpt-4o')).toEqual({ id: 'gpt-4o', sold: false, why: 'hidden by the operator' })
-    expect(named('flat')).toMatchObject({ sold: true, vendor: 'openai', prices: { perRequest: '0.01' } })
-    expect(named('gpt-4o-mini')).toMatchObject({
-      sold: true,
-      confidence: expect.any(String),
-      prices: expect.any(Object),
-    })
-    expect(named('deepseek-chat')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
-    expect(await operator.all('/admin/models', 9)).toEqual(models as never)
-
-    const channels = await operator.all<Record<string, unknown>>('/admin/channels')
-    expect(channels).toContainEqual({
-      id: 'one',
-      vendor: 'openai',
-      base_url: 'https://gateway.example/v1',
-      weight: 1,
-      priority: 0,
-      health: 'ok',
-      credentials: { count: 1, resting: 0 },
-      unknown_task_states: { count: 0, last: null },
-    })
-    expect(JSON.stringify(channels)).not.toMatch(/vendor-key|hidden/)
-  } finally {
-    await gateway.close()
-  }
-})
-
-test('in sandbox mode the addresses of channels are the simulators’, and nothing rests', async () => {
+test('what the other mode used and ordered is in no list of this one', async () => {
   const gateway = await startTestGateway()
   try {
+    const { id, key } = await gateway.account({ dollars: '5' })
+    const customer = speaker(gateway.url, key)
+    await customer.post('/v1/chat/completions', says('Hi'))
+    await customer.post('/v1/videos/generations?wait=true', {
+      model: 'wan2.6-t2v',
+      duration: 5,
+      input: { prompt: 'A fox.' },
+    })
     const operator = operatorOf(gateway)
-    await gateway.post('/v1/chat/completions', says('sandbox:status=401'))
-    const channels = await operator.all<Record<string, unknown>>('/admin/channels')
-    const openai = channels.find(({ id }) => id === 'openai')
-    expect(openai).toMatchObject({ health: 'ok', base_url: `${gateway.sandboxUrl}/openai/v1` })
+    const found = async () => ({
+      used: (await operator.all<{ account: string }>('/admin/usage?group_by=account')).length,
+      asked: (await operator.all<object>('/admin/requests')).length,
+      ordered: (await operator.all<object>('/admin/tasks')).length,
+    })
+    expect(await found()).toEqual({ used: 1, asked: 2, ordered: 1 })
+    const become = (mode: 'real' | 'sandbox') =>
+      gateway.store.db.updateTable('account').set({ mode }).where('id', '=', id).execute()
+    await become('real')
+    expect(await found()).toEqual({ used: 0, asked: 0, ordered: 0 })
+    await become('sandbox')
     await gateway.assertBooks()
   } finally {
     await gateway.close()
   }
-})
-
-test('a credential that its vendor refuses rests, and its channel with the last of them', async () => {
-  const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
-  let good = 'key-two'
-  const vendor = await startVendor((socket, { head }) => {
-    socket.write(head.includes(good) ? answer(200, completion('Hi')) : answer(401, refusal))
-  })
-  const gateway = await startTestGateway({ yaml: channelsTo({ v0: { ...vendor, key: 'key-one", "key-two' } }) })
-  try {
-    const health = async () => {
-      await gateway.post('/v1/chat/completions', says('Hi', { model: 'm' }))
-      const [channel] = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
-      return { health: channel?.['health'], credentials: channel?.['credentials'] }
-    }
-    // Either key may be the first to be asked with.
-    await until(async () => (await health()).health !== 'ok')
-    expect(await health()).toEqual({ health: 'degraded', credentials: { count: 2, resting: 1 } })
-    good = 'none'
-    expect(await health()).toEqual({ health: 'resting', credentials: { count: 2, resting: 2 } })
-    await gateway.assertBooks()
-  } finally {
-    await gateway.close()
-    await vendor.stop()
-  }
-})
+}, 120_000)
