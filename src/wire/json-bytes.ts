@@ -39,24 +39,30 @@ export function findTopLevelString(bytes: Uint8Array, from: number, key: Uint8Ar
 const { indexOf, copy } = Buffer.prototype
 
 /** `Buffer`'s native search, on bytes that are no Buffer: to make them one costs more than the search. */
-export function indexOfBytes(bytes: Uint8Array, wanted: Buffer): number {
-  return indexOf.call(bytes, wanted)
+export function indexOfBytes(bytes: Uint8Array, wanted: Buffer, from = 0): number {
+  return indexOf.call(bytes, wanted, from)
 }
 
 /** The first byte of the value behind `"key":`, found anywhere; 0 when the key is not there. A hint, to be parsed. */
 export function valueByteAfter(bytes: Uint8Array, quotedKey: Buffer): number {
-  const found = indexOfBytes(bytes, quotedKey)
-  if (found === -1) return 0
-  let i = skipSpace(bytes, found + quotedKey.length)
-  if (bytes[i] !== colon) return 0
-  i = skipSpace(bytes, i + 1)
-  return bytes[i] ?? 0
+  for (let found = indexOfBytes(bytes, quotedKey); found !== -1;) {
+    const colonAt = skipSpace(bytes, found + quotedKey.length)
+    if (bytes[colonAt] === colon) return bytes[skipSpace(bytes, colonAt + 1)] ?? 0
+    found = indexOfBytes(bytes, quotedKey, colonAt) // a text that says what the key is called
+  }
+  return 0
 }
 
-/** The string behind `"key":`, found anywhere. Inside another string a key is not found: its quotes are escaped there. */
-export function findString(bytes: Uint8Array, quotedKey: Buffer): Span | undefined {
-  const found = indexOfBytes(bytes, quotedKey)
-  return found === -1 ? undefined : stringValueAt(bytes, found + quotedKey.length)
+/** How long the strings behind `"key":` are, all together. Inside another string a key is not found: its quotes are escaped. */
+export function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
+  let length = 0
+  for (let found = indexOfBytes(bytes, quotedKey); found !== -1;) {
+    const after = found + quotedKey.length
+    const span = stringValueAt(bytes, after)
+    if (span !== undefined) length += span.end - span.start
+    found = indexOfBytes(bytes, quotedKey, span?.end ?? after)
+  }
+  return length
 }
 
 /** The bytes with the span replaced, and the same bytes where that changes nothing. */

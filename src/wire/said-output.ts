@@ -1,24 +1,37 @@
+import { stringBytesUnder } from './json-bytes.ts'
+
+// A short token of English text, as an event of one token has it.
+const tokenBytes = 4
+
 /**
- * How much a stream has said so far, by the sizes of its events: what a charge is reckoned from where the vendor's own count
- * does not come. The smallest event is taken for the frame that all of them have.
+ * How much a stream has said so far: what a charge is reckoned from where the vendor's own count does not come. Only words
+ * count. What is around them takes ten times their room, and in each kind of event another.
  */
 export class SaidOutput {
   events = 0
   #bytes = 0
-  #frameBytes = Number.MAX_SAFE_INTEGER
-
-  /** An event of this size may be no more than a frame. */
-  sawFrame(bytes: number): void {
-    this.#frameBytes = Math.min(this.#frameBytes, bytes)
-  }
+  #worded = 0
+  #shortest = tokenBytes
 
   add(bytes: number): void {
     this.events++
+    if (bytes === 0) return
+    this.#worded++
     this.#bytes += bytes
+    this.#shortest = Math.min(this.#shortest, bytes)
   }
 
-  /** Without the frames. */
+  /** Beyond the one token that an event counts for in any case. */
   get bytes(): number {
-    return this.#bytes - this.events * Math.min(this.#frameBytes, this.#bytes / Math.max(1, this.events))
+    return this.#bytes - this.#worded * this.#shortest
   }
+}
+
+/** How long the words of an event are, found without a parse: the strings under the first of these keys that has any. */
+export function wordBytesIn(event: Uint8Array, quotedKeys: readonly Buffer[]): number {
+  for (const key of quotedKeys) {
+    const bytes = stringBytesUnder(event, key)
+    if (bytes > 0) return bytes
+  }
+  return 0
 }

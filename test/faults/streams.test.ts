@@ -4,12 +4,13 @@ import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { jsonPost, openSocket } from '../support/raw-socket.ts'
-import { lastRequestOf } from '../support/records.ts'
+import { lastRequestOf, recordOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import {
   chunk,
   delta,
   done,
+  event,
   finish,
   lastChunk,
   opening,
@@ -52,9 +53,32 @@ models:
   return { gateway, vendor }
 }
 
+const head = Buffer.from(streamHead)
+
 const streamRequest = (gateway: TestGateway) => jsonPost(gateway, says('Hello!', { model: 'm', stream: true }))
 
 const mebibyte = 1024 * 1024
+
+const called = (part: object) => {
+  const choices = [{ index: 0, delta: { tool_calls: [{ index: 0, ...part }] }, finish_reason: null }]
+  return event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices })
+}
+
+describe('a stream that breaks off', () => {
+  test.each([
+    ['a sign of life among its words', delta('word').repeat(50) + 'data: {}\n\n' + delta('word').repeat(50)],
+    ['no choices behind them', delta('word').repeat(100) + event({ id: 'c1', choices: [] })],
+    [
+      'the frames of a call',
+      called({ function: { name: 'f' } }) + called({ function: { arguments: 'word' } }).repeat(99),
+    ],
+  ])('costs its words, and no more for %s', async (_name, events) => {
+    const { gateway } = await gatewayTo((socket) => void socket.end(Buffer.concat([head, chunk(opening + events)])))
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+    expect(await response.text()).toContain('"code":"upstream_failed"')
+    expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', usage: { output: 100 } })
+  })
+})
 
 describe('a reader that does not read', () => {
   test('holds up the vendor, not our memory, and goes on where it stopped', async () => {

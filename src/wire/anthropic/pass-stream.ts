@@ -4,7 +4,7 @@ import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import { findTopLevelString, indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
-import { SaidOutput } from '../said-output.ts'
+import { SaidOutput, wordBytesIn } from '../said-output.ts'
 import { readFailure } from './errors.ts'
 import { hostedWorkOf } from './hosted-work.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
@@ -15,6 +15,11 @@ const usualEnd = encoder.encode('event: message_stop\ndata: {"type":"message_sto
 const typeKey = Buffer.from('type')
 const messageKey = Buffer.from('"message"')
 const nameMark = Buffer.from('event:')
+/**
+ * Under which a block or a delta has words: said, thought, handed to a tool, the name of that, and thoughts that are sealed,
+ * of which nobody else says how long they were.
+ */
+const wordKeys = ['text', 'thinking', 'partial_json', 'name', 'signature', 'data'].map((key) => Buffer.from(`"${key}"`))
 const openBrace = 123
 
 /**
@@ -55,11 +60,6 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
   }
 
-  function countOutput(event: Uint8Array): void {
-    said.sawFrame(event.length)
-    said.add(event.length)
-  }
-
   /** Some servers begin twice, which official clients throw on; the first beginning stands. */
   function takeStart(event: Uint8Array): Uint8Array | undefined {
     const { usage } = objectIn(objectIn(parseLoosely(dataOf(event)))['message'])
@@ -71,15 +71,15 @@ export function passStream(ask: ChatAsk): ChatStream {
     return withModel(event, message, model)
   }
 
-  /** A block that begins with nothing in it is no output yet: only its frame is of use. */
+  /** A block that begins with nothing in it is no output yet. */
   function takeBlock(event: Uint8Array): void {
     const block = objectIn(objectIn(parseLoosely(dataOf(event)))['content_block'])
     const type = textIn(block['type'])
     const { searches, foundBytes } = hostedWorkOf(block, event.length)
     hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
     const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
-    if (isEmpty) said.sawFrame(event.length)
-    else if (!type.endsWith('_tool_result')) countOutput(event) // what a search found is not what the model said
+    // What a search found is not what the model said.
+    if (!isEmpty && !type.endsWith('_tool_result')) said.add(wordBytesIn(event, wordKeys))
   }
 
   function takeDelta(event: Uint8Array): Uint8Array | undefined {
@@ -104,7 +104,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   function forward(event: Uint8Array, type: string): Uint8Array | undefined {
     switch (type) {
       case 'content_block_delta':
-        countOutput(event)
+        said.add(wordBytesIn(event, wordKeys))
         return event
       case 'message_start':
         return takeStart(event)

@@ -140,6 +140,8 @@ describe('the end', () => {
 
 const counted = (...events: readonly string[]) => follow(events).facts.outputEvents
 
+const twenty = (delta: unknown) => Array.from({ length: 20 }, () => chunk(delta))
+
 const likely = (token: string) => ({ token, logprob: -0.5, bytes: [...Buffer.from(token)] })
 
 describe('output that was delivered', () => {
@@ -172,8 +174,6 @@ describe('output that was delivered', () => {
     )
     const { facts } = follow([chunk({ role: 'assistant', content: '' }, null, { obfuscation: 'abcdefg' }), ...padded])
     expect(facts).toMatchObject({ outputEvents: 4, outputBytes: 0 })
-    const words = chunk({ content: '"obfuscation":"abc"' })
-    expect(follow([chunk({ content: '' }), words]).facts.outputBytes).toBeGreaterThan(15)
   })
 
   test('is measured without what else might have been said', () => {
@@ -184,11 +184,43 @@ describe('output that was delivered', () => {
     const begun = event({ choices: [{ index: 0, delta: { role: 'assistant' }, logprobs: null, finish_reason: null }] })
     const { facts } = follow([begun, said('one'), said('two'), said('six')])
     expect(facts).toMatchObject({ outputEvents: 3, outputBytes: 0 })
-    expect(follow([begun, said('x'.repeat(400))]).facts.outputBytes).toBeWithin(0, 450)
+    expect(follow([begun, said('x'.repeat(400))]).facts.outputBytes).toBe(396)
   })
 
   test('is not the event that only counts it', () => {
     expect(counted(opening, usageOnly)).toBe(0)
+  })
+
+  test.each([
+    ['an empty object', 'data: {}\n\n'],
+    ['a sign of life', 'event: ping\ndata: {"type":"ping"}\n\n'],
+    ['no choices', event({ id: 'c', choices: [] })],
+    ['choices that are null', event({ id: 'c', choices: null })],
+    ['an empty delta', event({ choices: [{ index: 0, delta: {} }] })],
+  ])('is not %s, before the words, among them or behind them', (_name, silent) => {
+    for (const at of [0, 1, 10, 21]) {
+      const { facts, text } = follow([opening, ...twenty({ content: 'word' })].toSpliced(at, 0, silent))
+      expect([facts.outputEvents, facts.outputBytes, text.length]).toEqual([20, 0, 22])
+    }
+  })
+
+  test.each([
+    ['words', { content: 'word' }],
+    ['arguments of a call', { tool_calls: [{ index: 0, function: { arguments: 'word' } }] }],
+    ['text for a tool', { tool_calls: [{ index: 0, custom: { input: 'word' } }] }],
+    ['thoughts', { content: null, reasoning_content: 'word' }],
+    ['thoughts by another name', { content: '', reasoning: 'word' }],
+    ['refusal', { refusal: 'word' }],
+  ])('is as long as its %s, whatever else came', (_name, delta) => {
+    const { facts } = follow([opening, chunk({ content: 'Hi' }), ...twenty(delta)])
+    // Of each event two bytes are the token that it counts for.
+    expect([facts.outputEvents, facts.outputBytes]).toEqual([21, 20 * 2])
+  })
+
+  test('of two calls in one event is the arguments of both', () => {
+    const calls = ['{"a":1}', '{}'].map((text, index) => ({ index, function: { name: 'f', arguments: text } }))
+    const { facts } = follow([opening, chunk({ tool_calls: calls })])
+    expect([facts.outputEvents, facts.outputBytes]).toEqual([1, String.raw`{\"a\":1}{}`.length - 4])
   })
 })
 

@@ -3,9 +3,9 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { findString, indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
+import { indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
-import { SaidOutput } from '../said-output.ts'
+import { SaidOutput, wordBytesIn } from '../said-output.ts'
 import { readFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
@@ -16,8 +16,10 @@ const doneEventBytesMax = 64
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
 const finishKey = Buffer.from('"finish_reason"')
-const paddingKey = Buffer.from('"obfuscation"')
-const logprobsKey = Buffer.from('"logprobs"')
+/** Under which a delta has words: said, thought in two spellings, handed to a function or to a tool of text, refused. */
+const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'input', 'refusal'].map((key) =>
+  Buffer.from(`"${key}"`),
+)
 const openBrace = 123
 const quote = 34
 
@@ -79,15 +81,12 @@ export function passStream(ask: ChatAsk): ChatStream {
     for (const choice of choicesIn(event)) {
       if (isObject(choice) && typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishes++
     }
-    if (isOpening(event)) return
-    said.add(bytesSaid(event))
+    countOutput(event)
   }
 
   function countOutput(event: Uint8Array): void {
-    const bytes = bytesSaid(event)
-    said.sawFrame(bytes)
-    if (said.events === 0 && isOpening(event)) return
-    said.add(bytes)
+    const bytes = wordBytesIn(event, wordKeys)
+    if (bytes > 0 || !saysNothing(event)) said.add(bytes)
   }
 
   return {
@@ -125,44 +124,24 @@ export function passStream(ask: ChatAsk): ChatStream {
   }
 }
 
-/**
- * Of an event, what was said in it and its frame. OpenAI pads its chunks at random, so that nobody can tell words by their
- * length; and what else might have been said is many times as long as what was.
- */
-function bytesSaid(event: Uint8Array): number {
-  let bytes = event.length
-  const padding = findString(event, paddingKey)
-  if (padding !== undefined) bytes -= padding.end - padding.start
-  if (valueByteAfter(event, logprobsKey) === openBrace) bytes -= logprobsBytes(event)
-  return bytes
-}
-
-function logprobsBytes(event: Uint8Array): number {
-  let bytes = 0
-  for (const choice of choicesIn(event)) {
-    if (isObject(choice) && isObject(choice['logprobs'])) bytes += Buffer.byteLength(JSON.stringify(choice['logprobs']))
-  }
-  return Math.min(bytes, event.length)
-}
-
 function choicesIn(event: Uint8Array): readonly Json[] {
   const chunk = parseLoosely(dataOf(event))
   return isObject(chunk) && Array.isArray(chunk['choices']) ? chunk['choices'] : []
 }
 
 /**
- * The first chunk usually only names the role; until something else came, nothing was delivered. Parsed, since words may
- * stand under many names beside an empty content; it happens once or twice a stream.
+ * Whether nothing comes with an event: a beginning that names the role, a sign of life, an end, a count. Parsed, since words
+ * may stand under many names; it happens a few times a stream. What cannot be read went to the client all the same.
  */
-function isOpening(event: Uint8Array): boolean {
+function saysNothing(event: Uint8Array): boolean {
   const chunk = parseLoosely(dataOf(event))
-  if (!isObject(chunk) || !Array.isArray(chunk['choices'])) return false
-  return chunk['choices'].every(
-    (choice: Json) => isObject(choice) && isObject(choice['delta']) && saysNothing(choice['delta']),
-  )
+  if (!isObject(chunk)) return false
+  const { choices } = chunk
+  if (!Array.isArray(choices)) return true
+  return choices.every((choice: Json) => isObject(choice) && isObject(choice['delta']) && isSilent(choice['delta']))
 }
 
-function saysNothing(delta: JsonObject): boolean {
+function isSilent(delta: JsonObject): boolean {
   return Object.entries(delta).every(([name, value]) => name === 'role' || isEmpty(value))
 }
 

@@ -3,16 +3,16 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { findString, findTopLevelString } from '../json-bytes.ts'
+import { findTopLevelString } from '../json-bytes.ts'
 import { objectIn, parseLoosely } from '../loose.ts'
-import { SaidOutput } from '../said-output.ts'
+import { SaidOutput, wordBytesIn } from '../said-output.ts'
 import { commonError, readFailure, responseError } from './errors.ts'
 import { asAsked } from './pass-answer.ts'
 import { isSearch, readUsage } from './usage.ts'
 
 const encoder = new TextEncoder()
 const typeKey = Buffer.from('type')
-const paddingKey = Buffer.from('"obfuscation"')
+const wordKeys = [Buffer.from('"delta"')]
 const openBrace = 123
 const { latin1Slice } = Buffer.prototype
 
@@ -105,13 +105,7 @@ export function passStream(ask: ChatAsk): ChatStream {
         takeItem(event)
         return event
       default:
-        if (type.endsWith('.delta')) {
-          // What a client had it padded with was not said.
-          const padding = findString(event, paddingKey) ?? { start: 0, end: 0 }
-          const bytes = event.length - (padding.end - padding.start)
-          said.sawFrame(bytes)
-          said.add(bytes)
-        }
+        if (type.endsWith('.delta')) said.add(wordBytesIn(event, wordKeys))
         return event
     }
   }

@@ -203,6 +203,17 @@ describe('a stream', () => {
     expect(facts.outputBytes).toBe(plain.facts.outputBytes)
   })
 
+  test.each(['reasoning_summary_text', 'function_call_arguments', 'refusal'])(
+    'has said what its words are, and not what is around them: %s',
+    (kind) => {
+      const twenty = Array.from({ length: 20 }, () => event(`response.${kind}.delta`, { item_id: 'i', delta: 'word' }))
+      expect(follow(created, padded('Hi', ''), ...twenty).facts).toMatchObject({
+        outputEvents: 21,
+        outputBytes: 20 * 2,
+      })
+    },
+  )
+
   test('counts the vendor’s searches though its end does not come', () => {
     const search = { type: 'web_search_call', action: { type: 'search' } }
     const { facts } = follow(created, event('response.output_item.done', { item: search }), delta)
