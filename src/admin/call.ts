@@ -18,15 +18,15 @@ export type Call = {
 const bodyBytesMax = 64 * 1024
 const limits: JsonLimits = { depthMax: 8, keysMax: 1_000 }
 
-/** The body as its schema has it, and as it came. */
+/** The body as its schema has it, and what it says, to tell two calls apart. */
 export async function readCall<S extends z.ZodType>(
   { visit }: Call,
   schema: S,
-): Promise<{ body: z.output<S>; raw: Uint8Array }> {
-  const { body, raw } = await readJsonBody(visit.request, bodyBytesMax, limits)
+): Promise<{ body: z.output<S>; said: Uint8Array }> {
+  const { body, said } = await readJsonBody(visit.request, bodyBytesMax, limits)
   const parsed = schema.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error)
-  return { body: parsed.data, raw }
+  return { body: parsed.data, said }
 }
 
 export function absent(what: 'account' | 'key' | 'request' | 'task' | 'webhook'): GatewayError {

@@ -54,12 +54,12 @@ export function creditCalls(parts: AdminParts) {
 
   /** `POST /admin/accounts/{id}/credits`. With an Idempotency-Key it is booked once, however often it is sent. */
   async function add(call: Call) {
-    const { body, raw } = await readCall(call, newCredit)
+    const { body, said } = await readCall(call, newCredit)
     const key = call.visit.request.headers.get('idempotency-key')
     if (key === null) return book(call, body, undefined)
     // The booking's own id comes from the key: whatever a crash left of the answer, it is booked once.
     const id = bookingId(call.id, key)
-    const begun = await beginPatiently(parts, call, key, raw)
+    const begun = await beginPatiently(parts, call, key, said)
     if (begun.kind === 'answer-lost') return book(call, body, id)
     if (begun.kind === 'replay') {
       call.visit.said['idempotent-replayed'] = 'true'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { GatewayError } from './errors.ts'
-import { asDouble, isObject, parseBody } from './json.ts'
+import { asDouble, canonical, isObject, parseBody } from './json.ts'
 
 const limits = { depthMax: 10, keysMax: 20 }
 const wide = { depthMax: 1_000, keysMax: 100_000 }
@@ -158,4 +158,25 @@ test('whatever text it is given, it says yes or no in our own words', () => {
 test('an object is an object, and an array or null is none', () => {
   expect([{}, { a: 1 }].every(isObject)).toBe(true)
   expect([null, [], 'a', 1, undefined].some(isObject)).toBe(false)
+})
+
+const said = (text: string) => canonical(parseBody(text, limits))
+
+describe('the text of what a body says', () => {
+  test.each([
+    ['{"b":1,"a":[{"d":null,"c":"x"}]}', ' { "a" : [ { "c" : "\\u0078", "d" : null } ], "b" : 1.0 } '],
+    ['{"2":0,"1":0,"b":0,"a":0}', '{"a":0,"1":0,"b":0,"2":0}'],
+    ['{"b":12345678901234567890,"a":0}', '{"a":0,"b":12345678901234567890}'],
+  ])('%s is %s', (one, other) => {
+    expect(said(one)).toBe(said(other))
+  })
+
+  test.each([
+    ['{"a":[1,2]}', '{"a":[2,1]}'],
+    ['{"a":1}', '{"a":"1"}'],
+    ['{"a":null}', '{}'],
+    ['{"a":12345678901234567890}', '{"a":12345678901234567891}'],
+  ])('%s is not %s', (one, other) => {
+    expect(said(one)).not.toBe(said(other))
+  })
 })

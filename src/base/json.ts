@@ -51,6 +51,14 @@ export function asDouble(value: Json | undefined): Json | undefined {
   return exact.isRawJSON(value) ? Number(value.rawJSON) : value
 }
 
+/** One text for all that say the same: without spaces, keys in order. Numbers with a text of their own keep it. */
+export function canonical(value: Json): string {
+  return JSON.stringify(value, (_key, part: Json) => {
+    if (!isObject(part) || exact.isRawJSON(part)) return part
+    return Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  })
+}
+
 function reviveExactly(this: unknown, _key: string, value: Json, context?: { source?: string }): Json {
   if (typeof value !== 'number') return value
   const source = context?.source

@@ -1,7 +1,7 @@
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
-import { isObject, parseBody, type JsonLimits, type JsonObject } from '../base/json.ts'
+import { canonical, isObject, parseBody, type JsonLimits, type JsonObject } from '../base/json.ts'
 
 // A body may take ten seconds, and beyond that must bring a kilobyte a second: slower senders only hold sockets.
 const graceMs = 10_000
@@ -14,12 +14,20 @@ export async function readJsonBody(
   request: Request,
   bytesMax: number,
   limits: JsonLimits,
-): Promise<{ body: JsonObject; files: readonly never[]; raw: Uint8Array; bytes: number }> {
+): Promise<{ body: JsonObject; files: readonly never[]; said: Uint8Array; bytes: number }> {
   checkHeaders(request, jsonType, 'application/json')
   const raw = await readBytes(request, bytesMax)
   const body = parseBody(decode(raw), limits)
   if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
-  return { body, files: [], raw, bytes: raw.length }
+  return {
+    body,
+    files: [],
+    bytes: raw.length,
+    // Only requests with an Idempotency-Key look at it: who tries again may write the fields in another order.
+    get said() {
+      return Buffer.from(canonical(body))
+    },
+  }
 }
 
 /** Gives the whole content type, whose parameters may matter. */

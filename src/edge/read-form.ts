@@ -16,7 +16,7 @@ export type Form = {
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
   /** What tells two forms apart: not their bytes, since a client that tries again makes up another boundary. */
-  readonly raw: Uint8Array
+  readonly said: Uint8Array
   readonly bytes: number
 }
 
@@ -83,7 +83,7 @@ class FormReader {
       files,
       bytes,
       // Only requests with an Idempotency-Key look at it.
-      get raw() {
+      get said() {
         const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
         return Buffer.from(JSON.stringify([[...fields], digests]))
       },

@@ -16,8 +16,8 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 
   async function walkOnce(limited: Omit<Limited, 'job'>, key: string, walk: Walk): Promise<Answer> {
     const { path, principal, requestId } = limited
-    const { raw } = await limited.readBody()
-    const begun = await parts.idempotency.begin({ accountId: principal.accountId, path, key, body: raw, requestId })
+    const { said } = await limited.readBody()
+    const begun = await parts.idempotency.begin({ accountId: principal.accountId, path, key, body: said, requestId })
     if (begun.kind === 'replay') {
       limited.pass.leave(0)
       limited.say('idempotent-replayed', 'true')

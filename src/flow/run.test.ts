@@ -194,7 +194,7 @@ async function walk(
     idempotencyKey: undefined,
     say() {},
     header: () => null,
-    readBody: async () => ({ body, files: [], raw: Buffer.from(JSON.stringify(body)), bytes: 100 }),
+    readBody: async () => ({ body, files: [], said: Buffer.from(JSON.stringify(body)), bytes: 100 }),
   }
   let text = ''
   let error: string | undefined

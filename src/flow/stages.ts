@@ -40,11 +40,11 @@ export type Received = {
   readonly header: (name: string) => string | null
 }
 
-/** A body read whole: a JSON object or a form, and its bytes to tell two requests apart. */
+/** A body read whole: a JSON object or a form, and what it says, to tell two requests apart. */
 export type ReadBody = {
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
-  readonly raw: Uint8Array
+  readonly said: Uint8Array
   readonly bytes: number
 }
 

@@ -26,7 +26,7 @@ export type Asked = {
   readonly path: string
   /** As the client sent it. */
   readonly key: string
-  /** The body as it was sent: another body under the same key is another request. */
+  /** What the body says: another one under the same key is another request. */
   readonly body: Uint8Array
   readonly requestId: RequestId
 }
