@@ -38,17 +38,17 @@ const answerFields = [
  * command-line tool; the name of its beta is a guess. `output_format` has moved to `output_config`, and clients that were
  * written for the beta still send it.
  */
-const betaFields: Readonly<Record<string, readonly string[]>> = {
-  context_management: ['context-management'],
-  mcp_servers: ['mcp-client'],
-  output_format: ['structured-outputs'],
-  safeguards: ['safeguards', 'claude-code'],
-}
+const betaFields: ReadonlyMap<string, readonly string[]> = new Map([
+  ['context_management', ['context-management']],
+  ['mcp_servers', ['mcp-client']],
+  ['output_format', ['structured-outputs']],
+  ['safeguards', ['safeguards', 'claude-code']],
+])
 
 export function checkKnownFields(body: Fields, { betas }: Head, purpose: 'answer' | 'count'): void {
   const known: readonly string[] = purpose === 'answer' ? answerFields : promptFields
   for (const name of Object.keys(body)) {
-    const isKnown = betaFields[name]?.some((beta) => betas.has(beta)) ?? known.includes(name)
+    const isKnown = betaFields.get(name)?.some((beta) => betas.has(beta)) ?? known.includes(name)
     if (!isKnown) throw extra(name)
   }
 }

@@ -167,6 +167,7 @@ describe('fields the vendor refuses', () => {
     [{ model: undefined }, 'model: Field required'],
     [{ messages: undefined }, 'messages: Field required'],
     [{ n: 2 }, 'n: Extra inputs are not permitted'],
+    [{ constructor: 2 }, 'constructor: Extra inputs are not permitted'],
     [{ context_management: {} }, 'context_management: Extra inputs are not permitted'],
     [{ mcp_servers: [] }, 'mcp_servers: Extra inputs are not permitted'],
     [{ safeguards: {} }, 'safeguards: Extra inputs are not permitted'],
