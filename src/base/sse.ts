@@ -77,6 +77,14 @@ export class EventSplitter {
   }
 }
 
+const dataStart = 100 // d, with which nearly all events begin: those have no name
+const errorName = /^event: ?error\r?$/m
+
+/** Whether an event is named an error, whatever it holds: official clients throw on the name. */
+export function isNamedError(event: Uint8Array): boolean {
+  return event[0] !== dataStart && errorName.test(decodeUtf8(event))
+}
+
 /** The text of an event's `data` lines, joined as the specification of server-sent events says. */
 export function dataOf(event: Uint8Array): string {
   let joined: string | undefined

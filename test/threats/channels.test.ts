@@ -68,6 +68,8 @@ describe('bytes however they come', () => {
 
 const leaks = (host: string) => `Bad argument for ${vendorKey} at ${host}, see https://${host}/keys`
 
+const broke = { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }
+
 const leaky = (host: string) =>
   JSON.stringify({ error: { message: leaks(host), type: 'invalid_request_error', param: null, code: 'x' } })
 
@@ -142,6 +144,22 @@ describe('what a vendor must not pass through us', () => {
       expect(text).not.toContain(vendorKey)
       expect(text).not.toContain(host)
     }
+  })
+
+  test.each([
+    ['words', (said: string) => event({ error: said })],
+    ['an event of that name', (said: string) => `event: error\n${event({ message: said })}`],
+    ['a reason to finish', (said: string) => event({ ...broke, error: { message: said } })],
+  ])('the same, where a stream has its error as %s', async (_how, told) => {
+    const { gateway, vendor } = await gatewayTo((socket) => {
+      socket.end(stream(opening + delta('one') + told(leaks(new URL(vendor.baseUrl).host))))
+    })
+    const response = await streamed(gateway)
+    const text = await response.text()
+    expect(text).toContain('Bad argument for [redacted] at [redacted]')
+    expect(text).not.toContain(vendorKey)
+    expect(text).not.toContain(new URL(vendor.baseUrl).host)
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'estimated', usage: { output: 1 } })
   })
 
   test('what it calls the model', async () => {

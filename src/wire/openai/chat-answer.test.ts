@@ -20,6 +20,15 @@ const ask: ChatAsk = {
 }
 const read = (text: string) => passAnswer(ask, Buffer.from(text))
 
+/** What an answer that is this error throws. */
+function failureOf(error: object): unknown {
+  try {
+    return read(JSON.stringify({ error }))
+  } catch (thrown) {
+    return thrown
+  }
+}
+
 describe('a whole answer', () => {
   test('goes on byte for byte where the model is ours already', () => {
     const body = Buffer.from('{ "model" : "ours",\n "choices": [ {"message":{"content":"日本"}} ], "odd": 1e2 }')
@@ -40,7 +49,32 @@ describe('a whole answer', () => {
 
   test('an error in its place says what the vendor said', () => {
     expect(() => read('{"error":{"message":"on fire"},"choices":[]}')).toThrow('on fire')
-    expect(() => read('{"error":{"code":5}}')).toThrow("The model's vendor reported an error.")
+    expect(() => read('{"error":"on fire"}')).toThrow('on fire')
+    for (const said of ['{"error":{"code":5}}', '{"error":{"message":""}}', '{"error":{}}']) {
+      expect(() => read(said)).toThrow("The model's vendor reported an error.")
+    }
+  })
+
+  // Who is at fault, and what of it is the operator's affair alone, its vendor's adapter tells by the status.
+  test.each([
+    [{ code: 'rate_limit_exceeded', type: 'tokens' }, 429],
+    [{ type: 'rate_limit_error' }, 429],
+    [{ code: 429 }, 429],
+    [{ code: 'insufficient_quota', type: 'insufficient_quota' }, 429],
+    [{ code: 'billing_hard_limit_reached' }, 429],
+    [{ code: 'Arrearage' }, 429],
+    [{ code: 'invalid_api_key' }, 401],
+    [{ type: 'authentication_error' }, 401],
+    [{ code: 402 }, 402],
+    [{ code: 'server_is_overloaded' }, 503],
+    [{ code: 504 }, 504],
+    [{ code: 'server_error' }, 500],
+    [{ code: 200 }, undefined],
+    [{ code: 'unheard_of' }, undefined],
+  ])('an error with %j counts as under %p', (error, status) => {
+    const failure = failureOf({ message: 'So it is.', ...error })
+    expect(failure).toMatchObject({ kind: 'upstream-failed', message: 'So it is.' })
+    expect((failure as GatewayError).details.inside?.status).toBe(status)
   })
 
   test('without usage is estimated at one token at least', () => {

@@ -4,7 +4,7 @@ import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from './estimate.ts'
-import { countIn } from '../loose.ts'
+import { countIn, parseLoosely, textIn } from '../loose.ts'
 import { withModel } from '../json-bytes.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
@@ -20,7 +20,8 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
 /** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with choices is one. */
 export function readChoices(body: Uint8Array): { json: JsonObject; choices: readonly Json[] } {
   const json = answerIn(body)
-  if (isObject(json['error'])) throw readFailure(json['error'])
+  const failure = failureIn(json)
+  if (failure !== undefined) throw failure
   const { choices } = json
   if (!Array.isArray(choices)) {
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
@@ -64,16 +65,33 @@ function reasoningBeside(usage: JsonObject, reasoning: number): number {
   return reasoning > 0 && countIn(usage['total_tokens']) === apart + reasoning ? reasoning : 0
 }
 
-/** What vendors call it that they had no room for a request, no money of ours, or a fault of their own. */
+/** What a vendor says went wrong where an answer should have been; xAI and others have a text for it, and no object. */
+export function failureIn(json: JsonObject): GatewayError | undefined {
+  const { error, code } = json
+  if (isObject(error)) return readFailure(error)
+  return textIn(error) === '' ? undefined : readFailure({ message: error, code })
+}
+
+/** An event that is named an error: one, whatever it holds. */
+export function namedFailure(text: string): GatewayError {
+  const json = parseLoosely(text)
+  return isObject(json) ? (failureIn(json) ?? readFailure(json)) : readFailure({ message: text })
+}
+
+/** What vendors call it that they had no room for a request, no money or key of ours, or a fault of their own. */
 const statuses: readonly (readonly [RegExp, status: number])[] = [
-  [/rate_?limit|limit_requests|throttling|too_?many_?requests|quota|arrearage|overdue/i, 429],
+  [
+    /rate_?limit|limit_requests|throttling|too_?many_?requests|quota|credit_balance|billing_hard_limit|arrearage|overdue/i,
+    429,
+  ],
+  [/invalid_api_key|authentication_error/, 401],
   [/overloaded|slow_down|unavailable/i, 503],
   [/server_error|internal_?(?:server_?|service_?)?error/i, 500],
 ]
 
 /** A vendor's error object where an answer should have been. Where nothing tells whose fault it is, its text passes on. */
 export function readFailure(error: JsonObject): GatewayError {
-  const message = typeof error['message'] === 'string' ? error['message'] : "The model's vendor reported an error."
+  const message = textIn(error['message']) || "The model's vendor reported an error."
   const status = statusOf(error)
   if (status === undefined) return new GatewayError('upstream-failed', message)
   return refusedInside({ status, body: JSON.stringify({ error }) }, message)

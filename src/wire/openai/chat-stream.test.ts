@@ -127,6 +127,26 @@ describe('the end', () => {
     expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'on fire' })
   })
 
+  const finishing = { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }
+
+  test.each([
+    ['its words alone', event({ error: 'on fire' })],
+    ['behind choices that end with one', event({ ...finishing, error: { message: 'on fire' } })],
+    ['its name', 'event: error\ndata: {"message":"on fire"}\n\n'],
+    ['its name, and an object', 'id: 7\nevent:error\ndata: {"error":{"message":"on fire"}}\n\n'],
+    ['its name, and no JSON', 'event: error\r\ndata: on fire\r\n\r\n'],
+  ])('so is one that is told by %s', (_how, told) => {
+    const { text, facts } = follow([chunk({ content: 'x' }), told])
+    expect(text).toHaveLength(1)
+    expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'on fire' })
+    expect(facts).toMatchObject({ finished: false, outputEvents: 1 })
+  })
+
+  test('an event with another name, and an error that is empty, are none', () => {
+    const events = ['event: errors\ndata: {"a":1}\n\n', chunk({ content: 'x' }, null, { error: '' })]
+    expect(follow(events)).toMatchObject({ text: events, facts: { failure: undefined } })
+  })
+
   test.each(['data: {"choices":[],"usage":{"prompt_tok\n\n', 'data: {"error":{"mess\n\n'])(
     'a last event that cannot be read is a failure: %j',
     (broken) => {

@@ -1,4 +1,4 @@
-import { dataOf } from '../../base/sse.ts'
+import { dataOf, isNamedError } from '../../base/sse.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
@@ -6,7 +6,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { SaidOutput, wordBytesIn } from '../said-output.ts'
-import { readFailure, readUsage } from './chat-answer.ts'
+import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -100,16 +100,19 @@ export function passStream(ask: ChatAsk): ChatStream {
         ended = true
         return undefined
       }
+      if (isNamedError(event)) {
+        failure = namedFailure(dataOf(event))
+        return undefined
+      }
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment, or something only its sender understands
       const shown = withModel(event, json, model)
-      if (valueByteAfter(event, errorKey) === openBrace) {
-        const error = parseLoosely(dataOf(event))
-        if (error === undefined) return unreadable()
-        if (isObject(error) && isObject(error['error'])) {
-          failure = readFailure(error['error'])
-          return undefined
-        }
+      const error = valueByteAfter(event, errorKey)
+      if (error === openBrace || error === quote) {
+        const told = parseLoosely(dataOf(event))
+        if (told === undefined) return unreadable()
+        failure = isObject(told) ? failureIn(told) : undefined
+        if (failure !== undefined) return undefined
       }
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
       else countOutput(event)

@@ -55,4 +55,8 @@ test('what cannot be read, and an error, are failures', () => {
   for (const said of ['{"a":', '[]', '{"error":{"message":"no"}}']) {
     expect([...openReader().read(Buffer.from(`data: ${said}\n\n`))]).toMatchObject([{ kind: 'failure' }])
   }
+  for (const said of ['data: {"error":"no"}', 'event: error\ndata: {"message":"no"}', 'event: error\ndata: no']) {
+    const failure = { kind: 'failure', error: { message: 'no' } }
+    expect([...openReader().read(Buffer.from(`${said}\n\n`))]).toMatchObject([failure])
+  }
 })

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { dataOf } from '../../base/sse.ts'
+import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { parseLoosely, textIn } from '../loose.ts'
-import { readFailure, readUsage } from './chat-answer.ts'
+import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 import { partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
@@ -65,9 +65,11 @@ export function openReader(): ReplyReader {
       const data = dataOf(event)
       if (data === '') return [{ kind: 'heartbeat' }]
       if (data.trim() === '[DONE]') return [{ kind: 'reply-end' }]
+      if (isNamedError(event)) return [{ kind: 'failure', error: namedFailure(data) }]
       const chunk = parseLoosely(data)
       if (!isObject(chunk)) return [{ kind: 'failure', error: unreadable() }]
-      if (isObject(chunk['error'])) return [{ kind: 'failure', error: readFailure(chunk['error']) }]
+      const failure = failureIn(chunk)
+      if (failure !== undefined) return [{ kind: 'failure', error: failure }]
       const events: ReplyEvent[] = []
       if (!started) {
         started = true
