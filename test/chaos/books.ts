@@ -1,7 +1,7 @@
 import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
-import { openStore, type Store } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/open.ts'
 import type { Load } from './load.ts'
-import { pause, perToken, type World } from './world.ts'
+import { pause, perToken, type Funded, type World } from './world.ts'
 
 /** What a campaign came to. Everything in `wrong` is a failure, said in words. */
 export type Outcome = {
@@ -25,10 +25,10 @@ type Line = { ref: string; status: number; units: Record<string, number>; cost: 
 type Finding = { kind: string; ref: string; credit: string; why: string }
 type Reconciled = { verdict: number; breaches: unknown[]; findings: Finding[]; repaired: Finding[]; leases: unknown[] }
 
-export type Funded = { readonly id: string; readonly name: string; readonly credit: Nano; readonly idempotent: boolean }
+export type Payer = Omit<Funded, 'key'> & { readonly idempotent: boolean }
 
 /** Reconciles as an operator does, and then looks at the books with eyes of its own. */
-export async function judge(world: World, load: Load, accounts: readonly Funded[]): Promise<Outcome> {
+export async function judge(world: World, load: Load, accounts: readonly Payer[]): Promise<Outcome> {
   const bill = await settledBill(world)
   const wrong: string[] = []
   const args = ['reconcile', '--bill', world.billUrl, '--repair', 'apply', '--json']
@@ -40,8 +40,7 @@ export async function judge(world: World, load: Load, accounts: readonly Funded[
   if (second.code !== 0) wrong.push(`the second reconcile gave ${second.code}: ${describe(again)} ${second.err}`)
   if ((again?.repaired.length ?? 0) > 0) wrong.push(`the second reconcile booked ${again?.repaired.length} again`)
 
-  const { databaseUrl } = world
-  const store = await openStore(databaseUrl === undefined ? { file: world.databaseFile } : { url: databaseUrl })
+  const store = await world.openStore()
   try {
     const vendor = await vendorSide(store, bill, wrong)
     const customers = await customerSide(store, accounts, load, bill, wrong)
@@ -114,7 +113,7 @@ async function vendorSide(store: Store, bill: readonly Line[], wrong: string[]) 
 
 async function customerSide(
   store: Store,
-  accounts: readonly Funded[],
+  accounts: readonly Payer[],
   load: Load,
   bill: readonly Line[],
   wrong: string[],

@@ -1,7 +1,6 @@
 import { requestCrashPoints, type RequestCrashPoint } from '../../src/base/crash-points.ts'
-import { nano, parseDollars } from '../../src/base/money.ts'
 import { Random } from '../simulation/random.ts'
-import { judge, type Funded, type Outcome } from './books.ts'
+import { judge, type Outcome } from './books.ts'
 import { startLoad } from './load.ts'
 import { makeWorld, pause, type Engine, type Node, type World } from './world.ts'
 
@@ -56,7 +55,6 @@ export async function run(campaign: Campaign): Promise<Summary> {
   const random = new Random(campaign.seed)
   const world = await makeWorld(campaign)
   try {
-    await Promise.all(world.nodes.map((node) => node.start()))
     const accounts = await fund(world)
     const load = startLoad({
       urls: world.nodes.map(({ url }) => url),
@@ -88,7 +86,7 @@ export async function run(campaign: Campaign): Promise<Summary> {
   }
 }
 
-/** One node's lives. It is alive at the beginning and at the end. */
+/** One node's lives. It is alive at the end. */
 async function haunt(
   node: Node,
   parts: {
@@ -104,8 +102,6 @@ async function haunt(
   let turn = random.between(0, points.length)
   while (budget.left > 0) {
     budget.left--
-    node.kill()
-    await node.ended()
     // Every point in turn, and now and then a moment that nobody chose.
     const chosen = points[turn++ % (points.length + 2)]
     const crash = chosen === undefined ? undefined : `${chosen}:${random.between(1, hitsMax[chosen])}`
@@ -114,7 +110,7 @@ async function haunt(
     killedAt[how] = (killedAt[how] ?? 0) + 1
     say?.(`${node.name}: ${how}`)
   }
-  if (!node.running) await node.start()
+  await node.start()
 }
 
 async function live(node: Node, chosen: RequestCrashPoint | undefined, random: Random): Promise<string> {
@@ -137,13 +133,12 @@ async function live(node: Node, chosen: RequestCrashPoint | undefined, random: R
   return 'any moment'
 }
 
-async function fund(world: World): Promise<(Funded & { key: string })[]> {
-  const make = async (name: string, credit: string, idempotent = false) => {
-    const { id } = await world.json<{ id: string }>(['accounts', 'create', '--name', name, '--credit', credit])
-    const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', name])
-    return { id, name, key, credit: parseDollars(credit) ?? nano(0n), idempotent }
-  }
-  return Promise.all([make('rich', '100'), make('poor', '0.1'), make('careful', '20', true)])
+async function fund(world: World) {
+  const make = async (name: string, credit: string, idempotent = false) => ({
+    ...(await world.fund(name, credit)),
+    idempotent,
+  })
+  return [await make('rich', '100'), await make('poor', '0.1'), await make('careful', '20', true)]
 }
 
 async function stopGently(world: World): Promise<void> {

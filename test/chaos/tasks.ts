@@ -1,7 +1,7 @@
 import { taskCrashPoints } from '../../src/base/crash-points.ts'
 import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { checkLedger } from '../../src/store/check.ts'
-import { openStore, type Store } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/open.ts'
 import { Random } from '../simulation/random.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { makeWorld, pause, type Engine, type Node, type World } from './world.ts'
@@ -68,19 +68,17 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   })
   const killedAt: Record<string, number> = {}
   try {
-    await Promise.all(world.nodes.map((node) => node.start()))
-    await world.json(['accounts', 'create', '--name', 'films', '--credit', credit])
-    const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', 'films'])
+    const { key } = await world.fund('films', credit)
     const customer = startCustomer(world, key, receiver.url(), random)
     for (let round = 0; round < campaign.rounds; round++) {
       for (const point of taskCrashPoints) {
         const node = random.pick(world.nodes)
-        const how = await die(node, point, random.between(1, 4))
+        const [how] = await Promise.all([die(node, point, random.between(1, 4)), reviveAll(world, node)])
         killedAt[how] = (killedAt[how] ?? 0) + 1
         campaign.say?.(`${node.name}: ${how}`)
-        await node.start()
       }
     }
+    await reviveAll(world)
     await customer.stop()
     const kills = Object.values(killedAt).reduce((sum, count) => sum + count, 0)
     receiver.reply(204)
@@ -89,6 +87,11 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
     receiver.close()
     await world.close()
   }
+}
+
+/** All but the one that is about to die have come back by then, or do so beside it. */
+async function reviveAll({ nodes }: World, but?: Node): Promise<void> {
+  await Promise.all(nodes.filter((node) => node !== but && !node.running).map((node) => node.start()))
 }
 
 // An armed point comes by within seconds, as long as somebody orders.
@@ -185,8 +188,7 @@ const toldMsMax = 3 * 60_000
 type Judged = Omit<TaskOutcome, 'kills' | 'killedAt' | 'orders'>
 
 async function judge(world: World, customer: Customer, receiver: Receiver): Promise<Judged> {
-  const { databaseUrl } = world
-  const store = await openStore(databaseUrl === undefined ? { file: world.databaseFile } : { url: databaseUrl })
+  const store = await world.openStore()
   const wrong: string[] = []
   try {
     await allOver(store)

@@ -1,6 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newId } from '../../src/base/ids.ts'
+import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
+import { hintOf, makeSecretKeys } from '../../src/keys/secret-keys.ts'
+import { createAccount, creditSourceIn } from '../../src/store/accounts.ts'
+import { insertKey } from '../../src/store/keys.ts'
+import { openStore, type Store } from '../../src/store/open.ts'
 import { compiled } from '../support/cli.ts'
 import { freePort } from '../support/free-port.ts'
 
@@ -27,13 +33,18 @@ export type Node = {
 export type World = {
   readonly nodes: readonly Node[]
   readonly billUrl: string
-  readonly databaseUrl: string | undefined
-  readonly databaseFile: string
+  /** The database of all nodes, with eyes of one's own; to be closed. */
+  openStore(): Promise<Store>
+  /** Written into the database, where nodes may run on it or be yet to start: the command line is not what dies here. */
+  fund(name: string, credit: string): Promise<Funded>
   /** The command line; the code, and what it printed. */
   command(args: readonly string[]): Promise<{ code: number; out: string; err: string }>
   json<T>(args: readonly string[]): Promise<T>
   close(): Promise<void>
 }
+
+/** An account with a key of its own. */
+export type Funded = { readonly id: string; readonly name: string; readonly key: string; readonly credit: Nano }
 
 /** What the model costs and sells for, in nanos a token: the markup keeps cost and charge apart. */
 export const perToken = { input: 1_500n, output: 15_000n } as const
@@ -56,6 +67,8 @@ log: { level: warn }
 `
 }
 
+const secret = 'chaos-secret-chaos-secret-chaos-secret'
+const mode = 'real'
 const servesMsMax = 60_000
 const outputCharactersMax = 8_000
 
@@ -80,7 +93,7 @@ export async function makeWorld(options: {
     HOME: folder,
     ...compiled,
     ADMIN_PORT: '0',
-    TURNPIKE_SECRET: 'chaos-secret-chaos-secret-chaos-secret',
+    TURNPIKE_SECRET: secret,
     ...(options.databaseUrl !== undefined && { DATABASE_URL: options.databaseUrl }),
   }
 
@@ -136,6 +149,10 @@ export async function makeWorld(options: {
   await untilAnswering(`${vendorUrl}/__bill`, vendor)
   const nodes = await Promise.all(Array.from({ length: options.nodes }, (_, index) => makeNode(index)))
 
+  const { databaseUrl } = options
+  const open = () =>
+    openStore(databaseUrl === undefined ? { file: join(folder, 'data-0', 'turnpike.sqlite') } : { url: databaseUrl })
+
   async function command(args: readonly string[]) {
     const child = spawn(args, { TURNPIKE_DATA: join(folder, 'data-0') })
     const [code, out, err] = await Promise.all([
@@ -149,8 +166,15 @@ export async function makeWorld(options: {
   return {
     nodes,
     billUrl: `${vendorUrl}/__bill`,
-    databaseUrl: options.databaseUrl,
-    databaseFile: join(folder, 'data-0', 'turnpike.sqlite'),
+    openStore: open,
+    async fund(name, credit) {
+      const store = await open()
+      try {
+        return await makeCustomer(store, name, nano(parseDollars(credit) ?? 0n))
+      } finally {
+        await store.close()
+      }
+    },
     command,
     async json<T>(args: readonly string[]) {
       const { code, out, err } = await command([...args, '--json'])
@@ -164,6 +188,15 @@ export async function makeWorld(options: {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function makeCustomer(store: Store, name: string, credit: Nano): Promise<Funded> {
+  const secretKeys = makeSecretKeys(Buffer.from(secret))
+  const [id, key, actor] = [newId('acc'), secretKeys.make('sk'), 'test']
+  await createAccount(store, { id, name, mode, actor, credit: { amount: credit, source: creditSourceIn(mode) } })
+  const digest = secretKeys.digest(mode, key)
+  await insertKey(store, { id: newId('key'), accountId: id, digest, hint: hintOf(key), actor })
+  return { id, name, key, credit }
 }
 
 async function untilServing(url: string, child: Bun.Subprocess): Promise<void> {

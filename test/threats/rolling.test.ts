@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from 'pg'
-import { parseDollars, nano } from '../../src/base/money.ts'
 import { judge } from '../chaos/books.ts'
 import type { Seen } from '../chaos/load.ts'
-import { makeWorld, model, type Node, type World } from '../chaos/world.ts'
+import { makeWorld, model, type Node } from '../chaos/world.ts'
 import { until } from '../support/gateway.ts'
 import { makeNewerRelease, type NewerRelease } from '../support/newer-release.ts'
 import { sharedPostgres } from '../support/postgres.ts'
@@ -41,7 +40,7 @@ describe.each(['leased', 'strict'] as const)('two versions on one database, %s',
         const [old, next] = world.nodes
         if (old === undefined || next === undefined) throw new Error('there are no two nodes')
         await old.start()
-        const customer = await fund(world)
+        const customer = { ...(await world.fund('roller', '100')), idempotent: false }
         const seen: Seen[] = []
         const onOld = keepAsking(old, customer.key, seen)
         await onOld.answers(requestsEach)
@@ -77,13 +76,6 @@ describe.each(['leased', 'strict'] as const)('two versions on one database, %s',
     slowMs,
   )
 })
-
-async function fund(world: World) {
-  const [name, credit] = ['roller', '100']
-  const { id } = await world.json<{ id: string }>(['accounts', 'create', '--name', name, '--credit', credit])
-  const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', name])
-  return { id, name, key, credit: parseDollars(credit) ?? nano(0n), idempotent: false }
-}
 
 /** What is asked in turn: plain, streamed, and the lists that read what was written. */
 const asks = ['plain', 'stream', 'plain', '/v1/usage?group_by=model', 'stream', '/v1/usage?records=true', '/v1/balance']

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { checkLedger } from '../../src/store/check.ts'
-import { openStore, type Store } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/open.ts'
 import { makeWorld, pause, type Node, type World } from '../chaos/world.ts'
 import { balances } from '../support/ledger.ts'
 import { sharedPostgres } from '../support/postgres.ts'
@@ -109,13 +109,10 @@ test('thousands of requests over three nodes never take a balance below zero, an
   const server = await sharedPostgres()
   const databaseUrl = await server.freshDatabase()
   const world = await makeWorld({ engine: 'postgres', nodes, databaseUrl, settings })
-  const store = await openStore({ url: databaseUrl })
+  const store = await world.openStore()
   try {
     await Promise.all(world.nodes.map((node) => node.start()))
-    const given = ['accounts', 'create', '--name', 'shared', '--credit', formatDollars(funds)]
-    const account = await world.json<{ id: string }>(given)
-    const { key } = await world.json<{ key: string }>(['keys', 'create', '--account', 'shared'])
-
+    const { key, ...account } = await world.fund('shared', formatDollars(funds))
     const over = new AbortController()
     const watched = watch(store, account.id, over.signal)
     const heard = [...(await rush(world, key)), ...(await spendTheRest(world, key))]
