@@ -23,31 +23,22 @@ const models = [
 
 describe.skipIf(binary === undefined)('the command-line tool of the vendor', () => {
   test.each(models)(
-    'a turn, and another that goes on from it: %s',
+    'a turn, and another that goes on from it and runs a tool: %s',
     async (model) => {
       const session = claude.open(model)
       const first = await session.turn('Hello!')
       expect(first).toMatchObject({ code: 0, isError: false, models: [model] })
       expect(first.result).not.toBeEmpty()
-      const second = await session.turn('And again.', { flags: ['--continue'] })
-      expect(second).toMatchObject({ code: 0, isError: false })
-      const { text } = await lastCall(claude.gateway)
-      expect(text).toContain('Hello!')
-      expect(text).toContain('And again.')
-    },
-    msMax,
-  )
-
-  test.each(models)(
-    'a turn in which it runs a tool: %s',
-    async (model) => {
-      const session = claude.open(model)
-      const turn = await session.turn('A file, please. sandbox:tool=Write', { flags: ['--allowedTools', 'Write'] })
-      expect(turn).toMatchObject({ code: 0, isError: false, turns: 2 })
+      const flags = ['--continue', '--allowedTools', 'Write']
+      const second = await session.turn('A file, please. sandbox:tool=Write', { flags })
+      expect(second).toMatchObject({ code: 0, isError: false, turns: 2 })
       const [name = 'no file'] = readdirSync(session.folder)
       expect(readFileSync(join(session.folder, name), 'utf8')).not.toBeEmpty()
-      // The vendor was told what came of it.
-      expect((await lastCall(claude.gateway)).text).toContain(`File created successfully at: ${name}`)
+      // The vendor was told all that was said, and what came of the tool.
+      const { text } = await lastCall(claude.gateway)
+      expect(text).toContain('Hello!')
+      expect(text).toContain('A file, please.')
+      expect(text).toContain(`File created successfully at: ${name}`)
     },
     msMax,
   )
