@@ -33,6 +33,8 @@ export type PostgresOptions = {
    * that was killed spends seconds on its files before it serves again.
    */
   readonly fsync?: boolean
+  /** Makes the next database while the last one is in use: for a server that nobody kills. */
+  readonly ahead?: boolean
 }
 
 /** For hooks that start it: a cold start takes long on a busy machine. */
@@ -104,7 +106,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     return { child, pid: serverPid(cluster) }
   }
   // The first keeper stays to the end, since the folder goes with it.
-  return control(url, [await launch(folder)], () => launch(''))
+  return control(url, [await launch(folder)], () => launch(''), options)
 }
 
 type Server = { readonly child: ChildProcess; readonly pid: number }
@@ -125,7 +127,12 @@ function serverSettings(folder: string, port: number, options: PostgresOptions):
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-function control(url: TestPostgres['url'], servers: Server[], again: () => Promise<Server>): TestPostgres {
+function control(
+  url: TestPostgres['url'],
+  servers: Server[],
+  again: () => Promise<Server>,
+  { ahead = false }: PostgresOptions,
+): TestPostgres {
   const pidNow = () => servers.at(-1)?.pid ?? 0
   const signal = (name: NodeJS.Signals) => {
     for (const pid of [pidNow(), ...childrenOf(pidNow())]) tell(pid, name)
@@ -148,7 +155,15 @@ function control(url: TestPostgres['url'], servers: Server[], again: () => Promi
     await administrator.query(`create database ${template}`)
     const store = await openStore({ url: url(template) })
     await store.close()
+    // The first session after a migration writes down what every session has to know, and clones have it from there.
+    await knock(url(template))
   }
+  const clone = async (): Promise<string> => {
+    templateMade ??= makeTemplate()
+    await templateMade
+    return create(template)
+  }
+  let next: Promise<string> | undefined
 
   return {
     url,
@@ -166,14 +181,15 @@ function control(url: TestPostgres['url'], servers: Server[], again: () => Promi
       servers.push(await again())
     },
     emptyDatabase: () => create('template0'),
-    async freshDatabase() {
-      templateMade ??= makeTemplate()
-      await templateMade
-      return create(template)
+    freshDatabase() {
+      const made = next ?? clone()
+      next = ahead ? clone() : undefined
+      return made
     },
     async dropDatabase(database) {
       const name = new URL(database).pathname.slice(1)
-      await administrator.query(`drop database if exists ${name} with (force)`)
+      const dropped = administrator.query(`drop database if exists ${name} with (force)`)
+      if (!ahead) await dropped
     },
     async stop() {
       await administrator.end()
@@ -210,14 +226,17 @@ function collectLog(child: ChildProcess): () => string {
   return () => text
 }
 
+async function knock(url: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.end()
+}
+
 async function untilAccepting(url: string, child: ChildProcess, log: () => string): Promise<void> {
   const giveUpAt = performance.now() + startTimeoutMs
   for (;;) {
     try {
-      const client = new Client({ connectionString: url })
-      await client.connect()
-      await client.end()
-      return
+      return await knock(url)
     } catch (error) {
       if (child.exitCode !== null) throw new Error(`postgres did not start: ${log()}`, { cause: error })
       if (performance.now() > giveUpAt) throw new Error(`postgres does not answer: ${log()}`, { cause: error })
@@ -271,6 +290,6 @@ type Shared = { [sharedKey]?: Promise<TestPostgres> }
 export function sharedPostgres(): Promise<TestPostgres> {
   // On globalThis, since test files may each get their own copy of this module.
   const shared = globalThis as Shared
-  shared[sharedKey] ??= startPostgres({ fsync: false })
+  shared[sharedKey] ??= startPostgres({ fsync: false, ahead: true })
   return shared[sharedKey]
 }
