@@ -9,6 +9,7 @@ import { insertKey } from '../../src/store/keys.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { compiled } from '../support/cli.ts'
 import { freePort } from '../support/free-port.ts'
+import { digReserve } from '../support/journal-room.ts'
 
 const program = join(import.meta.dir, '../../bin/turnpike')
 
@@ -123,9 +124,11 @@ export async function makeWorld(options: {
         return child !== undefined && child.exitCode === null && child.signalCode === null
       },
       async start(crash) {
+        const dataFolder = join(folder, `data-${index}`)
+        digReserve(dataFolder)
         const variables = {
           PORT: String(port),
-          TURNPIKE_DATA: join(folder, `data-${index}`),
+          TURNPIKE_DATA: dataFolder,
           ...(crash !== undefined && { TURNPIKE_CRASH: crash }),
         }
         const started = spawn(['serve'], variables, options.programs?.[index])

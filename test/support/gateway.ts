@@ -13,6 +13,7 @@ import { hintOf, makeSecretKeys } from '../../src/keys/secret-keys.ts'
 import { createAccount } from '../../src/store/accounts.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { insertKey } from '../../src/store/keys.ts'
+import { digReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
 import { writeFreshSqlite } from './sqlite.ts'
 
@@ -103,6 +104,7 @@ export async function startTestGateway(
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
     ...options.environment,
   })
+  digReserve(folder)
   if (databaseUrl === undefined) await writeFreshSqlite(databaseFile({ dataFolder: folder }))
   const { clock, billing } = options
   const gateway = await openGateway({
