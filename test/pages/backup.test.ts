@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,24 +11,26 @@ setDefaultTimeout(120_000)
 const page = await Bun.file(new URL('../../docs/operators.md', import.meta.url)).text()
 const copying = /## Backups and upgrades[^]*?```sh\n([^]*?)```/.exec(page)?.[1] ?? ''
 
-type Shown = { readonly data: readonly { readonly name: string; readonly balance: string }[] }
-
 let cli: Cli
 beforeEach(() => {
   cli = makeCli()
 })
 afterEach(() => cli.close())
 
-async function balance(): Promise<string | undefined> {
-  const { data } = await cli.json<Shown>(['accounts', 'list'])
-  return data.find(({ name }) => name === 'demo')?.balance
+/** Of the first account, in nano-dollars. */
+function balance(): number {
+  const database = new Database(join(cli.folder, 'data/turnpike.sqlite'), { readonly: true })
+  const account = database.query<{ posted: number }, []>("select posted from account where name = 'demo'").get()
+  database.close()
+  if (account === null) throw new Error('there is no first account')
+  return account.posted
 }
 
 /** One answer, and its charge in the database: a running gateway posts it within moments. */
-async function charged(gateway: Served, key: string | undefined): Promise<string | undefined> {
-  const before = await balance()
+async function charged(gateway: Served, key: string | undefined): Promise<number> {
+  const before = balance()
   expect((await gateway.chat({}, key)).status).toBe(200)
-  await until(async () => (await balance()) !== before)
+  await until(() => balance() !== before)
   return balance()
 }
 
@@ -53,7 +56,7 @@ test('what docs/operators.md copies from a running gateway is what a start needs
   }
   const second = await cli.serve()
   expect(second.key).toBeUndefined()
-  expect(await balance()).toBe(then)
+  expect(balance()).toBe(then)
   await charged(second, first.key)
   second.signal('SIGTERM')
   expect(await second.exited).toBe(0)
