@@ -184,12 +184,14 @@ function control(
     freshDatabase() {
       const made = next ?? clone()
       next = ahead ? clone() : undefined
+      next?.catch(() => {}) // whoever asks for it hears of it
       return made
     },
     async dropDatabase(database) {
       const name = new URL(database).pathname.slice(1)
       const dropped = administrator.query(`drop database if exists ${name} with (force)`)
-      if (!ahead) await dropped
+      if (ahead) dropped.catch(() => {}) // what is left of it goes with the server
+      else await dropped
     },
     async stop() {
       await administrator.end()
