@@ -8,6 +8,7 @@ import type { Tally } from '../telemetry/tally.ts'
 import { clientAddress, type IsProxy } from './client-address.ts'
 import type { Cors } from './cors.ts'
 import { meantPath } from './meant-path.ts'
+import { passOver } from './read-body.ts'
 import type { Route, Visit } from './route.ts'
 import { pathOf } from './target.ts'
 import type { Waiting } from './waiting.ts'
@@ -53,7 +54,8 @@ export function makeEdge(options: EdgeOptions): Serve {
       response = await (told instanceof Promise && waiter !== undefined ? waiter.for(told) : told)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
-      if (waiter?.isDismissed === true) response.headers.set('connection', 'close')
+      const isOver = waiter?.isDismissed !== true && (await passOver(request))
+      if (!isOver) response.headers.set('connection', 'close')
       options.tally.refused(route, response.status, thrown)
     }
     options.tally.answered(route, response.status)

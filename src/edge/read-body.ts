@@ -92,7 +92,7 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }
 
-/** Hands a body on as it comes, bounded in bytes and time. What `take` throws ends the reading. */
+/** Hands a body on as it comes, bounded in bytes and time. What `take` throws is thrown once the rest was passed over. */
 export async function takePieces(
   request: Request,
   bytesMax: number,
@@ -101,16 +101,36 @@ export async function takePieces(
   declaredLength(request, bytesMax)
   let refused: { readonly thrown: unknown } | undefined
   try {
-    return await eachPiece(request, bytesMax, async (piece) => {
+    const bytes = await eachPiece(request, bytesMax, async (piece) => {
+      if (refused !== undefined) return
       try {
         await take(piece)
       } catch (thrown) {
         refused = { thrown }
-        throw thrown
       }
     })
+    if (refused === undefined) return bytes
   } catch (thrown) {
-    throw refused === undefined ? asHungUp(thrown) : refused.thrown
+    refused ??= { thrown: asHungUp(thrown) }
+  }
+  throw refused.thrown
+}
+
+// Eight times what a chat may send: whoever is that far beyond its limit has not just forgotten it.
+const passedOverBytesMax = 256 * 1024 * 1024
+
+/**
+ * Takes what a refused client still sends, so that it is answered only then. Most clients write on without reading, and take
+ * the end of a connection that they write to for its failure; and a proxy may send the next request behind half a body.
+ * False where the body does not come to its end: then its connection must.
+ */
+export async function passOver(request: Request): Promise<boolean> {
+  if (request.bodyUsed) return true
+  try {
+    await takePieces(request, passedOverBytesMax, () => Promise.resolve())
+    return true
+  } catch {
+    return false
   }
 }
 

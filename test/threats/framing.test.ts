@@ -148,6 +148,70 @@ describe('framing that could be read two ways', () => {
   })
 })
 
+// Most clients write on without reading: to them, and to proxies in front, an answer in the middle of their request is a
+// broken connection, or leaves one behind on which the rest of the body and the next request run into each other.
+describe('whoever is refused while it still sends', () => {
+  const sizes = { declared: (bytes: number) => `Content-Length: ${bytes}`, chunked: () => 'Transfer-Encoding: chunked' }
+  const json = ['Content-Type: application/json']
+  const form = ['Content-Type: multipart/form-data; boundary=b']
+  const twice = ['n', 'n'].map((name) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n1\r\n`).join('')
+  const cases = [
+    { name: 'a body beyond the limit', path: '/v1/chat/completions', said: json, sized: 'declared', status: 413 },
+    {
+      name: 'a bad key',
+      path: '/v1/chat/completions',
+      said: [...json, 'Authorization: Bearer sk-nobody'],
+      status: 401,
+    },
+    {
+      name: 'a bad key, in chunks',
+      path: '/v1/messages',
+      said: ['X-Api-Key: sk-nobody'],
+      sized: 'chunked',
+      status: 401,
+    },
+    { name: 'a body of another type', path: '/v1/embeddings', said: ['Content-Type: text/plain'], status: 415 },
+    { name: 'a path that is none', path: '/v1/nothing', said: json, status: 404 },
+    { name: 'a form with a mistake early on', path: '/v1/images/edits', said: form, start: twice, status: 400 },
+  ] as const
+
+  test.each(cases)('is answered when all of it is there: $name', async (one) => {
+    const { path, said, status, sized = 'declared', start = '' } = { sized: undefined, start: undefined, ...one }
+    const piece = Buffer.alloc(64 * 1024, 'a')
+    const pieces = 40
+    const key = said.some((header) => /^(?:authorization|x-api-key)/i.test(header)) ? [] : [authorization()]
+    const head = [`POST ${path} HTTP/1.1`, `Host: ${host}`, sizes[sized](start.length + piece.length * pieces)]
+    const framed = (bytes: Buffer) =>
+      sized === 'chunked' ? Buffer.concat([Buffer.from('10000\r\n'), bytes, Buffer.from('\r\n')]) : bytes
+    await refusedForFree(gateway, async () => {
+      const socket = await openSocket(gateway.url)
+      let text = ''
+      let failure: Error | undefined
+      socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')))
+      socket.on('error', (error) => (failure = error))
+      const write = (bytes: Buffer | string) => new Promise((resolve) => socket.write(bytes, resolve))
+      await write(lines(...head, ...key, ...said) + start)
+      for (let sent = 0; sent < pieces; sent++) {
+        // A visit of somebody else between any two pieces is time enough for an answer to come too soon.
+        expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
+        expect({ sent, text, failure }).toEqual({ sent, text: '', failure: undefined })
+        await write(framed(piece))
+      }
+      if (sized === 'chunked') await write('0\r\n\r\n')
+      await until(() => text.includes('\r\n\r\n') || failure !== undefined)
+      expect(failure).toBeUndefined()
+      expect(text).toStartWith(`HTTP/1.1 ${status} `)
+      socket.destroy()
+    })
+  })
+
+  test('is cut off where that would be for ever', async () => {
+    const request = lines('POST /v1/messages HTTP/1.1', `Host: ${host}`, 'Content-Length: 1000000000000')
+    const answer = await sendRaw(gateway.url, request + body, { wantsClose: true })
+    expect(answer).toMatchObject({ status: 401, closed: true })
+  })
+})
+
 const headers = (count: number) => Array.from({ length: count }, (_, index) => `X-${index}: a`)
 const withHeaders = (...more: string[]) =>
   sendRaw(gateway.url, get('/v1/models', `Host: ${host}`, authorization(), ...more))
