@@ -132,7 +132,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   const routes = makePublicRoutes({ ...ground, ...memory, calling, line, tasks, webhooks, readiness })
   const waiting = new Waiting()
   const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
-  const edge = { ...operatorsEdge, waiting }
+  const edge = { ...operatorsEdge, waiting, isDraining: () => isDraining }
   const cors = makeCors(settings.cors.origins)
   const { hurried } = tasks
   const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })

@@ -23,6 +23,8 @@ export type EdgeOptions = {
   readonly tally: Pick<Tally, 'answered' | 'refused'>
   /** Through it a stop answers whoever still waits. Without it a stop cuts them off. */
   readonly waiting?: Waiting
+  /** From then on every connection ends with its answer: a proxy must have none at hand when the port is closed. */
+  readonly isDraining?: () => boolean
 }
 
 export type Serve = (request: Request, connection: Connection) => Promise<Response>
@@ -58,6 +60,7 @@ export function makeEdge(options: EdgeOptions): Serve {
       if (!isOver) response.headers.set('connection', 'close')
       options.tally.refused(route, response.status, thrown)
     }
+    if (options.isDraining?.() === true) response.headers.set('connection', 'close')
     options.tally.answered(route, response.status)
     options.cors?.allow(request, response)
     connection.handOver()

@@ -5,6 +5,8 @@ import { openStore } from '../../src/store/open.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { rpc, sendRpc, shown, type Result } from '../support/mcp.ts'
 import { sharedPostgres } from '../support/postgres.ts'
+import { jsonPost, openSocket } from '../support/raw-socket.ts'
+import { says } from '../support/streams.ts'
 
 const slowly = (model: string, more: object) => ({
   model,
@@ -68,6 +70,28 @@ describe.each(['strict', 'leased'] as const)('%s: a stop whose patience is at it
     await closing
     expect(await lastRecord()).toEqual({ status: 503, cost: nano(0n), held: [] })
   })
+})
+
+// A proxy keeps connections for its next requests. One that is closed at the moment it is used again is a 502 to somebody.
+test('no connection is kept once a stop has given notice', async () => {
+  const gateway = await startTestGateway()
+  const socket = await openSocket(gateway.url)
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  let text = ''
+  socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')))
+  socket.write(jsonPost(gateway, says('Hello!')))
+  await until(() => text.includes('"usage"'))
+  expect(text).not.toMatch(/^connection: close/im)
+
+  let isStopped = false
+  const stopping = gateway.close({ drainMs: 2_000 }).then(() => (isStopped = true))
+  text = ''
+  socket.write(jsonPost(gateway, says('Hello again!')))
+  await closed
+  expect(text).toStartWith('HTTP/1.1 200 ')
+  expect(text).toMatch(/^connection: close/im)
+  expect(isStopped).toBe(false)
+  await stopping
 })
 
 // The vendors that cannot be asked by a name of ours: without its answer nobody would know what it makes for us.
