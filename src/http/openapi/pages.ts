@@ -30,9 +30,9 @@ export const serveReference = servePage(() => {
   return { body, headers: { ...shared, ...headers } }
 })
 
-/** `GET /`: whoever opens the address in a browser wants to read about it. */
+/** `GET /`: whoever opens the address in a browser wants to read about it. A proxy may serve us below a path. */
 export function serveLanding(): Response {
-  return new Response(null, { status: 302, headers: { location: '/docs' } })
+  return new Response(null, { status: 302, headers: { location: 'docs' } })
 }
 
 /** Read when first asked for: a start need not wait for pages. */
