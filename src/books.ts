@@ -223,11 +223,23 @@ async function openBilling(options: OpenStore): Promise<OpenedBilling> {
   }
 }
 
+/** One that is migrated opens where nothing may be written, too. */
+async function openWritable(where: StoreOptions): Promise<Store> {
+  const store = await openStore(where)
+  try {
+    await store.ping()
+    return store
+  } catch (thrown) {
+    await store.close()
+    throw thrown
+  }
+}
+
 /** A database that is not up yet is waited for; anything else that is wrong with it is not. */
 async function openPatiently(where: StoreOptions, log: Log): Promise<Store> {
   for (let tries = 0; ; tries++) {
     try {
-      return await openStore(where)
+      return await openWritable(where)
     } catch (thrown) {
       if (where.url === undefined || !isUnavailable(thrown)) throw cannotOpen(where, thrown)
       if (tries === 0) log.warn({ cause: String(thrown) }, 'the database does not answer yet; waiting for it')

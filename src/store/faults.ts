@@ -1,9 +1,19 @@
 import { GatewayError } from '../base/errors.ts'
 
+const readOnlyCode = '25006'
+
+/** As PostgreSQL says it of a write. */
+export function readOnly(message: string): Error {
+  return Object.assign(new Error(message), { code: readOnlyCode })
+}
+
 /** Connections that were never made, were lost, or wait too long. */
 const systemCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'])
-/** PostgreSQL: connection exceptions, out of resources, stopping, a statement or lock that took too long. */
-const postgresClasses = ['08', '53', '57P', '57014', '55P03', '25P03', '40P01']
+/**
+ * PostgreSQL: connection exceptions, out of resources, stopping, a statement or lock that took too long; and one that only
+ * reads, as a standby does until it is promoted, and a server of many a cloud while its disk is full.
+ */
+const postgresClasses = ['08', '53', '57P', '57014', '55P03', '25P03', '40P01', readOnlyCode]
 const sqliteCodes = ['SQLITE_BUSY', 'SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTOPEN', 'SQLITE_READONLY']
 /** What pg throws without a code. */
 const messages = /timeout|terminated|not queryable|connection error|has been discarded/i

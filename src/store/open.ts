@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Dialect, Kysely, sql } from 'kysely'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { readOnly } from './faults.ts'
 import { migrate } from './migrate.ts'
 import { SameRows } from './rows.ts'
 import type { Queries, Schema, Tx } from './schema.ts'
@@ -35,7 +36,7 @@ export type Store = {
    * statement of it may take. On SQLite all others wait for it.
    */
   snapshot<T>(work: (tx: Tx) => Promise<T>, statementMsMax?: number): Promise<T>
-  /** Rejects when the database does not answer. */
+  /** Rejects when the database does not answer, or takes nothing. */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -112,7 +113,7 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: n
             await sql`set local statement_timeout = ${sql.lit(statementMsMax)}`.execute(tx)
           return work(tx)
         }),
-    ping: () => ping(db),
+    ping: () => pingPostgres(db),
     close: async () => {
       await Promise.all([db.destroy(), reports.destroy()])
     },
@@ -125,4 +126,10 @@ function connect(dialect: Dialect): Queries {
 
 async function ping(db: Queries): Promise<void> {
   await sql`select 1`.execute(db.withoutPlugins())
+}
+
+async function pingPostgres(db: Queries): Promise<void> {
+  const asked = sql<{ transaction_read_only: string }>`show transaction_read_only`
+  const { rows } = await asked.execute(db.withoutPlugins())
+  if (rows[0]?.transaction_read_only === 'on') throw readOnly('the database is read-only')
 }

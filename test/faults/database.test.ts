@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Client } from 'pg'
 import { nano, parseDollars } from '../../src/base/money.ts'
 import { isUnavailable } from '../../src/store/faults.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -179,6 +180,50 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
     coldStartMs + outageMs * 2,
   )
 })
+
+// A standby until it is promoted, and what clouds make of a server whose disk is nearly full.
+test.each(['leased', 'strict'] as const)(
+  '%s: a database that only reads for a while is one that is away, and ends nothing',
+  async (mode) => {
+    const databaseUrl = await server.freshDatabase()
+    const gateway = await startTestGateway({ databaseUrl, mode, impatient: true })
+    const busy = await gateway.account({ dollars: credit })
+    const quiet = await gateway.account({ dollars: credit })
+    const load = keepAsking(gateway, busy.key, 4)
+    await until(() => load.answers.length > 20)
+    const onlyReads = async (isSo: boolean) => {
+      const admin = new Client({ connectionString: databaseUrl })
+      await admin.connect()
+      const database = new URL(databaseUrl).pathname.slice(1)
+      await admin.query('set default_transaction_read_only = off')
+      await admin.query(`alter database "${database}" set default_transaction_read_only = ${isSo ? 'on' : 'off'}`)
+      // Sessions have what they began with.
+      await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
+      await admin.end()
+    }
+    await onlyReads(true)
+    await until(async () => (await statusOf(gateway, '/readyz')) === 503)
+    for (let asked = 0; asked < 5; asked++) {
+      expect(await ask(gateway, quiet.key)).toMatchObject({ status: 503, retryAfter: expect.any(String) })
+    }
+    expect(await statusOf(gateway, '/healthz')).toBe(200)
+    const later = startTestGateway({ databaseUrl, mode, impatient: true })
+    // As long as it would take to fail.
+    await Promise.race([later, until(() => load.answers.length > 200)])
+    await onlyReads(false)
+    expect(await statusOf(await later, '/readyz')).toBe(200)
+    await (await later).close()
+    await until(async () => (await ask(gateway, quiet.key)).status === 200)
+    await until(async () => (await statusOf(gateway, '/readyz')) === 200)
+    await load.stop()
+    expect(new Set(load.answers.map(({ status }) => status)).difference(new Set([200, 503]))).toEqual(new Set())
+    await until(async () => (await holdsOf(gateway, busy.id)).every(({ state }) => state !== 'open'), backWithinMs)
+    await everyAnswerIsPaid(gateway, busy.id, load.answers)
+    await gateway.assertBooks()
+    await gateway.close()
+  },
+  coldStartMs,
+)
 
 async function everyAnswerIsPaid(gateway: TestGateway, accountId: string, answers: readonly Asked[]): Promise<void> {
   await until(() => gateway.openHolds() === 0)
