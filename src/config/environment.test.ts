@@ -25,6 +25,8 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['TURNPIKE_METRICS_KEY', { TURNPIKE_METRICS_KEY: 'canary' }],
     ['TURNPIKE_METRICS_KEY', { TURNPIKE_METRICS_KEY: `adm-${'canary'.repeat(9)}` }],
     ['DATABASE_URL', { DATABASE_URL: 'mysql://canary@x', TURNPIKE_SECRET: secret }],
+    ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary/1@x/d', TURNPIKE_SECRET: secret }],
+    ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary#1@x/d', TURNPIKE_SECRET: secret }],
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
     ['PORT', { PORT: 'eighty' }],
@@ -55,6 +57,16 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     expect(message).not.toContain('canary')
     expect(message.split('\n')).toHaveLength(1)
   })
+})
+
+test.each([
+  'postgres://u:p%40%2F%3F%23@x:5432/d?sslmode=verify-full&sslrootcert=/etc/ca.pem',
+  'postgres://u:p@/d?host=/var/run/postgresql',
+  'postgres://u@%2Fvar%2Frun%2Fpostgresql/d',
+  'postgresql:///d?host=/var/run/postgresql',
+])('a database at %s', (url) => {
+  const secret = 's'.repeat(32)
+  expect(readEnvironment({ DATABASE_URL: url, TURNPIKE_SECRET: secret }).databaseUrl).toBe(url)
 })
 
 test('one port may serve both on hosts of their own, and 0 is another one each time', () => {

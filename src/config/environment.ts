@@ -34,6 +34,7 @@ const schema = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(?:ql)?:\/\//, 'must start with postgres://; leave it out for the embedded SQLite database')
+    .refine(isDatabaseUrl, 'is no address; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25')
     .optional(),
   TURNPIKE_SECRET: z.string().min(32, 'must be at least 32 bytes; try: openssl rand -hex 32').optional(),
   TURNPIKE_BOOTSTRAP_KEY: z
@@ -113,6 +114,11 @@ export function shareAddresses(host: string, other: string): boolean {
   // Which of them it is depends on the machine, and who calls it by its name may mean either.
   if (hosts.includes('localhost') && hosts.some((address) => address === '127.0.0.1' || address === '::1')) return true
   return hosts.includes('0.0.0.0') && !hosts.some((address) => address.includes(':'))
+}
+
+/** A server on a Unix socket has no host, which no other address may lack beside a user. */
+function isDatabaseUrl(text: string): boolean {
+  return URL.canParse(text.replace('@/', '@socket/'))
 }
 
 function isOrigin(text: string): boolean {
