@@ -16,7 +16,7 @@ import { databaseFile, type Environment } from './config/environment.ts'
 import { keepAnswersMs } from './idempotency/idempotency.ts'
 import { nodeIdentity } from './config/node-identity.ts'
 import type { FileSettings } from './config/schema.ts'
-import { isUnavailable } from './store/faults.ts'
+import { isAway } from './store/faults.ts'
 import { closeAbandoned } from './store/idempotency.ts'
 import { recoverAll } from './store/ledger.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from './store/open.ts'
@@ -241,7 +241,7 @@ async function openPatiently(where: StoreOptions, log: Log): Promise<Store> {
     try {
       return await openWritable(where)
     } catch (thrown) {
-      if (where.url === undefined || !isUnavailable(thrown)) throw cannotOpen(where, thrown)
+      if (where.url === undefined || !isAway(thrown)) throw cannotOpen(where, thrown)
       if (tries === 0) log.warn({ cause: String(thrown) }, 'the database does not answer yet; waiting for it')
       await pause(reconnectMs)
     }

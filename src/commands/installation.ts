@@ -7,7 +7,7 @@ import { hadOtherSecret } from '../keys/first-start.ts'
 import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
 import { planMarket, type Plan } from '../market.ts'
 import { anyAccount } from '../store/accounts.ts'
-import { isUnavailable } from '../store/faults.ts'
+import { isAway } from '../store/faults.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from '../store/open.ts'
 import type { Mode, Queries, Schema } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
@@ -117,7 +117,7 @@ async function reach<T>(environment: Environment, asked: (place: StoreOptions) =
   try {
     return await asked(place)
   } catch (thrown) {
-    if (url === undefined || !isUnavailable(thrown)) throw cannotOpen(place, thrown)
+    if (url === undefined || !isAway(thrown)) throw cannotOpen(place, thrown)
     throw new Error(`the database does not answer: ${String(thrown)}`, { cause: thrown })
   }
 }

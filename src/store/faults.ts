@@ -18,12 +18,25 @@ const sqliteCodes = ['SQLITE_BUSY', 'SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTO
 /** What pg throws without a code. */
 const messages = /timeout|terminated|not queryable|connection error|has been discarded/i
 
+/** Whoever was not let in, for whatever reason, has asked nothing of the database: nothing can have been refused. */
+export class NotConnected extends Error {
+  constructor(cause: unknown) {
+    super(`no connection: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+/** Whether a start should wait for it: what keeps a process out that was never in needs somebody to change it. */
+export function isAway(error: unknown): boolean {
+  return isUnavailable(error instanceof NotConnected ? error.cause : error)
+}
+
 /**
  * Whether the database, not the query, is at fault: the gateway answers 503 and the client may try again. A commit whose
  * answer was lost counts too: it may have happened.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof NotConnected) return true
   if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true
   if (error.cause !== undefined && isUnavailable(error.cause)) return true
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined

@@ -1,5 +1,6 @@
 import { type Dialect, PostgresDialect } from 'kysely'
 import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
+import { NotConnected } from './faults.ts'
 
 // PostgreSQL's own default is 100 connections in all; several nodes and an operator's tools share them.
 const requestConnectionsMax = 20
@@ -61,7 +62,15 @@ export function openPostgres(url: string, purpose: keyof typeof purposes, waitMs
     client.on('error', ignore)
     endOnTimeout(client)
   })
-  return new PostgresDialect({ pool })
+  return new PostgresDialect({ pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() } })
+}
+
+async function connect(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (thrown) {
+    throw new NotConnected(thrown)
+  }
 }
 
 /**

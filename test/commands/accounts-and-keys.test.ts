@@ -210,7 +210,7 @@ describe('before the first start', () => {
       [{}, `${join(cli.folder, 'data/turnpike.sqlite')} cannot be opened: file is not a database`],
       [
         { DATABASE_URL: server.url('nowhere'), TURNPIKE_SECRET: 's'.repeat(32) },
-        'of DATABASE_URL cannot be opened: database "nowhere" does not exist',
+        'of DATABASE_URL cannot be opened: no connection: database "nowhere" does not exist',
       ],
     ] as const
     for (const [variables, why] of asked) {

@@ -225,6 +225,41 @@ test.each(['leased', 'strict'] as const)(
   coldStartMs,
 )
 
+// Its password was changed, its certificate has run out, or it is being restored.
+test.each(['leased', 'strict'] as const)(
+  '%s: a database that lets nobody in for a while is one that is away, but for a start',
+  async (mode) => {
+    const databaseUrl = await server.freshDatabase()
+    const gateway = await startTestGateway({ databaseUrl, mode, impatient: true })
+    const busy = await gateway.account({ dollars: credit })
+    const load = keepAsking(gateway, busy.key, 2)
+    await until(() => load.answers.length > 10)
+    const letIn = async (isSo: boolean) => {
+      const admin = new Client({ connectionString: server.url() })
+      await admin.connect()
+      const database = new URL(databaseUrl).pathname.slice(1)
+      await admin.query(`alter database "${database}" allow_connections ${isSo}`)
+      await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [database])
+      await admin.end()
+    }
+    await letIn(false)
+    await until(async () => (await statusOf(gateway, '/readyz')) === 503)
+    expect((await ask(gateway, `sk-${'u'.repeat(40)}`)).status).toBe(503)
+    expect(startTestGateway({ databaseUrl, mode })).rejects.toThrow(
+      /^the database of DATABASE_URL cannot be opened: no connection: .*not currently accepting/,
+    )
+    await letIn(true)
+    await until(async () => (await statusOf(gateway, '/readyz')) === 200)
+    await until(async () => (await ask(gateway, busy.key)).status === 200)
+    await load.stop()
+    expect(new Set(load.answers.map(({ status }) => status)).difference(new Set([200, 503]))).toEqual(new Set())
+    await until(async () => (await holdsOf(gateway, busy.id)).every(({ state }) => state !== 'open'), backWithinMs)
+    await gateway.assertBooks()
+    await gateway.close()
+  },
+  coldStartMs,
+)
+
 async function everyAnswerIsPaid(gateway: TestGateway, accountId: string, answers: readonly Asked[]): Promise<void> {
   await until(() => gateway.openHolds() === 0)
   const { posted } = await gateway.balance(accountId)
