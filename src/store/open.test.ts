@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
+import { Client } from 'pg'
 import { eachEngine } from '../../test/support/engines.ts'
 import { sharedPostgres } from '../../test/support/postgres.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
@@ -221,3 +222,20 @@ describe('a PostgreSQL that does not answer', () => {
 function fail(): never {
   throw new Error('nothing was opened')
 }
+
+test('a database whose encoding lacks most characters is not begun with', async () => {
+  const server = await sharedPostgres()
+  const url = await server.emptyDatabase()
+  const admin = new Client({ connectionString: url })
+  await admin.connect()
+  await admin.query(`create database narrow encoding 'LATIN1' template template0 locale 'C'`)
+  try {
+    const thrown = await thrownBy(openStore({ url: server.url('narrow') }))
+    expect(thrown).toMatchObject({ message: expect.stringMatching(/LATIN1.*UTF8/) })
+    expect(isUnavailable(thrown)).toBe(false)
+  } finally {
+    await admin.query('drop database narrow with (force)')
+    await admin.end()
+    await server.dropDatabase(url)
+  }
+})

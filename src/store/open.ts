@@ -92,6 +92,7 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: n
   const { openPostgres } = await import('./postgres.ts')
   const migration = connect(openPostgres(url, 'migration', waitMs))
   try {
+    await checkEncoding(migration)
     await migrate(migration, 'postgres')
   } finally {
     await migration.destroy()
@@ -118,6 +119,16 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: n
       await Promise.all([db.destroy(), reports.destroy()])
     },
   }
+}
+
+/** What customers write is kept: names, prompts of videos. SQL_ASCII keeps every byte as it came. */
+async function checkEncoding(db: Queries): Promise<void> {
+  const { rows } = await sql<{ server_encoding: string }>`show server_encoding`.execute(db.withoutPlugins())
+  const encoding = rows[0]?.server_encoding
+  if (encoding === 'UTF8' || encoding === 'SQL_ASCII') return
+  throw new Error(
+    `the database is in ${encoding}, which lacks most characters: make one with encoding 'UTF8' template template0`,
+  )
 }
 
 function connect(dialect: Dialect): Queries {
