@@ -107,8 +107,6 @@ describe('what is refused', () => {
       code: 'unsupported_value',
     })
     expect(refused({ reasoning: { context: 'current_turn' } }).param).toBe('reasoning.context')
-    const compared = { ttl: '30m', comparison_response_id: 'resp_of_somebody' }
-    expect(refused({ prompt_cache_options: compared }).param).toBe('prompt_cache_options.comparison_response_id')
     expect(askOf({ reasoning: { context: 'all_turns' } }).model).toBe('m')
     expect(refused({ image: { context_compression: 'enabled' } }).param).toBe('image')
     expect(askOf({ n: 1, image: null, reasoning: { mode: 'standard', context: 'auto' } }).model).toBe('m')

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { openaiThought } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
@@ -45,6 +45,8 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
     const { summary: _shown, generate_summary: _older, ...reasoning } = objectIn(native['reasoning'])
     body['reasoning'] = reasoning
   }
+  if (isObject(native['prompt_cache_options']))
+    body['prompt_cache_options'] = uncompared(native['prompt_cache_options'])
   if (Array.isArray(native['include']))
     body['include'] = native['include'].filter((shown: Json) => shown !== likelihoods)
   for (const name of labels) {
@@ -57,6 +59,14 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
   if (searchesMax > 0) body['max_tool_calls'] = searchesMax
   if (ask.stream) body['stream_options'] = { include_obfuscation: false, ...objectIn(native['stream_options']) }
   return JSON.stringify(body)
+}
+
+/**
+ * The vendor can say what of an earlier answer its cache had, and would look for that among the answers of all our clients. Some
+ * clients name one with every request (Pydantic AI); nothing else of the answer hangs on it.
+ */
+function uncompared({ comparison_response_id: _answer, ...options }: JsonObject): JsonObject | undefined {
+  return Object.keys(options).length > 0 ? options : undefined
 }
 
 /** A search that is not to go outside finds what the vendor has kept, and is charged for all the same. */

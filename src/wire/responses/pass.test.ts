@@ -46,6 +46,14 @@ describe('what the vendor is asked', () => {
     expect(body).toEqual({ model: 'theirs', input: 'Hi', include: ['reasoning.encrypted_content'], store: false })
   })
 
+  test('no answer to compare its cache with is named: it would be looked for among everybody’s', () => {
+    const options = { mode: 'implicit', ttl: '30m' }
+    const compared = { comparison_response_id: 'resp_of_somebody' }
+    expect(passed({ prompt_cache_options: { ...options, ...compared } })['prompt_cache_options']).toEqual(options)
+    expect(passed({ prompt_cache_options: compared })).not.toHaveProperty('prompt_cache_options')
+    expect(passed({ prompt_cache_options: null })).toHaveProperty('prompt_cache_options', null)
+  })
+
   test('items go back without the ids under which the vendor would look for them', () => {
     const said = {
       type: 'message',

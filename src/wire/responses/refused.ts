@@ -28,9 +28,6 @@ const refusedThinking: typeof refused = {
   context: { why: 'thoughts of earlier turns are passed on as they are sent.', plain: ['auto', 'all_turns'] },
 }
 
-/** And of `prompt_cache_options`: an answer that the vendor would compare this one with may be somebody else's. */
-const refusedCaching: typeof refused = { comparison_response_id: { why: nothingKept } }
-
 const onlyInChat = 'has no like here: send the request there'
 
 /** Fields of chat, which would have no effect here, and what to write instead. */
@@ -52,7 +49,6 @@ const fieldsOfChat: Readonly<Record<string, string>> = {
 export function refuseFields(body: JsonObject): void {
   refuseAmong(refused, body, '')
   refuseAmong(refusedThinking, objectIn(body['reasoning']), 'reasoning.')
-  refuseAmong(refusedCaching, objectIn(body['prompt_cache_options']), 'prompt_cache_options.')
   for (const [field, instead] of Object.entries(fieldsOfChat)) {
     const value = body[field]
     if (!isGiven(value) || (field === 'n' && value === 1)) continue
