@@ -60,9 +60,13 @@ describe('the tools called', () => {
       },
       { role: 'tool', tool_call_id: 'c', content: 'Sunny' },
     ]
-    for (const tool_choice of ['auto', 'required']) {
-      const { choices } = await completionOf(post({ model: 'plain', messages, tools, tool_choice }))
-      expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: expect.any(String) } })
+    // What a result has beside words comes behind it, and may name the tool.
+    const behind = { role: 'user', content: '<file of="get_weather">' }
+    for (const handedIn of [messages, [...messages, behind, behind]]) {
+      for (const tool_choice of ['auto', 'required']) {
+        const { choices } = await completionOf(post({ model: 'plain', messages: handedIn, tools, tool_choice }))
+        expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: expect.any(String) } })
+      }
     }
   })
 })

@@ -21,7 +21,8 @@ export function chooseTools({ body, messages, userText, steered }: ToolAsk): rea
   const { candidates, mode } = isLegacy
     ? readFunctionChoice(body.function_call, offered)
     : readChoice(body.tool_choice, offered)
-  const lastRole = messages.at(-1)?.role
+  // Pictures may not stand in a result: clients send them behind it as the user's, some by the name of the tool.
+  const lastRole = messages.findLast(({ role }) => role !== 'user')?.role
   return pickTools({
     offered: candidates,
     mode,

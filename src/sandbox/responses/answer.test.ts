@@ -239,6 +239,18 @@ describe('tools', () => {
     expect(typesOf(await answerOf(say(found, { tools: [later] })))).toEqual(['function_call'])
   })
 
+  test('that were called are not again for what comes behind their results as the user’s', async () => {
+    const handedIn = [
+      { role: 'user', content: 'weather' },
+      { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_1', output: 'Sunny' },
+    ]
+    const behind = { role: 'user', content: '<file of="get_weather">' }
+    for (const input of [handedIn, [...handedIn, behind, behind]]) {
+      expect(typesOf(await answerOf(say(input, { tools: [weather] })))).toEqual(['message'])
+    }
+  })
+
   test('several at once, or one alone; and a cap ends in the middle of the arguments', async () => {
     const clock = { type: 'function', name: 'read_clock' }
     const text = 'weather and clock'

@@ -30,7 +30,10 @@ export function chooseTools({ body, items, userText, steered }: ToolAsk): readon
     .map(fieldsIn)
     .filter((tool) => tool.defer_loading !== true)
   const { mode, offered } = readChoice(body.tool_choice, [...first, ...laterTools].flatMap(readTool))
-  const answersResult = textIn(items.at(-1)?.type).endsWith('_output')
+  const lastType = textIn(items.at(-1)?.type)
+  // As in chat, what belongs to a result may come behind it as the user's.
+  const saidType = textIn(items.findLast(({ role }) => role !== 'user')?.type)
+  const answersResult = lastType.endsWith('_output') || saidType.endsWith('call_output')
   const isAlone = body.parallel_tool_calls === false
   return pickTools({ offered, mode, answersResult, userText, steered, isAlone })
 }
