@@ -4,6 +4,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { WireError } from '../../capabilities/errors.ts'
 import { errorHeaders } from '../error-headers.ts'
 import { textIn } from '../loose.ts'
+import { isTooLong } from '../too-long.ts'
 
 /** Errors as the messages protocol shows them. A new kind does not compile until it has a row here. */
 const rows = {
@@ -45,8 +46,12 @@ export function writeStreamError(error: GatewayError): Uint8Array {
 /** The vendor's codes that its official clients act upon, and look for beside the message. */
 const codesActedUpon: ReadonlySet<string> = new Set(['thread_unsupported_request'])
 
-function shape({ kind, message, details: { code, refusal } }: GatewayError) {
-  const words = refusal?.protocol === 'openai' ? inOwnFields(message) : message
+function shape(error: GatewayError) {
+  const { kind, message, details } = error
+  const { code, refusal } = details
+  const said = refusal?.protocol === 'openai' ? inOwnFields(message) : message
+  // By these words the vendor's command-line tool knows that a conversation has to be shortened.
+  const words = isTooLong(error) ? `prompt is too long: ${said}` : said
   const told = code !== undefined && codesActedUpon.has(code) ? { details: { error_code: code } } : {}
   return { type: 'error', error: { type: rows[kind][1], message: words, ...told } }
 }

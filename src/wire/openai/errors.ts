@@ -2,6 +2,7 @@ import type { GatewayError, Kind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import type { WireError } from '../../capabilities/errors.ts'
 import { errorHeaders } from '../error-headers.ts'
+import { isTooLong, tooLong } from '../too-long.ts'
 
 /** Shape B of the specification. A new kind does not compile until it has a row here. */
 const rows = {
@@ -53,5 +54,5 @@ function shape(error: GatewayError) {
 export function errorObject(error: GatewayError) {
   const [, type, code] = rows[error.kind]
   const { param, code: finer } = error.details
-  return { message: error.message, type, param: param ?? null, code: finer ?? code }
+  return { message: error.message, type, param: param ?? null, code: isTooLong(error) ? tooLong : (finer ?? code) }
 }

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
+import type { RequestId } from '../base/ids.ts'
+import { writeError as writeMessagesError } from './anthropic/errors.ts'
+import { writeError as writeChatError } from './openai/errors.ts'
+import { writeError as writeResponsesError } from './responses/errors.ts'
+
+const id = 'req_1' as RequestId
+const said = (protocol: string, message: string, code?: string) => {
+  const body = JSON.stringify({ error: { message, ...(code !== undefined && { code }) } })
+  return new GatewayError('upstream-rejected', message, { refusal: { protocol, status: 400, body } })
+}
+const errorIn = ({ body }: { body: string }) => (JSON.parse(body) as { error: object }).error
+
+describe('a conversation that is too long', () => {
+  test.each([
+    ['anthropic', 'prompt is too long: 210000 tokens > 200000 maximum'],
+    ['anthropic', 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000'],
+    ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).'],
+  ])('has the code in the common protocol that its clients shorten by: %s, %s', (protocol, message) => {
+    for (const writeError of [writeChatError, writeResponsesError]) {
+      expect(errorIn(writeError(said(protocol, message), id))).toMatchObject({
+        message,
+        code: 'context_length_exceeded',
+      })
+    }
+  })
+
+  test.each([
+    [
+      'openai',
+      "This model's maximum context length is 128000 tokens. However, you requested 130000 tokens.",
+      undefined,
+    ],
+    [
+      'openai',
+      'Your input exceeds the context window of this model. Please adjust your input and try again.',
+      undefined,
+    ],
+    ['openai', "This model's maximum prompt length is 131072 but the request contains 140000 tokens.", undefined],
+    ['openai', 'Invalid request: Your request exceeded model token limit: 262144', undefined],
+    ['openai', 'Range of input length should be [1, 129024]', undefined],
+    ['openai', 'Please reduce the length of the messages.', 'context_length_exceeded'],
+    ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).', undefined],
+  ])('begins in messages with the words that their clients shorten by: %s, %s', (protocol, message, code) => {
+    const told = errorIn(writeMessagesError(said(protocol, message, code), id))
+    expect(told).toEqual({ type: 'invalid_request_error', message: `prompt is too long: ${message}` })
+  })
+
+  test('is told by a failed response, too', () => {
+    const failed = new GatewayError('upstream-rejected', 'Too much.', { code: 'context_length_exceeded' })
+    expect(errorIn(writeMessagesError(failed, id))).toMatchObject({ message: 'prompt is too long: Too much.' })
+  })
+
+  test('is not what another refusal is', () => {
+    const other = said('gemini', 'Request contains an invalid argument.')
+    expect(errorIn(writeChatError(other, id))).toMatchObject({ code: 'invalid_value' })
+    expect(errorIn(writeMessagesError(other, id))).toMatchObject({ message: other.message })
+    const ours = new GatewayError('bad-request', "Invalid 'name': prompt is too long")
+    expect(errorIn(writeChatError(ours, id))).toMatchObject({ code: 'invalid_value' })
+  })
+})
