@@ -2,13 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import {
   HumanMessage,
   SystemMessage,
+  ToolMessage,
   type BaseMessage,
-  type ToolMessage,
   type UsageMetadata,
 } from '@langchain/core/messages'
 import { tool } from '@langchain/core/tools'
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai'
 import { z } from 'zod'
+import { lastCall, png } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let gateway: TestGateway
@@ -76,6 +77,22 @@ describe.each(ways)('$model by $protocol', ({ model, useResponsesApi }) => {
       expect(answer.tool_calls).toEqual([])
       expect(answer.text).not.toBeEmpty()
     }
+  })
+
+  // Where OpenAI itself is asked in chat, it takes no pictures there.
+  test.skipIf(model === 'gpt-4o-mini' && !useResponsesApi)('a picture in a result is seen', async () => {
+    const messages: BaseMessage[] = [new HumanMessage('What is the weather in Oslo?')]
+    const called = await chat().bindTools([weather]).invoke(messages)
+    const content = [
+      { type: 'text', text: 'The sky:' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
+    ]
+    const results = (called.tool_calls ?? []).map(({ id = '' }) => new ToolMessage({ tool_call_id: id, content }))
+    const answer = await chat()
+      .bindTools([weather])
+      .invoke([...messages, called, ...results])
+    expect(answer.text).not.toBeEmpty()
+    expect((await lastCall(gateway)).text).toContain(png)
   })
 
   test('structured output', async () => {

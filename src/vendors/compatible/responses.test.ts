@@ -21,6 +21,7 @@ function served(ask: ChatAsk, model: AskedModel, vendor = 'openai'): boolean | u
   return vendors.get(vendor)?.chat?.other?.serves(ask, model)
 }
 
+const shown = (...content: JsonObject[]) => ({ messages: [{ role: 'tool', tool_call_id: 'c', content }] })
 const thinker = (upstreamModel: string): AskedModel => ({ upstreamModel, reasoning: true })
 
 describe.each(['openai', 'azure'])('%s is asked in its newer protocol', (vendor) => {
@@ -43,6 +44,7 @@ describe.each(['openai', 'azure'])('%s is asked in its newer protocol', (vendor)
 describe('clients of chat', () => {
   const tool = { type: 'function', function: { name: 'f', parameters: {} } }
   const custom = { type: 'custom', custom: { name: 'g' } }
+  const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
   test.each([
     ['gpt-5.2', { tools: [tool], reasoning_effort: 'high' }, false],
     ['gpt-5.4', { tools: [tool], reasoning_effort: 'high' }, true],
@@ -59,6 +61,10 @@ describe('clients of chat', () => {
     ['gpt-5.4-pro-2026-03-05', {}, true],
     ['o3-pro', {}, true],
     ['o3', { tools: [tool], reasoning_effort: 'high' }, false],
+    ['o3', shown(picture), true],
+    ['o3', { ...shown(picture), tools: [custom] }, false],
+    ['o3', shown({ type: 'text', text: 'Words.' }), false],
+    ['o3', { messages: [{ role: 'user', content: [picture] }] }, false],
   ])('%s, asked for %j: %p', (upstreamModel, body, isServed) => {
     expect(served(askOf(openaiChat, body), thinker(upstreamModel))).toBe(isServed)
   })

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import { isObject } from '../../base/json.ts'
+import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { itemsIn, objectIn, parseLoosely } from '../../wire/loose.ts'
 import { openaiNewer } from '../../wire/openai/write-thinking.ts'
@@ -51,14 +51,22 @@ function serves(ask: ChatAsk, { upstreamModel, reasoning }: AskedModel): boolean
   return ask.protocol !== 'openai' || isRefusedInChat(ask, upstreamModel)
 }
 
-/** A client of chat completions is passed on there, unless the vendor would send it here. */
+/** A client of chat completions is passed on there, unless the vendor would send it here or takes it here alone. */
 function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
-  const { tools, reasoning_effort: effort } = native
+  const { tools, reasoning_effort: effort, messages } = native
   const functions = itemsIn(tools).filter((tool) => isObject(tool) && tool['type'] === 'function')
-  if (functions.length === 0 || functions.length < itemsIn(tools).length) return false
+  if (functions.length < itemsIn(tools).length) return false
+  if (itemsIn(messages).some(showsMore)) return true
+  if (functions.length === 0) return false
   return typeof effort === 'string'
     ? effort !== 'none' && openaiNewer.test(upstreamModel)
     : thinksByItself.test(upstreamModel)
+}
+
+/** Whether it is a result with more than words. */
+function showsMore(message: Json): boolean {
+  const { role, content } = objectIn(message)
+  return role === 'tool' && itemsIn(content).some((part) => objectIn(part)['type'] !== 'text')
 }
 
 /** An organization that the vendor has not verified is not shown what models think, and refused whatever asks for it. */

@@ -174,7 +174,8 @@ function boundByBytes(request: ChatRequest, bodyBytes: number, traits: ChatTrait
 function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
   let tokens = 0
   for (const message of request.messages) {
-    if (message.role !== 'user' || typeof message.content === 'string') continue
+    if (message.role !== 'user' && message.role !== 'tool') continue
+    if (typeof message.content === 'string') continue
     for (const part of message.content) {
       if (part.type === 'text') continue
       // Sound, video and files have no published bound but the context itself.

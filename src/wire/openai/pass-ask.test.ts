@@ -30,6 +30,9 @@ describe('the bounds that a hold is made of', () => {
     const image = { type: 'image_url', image_url: { url: 'https://x/y.png' } }
     expect(read({ messages: [{ role: 'user', content: [image] }] }).inputTokensMax).toBeGreaterThan(50_000)
     expect(read({ messages: [{ role: 'user', content: [image, image, image] }] }).inputTokensMax).toBe(100_000)
+    expect(read({ messages: [{ role: 'tool', tool_call_id: 'c', content: [image] }] }).inputTokensMax).toBeGreaterThan(
+      50_000,
+    )
     const file = { type: 'file', file: { file_id: 'f' } }
     expect(read({ messages: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(100_000)
   })

@@ -3,9 +3,11 @@ import { isObject, type Json } from '../../base/json.ts'
 import type {
   AssistantBlock,
   CacheHint,
+  DocumentBlock,
   Media,
   TextBlock,
   ToolCallBlock,
+  ToolResultBlock,
   UserBlock,
 } from '../../capabilities/conversation.ts'
 import { argumentsIn, parseLoosely } from '../loose.ts'
@@ -14,6 +16,7 @@ import type { ChatRequest } from './schema.ts'
 
 type Message = ChatRequest['messages'][number]
 type UserPart = Exclude<Extract<Message, { role: 'user' }>['content'], string>[number]
+type ResultPart = Exclude<Extract<Message, { role: 'tool' }>['content'], string>[number]
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 type Part = { readonly type: 'text'; readonly text: string }
 
@@ -38,18 +41,9 @@ export function cacheHint(carrier: object): CacheHint | undefined {
 export function userBlock(part: UserPart, at: string): UserBlock {
   switch (part.type) {
     case 'text':
-      return textBlock(part)
-    case 'image_url': {
-      const { url, detail } = part.image_url
-      const cache = cacheHint(part)
-      return {
-        kind: 'image',
-        media: pictureOf(url, `${at}.image_url.url`),
-        at,
-        ...(typeof detail === 'string' && { detail }),
-        ...(cache !== undefined && { cache }),
-      }
-    }
+    case 'image_url':
+    case 'file':
+      return resultBlock(part, at)
     case 'input_audio': {
       const { data, format } = part.input_audio
       return { kind: 'audio', media: { kind: 'bytes', mediaType: `audio/${format}`, base64: data }, at }
@@ -60,12 +54,25 @@ export function userBlock(part: UserPart, at: string): UserBlock {
       return { kind: 'video', media: mediaOf(part.video_url.url, `${at}.video_url.url`), at }
     case 'video':
       throw badRequest('This model takes no video as a list of frames.', `${at}.video`, 'unsupported_value')
-    case 'file':
-      return documentOf(part, at)
   }
 }
 
-function documentOf(part: Extract<UserPart, { type: 'file' }>, at: string): UserBlock {
+/** What a tool may have given, too. */
+export function resultBlock(part: ResultPart, at: string): ToolResultBlock['blocks'][number] {
+  if (part.type === 'text') return textBlock(part)
+  if (part.type === 'file') return documentOf(part, at)
+  const { url, detail } = part.image_url
+  const cache = cacheHint(part)
+  return {
+    kind: 'image',
+    media: pictureOf(url, `${at}.image_url.url`),
+    at,
+    ...(typeof detail === 'string' && { detail }),
+    ...(cache !== undefined && { cache }),
+  }
+}
+
+function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): DocumentBlock {
   const { file_data: bytes, file_id: id, filename } = part.file
   const cache = cacheHint(part)
   const extras = { at, ...(typeof filename === 'string' && { title: filename }), ...(cache !== undefined && { cache }) }

@@ -15,7 +15,7 @@ import { objectIn, textIn } from '../loose.ts'
 import { arrangeTurns } from '../turns.ts'
 import { isGiven, outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
-import { assistantBlocks, cacheHint, legacyCallId, textBlocks, userBlock } from './read-blocks.ts'
+import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import type { ChatRequest } from './schema.ts'
 import { isToolWord } from './tool-choice.ts'
 
@@ -89,11 +89,15 @@ function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'as
   }
   const callId = message.role === 'tool' ? message.tool_call_id : legacyCallId(message.name)
   const cache = cacheHint(message)
+  const { content } = message
+  const blocks = Array.isArray(content)
+    ? content.map((part, index) => resultBlock(part, `messages[${at}].content[${index}]`))
+    : textBlocks(content ?? '')
   return [
     {
       kind: 'tool-result',
       callId,
-      blocks: textBlocks(message.content ?? ''),
+      blocks: blocks.filter((block) => block.kind !== 'text' || block.text !== ''),
       isError: false,
       at: `messages[${at}]`,
       ...(cache !== undefined && { cache }),

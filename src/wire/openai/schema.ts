@@ -8,22 +8,29 @@ const text = z.string()
 
 const textPart = z.looseObject({ type: z.literal('text'), text })
 
+const imagePart = z.looseObject({
+  type: z.literal('image_url'),
+  image_url: z.looseObject({ url: z.string().min(1), detail: z.enum(['auto', 'low', 'high', 'original']).nullish() }),
+})
+
+const filePart = z.looseObject({ type: z.literal('file'), file: z.looseObject({}) })
+
 const userPart = z.discriminatedUnion('type', [
   textPart,
-  z.looseObject({
-    type: z.literal('image_url'),
-    image_url: z.looseObject({ url: z.string().min(1), detail: z.enum(['auto', 'low', 'high', 'original']).nullish() }),
-  }),
+  imagePart,
   z.looseObject({
     type: z.literal('input_audio'),
     input_audio: z.looseObject({ data: z.string().min(1), format: z.string() }),
   }),
-  z.looseObject({ type: z.literal('file'), file: z.looseObject({}) }),
+  filePart,
   // Video blocks as DashScope and Ark take them; the specification passes them on to models that support them.
   z.looseObject({ type: z.literal('video_url'), video_url: z.looseObject({ url: z.string().min(1) }) }),
   z.looseObject({ type: z.literal('video'), video: z.union([z.string(), z.array(z.string())]) }),
   z.looseObject({ type: z.literal('audio_url'), audio_url: z.looseObject({ url: z.string().min(1) }) }),
 ])
+
+/** OpenAI takes words alone there. The specification has pictures in every message, and others see what a tool has made. */
+const resultPart = z.discriminatedUnion('type', [textPart, imagePart, filePart])
 
 const assistantPart = z.discriminatedUnion('type', [
   textPart,
@@ -59,7 +66,12 @@ export const chatMessage = z.discriminatedUnion('role', [
     function_call: z.looseObject({ name: z.string(), arguments: z.string() }).nullish(),
     name,
   }),
-  z.looseObject({ role: z.literal('tool'), content: textContent, tool_call_id: z.string(), name }),
+  z.looseObject({
+    role: z.literal('tool'),
+    content: z.union([text, z.array(resultPart).min(1)]),
+    tool_call_id: z.string(),
+    name,
+  }),
   z.looseObject({ role: z.literal('function'), content: z.string().nullable(), name: z.string() }),
 ])
 

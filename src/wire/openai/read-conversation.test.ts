@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import { readConversation } from './read-conversation.ts'
+import { askOf, user } from './testing.ts'
+
+const calls = {
+  role: 'assistant',
+  tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+}
+const turnsWith = (...content: JsonObject[]) => {
+  const messages = [user, calls, { role: 'tool', tool_call_id: 'c', content }]
+  return readConversation(askOf({ model: 'm', messages })).turns
+}
+
+test('pictures and files of a result stay in it', () => {
+  const turns = turnsWith(
+    { type: 'text', text: 'This:' },
+    { type: 'text', text: '' },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
+    { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,BB' } },
+  )
+  expect(turns[2]?.blocks).toMatchObject([
+    {
+      kind: 'tool-result',
+      callId: 'c',
+      blocks: [
+        { kind: 'text', text: 'This:' },
+        { kind: 'image', media: { mediaType: 'image/png', base64: 'AA' }, at: 'messages[2].content[2]' },
+        { kind: 'document', media: { mediaType: 'application/pdf', base64: 'BB' }, title: 'a.pdf' },
+      ],
+    },
+  ])
+})
+
+test('it has no sounds', () => {
+  const sound = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
+  expect(() => turnsWith(sound)).toThrow("Invalid 'messages[2].content[0].type'")
+})
