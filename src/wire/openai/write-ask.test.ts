@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, Conversation } from '../../capabilities/conversation.ts'
 import { plainAsk, target } from './testing.ts'
-import { writeAsk, type TranslationTarget } from './write-ask.ts'
+import { writeAsk, writeSchema, type TranslationTarget } from './write-ask.ts'
 
 const conversation: Conversation = {
   system: [],
@@ -24,6 +24,7 @@ test('hints go to vendors that know them, the label of a cache as the account’
   for (const hint of ['verbosity', 'prompt_cache_key']) expect(sent(false)).not.toHaveProperty(hint)
 })
 
+const formOf = (schema: JsonObject) => writeSchema({ kind: 'schema', schema })
 const said = (text: string, isApart?: boolean): AssistantBlock => {
   return { kind: 'text', text, ...(isApart !== undefined && { isApart }) }
 }
@@ -62,4 +63,19 @@ test.each([
   expect(effortOf({ ...asked, tools }, to)).toBe(effort)
   const alone = thinking === undefined ? undefined : 'effort' in thinking ? thinking.effort : 'high'
   expect(effortOf(asked, to)).toBe(alone)
+})
+
+test('a form that contains itself has an object on top: its reference would be refused there', () => {
+  const node = {
+    type: 'object',
+    properties: { children: { type: 'array', items: { $ref: '#/$defs/Node' } } },
+    required: ['children'],
+    additionalProperties: false,
+  }
+  const top = { $defs: { Node: node }, $ref: '#/$defs/Node' }
+  expect(formOf(top)).toMatchObject({ schema: { ...node, $defs: { Node: node } }, strict: true })
+  expect(formOf(top)).not.toHaveProperty('schema.$ref')
+  for (const schema of [node, { $ref: '#' }, { $ref: '#/$defs/Nobody' }]) {
+    expect(formOf(schema)).toMatchObject({ schema })
+  }
 })

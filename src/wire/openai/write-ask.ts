@@ -1,7 +1,8 @@
 import { badRequest } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, ReplyFormat, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { follow } from '../schema-reference.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
@@ -135,7 +136,14 @@ export function writeSchema(format: Extract<ReplyFormat, { kind: 'schema' }>): J
   return {
     name,
     ...(description !== undefined && { description }),
-    schema,
+    schema: withObjectOnTop(schema),
     ...(isStrict && { strict: true }),
   }
+}
+
+/** A schema that contains itself may begin with a reference to its own definition, where OpenAI wants the object itself. */
+function withObjectOnTop(schema: JsonObject): JsonObject {
+  const { $ref: ref, ...others } = schema
+  const found = typeof ref === 'string' && ref !== '#' ? follow(schema, ref) : undefined
+  return isObject(found) ? { ...found, ...others } : schema
 }
