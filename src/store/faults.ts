@@ -41,6 +41,8 @@ export function isUnavailable(error: unknown): boolean {
   if (error.cause !== undefined && isUnavailable(error.cause)) return true
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   if (code === undefined) return messages.test(error.message)
+  // A file that the address names, such as a certificate; a socket that is not there yet is not connected to.
+  if ('syscall' in error && error.syscall === 'open') return false
   return (
     systemCodes.has(code) ||
     sqliteCodes.some((prefix) => code.startsWith(prefix)) ||

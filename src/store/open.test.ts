@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import { eachEngine } from '../../test/support/engines.ts'
 import { sharedPostgres } from '../../test/support/postgres.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { isUnavailable } from './faults.ts'
+import { isAway, isUnavailable } from './faults.ts'
 import { openStore } from './open.ts'
 import { readSetting, writeSetting } from './settings.ts'
 import { openSqlite } from './sqlite.ts'
@@ -182,6 +182,16 @@ describe('a PostgreSQL that does not answer', () => {
     const wrong = await sql`select nothing`.execute(store.db).catch((error: unknown) => error)
     expect(isUnavailable(wrong)).toBe(false)
     await store.close()
+  })
+
+  test('is waited for by a start, unless its address names a file that is not there', async () => {
+    const nobody = 'postgres://turnpike@127.0.0.1:1/none'
+    for (const url of [nobody, 'postgres:///none?host=/nowhere']) {
+      expect(isAway(await thrownBy(openStore({ url })))).toBe(true)
+    }
+    const unfounded = await thrownBy(openStore({ url: `${nobody}?sslrootcert=/nowhere/ca.pem` }))
+    expect(unfounded).toMatchObject({ message: expect.stringContaining('/nowhere/ca.pem') })
+    expect(isAway(unfounded)).toBe(false)
   })
 
   // After a second or two. What is not given up would wait for the server, which does not wake by itself.
