@@ -1,11 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 
-const readOnlyCode = '25006'
-
-/** As PostgreSQL says it of a write. */
-export function readOnly(message: string): Error {
-  return Object.assign(new Error(message), { code: readOnlyCode })
-}
+/** What PostgreSQL says of a write where it only reads. */
+export const readOnlyCode = '25006'
 
 /** Connections that were never made, were lost, or wait too long. */
 const systemCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'])

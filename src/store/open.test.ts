@@ -194,6 +194,24 @@ describe('a PostgreSQL that does not answer', () => {
     expect(isAway(unfounded)).toBe(false)
   })
 
+  // As a standby, or a server without room, is until somebody changes that; a session may keep what it began with.
+  test('or only reads is away until it writes again', async () => {
+    const server = await sharedPostgres()
+    const url = await server.freshDatabase()
+    const admin = new Client({ connectionString: server.url() })
+    await admin.connect()
+    const onlyReads = (isSo: boolean) =>
+      admin.query(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = ${isSo}`)
+    await onlyReads(true)
+    const store = await openStore({ url })
+    const tries = [() => store.ping(), () => store.transaction((tx) => tx.deleteFrom('setting').execute())]
+    for (const attempt of tries) expect(isUnavailable(await thrownBy(attempt()))).toBe(true)
+    await onlyReads(false)
+    for (const attempt of tries) await attempt()
+    await store.close()
+    await admin.end()
+  })
+
   // After a second or two. What is not given up would wait for the server, which does not wake by itself.
   test('ends every wait, and works again when it does', async () => {
     const server = await sharedPostgres()

@@ -1,6 +1,7 @@
 import { type Dialect, PostgresDialect } from 'kysely'
 import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
-import { NotConnected } from './faults.ts'
+import { codeOf } from '../base/system-errors.ts'
+import { NotConnected, readOnlyCode } from './faults.ts'
 
 // PostgreSQL's own default is 100 connections in all; several nodes and an operator's tools share them.
 const requestConnectionsMax = 20
@@ -60,7 +61,10 @@ export function openPostgres(url: string, purpose: keyof typeof purposes, waitMs
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)
-    endOnTimeout(client)
+    watchStatements(client)
+  })
+  pool.on('release', (_error, client) => {
+    if (onlyRead.has(client)) end(client)
   })
   return new PostgresDialect({ pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() } })
 }
@@ -73,23 +77,30 @@ async function connect(pool: Pool): Promise<PoolClient> {
   }
 }
 
+/** Sessions that refused to write: each may do so for as long as it lives, whatever its database has come to allow. */
+const onlyRead = new WeakSet<PoolClient>()
+
 /**
  * A statement without an answer in time may still be carried out, with a transaction left open behind it: nobody else may
  * get such a connection. Ending it also spares the wait for a ROLLBACK that a stopped server would not answer either.
  */
-function endOnTimeout(client: PoolClient): void {
+function watchStatements(client: PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>
   const watched = async (...given: unknown[]): Promise<unknown> => {
     try {
       return await query(...given)
     } catch (error) {
-      if (error instanceof Error && error.message === readTimeout)
-        void (client as unknown as Client).end().catch(ignore)
+      if (error instanceof Error && error.message === readTimeout) end(client)
+      if (codeOf(error) === readOnlyCode) onlyRead.add(client)
       throw error
     }
   }
   // Kysely awaits every statement, so the forms with a callback are not needed.
   client.query = watched as typeof client.query
+}
+
+function end(client: PoolClient): void {
+  void (client as unknown as Client).end().catch(ignore)
 }
 
 function ignore(): void {}
