@@ -1,6 +1,6 @@
 import { unixSeconds } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
-import type { Account, Cap } from '../store/accounts.ts'
+import { showCap, type Account } from '../store/accounts.ts'
 import type { AuditRecord } from '../store/audit.ts'
 import { showLimits, type ApiKey } from '../store/keys.ts'
 
@@ -46,8 +46,4 @@ export function keyState({ revokedAt, enabled, expiresAt }: ApiKey, now: number)
 
 export function showAudit({ id, actor, action, subject, detail, at }: AuditRecord) {
   return { id, actor, action, subject, detail, created_at: unixSeconds(at) }
-}
-
-function showCap(cap: Cap | null) {
-  return cap === null ? null : { amount: formatDollars(cap.amount), period: cap.period }
 }

@@ -201,7 +201,7 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
       ...(change.name !== undefined && { name: change.name }),
       ...(change.enabled !== undefined && { enabled: change.enabled }),
       ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
-      ...(change.cap !== undefined && { cap: change.cap === null ? null : describeCap(change.cap) }),
+      ...(change.cap !== undefined && { cap: showCap(change.cap) }),
     }
     const { id: subject, actor } = change
     await recordFields(tx, { at: store.now(), actor, action: 'account.change', subject, detail })
@@ -283,8 +283,9 @@ export function toCap(row: { cap_amount: Nano | null; cap_period: CapPeriod | nu
   return { amount: row.cap_amount, period: row.cap_period }
 }
 
-export function describeCap(cap: Cap): string {
-  return `${formatDollars(cap.amount)} ${cap.period === 'total' ? 'in total' : `a ${cap.period}`}`
+/** As operators see and write it. */
+export function showCap(cap: Cap | null) {
+  return cap === null ? null : { amount: formatDollars(cap.amount), period: cap.period }
 }
 
 function toAccount(row: AccountTable): Account {

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { unixSeconds } from '../base/moment.ts'
-import { type Cap, describeCap, toCap } from './accounts.ts'
+import { type Cap, showCap, toCap } from './accounts.ts'
 import { type Actor, recordChange, recordFields } from './audit.ts'
 import type { Changing } from './joined.ts'
 import type { Store } from './open.ts'
@@ -185,7 +185,7 @@ function given(to: Omit<KeyChange, 'id'>): AuditDetail {
     ...(name !== undefined && { name }),
     ...(models !== undefined && { models }),
     ...(limits !== undefined && { limits: showLimits(limits) }),
-    ...(cap !== undefined && { cap: cap === null ? null : describeCap(cap) }),
+    ...(cap !== undefined && { cap: showCap(cap) }),
     ...(expiresAt !== undefined && { expires_at: expiresAt === null ? null : unixSeconds(expiresAt) }),
     ...(metadata !== undefined && { metadata }),
     ...(enabled !== undefined && { enabled }),

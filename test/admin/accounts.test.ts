@@ -320,7 +320,7 @@ describe.each([
       ['account.create', id, actor],
     ])
     expect(fresh[1]).toMatchObject({ detail: { name: 'renamed', models: ['gpt-*'] } })
-    expect(fresh[3]).toMatchObject({ detail: { cap: '7 a month' } })
+    expect(fresh[3]).toMatchObject({ detail: { cap: { amount: '7', period: 'month' } } })
     expect(fresh[4]).toMatchObject({ detail: { amount: '2', note: 'paid by card' } })
     expect(fresh[5]).toMatchObject({ detail: { credit: '1' }, created_at: expect.any(Number) })
     for (const secret of [key, gateway.adminKey, gateway.key]) {
