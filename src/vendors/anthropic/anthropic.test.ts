@@ -125,6 +125,15 @@ describe('a refusal', () => {
     expect(error.message).not.toContain('credit')
   })
 
+  test.each(['Your credit balance is too low', 'You have reached your specified API usage limits'])(
+    'that repeats what the request says is the request’s fault, and no key rests for it: %s',
+    (words) => {
+      const message = `messages.0.content.0: Input tag '${words}' found using 'type' does not match any of the expected tags`
+      const { error, restCredentialSeconds } = told(400, { type: 'invalid_request_error', message })
+      expect([error.kind, error.message, restCredentialSeconds]).toEqual(['upstream-rejected', message, undefined])
+    },
+  )
+
   test.each([
     [400, 'billing_error', 'upstream-failed', 60],
     [401, 'authentication_error', 'upstream-failed', 60],

@@ -4,8 +4,12 @@ import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, retryAfterSecondsUsual, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
-/** An empty account, and a limit that its owner has set, come as the request's fault; only the words tell. */
-const outOfCredit = /credit balance is too low|reached your specified (?:api|workspace) usage limits/i
+/**
+ * An empty account, and a limit that its owner has set, come as the request's fault; only the words tell. From their beginning
+ * on: what is said of a request may repeat words of its own, and no customer is to lay a key to rest with those.
+ */
+const outOfCredit =
+  /^(?:your credit balance is too low|you have reached your specified (?:api|workspace) usage limits)/i
 
 /**
  * The vendor's refusal. What is the request's fault passes on as it came, since its command-line tool matches the words;

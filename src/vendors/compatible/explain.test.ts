@@ -34,6 +34,13 @@ test('a refused key is the operator’s affair, whatever status it comes under',
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
+test('a refusal that repeats such words of the request lays no key to rest', () => {
+  const message = "Invalid schema for function 'f': 'invalid api key' is not valid under any of the given schemas."
+  const verdict = told(400, JSON.stringify({ error: { message, type: 'invalid_request_error', param: 'tools' } }))
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected', message }, retryable: false })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
 test.each([
   // OpenRouter, then xAI
   '{"error":{"code":403,"message":"Input was flagged","metadata":{"reasons":["violence"],"flagged_input":"…"}}}',

@@ -8,8 +8,8 @@ import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdi
 /** Codes by which vendors say, under several statuses, that the operator's account has run dry. */
 const outOfCredit =
   /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
-// xAI refuses a key with a 400.
-const refusedKey = /\b(?:incorrect|invalid) api key\b/i
+// xAI refuses a key with a 400. From its beginning on: what is said of a request may repeat words of its own.
+const refusedKey = /^(?:incorrect|invalid) api key\b/i
 // One model that the account does not have, some of them under the status of a refused key: the others it has. So it is
 // where it has had all that is free of one, or all that its owner allows.
 const unknownModel =

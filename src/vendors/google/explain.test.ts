@@ -54,6 +54,12 @@ test.each([400, 413, 422])('a %d about the request keeps its status and words', 
   expect(shown.details.refusal).toEqual({ protocol: 'gemini', status, body: JSON.stringify(body) })
 })
 
+test.each(['API key not valid', 'API_KEY_INVALID'])('words of the request in it lay no key to rest: %s', (words) => {
+  const verdict = told(400, error('INVALID_ARGUMENT', `Unsupported MIME type: ${words}`))
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
 test('models that only an account with a bill may have are the operator’s affair, and lay no key to rest', () => {
   const verdict = told(400, error('INVALID_ARGUMENT', 'Imagen API is only accessible to billed users at this time.'))
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })

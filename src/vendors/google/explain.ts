@@ -1,12 +1,14 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Reasons and words by which a 400 says that the operator's key or account is at fault, and not the request. */
-const refusedKey = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)|\bapi key (?:not valid|not found|expired)/i
+const refusedReason = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)/
+// From its beginning on: what is said of a request may repeat words of its own.
+const refusedKey = /^api key (?:not valid|not found|expired)/i
 const refusedAccount = /location is not supported|\bbilling\b|free tier/i
 // Imagen and Veo, for an account that pays for nothing: the others it has.
 const billedOnly = /only accessible to billed users/i
@@ -23,11 +25,8 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const error = readError(response.body)
   const message = textIn(error['message'])
   const details = objectsIn(error['details'])
-  const said = `${details.map(({ reason }) => textIn(reason)).join(' ')} ${message}`
 
-  if (status === 401 || status === 402 || status === 403 || (status === 400 && isOperators(error['status'], said))) {
-    return keyRefused()
-  }
+  if (status === 401 || status === 402 || status === 403 || (status === 400 && isOperators(error))) return keyRefused()
   if (status === 429) {
     if (outOfCredit.test(message)) return keyRefused()
     return overRate({ retryAfterSeconds: readDelay(details) ?? response.retryAfterSeconds })
@@ -45,8 +44,10 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   }
 }
 
-function isOperators(status: Json | undefined, said: string): boolean {
-  return refusedKey.test(said) || (status === 'FAILED_PRECONDITION' && refusedAccount.test(said))
+function isOperators({ status, message, details }: JsonObject): boolean {
+  const said = textIn(message)
+  if (objectsIn(details).some(({ reason }) => refusedReason.test(textIn(reason))) || refusedKey.test(said)) return true
+  return status === 'FAILED_PRECONDITION' && refusedAccount.test(said)
 }
 
 /** `34.4s`, in the detail of type RetryInfo. */
