@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { GatewayError } from '../base/errors.ts'
 import { makeLog } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import { Tally } from '../telemetry/tally.ts'
 import { makeCors } from './cors.ts'
 import { makeEdge } from './edge.ts'
+import { takePieces } from './read-body.ts'
 import type { Route } from './route.ts'
 
 const statuses: Readonly<Record<string, number>> = { 'not-found': 404, 'too-large': 413, 'too-many-headers': 431 }
@@ -21,7 +21,7 @@ const routes: readonly Route[] = [
     ...route,
     path: '/v1/large',
     writeError: speaking('large'),
-    serve: () => Promise.reject(new GatewayError('too-large', 'too large')),
+    serve: ({ request }) => takePieces(request, 4, () => Promise.resolve()).then(() => new Response('served')),
   },
 ]
 const logged: string[] = []
@@ -35,12 +35,18 @@ const edge = makeEdge({
 })
 let handedOver = 0
 let headerCount = 0
-const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
-  edge(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }), {
+const visit = (request: Request) =>
+  edge(request, {
     address: () => '127.0.0.1',
     headerCount: () => headerCount,
     handOver: () => void handedOver++,
   } as unknown as Parameters<typeof edge>[1])
+const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
+  visit(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }))
+const send = (path: string, body: BodyInit, headers: Record<string, string> = {}) =>
+  visit(
+    new Request(`http://gateway.test${path}`, { method: 'POST', headers: { host: 'gateway.test', ...headers }, body }),
+  )
 
 test.each([
   ['/v1/messages', 'served'],
@@ -85,7 +91,7 @@ test('a mistake of ours is logged with the id that its client was told, a refusa
   logged.length = 0
   const { headers } = await ask('/v1/broken')
   await ask('/nowhere')
-  await ask('/v1/large')
+  await send('/v1/large', '123456')
   expect(logged.map((line) => JSON.parse(line) as object)).toEqual([
     expect.objectContaining({
       level: 50,
@@ -97,6 +103,10 @@ test('a mistake of ours is logged with the id that its client was told, a refusa
 })
 
 test('what was not read to its end closes its connection', async () => {
-  expect((await ask('/v1/large')).headers.get('connection')).toBe('close')
-  expect((await ask('/nowhere')).headers.get('connection')).toBeNull()
+  const endless = await send('/v1/large', new Blob(['12', '34', '56']).stream())
+  expect([endless.status, endless.headers.get('connection')]).toEqual([413, 'close'])
+  // Refused before it was read, and passed over then.
+  const declared = await send('/v1/large', '123456', { 'content-length': '6' })
+  expect([declared.status, declared.headers.get('connection')]).toEqual([413, null])
+  expect((await send('/nowhere', '123456')).headers.get('connection')).toBeNull()
 })

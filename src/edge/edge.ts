@@ -92,9 +92,7 @@ export function makeEdge(options: EdgeOptions): Serve {
       options.log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')
     }
     const { status, headers, body } = writeError(error, requestId)
-    // A body that was not read to its end would be taken for the next request on this connection.
-    const closing = status === 413 ? { connection: 'close' } : {}
-    return new Response(body, { status, headers: { ...said, ...headers, ...closing } })
+    return new Response(body, { status, headers: { ...said, ...headers } })
   }
 }
 

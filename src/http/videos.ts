@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GatewayError } from '../base/errors.ts'
 import { formatDollars } from '../base/money.ts'
 import { bearerOf } from '../edge/credential.ts'
+import { passOver } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 import { order } from '../flow/order.ts'
 import { placeVideo, type VideoParts } from '../flow/video.ts'
@@ -94,13 +95,13 @@ export function serveVideoList(parts: VideoRouteParts) {
 }
 
 /**
- * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing of it is believed: its body is not read,
+ * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing of it is believed: its body is passed over,
  * and the task is looked up at the vendor. A token that we did not make is a path that is not there.
  */
 export function serveVideoCallback({ tasks }: Pick<VideoParts, 'tasks'>) {
   return async ({ id, request }: Visit): Promise<Response> => {
-    await request.body?.cancel()
     if ((await tasks.hint(id)) === 'unknown') throw new GatewayError('not-found', 'Unknown path.')
+    await passOver(request)
     return Response.json({})
   }
 }

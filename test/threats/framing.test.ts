@@ -172,6 +172,7 @@ describe('whoever is refused while it still sends', () => {
     },
     { name: 'a body of another type', path: '/v1/embeddings', said: ['Content-Type: text/plain'], status: 415 },
     { name: 'a path that is none', path: '/v1/nothing', said: json, status: 404 },
+    { name: 'a callback that nobody gave away', path: '/callbacks/video/nothing', said: json, status: 404 },
     { name: 'a form with a mistake early on', path: '/v1/images/edits', said: form, start: twice, status: 400 },
   ] as const
 
@@ -289,9 +290,8 @@ describe('more than a request should be', () => {
       socket.on('close', () => {
         one.isClosed = true
       })
-      socket.write(
-        isBody ? post(`Content-Length: ${body.length + 1_000_000}`) : `GET /healthz HTTP/1.1\r\nHost: ${host}`,
-      )
+      const length = body.length + (at % 4 === 0 ? 1_000 : 1_000_000) // small bodies are read in another way
+      socket.write(isBody ? post(`Content-Length: ${length}`) : `GET /healthz HTTP/1.1\r\nHost: ${host}`)
       slow.push(one)
     }
     const drip = setInterval(() => {
@@ -301,7 +301,7 @@ describe('more than a request should be', () => {
       // Ten seconds are granted to a body and twelve to a head; everybody else has answers meanwhile.
       const giveUpAt = performance.now() + 90_000
       let served = 0
-      const isOver = () => slow.every(({ text, isClosed, isBody }) => (isBody ? text !== '' : isClosed))
+      const isOver = () => slow.every(({ isClosed }) => isClosed)
       while (!isOver() || served <= 50) {
         if (performance.now() > giveUpAt) throw new Error('some that drip are still served')
         expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
@@ -313,7 +313,7 @@ describe('more than a request should be', () => {
       for (const { socket } of slow) socket.destroy()
     }
     for (const { text, isBody } of slow) {
-      if (isBody) expect(text).toMatch(/^HTTP\/1\.1 400 [^]*"body_too_slow"/)
+      if (isBody) expect(text).toMatch(/^HTTP\/1\.1 400 [^]*connection: close\r\n[^]*"body_too_slow"/i)
       else expect(text).toBe('')
     }
   }, 120_000)
