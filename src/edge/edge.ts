@@ -11,7 +11,7 @@ import { meantPath } from './meant-path.ts'
 import { passOver } from './read-body.ts'
 import type { Route, Visit } from './route.ts'
 import { pathOf } from './target.ts'
-import type { Waiting } from './waiting.ts'
+import type { Waiter, Waiting } from './waiting.ts'
 
 export type EdgeOptions = {
   readonly routes: readonly Route[]
@@ -56,8 +56,7 @@ export function makeEdge(options: EdgeOptions): Serve {
       response = await (told instanceof Promise && waiter !== undefined ? waiter.for(told) : told)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, said, writeError)
-      const isOver = waiter?.isDismissed !== true && (await passOver(request))
-      if (!isOver) response.headers.set('connection', 'close')
+      if (!(await isHeardOut(request, waiter))) response.headers.set('connection', 'close')
       options.tally.refused(route, response.status, thrown)
     }
     if (options.isDraining?.() === true) response.headers.set('connection', 'close')
@@ -94,6 +93,12 @@ export function makeEdge(options: EdgeOptions): Serve {
     const { status, headers, body } = writeError(error, requestId)
     return new Response(body, { status, headers: { ...said, ...headers } })
   }
+}
+
+/** A stop waits no longer for what a refused client still sends than for an answer. */
+async function isHeardOut(request: Request, waiter: Waiter | undefined): Promise<boolean> {
+  if (waiter === undefined) return passOver(request)
+  return !waiter.isDismissed && waiter.for(passOver(request)).catch(() => false)
 }
 
 /** Paths that take a key put what was said into the head of their answer. An open path does not, and gets the id here. */

@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/open.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { rpc, sendRpc, shown, type Result } from '../support/mcp.ts'
 import { sharedPostgres } from '../support/postgres.ts'
-import { jsonPost, openSocket } from '../support/raw-socket.ts'
+import { jsonPost, lines, openSocket } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
 
 const slowly = (model: string, more: object) => ({
@@ -92,6 +92,20 @@ test('no connection is kept once a stop has given notice', async () => {
   expect(text).toMatch(/^connection: close/im)
   expect(isStopped).toBe(false)
   await stopping
+})
+
+test('whoever is refused and still sends when patience is at its end is told why it was refused', async () => {
+  const gateway = await startTestGateway()
+  const socket = await openSocket(gateway.url)
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  let text = ''
+  socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')))
+  socket.write(lines('POST /v1/nothing HTTP/1.1', `Host: ${new URL(gateway.url).host}`, 'Content-Length: 1000'))
+  // A whole visit of somebody else later, the refused one is waited for.
+  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
+  await gateway.close({ drainMs: 50 })
+  await closed
+  expect(text).toStartWith('HTTP/1.1 404 ')
 })
 
 // The vendors that cannot be asked by a name of ours: without its answer nobody would know what it makes for us.
