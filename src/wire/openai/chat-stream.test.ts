@@ -231,6 +231,7 @@ describe('output that was delivered', () => {
     ['thoughts', { content: null, reasoning_content: 'word' }],
     ['thoughts by another name', { content: '', reasoning: 'word' }],
     ['refusal', { refusal: 'word' }],
+    ['thoughts in a list, as Mistral has them', { content: [{ type: 'thinking', thinking: [{ text: 'word' }] }] }],
   ])('is as long as its %s, whatever else came', (_name, delta) => {
     const { facts } = follow([opening, chunk({ content: 'Hi' }), ...twenty(delta)])
     // Of each event two bytes are the token that it counts for.

@@ -16,8 +16,8 @@ const doneEventBytesMax = 64
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
 const finishKey = Buffer.from('"finish_reason"')
-/** Under which a delta has words: said, thought in two spellings, handed to a function or to a tool of text, refused. */
-const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'input', 'refusal'].map((key) =>
+/** Under which a delta has words: said, thought in two spellings, handed to a function or to a tool of text, refused, in a part. */
+const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'input', 'refusal', 'text'].map((key) =>
   Buffer.from(`"${key}"`),
 )
 const openBrace = 123
