@@ -43,7 +43,8 @@ describe.each(refusals)('refused by %s', (_how, refusal) => {
   test('a client of messages has sent a bad request, which costs nothing', async () => {
     const gateway = await gatewayTo(refusal)
     const answer = await gateway.post('/v1/messages', { ...said, max_tokens: 100 })
-    expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', message: tooLong } })
+    const told = { type: 'invalid_request_error', message: `prompt is too long: ${tooLong}` }
+    expect(await answer.json()).toMatchObject({ error: told })
     await costsNothing(gateway, answer, 400)
   })
 
