@@ -53,8 +53,17 @@ export function valueByteAfter(bytes: Uint8Array, quotedKey: Buffer): number {
   return 0
 }
 
+/** How long the words of an event are, found without a parse: the strings under the first of these keys that has any. */
+export function wordBytesIn(event: Uint8Array, quotedKeys: readonly Buffer[]): number {
+  for (const key of quotedKeys) {
+    const bytes = stringBytesUnder(event, key)
+    if (bytes > 0) return bytes
+  }
+  return 0
+}
+
 /** How long the strings behind `"key":` are, all together. Inside another string a key is not found: its quotes are escaped. */
-export function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
+function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
   let length = 0
   for (let found = indexOfBytes(bytes, quotedKey); found !== -1;) {
     const after = found + quotedKey.length

@@ -1,6 +1,7 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { ChatStream, HostedWork, ReplyReader, ReplyWriter, StreamFacts } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { SaidOutput } from '../../capabilities/said-output.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 
 /** What the events of one vendor stream amount to, as they come. */
@@ -9,9 +10,16 @@ export class ReplyFacts implements StreamFacts {
   finished = false
   ended = false
   failure: GatewayError | undefined
-  outputEvents = 0
-  outputBytes = 0
   hosted: HostedWork = { searches: 0, foundBytes: 0 }
+  readonly #said = new SaidOutput()
+
+  get outputEvents(): number {
+    return this.#said.events
+  }
+
+  get outputBytes(): number {
+    return this.#said.bytes
+  }
 
   note(events: readonly ReplyEvent[]): void {
     for (const event of events) {
@@ -32,22 +40,19 @@ export class ReplyFacts implements StreamFacts {
         case 'thinking-delta':
         case 'refusal-delta':
         case 'tool-call-delta':
-          this.outputEvents++
-          this.outputBytes += event.text.length
+          this.#said.add(event.text.length)
           break
         case 'tool-call-start':
-          this.outputEvents++
-          this.outputBytes += event.name.length
+          this.#said.add(event.name.length)
           break
         case 'thinking-redact':
-          this.outputEvents++
-          this.outputBytes += event.data.length
+          this.#said.add(event.data.length)
           break
         case 'image-add': // its bytes say nothing about its tokens
-          this.outputEvents++
+          this.#said.add(0)
           break
         case 'hosted-tool-run': // the client may see nothing of it, and it was made for the client all the same
-          this.outputEvents++
+          this.#said.add(0)
           this.hosted = {
             searches: this.hosted.searches + event.searches,
             foundBytes: this.hosted.foundBytes + event.foundBytes,

@@ -3,9 +3,9 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { indexOfBytes, valueByteAfter, withModel } from '../json-bytes.ts'
+import { SaidOutput } from '../../capabilities/said-output.ts'
+import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
-import { SaidOutput, wordBytesIn } from '../said-output.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()

@@ -1,5 +1,3 @@
-import { stringBytesUnder } from './json-bytes.ts'
-
 // A short token of English text, as an event of one token has it.
 const tokenBytes = 4
 
@@ -25,13 +23,4 @@ export class SaidOutput {
   get bytes(): number {
     return this.#bytes - this.#worded * this.#shortest
   }
-}
-
-/** How long the words of an event are, found without a parse: the strings under the first of these keys that has any. */
-export function wordBytesIn(event: Uint8Array, quotedKeys: readonly Buffer[]): number {
-  for (const key of quotedKeys) {
-    const bytes = stringBytesUnder(event, key)
-    if (bytes > 0) return bytes
-  }
-  return 0
 }
