@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import type { RequestId } from '../base/ids.ts'
-import { writeError as writeMessagesError } from './anthropic/errors.ts'
+import { writeError as writeMessagesError, writeStreamError } from './anthropic/errors.ts'
 import { writeError as writeChatError } from './openai/errors.ts'
 import { writeError as writeResponsesError } from './responses/errors.ts'
 
@@ -50,6 +50,11 @@ describe('a conversation that is too long', () => {
   test('is told by a failed response, too', () => {
     const failed = new GatewayError('upstream-rejected', 'Too much.', { code: 'context_length_exceeded' })
     expect(errorIn(writeMessagesError(failed, id))).toMatchObject({ message: 'prompt is too long: Too much.' })
+  })
+
+  test('is told once where the vendor has said so in these words', () => {
+    const told = Buffer.from(writeStreamError(said('anthropic', 'prompt is too long: 210000 tokens'))).toString()
+    expect(told.match(/prompt is too long/g)).toHaveLength(1)
   })
 
   test('is not what another refusal is', () => {

@@ -46,12 +46,14 @@ export function writeStreamError(error: GatewayError): Uint8Array {
 /** The vendor's codes that its official clients act upon, and look for beside the message. */
 const codesActedUpon: ReadonlySet<string> = new Set(['thread_unsupported_request'])
 
+/** By these the vendor's command-line tool knows that a conversation has to be shortened. */
+const wordsOfLength = 'prompt is too long'
+
 function shape(error: GatewayError) {
   const { kind, message, details } = error
   const { code, refusal } = details
   const said = refusal?.protocol === 'openai' ? inOwnFields(message) : message
-  // By these words the vendor's command-line tool knows that a conversation has to be shortened.
-  const words = isTooLong(error) ? `prompt is too long: ${said}` : said
+  const words = isTooLong(error) && !said.startsWith(wordsOfLength) ? `${wordsOfLength}: ${said}` : said
   const told = code !== undefined && codesActedUpon.has(code) ? { details: { error_code: code } } : {}
   return { type: 'error', error: { type: rows[kind][1], message: words, ...told } }
 }
