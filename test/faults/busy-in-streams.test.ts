@@ -1,19 +1,16 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { standingClock } from '../support/movable-clock.ts'
+import { gatewaysToVendors } from '../support/raw-vendors.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { answer, event, startVendor, stream, type RawVendor } from '../support/vendor.ts'
 
 // A vendor may begin a stream and say in it that it has no room, or no money of ours, for what it was asked: that means what
 // the same words mean under a status of their own.
 
+const { opened } = gatewaysToVendors()
 let gateway: TestGateway
 let vendor: RawVendor
-afterEach(async () => {
-  await gateway.assertBooks()
-  await gateway.close()
-  await vendor.stop()
-})
 
 const isFirst = (head: string) => /(?:bearer |key: ?)first-key/i.test(head)
 const callsOfFirst = () => vendor.requests.filter(({ head }) => isFirst(head)).length
@@ -41,6 +38,7 @@ async function open(vendorId: string, said: string | Buffer, keys = ['first-key'
       `models: ${JSON.stringify([{ ...model, channels: offers }])}`,
     ].join('\n'),
   })
+  opened(gateway, vendor)
 }
 
 const chunk = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm' }
