@@ -248,7 +248,7 @@ function makeLine(ground: Ground, memory: Memory, calling: Calling, stopping: Ab
   const { attemptsMax } = settings.limits
   return {
     authenticate: makeAuthenticate(memory.keyRing),
-    limit: makeLimit(makeLimiter()),
+    limit: makeLimit(makeLimiter(clock)),
     once: makeOnce({ idempotency: memory.idempotency, log }),
     admit: makeAdmit({ models, billing: books.billing, totalMs: calling.timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
@@ -293,7 +293,7 @@ type Served = Ground & Memory & { readonly calling: Calling; readonly line: Part
 function makePublicRoutes(
   served: Served & { readonly tasks: Tasks; readonly webhooks: Webhooks; readonly readiness: Readiness },
 ) {
-  const { settings, mode, log, line, calling, books, models, webhooks, closing } = served
+  const { settings, mode, clock, log, line, calling, books, models, webhooks, closing } = served
   const { isOwnLink } = calling
   const mp3 = makeMp3Encoders()
   closing.opened('mp3', () => mp3.stop())
@@ -312,7 +312,7 @@ function makePublicRoutes(
       log,
       authenticate: (received) => line.authenticate(received),
       once: (limited, walk) => line.once(limited, walk),
-      limiter: makeLimiter(),
+      limiter: makeLimiter(clock),
       models,
     }),
   })
@@ -321,7 +321,7 @@ function makePublicRoutes(
 function openTools(
   served: Served & Pick<OpenMcpParts, 'routes' | 'edge' | 'cors' | 'waiting' | 'stopping' | 'hurried'>,
 ): OpenMcp {
-  const { environment, settings, secret, publicPort, calling } = served
+  const { environment, settings, secret, clock, publicPort, calling } = served
   const { port, url } = publicPort.listener
   return openMcp({
     ...served,
@@ -330,7 +330,7 @@ function openTools(
     at: { hostname: environment.host, port, url },
     allowed: { publicUrl: settings.publicUrl, hosts: settings.mcp.hosts, origins: settings.cors.origins },
     guardedFetch: calling.guardedFetch,
-    limiter: makeLimiter(),
+    limiter: makeLimiter(clock),
     sessionMac: macFor(secret, 'tool-session'),
     bodyBytesMax: settings.limits.mcpBodyBytesMax,
   })

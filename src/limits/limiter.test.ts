@@ -1,15 +1,23 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, setSystemTime, test } from 'bun:test'
+import { standingClock } from '../../test/support/movable-clock.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import type { KeyLimits } from '../store/schema.ts'
 import { makeLimiter } from './limiter.ts'
 
 /** A key of its own, and what the head of its last answer says. */
 function keyWith(limits: KeyLimits) {
-  const limiter = makeLimiter()
+  const clock = standingClock()
+  const limiter = makeLimiter(clock)
   const said: Record<string, string> = {}
   const enter = (keyId = 'key') => limiter.enter(keyId, limits, (header, value) => (said[header] = value))
-  return { enter, said }
+  const pass = (ms: number) => {
+    clock.advance(ms)
+    setSystemTime(Date.now() + ms)
+  }
+  return { enter, pass, said }
 }
+
+afterEach(() => setSystemTime())
 
 test('a place is free again once for each request that leaves, and every key has its own', async () => {
   const { enter } = keyWith({ concurrent: 3 })
@@ -50,4 +58,29 @@ test('what a minute has no room for is not counted, and the minute is told', asy
   })
   expect(said['x-ratelimit-remaining-tokens']).toBe('10')
   expect(said['x-ratelimit-reset-tokens']).toMatch(/^(?:[1-5]?\ds|1m0s)$/)
+})
+
+test('a minute is no longer than one, whatever becomes of the time of day', async () => {
+  const { enter, said } = keyWith({ requestsPerMinute: 1 })
+  await enter()
+  setSystemTime(Date.now() - 60 * 60_000)
+  expect(await thrownBy(enter())).toMatchObject({ kind: 'too-many', details: { retryAfterSeconds: 60 } })
+  expect(said['x-ratelimit-reset-requests']).toBe('1m0s')
+})
+
+test('an estimate that is given back in a later minute makes that one worth no more', async () => {
+  const { enter, pass, said } = keyWith({ tokensPerMinute: 100 })
+  const [failed, long] = [await enter(), await enter()]
+  await failed.spend({ estimateInput: () => 80 })
+  await long.spend({ estimateInput: () => 10 })
+  pass(60_000)
+  failed.leave(0)
+  const next = await enter()
+  await next.spend({ estimateInput: () => 50 })
+  expect(said['x-ratelimit-remaining-tokens']).toBe('50')
+  // What was used beyond it is known in this minute, and counts in it.
+  long.leave(40)
+  expect(await thrownBy(next.spend({ estimateInput: () => 21 }) ?? Promise.resolve())).toMatchObject({
+    message: expect.stringContaining('20 are left of the 100 a minute'),
+  })
 })

@@ -1,6 +1,7 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 // The package's index loads a client of every database it can count in: 20 ms of each start.
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
+import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
@@ -28,7 +29,7 @@ const placeRetrySeconds = 1
 const letIn = Promise.resolve<Pass>({ spend: () => undefined, leave() {} })
 
 /** Minutes are counted in memory, by each node for itself. */
-export function makeLimiter(): Limiter {
+export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
   const counters = { requests: new RateLimiterMemory(counter), tokens: new RateLimiterMemory(counter) }
   const places = new Map<string, number>()
 
@@ -47,14 +48,18 @@ export function makeLimiter(): Limiter {
     else places.set(keyId, taken - 1)
   }
 
-  async function countTokens(keyId: string, perMinute: number, tokens: number, say: Say): Promise<void> {
+  /** Gives how long the minute lasts that they were counted in. */
+  async function countTokens(keyId: string, perMinute: number, tokens: number, say: Say): Promise<number> {
     const estimated = `This request is estimated at ${tokens} tokens`
     if (tokens > perMinute) {
       const message = `${estimated}, and this key may use ${perMinute} a minute: it is too large for this key.`
       throw new GatewayError('too-many', message, { hopeless: true })
     }
     const counted = await counters.tokens.consume(keyId, tokens)
-    if (counted.consumedPoints <= perMinute) return report(say, 'tokens', perMinute, counted)
+    if (counted.consumedPoints <= perMinute) {
+      report(say, 'tokens', perMinute, counted)
+      return msLeft(counted)
+    }
     const without = await counters.tokens.reward(keyId, tokens)
     report(say, 'tokens', perMinute, without)
     const message = `${estimated}; ${leftOf(perMinute, without)} are left of the ${perMinute} a minute that this key may use.`
@@ -64,11 +69,12 @@ export function makeLimiter(): Limiter {
   function passOf(keyId: string, limits: KeyLimits, say: Say): Pass {
     const { tokensPerMinute, concurrent } = limits
     let counted = 0
+    let countedUntil = 0
     let isInside = true
 
     async function spend(perMinute: number, estimated: number): Promise<void> {
       const tokens = Math.max(1, estimated)
-      await countTokens(keyId, perMinute, tokens, say)
+      countedUntil = clock.monotonic() + (await countTokens(keyId, perMinute, tokens, say))
       counted = tokens
     }
 
@@ -81,7 +87,8 @@ export function makeLimiter(): Limiter {
         if (tokensPerMinute === undefined || tokensUsed === counted) return
         // In memory: done when it is asked for, and nothing to fail at.
         if (tokensUsed > counted) void counters.tokens.penalty(keyId, tokensUsed - counted)
-        else void counters.tokens.reward(keyId, counted - tokensUsed)
+        // Given back to a later minute it would make that one worth more than the key may use.
+        else if (clock.monotonic() < countedUntil) void counters.tokens.reward(keyId, counted - tokensUsed)
       },
     }
   }
@@ -106,13 +113,18 @@ export function makeLimiter(): Limiter {
 }
 
 function tooMany(message: string, counted: RateLimiterRes): GatewayError {
-  return new GatewayError('too-many', message, { retryAfterSeconds: counted.msBeforeNext / 1000 })
+  return new GatewayError('too-many', message, { retryAfterSeconds: msLeft(counted) / 1000 })
+}
+
+/** Counters reckon by the time of day, and end by a timer: where that was set back, a minute is still no longer than one. */
+function msLeft({ msBeforeNext }: RateLimiterRes): number {
+  return Math.min(msBeforeNext, windowSeconds * 1000)
 }
 
 function report(say: Say, what: 'requests' | 'tokens', limit: number, counted: RateLimiterRes | null): void {
   say(`x-ratelimit-limit-${what}`, String(limit))
   say(`x-ratelimit-remaining-${what}`, String(leftOf(limit, counted)))
-  say(`x-ratelimit-reset-${what}`, duration(counted?.msBeforeNext ?? 0))
+  say(`x-ratelimit-reset-${what}`, duration(counted === null ? 0 : msLeft(counted)))
 }
 
 function leftOf(limit: number, counted: RateLimiterRes | null): number {

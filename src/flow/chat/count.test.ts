@@ -36,7 +36,7 @@ async function countWith(status: number, answer: string, more: object = {}) {
     log: { ...silentLog, warn: (fields) => warned.push(fields) },
     once: (_limited, walk) => walk(),
     authenticate: async () => ({ keyId: 'key', accountId: 'acc', limits: null, caps: [], mayUse: () => true }),
-    limiter: makeLimiter(),
+    limiter: makeLimiter(systemClock),
     models: () =>
       new Map([['m', { ...model, contextTokens: 1_000, prices: { rates: {}, perVideo: {} } } as unknown as Model]]),
   }
