@@ -2,7 +2,7 @@ import { badRequest, type GatewayError } from '../base/errors.ts'
 import { boundOf, type Reference } from '../capabilities/image-tokens.ts'
 import type { PictureAsk } from '../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
-import { countText } from './openai/estimate.ts'
+import { countText } from './estimate.ts'
 
 /** What a request is for, in words that no form has to itself. */
 export type Wished = Pick<

@@ -1,29 +1,26 @@
-import { estimateTokenCount } from 'tokenx'
 import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
+import { countJson, countText as countAllText, imageTokens } from '../estimate.ts'
 
 // What stands under these names is priced by what it shows or not at all: base64 of files, and what only vendors read.
 const unread: ReadonlySet<string> = new Set(['data', 'signature', 'encrypted_content', 'encrypted_index', 'type'])
 
-/** Tokens of all text inside a value, by a tokenizer's rule of thumb. Bills use it only where the vendor gave no number. */
+/** Tokens of all that a model reads inside of a value, or has said in it. */
 export function countText(value: Json | undefined): number {
-  if (typeof value === 'string') return estimateTokenCount(value)
   if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
-  if (!isObject(value)) return 0
+  if (!isObject(value)) return countAllText(value)
   let tokens = 0
   for (const [name, item] of Object.entries(value)) {
     const isText = name === 'data' && value['type'] === 'text' // a document in plain words
-    if (isText || !unread.has(name)) tokens += countText(item)
+    if (name === 'input') tokens += countJson(item)
+    else if (isText || !unread.has(name)) tokens += countText(item)
   }
   return tokens
 }
 
-// About what a picture of usual size takes; nothing here can see how large one is.
-const imageTokens = 1_500
-
 /** Tokens of what the model would read: for vendors that do not count, and for streams that came without a number. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
-  const words = countText(native['system']) + countText(native['messages']) + countText(native['tools'])
+  const words = countText(native['system']) + countText(native['messages']) + countJson(native['tools'])
   return Math.min(Math.max(1, words + imageTokens * countImages(native['messages'])), inputTokensMax)
 }
 

@@ -3,16 +3,17 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
-import { countText } from './estimate.ts'
-import { countIn, parseLoosely, textIn } from '../loose.ts'
+import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
+import { countIn, parseLoosely, textIn } from '../loose.ts'
+import { unread } from './estimate.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
 export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const { json, choices } = readChoices(body)
   return {
     usage: readUsage(json['usage']),
-    estimateOutput: () => Math.max(1, countText(choices)),
+    estimateOutput: () => Math.max(1, countText(choices, unread)),
     body: withModel(body, 0, Buffer.from(ask.model)),
   }
 }

@@ -5,7 +5,6 @@ import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.
 import { efforts } from '../../capabilities/conversation.ts'
 import { checkBy } from '../check.ts'
 import { requireModel } from '../require-model.ts'
-import { countText } from './estimate.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
 import { withToolObject } from './tool-choice.ts'
 
@@ -183,12 +182,6 @@ function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
     }
   }
   return tokens
-}
-
-/** Tokens of the text the model would read, for when the vendor counted none. */
-export function estimateInput(ask: ChatAsk): number {
-  const { messages, tools, functions } = ask.native
-  return Math.min(countText(messages) + countText(tools) + countText(functions), ask.inputTokensMax)
 }
 
 function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {

@@ -3,13 +3,13 @@ import { asDouble, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { batchesOf, tokensMaxOf, type EmbeddingInput, type EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import type { EmbeddingLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { countText } from '../estimate.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { isGiven } from './chat-ask.ts'
 import { writeAnswer } from './embeddings-answer.ts'
 import { readInputs } from './embeddings-input.ts'
 import { embeddingsRequest } from './embeddings-schema.ts'
-import { countText } from './estimate.ts'
 
 /** What one answer may hold: as many inputs as may be asked for, at the most dimensions of any model in wide use. */
 const numbersMax = 2_048 * 3_072

@@ -1,13 +1,15 @@
-import { estimateTokenCount } from 'tokenx'
-import { isObject, type Json } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { countJson, countText, imageTokens } from '../estimate.ts'
+import { objectsIn } from '../loose.ts'
 
-/** Tokens of all text inside a value, by a tokenizer's rule of thumb. Bills use it only where the vendor gave no number. */
-export function countText(value: Json | undefined): number {
-  if (typeof value === 'string') {
-    // An inline file is priced by what it shows, not by its base64; nothing here can see that.
-    return value.startsWith('data:') ? 0 : estimateTokenCount(value)
-  }
-  if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
-  if (isObject(value)) return Object.values(value).reduce((sum: number, item) => sum + countText(item), 0)
-  return 0
+/** Where files are, whole or by their addresses. What they show is read, which nothing here can see. */
+export const unread: ReadonlySet<string> = new Set(['url', 'data', 'file_data', 'video'])
+
+/** Tokens of what the model would read, for when the vendor counted none. */
+export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
+  const { messages, tools, functions } = native
+  const words = countText(messages, unread) + countJson(tools) + countJson(functions)
+  const blocks = objectsIn(messages).flatMap(({ content }) => objectsIn(content))
+  const images = blocks.filter(({ type }) => type === 'image_url').length
+  return Math.min(words + imageTokens * images, inputTokensMax)
 }

@@ -5,11 +5,11 @@ import type { ModelTraits, SpeechLimits } from '../../capabilities/limits.ts'
 import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import { splitText } from '../../capabilities/split-text.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { countText } from '../estimate.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { isGiven } from './chat-ask.ts'
 import { writeStreamError } from './errors.ts'
-import { countText } from './estimate.ts'
 import { speechRequest } from './speech-schema.ts'
 
 /** Speech as the common protocol asks for it. */

@@ -189,4 +189,14 @@ test('the input is estimated by its words and pictures, not by bytes that only v
   const seen = estimate({ input: [{ role: 'user', content: [image] }] })
   expect(seen).toBeGreaterThanOrEqual(1_500)
   expect(seen).toBeLessThan(1_600)
+  const file = { type: 'input_file', file_url: 'https://files.example/'.padEnd(9_000, 'x') }
+  expect(estimate({ input: [{ role: 'user', content: [file] }] })).toBeLessThan(10)
+  expect(estimate({ input: 'data: The long road to the north.' })).toBeGreaterThanOrEqual(words)
+})
+
+test('the names of what a tool takes are words', () => {
+  const names = ['customer_identifier', 'shipping_address', 'delivery_date']
+  const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
+  const tools = [{ type: 'function', name: 'order', parameters: { type: 'object', properties } }]
+  expect(estimate({ input: 'Hi', tools }) - estimate({ input: 'Hi' })).toBeGreaterThan(30)
 })

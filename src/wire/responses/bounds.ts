@@ -1,6 +1,5 @@
-import { estimateTokenCount } from 'tokenx'
-import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
+import { countJson, countText, imageTokens } from '../estimate.ts'
 import { objectsIn } from '../loose.ts'
 import { imageTokensMax } from '../openai/chat-ask.ts'
 import type { Item, ResponsesRequest } from './schema.ts'
@@ -34,36 +33,26 @@ function mediaTokensMax(item: Item, contextTokens: number): number {
   return tokens
 }
 
-// What stands under these names is no text that a model reads: bytes, names, and what only vendors read.
-const unread: ReadonlySet<string> = new Set([
+/** What stands under these names is no text that a model reads: files, names, and what only vendors read. */
+export const unread: ReadonlySet<string> = new Set([
   'type',
   'id',
   'call_id',
   'encrypted_content',
+  'image_url',
+  'file_url',
   'file_data',
   'data',
   'result',
 ])
-// About what a picture of usual size takes; nothing here can see how large one is.
-const imageTokens = 1_500
 
 /** Tokens of what the model would read, for when the vendor counted none. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
-  const words = countText(native['instructions']) + countText(native['input']) + countText(native['tools'])
+  const words = countText(native['instructions']) + countText(native['input'], unread) + countJson(native['tools'])
   const pictures = objectsIn(native['input']).flatMap(({ content, output }) => [
     ...objectsIn(content),
     ...objectsIn(output),
   ])
   const images = pictures.filter(({ type }) => type === 'input_image').length
   return Math.min(Math.max(1, words + imageTokens * images), inputTokensMax)
-}
-
-/** Tokens of all text inside a value, by a tokenizer's rule of thumb. */
-export function countText(value: Json | undefined): number {
-  if (typeof value === 'string') return value.startsWith('data:') ? 0 : estimateTokenCount(value)
-  if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
-  if (!isObject(value)) return 0
-  let tokens = 0
-  for (const [name, item] of Object.entries(value)) if (!unread.has(name)) tokens += countText(item)
-  return tokens
 }

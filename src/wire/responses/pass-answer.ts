@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
+import { countText } from '../estimate.ts'
 import { labels } from '../openai/pass-ask.ts'
-import { countText } from './bounds.ts'
+import { unread } from './bounds.ts'
 import { readResponse } from './read-answer.ts'
 import { readUsage } from './usage.ts'
 
@@ -10,7 +11,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const response = readResponse(body)
   return {
     usage: readUsage(response),
-    estimateOutput: () => Math.max(1, countText(response['output'])),
+    estimateOutput: () => Math.max(1, countText(response['output'], unread)),
     body: new TextEncoder().encode(JSON.stringify(asAsked(response, ask))),
   }
 }

@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test'
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { openaiChat } from './chat.ts'
+import { tokensIn } from './embeddings.ts'
+
+const estimate = (native: JsonObject) => openaiChat.estimateInput({ native, inputTokensMax: 1_000_000 } as ChatAsk)
+const said = (content: Json) => estimate({ messages: [{ role: 'user', content }] })
+
+const words = 'a few words of which somebody has to say how many tokens they are'
+const base64 = 'x'.repeat(9_000)
+
+test('files are not counted by their bytes or addresses, and a picture as one', () => {
+  const sound = { type: 'input_audio', input_audio: { data: base64, format: 'wav' } }
+  const file = { type: 'file', file: { file_data: `data:application/pdf;base64,${base64}` } }
+  expect(said([sound, file])).toBeLessThan(30)
+  const picture = (url: string) => said([{ type: 'image_url', image_url: { url } }])
+  const one = picture('https://pictures.example/1.png')
+  expect(one).toBeWithin(1_500, 1_600)
+  expect(picture(`data:image/png;base64,${base64}`)).toBe(one)
+})
+
+test('words are words, whatever they begin with', () => {
+  expect(said(`data: ${words}`)).toBeGreaterThanOrEqual(said(words))
+  expect(tokensIn([`data: ${words}`])).toBeGreaterThanOrEqual(tokensIn([words]))
+})
+
+test('the names of what a tool takes are words', () => {
+  const names = ['customer_identifier', 'shipping_address', 'delivery_date']
+  const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
+  const order = { name: 'order', parameters: { type: 'object', properties } }
+  expect(estimate({ tools: [{ type: 'function', function: order }] })).toBeGreaterThan(30)
+  expect(estimate({ functions: [order] })).toBeGreaterThan(30)
+})
