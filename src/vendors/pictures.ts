@@ -5,6 +5,7 @@ import type { Media } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
 import { readSize, writeSize } from '../wire/image-sizes.ts'
 import type { Call, Responded, Step } from './vendor.ts'
+import { contentRefused } from './verdicts.ts'
 
 /** What one picture may have, made or given, also in base64 and as an event; the largest known are some 20 MB. */
 export const pictureBytesMax = 48 * 1024 * 1024
@@ -65,7 +66,7 @@ export function pictureStep(
 /** Every picture was withheld: the vendor's reason for it passes on, and nothing is charged. */
 function withheld(reason = '', used: Counted): Step<ImagesAnswer> {
   const message = reason === '' ? "The model's vendor made no picture: its filters held it back." : reason
-  const error = new GatewayError('upstream-rejected', message, { code: 'content_policy_violation' })
+  const error = new GatewayError('upstream-rejected', message, { code: contentRefused })
   return { kind: 'failed', error, used: [used] }
 }
 

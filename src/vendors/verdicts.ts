@@ -7,6 +7,9 @@ const refusedKeySeconds = 60
 /** How long to leave a vendor alone that wants to be left alone and does not say for how long. */
 export const retryAfterSecondsUsual = 1
 
+/** The common protocol's code for what a vendor will not make, whatever the vendor calls it. */
+export const contentRefused = 'content_policy_violation'
+
 /** The vendor is at fault, or has not what was asked for: another may do better. */
 export function vendorFailed(): Verdict {
   return {

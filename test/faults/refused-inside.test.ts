@@ -75,13 +75,19 @@ describe.each([
 })
 
 test.each([
-  ['dashscope', 'qwen-image-2.0', native('DataInspectionFailed'), qwen],
-  ['ark', 'doubao-seedream-4-0', common('BadRequest', 'InputTextSensitiveContentDetected'), seedream],
-])('%s: a refusal of the request is the client’s, and costs nothing', async (vendorId, id, said, made) => {
+  ['dashscope', 'qwen-image-2.0', native('DataInspectionFailed'), qwen, 'content_policy_violation'],
+  [
+    'ark',
+    'doubao-seedream-4-0',
+    common('BadRequest', 'InputTextSensitiveContentDetected'),
+    seedream,
+    'InputTextSensitiveContentDetected',
+  ],
+])('%s: a refusal of the request is the client’s, and costs nothing', async (vendorId, id, said, made, code) => {
   await open(vendorId, id, said, made)
   const refused = await draw(id)
   expect(refused.status).toBe(400)
-  expect(await refused.json()).toMatchObject({ error: { message: 'so it is' } })
+  expect(await refused.json()).toMatchObject({ error: { message: 'so it is', code } })
   expect(vendor.requests).toHaveLength(1)
   expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
 })

@@ -5,6 +5,7 @@ import { nativeProtocol } from '../../wire/native/errors.ts'
 import { parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
+import { contentRefused } from '../verdicts.ts'
 
 /** Codes by which the operator's key or account is at fault, under several statuses. */
 const operators =
@@ -12,6 +13,8 @@ const operators =
 /** What is free is so much of each model, so one that has used it up is as good as not there. */
 const unknownModel =
   /^(?:ModelNotFound|Model\.AccessDenied|AccessDenied\.Unpurchased|AllocationQuota\.FreeTierOnly|WorkSpaceNotFound)/
+/** What was said, or would be shown, does not pass its inspection. */
+const refusedContent = 'DataInspectionFailed'
 /** Elsewhere the word for an account that has run dry; here, in the common protocol, for too many tokens a minute. */
 const tokenRate = 'insufficient_quota'
 
@@ -31,7 +34,10 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const { refusal } = verdict.error.details
   if (refusal === undefined) return verdict
   const body = withoutSecrets(response.body, secrets)
-  const details = { refusal: { protocol: nativeProtocol, status: response.status, body } }
+  const details = {
+    refusal: { protocol: nativeProtocol, status: response.status, body },
+    ...(json['code'] === refusedContent && { code: contentRefused }),
+  }
   return { ...verdict, error: new GatewayError('upstream-rejected', verdict.error.message, details) }
 }
 

@@ -8,6 +8,7 @@ import { readUsage } from '../../wire/gemini/read-usage.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { soundEventBytesMax } from '../compatible/speech.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+import { contentRefused } from '../verdicts.ts'
 import { callTo } from './call.ts'
 
 /** Google's speech: content like any other, but of sound. */
@@ -81,5 +82,5 @@ function withheld({ promptFeedback }: JsonObject, { finishReason }: JsonObject):
     return new GatewayError('upstream-failed', "The model's vendor sent no sound.")
   }
   const message = `The model's vendor would not say this: ${reason}.`
-  return new GatewayError('upstream-rejected', message, { code: 'content_policy_violation' })
+  return new GatewayError('upstream-rejected', message, { code: contentRefused })
 }
