@@ -53,3 +53,11 @@ test('a page may read what an answer cost, and what is left of its limits', () =
   }
   for (const name of ['retry-after', 'x-should-retry', 'idempotent-replayed']) expect(exposed).toContain(name)
 })
+
+test('a page may read which part of a result it has, and which session of the tool server', () => {
+  const response = new Response()
+  makeCors(['https://a.example'])?.allow(request('https://a.example'), response)
+  const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
+  expect(exposed).toContain('content-range')
+  expect(exposed).toContain('mcp-session-id')
+})

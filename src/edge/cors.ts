@@ -17,6 +17,9 @@ const exposed = [
   'retry-after',
   'x-should-retry',
   'idempotent-replayed',
+  // Of a part of a result, and of a session with the tool server.
+  'content-range',
+  'mcp-session-id',
   ...limited,
 ].join(', ')
 
