@@ -3,6 +3,7 @@ import { keyState, showKey } from '../admin/show.ts'
 import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
 import { allows } from '../keys/scope.ts'
+import type { Plan } from '../market.ts'
 import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
 import { accountById, type Account } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
@@ -27,14 +28,14 @@ const actor = 'cli'
 
 /** `turnpike keys create` */
 export async function create(options: Options & Allowance & { account: string }): Promise<void> {
-  const models = options.models === undefined || options.models === 'all' ? null : readPatterns(options.models)
+  const models = options.models === undefined ? null : readPatterns(options.models)
   const never = options.expires === undefined || options.expires === 'never'
   const expiresAt = never ? null : readExpiry(options.expires, Date.now())
   const limits = readLimits(options) ?? null
   const cap = options.cap === undefined ? null : readCap(options.cap)
   await withInstallation(options, async ({ environment, store, mode, plan }) => {
     const account = await accountNamed(store, mode, options.account)
-    if (models !== null) warnOfStrays(models, [...(await plan()).catalogue.models.keys()])
+    if (models !== null) warnOfStrays(models, await plan())
     const secretKeys = await secretKeysOf({ environment, store })
     const key = secretKeys.make('sk')
     const made = await insertKey(store, {
@@ -68,18 +69,23 @@ export async function create(options: Options & Allowance & { account: string })
 }
 
 /** `turnpike keys change`: only what is given changes. */
-export async function change(id: string, options: Allowance & { json?: boolean; enabled?: string }): Promise<void> {
-  const { json: _, ...given } = options
+export async function change(
+  id: string,
+  options: Omit<Options, 'mode'> & Allowance & { enabled?: string },
+): Promise<void> {
+  const { json, config: _, ...given } = options
   mustChange(given)
   const expires = options.expires === 'never' ? null : options.expires
-  await withInstallation({ mode: 'real' }, async ({ store }) => {
+  const models = options.models === undefined ? undefined : readPatterns(options.models)
+  await withInstallation({ ...options, mode: 'real' }, async ({ store, plan }) => {
+    if (models) warnOfStrays(models, await plan())
     const before = await keyById(store.db, id)
     const limits = readLimits(options, before?.limits)
     const changed = await changeKey(store, {
       id,
       actor,
       ...(options.name !== undefined && { name: nameFrom(options.name) }),
-      ...(options.models !== undefined && { models: options.models === 'all' ? null : readPatterns(options.models) }),
+      ...(models !== undefined && { models }),
       ...(expires !== undefined && { expiresAt: expires === null ? null : readExpiry(expires, Date.now()) }),
       ...(options.cap !== undefined && { cap: readCap(options.cap) }),
       ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
@@ -88,7 +94,7 @@ export async function change(id: string, options: Allowance & { json?: boolean; 
     if (changed === undefined)
       throw new Error(`there is no key "${id}" that could be changed; turnpike keys list shows them`)
     const account = await accountById(store.db, changed.accountId)
-    if (options.json) return sayJson(show({ key: changed, account: account?.name ?? '' }))
+    if (json) return sayJson(show({ key: changed, account: account?.name ?? '' }))
     say(`${id} is changed: every node knows within a few seconds.`)
   })
 }
@@ -182,7 +188,9 @@ function nameFrom(text: string): string {
   return name
 }
 
-function readPatterns(text: string): string[] {
+/** What a key may use; null is every model. */
+function readPatterns(text: string): string[] | null {
+  if (text === 'all') return null
   const patterns = text.split(',').map((pattern) => pattern.trim())
   if (!modelPatterns.safeParse(patterns).success) {
     throw new Error("--models takes ids or patterns in lower case with commas between them, such as 'gpt-*,o3'")
@@ -191,7 +199,8 @@ function readPatterns(text: string): string[] {
 }
 
 /** Not an error: tomorrow's catalogue may have the model, and a key that allows too little is safe. */
-function warnOfStrays(patterns: readonly string[], models: readonly string[]): void {
+function warnOfStrays(patterns: readonly string[], { catalogue }: Plan): void {
+  const models = [...catalogue.models.keys()]
   for (const pattern of patterns) {
     if (!models.some((model) => allows([pattern], model))) warn(`no model is called like "${pattern}" now`)
   }

@@ -109,6 +109,7 @@ command(keys, 'list', 'list keys')
 allowance(keys.command('change').description('change what is given, and nothing else'))
   .argument('<id>', 'as keys list shows it')
   .addOption(yesOrNo('--enabled <value>', 'whether it works'))
+  .addOption(configOption())
   .addOption(jsonOption())
   .action(async (id, options) => (await import('./keys.ts')).change(id, options))
 keys

@@ -150,6 +150,10 @@ describe('beside a running gateway', () => {
     expect(code).toBe(0)
     expect(out).toMatch(/^ {2}sk-[\w-]{40,}$/m)
     expect(err).toBe('turnpike: warning: no model is called like "gtp-*" now\n')
+
+    const { id } = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo'])
+    const changed = await cli.run(['keys', 'change', id, '--models', 'gpt-*,gtp-*'])
+    expect(changed).toMatchObject({ code: 0, err })
   })
 
   test.each([
