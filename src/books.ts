@@ -29,7 +29,6 @@ import type { Tally } from './telemetry/tally.ts'
 /** The database and the way money is booked in it, as the settings ask. */
 export type Books = {
   readonly store: Store
-  readonly node: string
   readonly billing: TrackedBilling
   /** How many requests have ended that the database does not know of yet. */
   readonly unposted: () => number
@@ -136,7 +135,6 @@ async function openWhole(options: OpenStore): Promise<Books> {
   options.closing.opened('tidying', stopTidying)
   return {
     store,
-    node,
     billing: trackOpenHolds(billing, options.tally),
     unposted() {
       const { made, booked } = opened.billing.endings ?? { made: 0, booked: 0 }

@@ -41,8 +41,6 @@ export type Asked = {
 export type AskedFile = {
   /** The name of its field: `image`, `image[]`, `mask`. */
   readonly field: string
-  readonly name: string
-  /** As the client says; what it really is, its head shows. */
-  readonly mediaType: string
+  /** What they are, their head shows, and not what the client says of them. */
   readonly bytes: Uint8Array
 }

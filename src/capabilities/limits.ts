@@ -1,4 +1,3 @@
-import type { Capability } from './capability.ts'
 import type { Unit } from './usage.ts'
 
 export type Span = { readonly min: number; readonly max: number }
@@ -118,7 +117,6 @@ export type VideoLimits = {
 export type ModelTraits = {
   /** As the client asked for it. */
   readonly id: string
-  readonly capabilities: readonly Capability[]
   readonly contextTokens: number
   readonly outputTokensMax: number
   readonly choicesMax: number

@@ -101,7 +101,6 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
     efforts: facts.efforts ?? [],
     ...(facts.efforts?.length === 0 && { refusesEffort: true as const }),
     ...money,
-    retired: entry.retired,
     ...(entry.pinned === undefined ? {} : { pinned: entry.pinned }),
     ...limits,
   }

@@ -35,8 +35,6 @@ export type Model = {
   readonly costs: PriceList
   readonly confidence: Confidence
   readonly source: string
-  /** No longer at its vendor; in the catalogue in sandbox mode only. */
-  readonly retired: boolean
   /** The id this one stands for. An answer still shows the id that the client asked by. */
   readonly aliasOf?: string
   /** Values that an alias sets where the client does not, and that a client cannot change. */

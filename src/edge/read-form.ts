@@ -66,7 +66,7 @@ class FormReader {
     // A file may come without a name, and some clients send pictures so; no text is of this type.
     if (part.isFile || /^image\//i.test(mediaType)) {
       if (this.#files.length === filesMax) throw malformed(`it has more than ${filesMax} files`)
-      this.#files.push({ field: name, name: part.filename ?? '', mediaType, bytes: part.bytes })
+      this.#files.push({ field: name, bytes: part.bytes })
       return
     }
     if (this.#fields.has(name)) throw badRequest(`Invalid '${name}': it was given twice.`, name)

@@ -50,7 +50,6 @@ const model: Model = {
   costs: prices,
   confidence: 'listed',
   source: 'a test',
-  retired: false,
 }
 
 const sent = (exchange: Exchange): Sent => ({ kind: 'response', exchange })

@@ -33,7 +33,7 @@ export type Asked = {
 
 export type Begun =
   | { readonly kind: 'begun'; readonly attempt: RememberedAttempt }
-  | { readonly kind: 'replay'; readonly status: number; readonly body: Uint8Array; readonly requestId: string }
+  | { readonly kind: 'replay'; readonly status: number; readonly body: Uint8Array }
 
 /** How the request that began ends. One of these is called at its end, perhaps after `keepIn`. */
 export type RememberedAttempt = {
@@ -204,6 +204,6 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
         shouldRetry: false,
       })
     }
-    return { kind: 'replay', status, body, requestId }
+    return { kind: 'replay', status, body }
   }
 }

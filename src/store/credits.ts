@@ -9,7 +9,6 @@ export type BookedCredit = {
   readonly source: string
   readonly note: string | null
   readonly at: number
-  readonly seq: number
 }
 
 /** Where a credit stands in its account's chain. */
@@ -31,14 +30,12 @@ export async function listCredits(
   let query = credits(db, accountId)
     .innerJoin('entry as paid', (join) => join.onRef('paid.txn_id', '=', 'txn.id').on('paid.account', '=', customer))
     .innerJoin('entry as from', (join) => join.onRef('from.txn_id', '=', 'txn.id').on('from.account', '!=', customer))
-    .select(['txn.id', 'txn.seq', 'txn.note', 'txn.created_at', 'paid.amount', 'from.account'])
+    .select(['txn.id', 'txn.note', 'txn.created_at', 'paid.amount', 'from.account'])
     .orderBy('txn.seq', 'desc')
     .limit(limit)
   if (before !== undefined) query = query.where('txn.seq', '<', before)
   const rows = await query.execute()
-  return rows.map(({ id, amount, account, note, created_at: at, seq }) => {
-    return { id, amount, source: account, note, at, seq: seq ?? 0 }
-  })
+  return rows.map(({ id, amount, account: source, note, created_at: at }) => ({ id, amount, source, note, at }))
 }
 
 function credits(db: Queries, accountId: string) {

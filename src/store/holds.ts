@@ -120,7 +120,7 @@ async function refusal(db: Queries, accountId: string): Promise<Taken> {
 }
 
 export type OpenHold = { readonly id: string; readonly accountId: string }
-export type Ended = { readonly amount: Nano; readonly keyId: string; readonly priceVersion: string }
+export type Ended = { readonly amount: Nano; readonly priceVersion: string }
 
 /**
  * The compare-and-set that ends a hold: whoever gets the row books the money, in the same transaction. Everybody else
@@ -137,9 +137,9 @@ export async function endHold(
     .where('id', '=', hold.id)
     .where('account_id', '=', hold.accountId)
     .where('state', '=', 'open')
-    .returning(['amount', 'key_id', 'price_version'])
+    .returning(['amount', 'price_version'])
     .executeTakeFirst()
-  return row && { amount: row.amount, keyId: row.key_id, priceVersion: row.price_version }
+  return row && { amount: row.amount, priceVersion: row.price_version }
 }
 
 /** What became of a hold that could not be ended again. */

@@ -16,7 +16,7 @@ eachEngine('keys', (open) => {
     const made = await insertKey(store, { ...key, models: ['gpt-*'], metadata: { team: 'x' } })
     const found = await keyByDigest(store.db, 'd1')
     expect(found?.key).toEqual(made)
-    expect(found?.account).toMatchObject({ id: accountId, mode: 'sandbox', enabled: true, unlimited: false, cap: null })
+    expect(found?.account).toEqual({ id: accountId, mode: 'sandbox', enabled: true, cap: null })
     expect(await keyByDigest(store.db, 'd2')).toBeUndefined()
   })
 

@@ -27,9 +27,7 @@ export type ApiKey = {
 /** What authentication needs to know of a key's account; the balance is asked when money is held. */
 export type KeyAccount = {
   readonly id: string
-  readonly name: string
   readonly mode: Mode
-  readonly unlimited: boolean
   readonly enabled: boolean
   readonly cap: Cap | null
 }
@@ -97,9 +95,7 @@ export async function keyByDigest(
     .innerJoin('account', 'account.id', 'api_key.account_id')
     .selectAll('api_key')
     .select([
-      'account.name as account_name',
       'account.mode as account_mode',
-      'account.unlimited as account_unlimited',
       'account.enabled as account_enabled',
       'account.cap_amount as account_cap_amount',
       'account.cap_period as account_cap_period',
@@ -109,9 +105,7 @@ export async function keyByDigest(
   if (row === undefined) return undefined
   const account: KeyAccount = {
     id: row.account_id,
-    name: row.account_name,
     mode: row.account_mode,
-    unlimited: row.account_unlimited,
     enabled: row.account_enabled,
     cap: toCap({ cap_amount: row.account_cap_amount, cap_period: row.account_cap_period }),
   }

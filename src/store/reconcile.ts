@@ -7,12 +7,9 @@ import type { Basis, Queries } from './schema.ts'
 export type RecordedAttempt = {
   readonly id: string
   readonly vendor: string
-  readonly upstreamModel: string
-  readonly status: number
   readonly cost: Nano
   /** Whether it is one of those that the customer paid for. */
   readonly delivered: boolean
-  readonly createdAt: number
   /** Absent where the call was found on a bill and nowhere else. */
   readonly request: RecordedRequest | undefined
 }
@@ -39,12 +36,10 @@ function attemptRows(db: Queries) {
     .select([
       'attempt.id',
       'attempt.vendor',
-      'attempt.upstream_model',
       'attempt.status',
       'attempt.vendor_cost',
       'attempt.recorded_cost',
       'attempt.delivered',
-      'attempt.created_at',
       'request.id as request_id',
       'request.account_id',
       'request.key_id',
@@ -133,11 +128,8 @@ function toAttempt(row: Row): RecordedAttempt {
   return {
     id: row.id,
     vendor: row.vendor,
-    upstreamModel: row.upstream_model,
-    status: row.status,
     cost: row.vendor_cost,
     delivered: hasDelivered(row) ?? false,
-    createdAt: row.created_at,
     request: toRequest(row),
   }
 }

@@ -369,11 +369,9 @@ export const columnKinds = {
 
 /** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */
 export const derivedKinds = {
-  account_unlimited: 'boolean',
   account_enabled: 'boolean',
   account_cap_amount: 'money',
   available: 'money',
-  new_id: 'text',
   request_status: 'number',
   requested_at: 'number',
   total: 'money',

@@ -13,6 +13,7 @@ export type WebhookEvent = {
   readonly url: string
   readonly payload: string
   readonly state: WebhookEventState
+  /** Since its task ended, or since it was last sent by hand. */
   readonly attempts: number
   /** When it is tried next, if at all. */
   readonly nextAt: number | null

@@ -35,7 +35,6 @@ type Options = { limits?: Partial<ImageLimits>; images?: ImageLimits; tokens?: t
 function askFor(body: JsonObject, options: Options = {}): ImagesAsk {
   const traits: ModelTraits = {
     id: 'ours',
-    capabilities: ['images'],
     contextTokens: 1,
     outputTokensMax: 1,
     choicesMax: 1,
