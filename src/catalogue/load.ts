@@ -6,7 +6,7 @@ import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
 import { unpriced, type Catalogue, type Model, type Unsold } from './model.ts'
 import { aliasOffers, applyOverrides, type Entries, type Entry, readFamilies } from './overrides.ts'
-import { compilePrices, type Exchange, fingerprint, readExchange } from './prices.ts'
+import { compilePrices, type Exchange, readExchange } from './prices.ts'
 import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
 
 /**
@@ -38,7 +38,7 @@ export type Sources = {
   readonly sandbox: boolean
 }
 
-/** Everything that can be sold, worked out once and frozen. Equal sources give an equal version on every node. */
+/** Everything that can be sold, worked out once and frozen. */
 export function buildCatalogue({ families, overrides = [], exchange, sandbox }: Sources): Catalogue {
   const rates = readExchange(exchange)
   const entries = readFamilies(families)
@@ -57,10 +57,9 @@ export function buildCatalogue({ families, overrides = [], exchange, sandbox }: 
     for (const alias of buildAliases(entry, model, sandbox)) models.set(alias.id, alias)
   }
   const ordered = new Map([...models].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  const version = fingerprint([...ordered.values()].map(describe).join('\n'))
   // Lists that came from the files are shared with them, and frozen with the models.
   for (const model of ordered.values()) freeze(model)
-  return Object.freeze({ version, models: sealed(ordered), unsold: freeze(unsold) })
+  return Object.freeze({ models: sealed(ordered), unsold: freeze(unsold) })
 }
 
 // Operators may leave these out. 128,000 and 16,384 are what gpt-4o has: enough for ordinary use, and small enough that
@@ -139,11 +138,6 @@ function buildAliases(entry: Entry, model: Model, sandbox: boolean): Model[] {
       const embeddings = embeddingLimits(entry.facts.embeddings ?? {}, model.contextTokens, pinned.dimensions)
       return { ...aliased, pinned, embeddings }
     })
-}
-
-/** Price lists are named by their content already, so their versions stand for them. */
-function describe({ prices, costs, ...rest }: Model): string {
-  return JSON.stringify([rest, prices.version, costs.version])
 }
 
 /** An id means one thing: no alias may stand where a model or another alias stands. */

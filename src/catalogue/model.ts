@@ -73,7 +73,6 @@ export function exampleOf(models: ModelsOnOffer): string | undefined {
 
 /** One immutable snapshot. Aliases are entries of their own. */
 export type Catalogue = {
-  readonly version: string
   readonly models: ReadonlyMap<string, Model>
   readonly unsold: readonly Unsold[]
 }

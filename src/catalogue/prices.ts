@@ -190,6 +190,6 @@ function decimal(text: string, path: Path): Decimal {
 }
 
 /** 64 bits of SHA-256: equal content has an equal name on every node. */
-export function fingerprint(text: string): string {
+function fingerprint(text: string): string {
   return hash('sha256', text).slice(0, 16)
 }
