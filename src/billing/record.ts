@@ -3,7 +3,7 @@ import type { RequestRecord } from '../store/requests.ts'
 import type { Ending, Order } from './funds.ts'
 
 /** What is kept of a request, however its money is booked. */
-export function recordOf(order: Order, ending: Ending): RequestRecord {
+export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): RequestRecord {
   return {
     id: order.requestId,
     keyId: order.keyId,
@@ -15,6 +15,9 @@ export function recordOf(order: Order, ending: Ending): RequestRecord {
     createdAt: order.startedAt,
   }
 }
+
+/** What a client saw that lost its connection when the process died. */
+export const crashedStatus = 500
 
 const recordedStatuses: { readonly [K in Kind]?: number } = {
   'client-gone': 499,

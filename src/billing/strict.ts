@@ -11,6 +11,7 @@ import type { Store } from '../store/open.ts'
 import { chargeWithin } from '../store/postings.ts'
 import type { Billing, Endings, Hold, Order } from './funds.ts'
 import { recordOf } from './record.ts'
+import { accountDisabled, ledgerAway } from './refusals.ts'
 
 // A connection that broke is soon replaced; a database that hangs is not waited for a second time.
 const pausesMs = [100, 300, 800]
@@ -106,15 +107,11 @@ export function makeStrictBilling(parts: {
       let mayBeTaken = false
       const taken = await takeHold(store, hold, () => (mayBeTaken = true)).catch((thrown: unknown) => {
         if (mayBeTaken && isUnavailable(thrown)) endLater(id, order, zeroNano, () => forsakeHold(store, hold))
-        throw new GatewayError('overloaded', 'The ledger cannot be reached at the moment.', {
-          retryAfterSeconds: 1,
-          cause: thrown,
-        })
+        throw ledgerAway(thrown)
       })
       if (taken.outcome === 'held') return { kind: 'hold', hold: holdOf(id, order) }
       if (taken.outcome === 'no-funds') return { kind: 'no-funds', available: taken.available }
-      // Disabled since the key was looked up: the key is as dead as if it had been revoked.
-      throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
+      throw accountDisabled()
     },
   }
 }

@@ -7,6 +7,7 @@ import { pause } from '../base/pause.ts'
 import { writePriceList } from '../billing/pinned.ts'
 import { holdFor } from '../billing/price.ts'
 import { recordedStatus } from '../billing/record.ts'
+import { accountDisabled } from '../billing/refusals.ts'
 import type { VideoAsk } from '../capabilities/video.ts'
 import type { Model } from '../catalogue/model.ts'
 import { storeError } from '../store/faults.ts'
@@ -225,10 +226,7 @@ async function record(
         reserved.heldByTask()
         return { kind: 'recorded', task: taken.task }
       }
-      // Disabled since the key was looked up: the key is as dead as if it had been revoked.
-      if (taken.outcome === 'no-account') {
-        throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
-      }
+      if (taken.outcome === 'no-account') throw accountDisabled()
       const isAll = tries === fundsTries || (await leasedOf(parts.store.db, task.accountId)) === zeroNano
       if (isAll) return { kind: 'no-funds', needed, available: taken.available }
       await parts.giveBackLeases(task.accountId)

@@ -9,6 +9,7 @@ import { chargeWithin } from '../../store/postings.ts'
 import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, Taken } from '../funds.ts'
 import { recordOf } from '../record.ts'
+import { accountDisabled, ledgerAway } from '../refusals.ts'
 import type { Bank } from './bank.ts'
 import type { Disk } from './disk.ts'
 import { Journal, recoverJournal, type SyncMode } from './journal.ts'
@@ -207,9 +208,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
 function refused(outcome: Exclude<WaitOutcome, { kind: 'taken' }>): Taken {
   if (outcome.kind === 'no-funds') return outcome
-  if (outcome.kind === 'no-account')
-    throw new GatewayError('unauthenticated', 'The account of this API key is disabled.')
-  throw new GatewayError('overloaded', 'The ledger cannot be reached at the moment.', { retryAfterSeconds: 1 })
+  throw outcome.kind === 'no-account' ? accountDisabled() : ledgerAway()
 }
 
 function diskFull(): GatewayError {

@@ -2,6 +2,7 @@ import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { Posting } from '../../store/turns.ts'
 import type { Order, Progress, SentAttempt } from '../funds.ts'
+import { crashedStatus, recordOf } from '../record.ts'
 import type { JournalRecord } from './records.ts'
 
 /** A hold under way, as the journal tells it. */
@@ -10,9 +11,6 @@ export type Underway = {
   readonly sent: SentAttempt[]
   progress: Progress | undefined
 }
-
-// What a client saw that lost its connection when the process died.
-const crashedStatus = 500
 
 /** The postings that a dead process owes the database: those it made, and those that must be made for it. */
 export function replay(records: readonly JournalRecord[]): Posting[] {
@@ -95,16 +93,7 @@ function postingFor(id: string, hold: Underway): Posting | undefined {
     excess: zeroNano,
     basis: progress === undefined ? 'policy_zero' : 'estimated',
     usage: progress?.usage ?? null,
-    request: {
-      id: order.requestId,
-      keyId: order.keyId,
-      model: order.model,
-      capability: order.capability,
-      status: crashedStatus,
-      streamed: progress !== undefined,
-      durationMs: 0,
-      createdAt: order.startedAt,
-    },
+    request: recordOf(order, { status: crashedStatus, streamed: progress !== undefined, durationMs: 0 }),
     attempts,
   }
 }

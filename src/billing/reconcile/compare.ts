@@ -2,6 +2,7 @@ import { isAttemptId } from '../../base/ids.ts'
 import { zeroNano, type Nano } from '../../base/money.ts'
 import type { Counts } from '../../capabilities/usage.ts'
 import type { RecordedAttempt } from '../../store/reconcile.ts'
+import { crashedStatus } from '../record.ts'
 import type { BillLine } from './bill.ts'
 
 /** Where the bill and the books disagree on one call. */
@@ -48,7 +49,7 @@ function explain(attempt: RecordedAttempt): string {
   if (isExact(attempt)) return "the vendor's own usage at our cost prices comes to another sum"
   if (request.basis === 'vendor') return 'a failed attempt, charged by the vendor; another one was delivered'
   if (request.basis === 'policy_zero') {
-    return request.status === crashed
+    return request.status === crashedStatus
       ? 'a gateway ended during the call; nothing is known to have been delivered, so the customer paid nothing'
       : 'nothing was delivered, so the customer paid nothing; the vendor charged'
   }
@@ -56,11 +57,10 @@ function explain(attempt: RecordedAttempt): string {
   return estimates[request.status] ?? 'charged by an estimate'
 }
 
-const crashed = 500
 const estimates: Readonly<Record<number, string>> = {
   200: 'the vendor reported no usage',
   499: 'the client left, and what it had got was estimated',
-  500: 'a gateway ended during the call: charged as of the last mark in its journal',
+  [crashedStatus]: 'a gateway ended during the call: charged as of the last mark in its journal',
   502: 'the vendor broke off, and what had come was estimated',
 }
 
