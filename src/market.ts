@@ -3,7 +3,7 @@ import type { Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
-import { onOffer, type Catalogue, type Model, type ModelsOnOffer, type Offer, type Unsold } from './catalogue/model.ts'
+import { isHadAt, onOffer, type Catalogue, type Model, type ModelsOnOffer, type Unsold } from './catalogue/model.ts'
 import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
 import type { ConfigFile } from './config/file.ts'
 import { openSandbox, simulatedChannels, simulatedModels, type SandboxEnvironment } from './simulated.ts'
@@ -199,13 +199,12 @@ export function servedModels(catalogue: Catalogue, channels: readonly Channel[])
 function isServed({ capabilities, offers }: Model, channels: readonly Channel[]): boolean {
   return channels.some(
     (channel) =>
-      offers.some((offer) => sells(channel, offer)) &&
-      capabilities.some((capability) => channel.vendor[capability] !== undefined),
+      sellsAny(channel, offers) && capabilities.some((capability) => channel.vendor[capability] !== undefined),
   )
 }
 
-function sells({ id, vendor }: Channel, offer: Offer): boolean {
-  return offer.channel === id || offer.vendor === vendor.id
+function sellsAny({ id, vendor }: Channel, offers: Model['offers']): boolean {
+  return offers.some((offer) => isHadAt(offer, id, vendor.id))
 }
 
 /** What these channels do not answer, and why: it has no price, or nobody here sells it. In order of id. */
@@ -222,7 +221,7 @@ export function whyNothing(configured: readonly Channel[]): string {
 }
 
 function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]): string {
-  if (offers.some((offer) => channels.some((channel) => sells(channel, offer)))) {
+  if (channels.some((channel) => sellsAny(channel, offers))) {
     return `${capabilities.join(', ')} is not served yet`
   }
   const places = offers.map(({ vendor, channel }) => (vendor === undefined ? `channel ${channel}` : `vendor ${vendor}`))

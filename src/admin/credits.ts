@@ -44,7 +44,7 @@ export function creditCalls(parts: AdminParts) {
       case 'conflict':
         throw new GatewayError('idempotency-mismatch', 'This Idempotency-Key was used for another credit.')
       case 'below-zero': {
-        const most = formatDollars(outcome.available > 0n ? outcome.available : zeroNano)
+        const most = formatDollars(outcome.available)
         throw badRequest(`Only $${most} can be taken from this account.`, 'amount', 'below_zero')
       }
       default:

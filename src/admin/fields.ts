@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseMoment } from '../base/moment.ts'
 import { formatDollars, nano, parseDollars, type Nano } from '../base/money.ts'
+import { modelGlob } from '../catalogue/schema.ts'
 import type { Cap } from '../store/accounts.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
@@ -75,10 +76,7 @@ export const limits = z
 const patternsMax = 100
 
 /** Ids as the catalogue has them, with `*` for anything. An empty list would be a key for nothing. */
-export const modelPatterns = z
-  .array(z.string().regex(/^[a-z0-9.*-]{1,128}$/, 'a model id, or a pattern of one with *'))
-  .min(1)
-  .max(patternsMax)
+export const modelPatterns = z.array(modelGlob).min(1).max(patternsMax)
 
 export const metadata = z
   .record(keptText(64).min(1), keptText(500))

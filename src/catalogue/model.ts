@@ -5,6 +5,11 @@ import type { PriceList } from '../capabilities/usage.ts'
 /** Where a model can be had: at every channel of a vendor, or at one channel. Exactly one of the two is set. */
 export type Offer = { readonly vendor?: string; readonly channel?: string; readonly upstreamModel: string }
 
+/** Whether it can be had at this channel of this vendor. */
+export function isHadAt({ channel, vendor }: Offer, channelId: string, vendorId: string): boolean {
+  return channel === channelId || vendor === vendorId
+}
+
 /** How far a price can be trusted: in a named price list, quoted by others, or from general knowledge. */
 export const confidences = ['listed', 'quoted', 'unverified'] as const
 export type Confidence = (typeof confidences)[number]

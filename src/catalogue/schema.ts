@@ -9,11 +9,12 @@ import { confidences } from './model.ts'
 // Every object is strict: a mistyped key is an error that names it, never a price or limit that silently does not hold.
 
 /** Lower case, digits, dots and hyphens: the vendors' ids with `_ / :` as `-`. */
-const idPattern = /^[a-z0-9][a-z0-9.-]{0,127}$/
+export const idPattern = /^[a-z0-9][a-z0-9.-]{0,127}$/
 const globPattern = /^[a-z0-9.*-]{1,128}$/
 
 const modelId = z.string().regex(idPattern, 'a model id is lower case letters, digits, dots and hyphens')
-const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
+/** An id, or a pattern of some in which `*` stands for anything. */
+export const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
 const upstreamId = z.string().min(1).max(256)
 const count = z.int().min(1).max(100_000_000)
 const words = z.array(z.string().min(1).max(64)).max(200)

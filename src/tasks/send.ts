@@ -1,7 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, badRequest, GatewayError } from '../base/errors.ts'
 import type { VideoAsk } from '../capabilities/video.ts'
-import type { Offer } from '../catalogue/model.ts'
+import { isHadAt, type Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import type { Call, CreateContext, Responded, VideoAdapter } from '../vendors/vendor.ts'
@@ -81,8 +81,8 @@ export async function draftFor(
   offers: readonly Offer[],
 ): Promise<Task> {
   const draft = await findTask(parts.store.db, { accountId, id: ask.draftOf ?? '' })
-  const isOffered = offers.some(({ channel, vendor }) => channel === draft?.channel || vendor === draft?.vendor)
-  if (draft === undefined || draft.upstreamId === null || !isOffered) throw noDraft(ask)
+  if (draft === undefined || draft.upstreamId === null) throw noDraft(ask)
+  if (!offers.some((offer) => isHadAt(offer, draft.channel, draft.vendor))) throw noDraft(ask)
   return draft
 }
 

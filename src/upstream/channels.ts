@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { Offer } from '../catalogue/model.ts'
+import { isHadAt, type Offer } from '../catalogue/model.ts'
 import type { Vendor } from '../vendors/vendor.ts'
 
 /** One configured account at a vendor. */
@@ -140,10 +140,9 @@ type Candidate = { readonly channel: Channel; readonly upstreamModel: string }
 
 function candidates(all: readonly Channel[], offers: readonly Offer[]): Candidate[] {
   const found: Candidate[] = []
-  for (const { vendor, channel: channelId, upstreamModel } of offers) {
-    for (const channel of all) {
-      if (channel.id === channelId || channel.vendor.id === vendor) found.push({ channel, upstreamModel })
-    }
+  for (const offer of offers) {
+    const { upstreamModel } = offer
+    for (const channel of all) if (isHadAt(offer, channel.id, channel.vendor.id)) found.push({ channel, upstreamModel })
   }
   return found
 }

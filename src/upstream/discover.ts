@@ -1,4 +1,5 @@
 import { isObject } from '../base/json.ts'
+import { idPattern } from '../catalogue/schema.ts'
 import { vendors } from '../vendors/index.ts'
 import type { Vendor } from '../vendors/vendor.ts'
 import { localCredential, type Channel } from './channels.ts'
@@ -48,14 +49,11 @@ async function listModels(transport: Transport, baseUrl: string): Promise<string
   return ids
 }
 
-// What the catalogue takes for an id.
-const idCharactersMax = 128
-
 /** Our spelling of a vendor's id: lower case, hyphens for what would not survive in a path or a glob; or none at all. */
 export function ourModelId(upstreamModel: string): string | undefined {
   const id = upstreamModel
     .toLowerCase()
     .replace(/[^a-z0-9.]+/g, '-')
     .replace(/^[-.]+|[-.]+$/g, '')
-  return id === '' || id.length > idCharactersMax ? undefined : id
+  return idPattern.test(id) ? id : undefined
 }
