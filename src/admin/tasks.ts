@@ -2,19 +2,18 @@ import { z } from 'zod'
 import { exactText, pageFields, periodFields, readQuery } from '../reports/query.ts'
 import { reportTasks, showTaskRow } from '../reports/tasks.ts'
 import { holdsOfTasks } from '../store/task-lists.ts'
+import { storedTaskStates } from '../store/task-schema.ts'
 import { taskById } from '../store/tasks.ts'
 import { absent, type Call } from './call.ts'
 import { scopeOf } from './filters.ts'
 import type { AdminParts } from './routes.ts'
-
-const states = ['creating', 'submitted', 'running', 'succeeded', 'failed', 'cancelled', 'refused'] as const
 
 const tasksQuery = z.strictObject({
   ...pageFields,
   ...periodFields,
   account: exactText.exactOptional(),
   model: exactText.exactOptional(),
-  state: z.enum(states).exactOptional(),
+  state: z.enum(storedTaskStates).exactOptional(),
   in_doubt: z.enum(['true', 'false']).exactOptional(),
 })
 

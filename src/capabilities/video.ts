@@ -62,7 +62,8 @@ export type VideoFacts = Pick<
 >
 
 /** A task as clients see it. The first two grow, the last three never change; see `tasks/state.ts`. */
-export type TaskState = 'submitted' | 'running' | 'succeeded' | 'failed' | 'cancelled'
+export const taskStates = ['submitted', 'running', 'succeeded', 'failed', 'cancelled'] as const
+export type TaskState = (typeof taskStates)[number]
 
 /** What a vendor says of a task, in our words. Unknown words keep the state; `lost`: the vendor does not know the task. */
 export type VideoNews = {

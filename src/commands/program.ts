@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import packageJson from '../../package.json'
+import { storedTaskStates } from '../store/task-schema.ts'
 
 /** argv → command. Commands are loaded when they are run: one should not pay for the others. */
 export const program = new Command('turnpike')
@@ -172,17 +173,7 @@ command(requests, 'show', 'show one, with every attempt at a vendor')
 const tasks = program.command('tasks').description('videos on their way: how far they are, never what they show')
 paged(report(tasks, 'list', 'list tasks, the newest first'))
   .option('--model <id>', 'of this model alone')
-  .addOption(
-    new Option('--state <state>', 'in this state alone').choices([
-      'creating',
-      'submitted',
-      'running',
-      'succeeded',
-      'failed',
-      'cancelled',
-      'refused',
-    ]),
-  )
+  .addOption(new Option('--state <state>', 'in this state alone').choices(storedTaskStates))
   .option('--in-doubt', 'those of which nobody knows whether their vendor has them')
   .action(async (options) => (await import('./tasks.ts')).list(options))
 command(tasks, 'show', 'show one')

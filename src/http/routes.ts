@@ -64,10 +64,10 @@ export type RouteParts = FileSettings['limits'] & {
   readonly readiness: Readiness
 }
 
-// Who may call a route is said in each line; so far, almost every path shows errors alike.
+// Who may call a route, and how its errors look, is said in each line by one of these.
 const keyed = { auth: 'key', writeError } as const
 const open = { auth: 'open', writeError } as const
-const native = { auth: 'key', writeError: writeMessagesError } as const
+const messaging = { auth: 'key', writeError: writeMessagesError } as const
 const responding = { auth: 'key', writeError: writeResponsesError } as const
 // Until the form of a request is known, errors have the shapes of both.
 const picturing = { auth: 'key', writeError: writeEitherError } as const
@@ -110,8 +110,8 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     { ...open, method: 'POST', path: '/v1/responses/{id}', serve: serveNothingBelow },
     { ...open, method: 'POST', path: '/v1/responses/{id}/cancel', serve: serveNoResponse },
     { ...open, method: 'GET', path: '/v1/responses/{id}/input_items', serve: serveNoResponse },
-    { ...native, speaksBelow: true, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
-    { ...native, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
+    { ...messaging, speaksBelow: true, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
+    { ...messaging, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
     { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },
     { ...speaking, method: 'POST', path: '/v1/audio/speech', docs: 'createSpeech', serve: speech },
     { ...picturing, method: 'POST', path: '/v1/images/generations', docs: 'createImage', serve: images },

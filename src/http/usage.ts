@@ -26,7 +26,7 @@ export type UsageParts = {
 }
 
 // Which vendor answered is the operator's business; all else that sums are kept by is the customer's own.
-const groupings = ['hour', 'day', 'model', 'key', 'account', 'capability'] as const
+export const groupings = ['hour', 'day', 'model', 'key', 'account', 'capability'] as const
 
 const key = z.literal('self', { error: "only 'self', the calling key" }).exactOptional()
 const sums = z.strictObject({

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { GatewayError } from '../base/errors.ts'
 import { formatDollars } from '../base/money.ts'
+import { taskStates } from '../capabilities/video.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { passOver } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
@@ -63,13 +64,11 @@ export function serveVideoCancel(parts: VideoRouteParts) {
   })
 }
 
-const shownStates = ['submitted', 'running', 'succeeded', 'failed', 'cancelled'] as const
-
 const listQuery = z.strictObject({
   ...pageFields,
   ...periodFields,
   model: exactText.exactOptional(),
-  status: z.enum(shownStates).exactOptional(),
+  status: z.enum(taskStates).exactOptional(),
 })
 
 /** `GET /v1/videos/generations`: the account's own, newest first. */

@@ -1,14 +1,15 @@
 import type { JsonObject } from '../base/json.ts'
 import type { Bound } from '../capabilities/ask.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import type { VideoAsk, VideoFacts, VideoResult } from '../capabilities/video.ts'
+import { taskStates, type VideoAsk, type VideoFacts, type VideoResult } from '../capabilities/video.ts'
 import type { Json } from './schema.ts'
 
 /**
  * How far a task has come, as it is stored. `creating`: recorded, and the vendor's id is not known; `refused`: the vendor
  * would not have it, and whoever asked was told so at once. The rest is what clients see; see `tasks/state.ts`.
  */
-export type StoredTaskState = 'creating' | 'submitted' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'refused'
+export const storedTaskStates = ['creating', ...taskStates, 'refused'] as const
+export type StoredTaskState = (typeof storedTaskStates)[number]
 
 export type TaskError = { readonly code: string; readonly message: string }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { groupings } from '../usage.ts'
 
 /** What usage and balance look like, for the reference and for tests; nothing is checked against these while serving. */
 const text = (description: string) => z.string().meta({ description })
@@ -105,7 +106,7 @@ export const usageQuery: readonly QueryDocs[] = [
   {
     name: 'group_by',
     description: 'One line for each. Without it, one sum of all.',
-    schema: { type: 'string', enum: ['hour', 'day', 'model', 'key', 'account', 'capability'] },
+    schema: { type: 'string', enum: groupings },
   },
   { name: 'key', description: '`self`: of the calling key alone.', schema: { type: 'string', enum: ['self'] } },
   { name: 'model', description: 'Sums of this model alone.', schema: { type: 'string' } },

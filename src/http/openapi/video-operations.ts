@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { taskStates } from '../../capabilities/video.ts'
 import { videoRequest } from '../../wire/native/video-schema.ts'
 import type { OperationDocs } from './operations.ts'
 
@@ -45,9 +46,7 @@ const videoTask = z.looseObject({
   id: text('The task.'),
   upstream_id: text("The vendor's own id of it, once that is known: it can be asked for by this too.").optional(),
   model: text('As it was asked for.'),
-  status: z
-    .enum(['submitted', 'running', 'succeeded', 'failed', 'cancelled'])
-    .meta({ description: 'The last three are final.' }),
+  status: z.enum(taskStates).meta({ description: 'The last three are final.' }),
   created_at: unixTime('When it was accepted.'),
   updated_at: unixTime('When its status last changed.'),
   content: z
@@ -169,7 +168,7 @@ export const videoOperations = {
       {
         name: 'status',
         description: 'Only those with this status.',
-        schema: { type: 'string', enum: ['submitted', 'running', 'succeeded', 'failed', 'cancelled'] },
+        schema: { type: 'string', enum: taskStates },
       },
       { name: 'model', description: 'Only those of this model.', schema: { type: 'string' } },
       { name: 'from', description: 'Unix seconds, a date, or a time with its zone.', schema: { type: 'string' } },
