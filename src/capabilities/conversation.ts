@@ -203,15 +203,13 @@ export type Choice = {
 }
 
 export type Reply = {
-  /** The vendor's own id of it. */
-  readonly id?: string
   readonly choices: readonly Choice[]
   readonly usage: Usage | undefined
 }
 
 /** A reply as it is made. Blocks of one choice do not overlap, except that calls may grow side by side, told apart by `call`. */
 export type ReplyEvent =
-  | { readonly kind: 'reply-start'; readonly id?: string }
+  | { readonly kind: 'reply-start' }
   | { readonly kind: 'text-delta'; readonly choice: number; readonly text: string; readonly logprobs?: Json }
   | { readonly kind: 'citation-add'; readonly choice: number; readonly citation: Citation }
   | { readonly kind: 'refusal-delta'; readonly choice: number; readonly text: string }

@@ -19,9 +19,7 @@ export function readAnswer(body: Uint8Array): Reply {
   }
   const refusal = readRefusal(message['stop_details'])
   if (refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
-  const id = textIn(message['id'])
   return {
-    ...(id !== '' && { id }),
     choices: [
       {
         blocks,

@@ -32,7 +32,7 @@ describe('a stream', () => {
     const usage = { input_tokens: 5, cache_read_input_tokens: 2, output_tokens: 1 }
     const begin = { type: 'message_start', message: { id: 'msg_1', usage } }
     const [first, counted, ...again] = read(begin, begin)
-    expect(first).toEqual({ kind: 'reply-start', id: 'msg_1' })
+    expect(first).toEqual({ kind: 'reply-start' })
     expect(counted).toMatchObject({ kind: 'usage-count', usage: { input: 5, cachedInput: 2 } })
     expect(counted).not.toHaveProperty('usage.output')
     expect(again.map(({ kind }) => kind)).toEqual(['usage-count'])
@@ -168,7 +168,7 @@ describe('a stream', () => {
 
   test('is the same wherever it is cut', () => {
     const bytes = Buffer.from(fixture.stream.join(''))
-    const { id: _, ...whole } = readAnswer(Buffer.from(JSON.stringify(fixture.answer)))
+    const whole = readAnswer(Buffer.from(JSON.stringify(fixture.answer)))
     fc.assert(
       fc.property(fc.array(fc.nat(bytes.length)), (places) => {
         const splitter = new EventSplitter(1_000_000)

@@ -43,8 +43,7 @@ export function openReader(): ReplyReader {
     const counted = countUsage(promptCounts(message['usage']))
     if (started) return counted
     started = true
-    const id = textIn(message['id'])
-    return [{ kind: 'reply-start', ...(id !== '' && { id }) }, ...counted]
+    return [{ kind: 'reply-start' }, ...counted]
   }
 
   function readBlock(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {

@@ -63,12 +63,7 @@ const finish = (finish: Finish, more = {}): ReplyEvent => ({ kind: 'choice-finis
 
 describe('a stream', () => {
   test('begins once, and ends with what was used', () => {
-    const { start, ping, blocks, end, stop } = stream([
-      { kind: 'reply-start', id: 'x' },
-      say('Hel'),
-      say('lo'),
-      finish('stop'),
-    ])
+    const { start, ping, blocks, end, stop } = stream([{ kind: 'reply-start' }, say('Hel'), say('lo'), finish('stop')])
     expect(start).toMatchObject({
       type: 'message_start',
       message: {

@@ -76,9 +76,7 @@ const thinkingAsk = asked({
 test('a reply written for a client and read as the vendor’s is the same reply', () => {
   fc.assert(
     fc.property(replies, (reply) => {
-      const { id, ...read } = readAnswer(writeAnswer(thinkingAsk, reply, name))
-      expect(id).toBe('msg_1')
-      expect(read).toEqual(reply)
+      expect(readAnswer(writeAnswer(thinkingAsk, reply, name))).toEqual(reply)
     }),
   )
 })

@@ -46,12 +46,10 @@ type Draft = { blocks: AssistantBlock[]; finish: Finish | undefined; logprobs: J
 
 function collect(events: readonly ReplyEvent[]): Reply {
   const drafts = new Map<number, Draft>()
-  let id: string | undefined
   let usage: Usage | undefined
   for (const event of events) {
     if (event.kind === 'failure') throw event.error
-    if (event.kind === 'reply-start') id ??= event.id
-    else if (event.kind === 'usage-count') ({ usage } = event)
+    if (event.kind === 'usage-count') ({ usage } = event)
     else if ('choice' in event) {
       const draft = drafts.get(event.choice) ?? { blocks: [], finish: undefined, logprobs: [] }
       drafts.set(event.choice, draft)
@@ -62,7 +60,7 @@ function collect(events: readonly ReplyEvent[]): Reply {
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without candidates.")
   }
   const inOrder = [...drafts].toSorted(([a], [b]) => a - b)
-  return { ...(id !== undefined && { id }), choices: inOrder.map(([, draft]) => choiceOf(draft)), usage }
+  return { choices: inOrder.map(([, draft]) => choiceOf(draft)), usage }
 }
 
 function choiceOf({ blocks, finish, logprobs }: Draft): Choice {

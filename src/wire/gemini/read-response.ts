@@ -27,7 +27,7 @@ export function openResponses(): ResponseReader {
     const events: ReplyEvent[] = []
     const ends: ReplyEvent[] = []
     const id = textIn(response['responseId'])
-    if (!isStarted) events.push({ kind: 'reply-start', ...(id !== '' && { id }) })
+    if (!isStarted) events.push({ kind: 'reply-start' })
     isStarted = true
 
     const found = objectsIn(response['candidates'])

@@ -16,11 +16,9 @@ import { readChoices, readUsage } from './chat-answer.ts'
 /** A vendor's whole answer in the common protocol, as no protocol in particular says it. */
 export function readAnswer(body: Uint8Array): Reply {
   const { json, choices } = readChoices(body)
-  const { id, usage } = json
   return {
-    ...(typeof id === 'string' && { id }),
     choices: choices.filter((choice) => isObject(choice)).map(readChoice),
-    usage: readUsage(usage),
+    usage: readUsage(json['usage']),
   }
 }
 

@@ -9,7 +9,7 @@ function read(...choices: Json[]): ReplyEvent[] {
   const events = choices.flatMap((choice) => {
     return [...reader.read(Buffer.from(`data: ${JSON.stringify({ id: 'c1', choices: [choice] })}\n\n`))]
   })
-  expect(events[0]).toEqual({ kind: 'reply-start', id: 'c1' })
+  expect(events[0]).toEqual({ kind: 'reply-start' })
   return events.slice(1)
 }
 

@@ -73,7 +73,7 @@ export function openReader(): ReplyReader {
       const events: ReplyEvent[] = []
       if (!started) {
         started = true
-        events.push({ kind: 'reply-start', ...(typeof chunk['id'] === 'string' && { id: chunk['id'] }) })
+        events.push({ kind: 'reply-start' })
       }
       const choices: readonly Json[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
       for (const choice of choices) if (isObject(choice)) readChoice(choice, events)

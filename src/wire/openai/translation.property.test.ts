@@ -165,9 +165,7 @@ test('a stream written and read again, cut anywhere on its way, says the same', 
         at = end
       }
       const kept = events.filter(({ kind }) => kind !== 'usage-count')
-      expect(read.filter(({ kind }) => kind !== 'usage-count' && kind !== 'reply-end')).toEqual(
-        kept.map((event) => (event.kind === 'reply-start' ? { ...event, id: 'chatcmpl-0123' } : event)),
-      )
+      expect(read.filter(({ kind }) => kind !== 'usage-count' && kind !== 'reply-end')).toEqual(kept)
       expect(read.at(-1)).toEqual({ kind: 'reply-end' })
       expect(read.findLast(({ kind }) => kind === 'usage-count')).toMatchObject({ usage: given.usage })
     }),

@@ -20,9 +20,7 @@ export function readAnswer(body: Uint8Array): Reply {
   const items = objectsIn(response['output'])
   const finish = readFinish(response, items.some(isCall))
   const blocks = items.flatMap(readItem)
-  const id = textIn(response['id'])
   return {
-    ...(id !== '' && { id }),
     choices: [
       {
         finish,

@@ -46,7 +46,7 @@ describe('a stream', () => {
   test('begins once and ends once, with what it used', () => {
     const created = { type: 'response.created', response: { id: 'resp_1' } }
     expect(read(created, { ...created, type: 'response.in_progress' }, words('msg_1', 'Hi'), completed())).toEqual([
-      { kind: 'reply-start', id: 'resp_1' },
+      { kind: 'reply-start' },
       { kind: 'text-delta', choice: 0, text: 'Hi' },
       { kind: 'choice-finish', choice: 0, finish: 'stop' },
       { kind: 'usage-count', usage: counted },
@@ -64,7 +64,7 @@ describe('a stream', () => {
 
   test('has begun where the model thinks unseen', () => {
     const created = { type: 'response.created', response: { id: 'resp_1' } }
-    expect(read(created, item({ type: 'reasoning', id: 'rs_1' }))).toEqual([{ kind: 'reply-start', id: 'resp_1' }])
+    expect(read(created, item({ type: 'reasoning', id: 'rs_1' }))).toEqual([{ kind: 'reply-start' }])
   })
 
   test('has messages of their own apart', () => {
@@ -160,7 +160,6 @@ describe('a whole answer', () => {
       usage,
     })
     expect(reply).toEqual({
-      id: 'resp_1',
       usage: counted,
       choices: [
         {

@@ -14,7 +14,6 @@ const beginnings: ReadonlySet<string> = new Set(['response.queued', 'response.cr
 
 /** Reads a stream of this protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
-  let id: string | undefined
   let isStarted = false
   /** Calls in the order in which they began, by the ids of their items; each with what came of its arguments. */
   const calls = new Map<string, { readonly call: number; text: string }>()
@@ -26,7 +25,7 @@ export function openReader(): ReplyReader {
   function start(): ReplyEvent[] {
     if (isStarted) return []
     isStarted = true
-    return [{ kind: 'reply-start', ...(id !== undefined && { id }) }]
+    return [{ kind: 'reply-start' }]
   }
 
   function say(item: string, text: string): ReplyEvent[] {
@@ -131,8 +130,6 @@ export function openReader(): ReplyReader {
       if (data === '') return [{ kind: 'heartbeat' }]
       const json = parseLoosely(data)
       if (!isObject(json)) return data.trim() === '[DONE]' ? [] : [{ kind: 'failure', error: unreadable() }]
-      const { id: named } = objectIn(json['response'])
-      if (typeof named === 'string') id = named
       if (beginnings.has(textIn(json['type']))) return []
       const events = readEvent(json)
       return events[0]?.kind === 'failure' ? events : [...start(), ...events]

@@ -126,8 +126,7 @@ const webSearch = (reply: Reply): Reply => ({ ...reply, usage: { ...reply.usage,
 test('a response written for a client and read as the vendor’s is the same reply', () => {
   fc.assert(
     fc.property(replies.map(webSearch), (reply) => {
-      const { id, ...read } = readAnswer(responsesChat.writeAnswer(askOf(keeping), reply, name))
-      expect(id).toBe('resp_0123')
+      const read = readAnswer(responsesChat.writeAnswer(askOf(keeping), reply, name))
       expect(unsealed(read)).toEqual(tellable(reply))
     }),
   )
