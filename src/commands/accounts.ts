@@ -17,12 +17,10 @@ import {
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { mustChange, readCap, showCap } from './allowance.ts'
-import { withInstallation, type InstallationOptions } from './installation.ts'
+import { actor, withInstallation, type InstallationOptions } from './installation.ts'
 import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
-
-const actor = 'cli'
 
 /** `turnpike accounts create` */
 export async function create(options: Options & { name: string; credit?: string; unlimited?: boolean }): Promise<void> {

@@ -16,6 +16,9 @@ import { loadSettings } from './settings.ts'
 /** What commands that work on the database have in common: where it is, and which mode they speak of. */
 export type InstallationOptions = { readonly config?: string; readonly mode?: Mode }
 
+/** Who the audit says has changed something by a command. */
+export const actor = 'cli'
+
 export type Installation = {
   readonly environment: Environment
   readonly store: Store

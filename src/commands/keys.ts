@@ -11,7 +11,7 @@ import type { Scope } from '../store/schema.ts'
 import { accountNamed, allAccounts } from './accounts.ts'
 import { mustChange, readCap, readLimits, showCap, showLimits, type LimitOptions } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
-import { secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
+import { actor, secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
@@ -23,8 +23,6 @@ type Allowance = LimitOptions & {
   readonly expires?: string
   readonly cap?: string
 }
-
-const actor = 'cli'
 
 /** `turnpike keys create` */
 export async function create(options: Options & Allowance & { account: string }): Promise<void> {

@@ -1,7 +1,7 @@
 import { formatDollars, type Nano } from '../base/money.ts'
 import { nodeSeenAt, reclaimNode } from '../store/leases.ts'
 import { openClaims } from '../store/reconcile.ts'
-import { withInstallation } from './installation.ts'
+import { actor, withInstallation } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'
 
 // A node that works speaks to the database every few seconds.
@@ -24,7 +24,7 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
       say("customers keep it, and vendors' bills show it as our loss. If so, add --confirm.")
       return
     }
-    const outcome = await reclaimNode(store, { node, silentSince: store.now() - aliveMs, actor: 'cli' })
+    const outcome = await reclaimNode(store, { node, silentSince: store.now() - aliveMs, actor })
     if (outcome.outcome === 'absent') throw absent(node)
     if (outcome.outcome === 'alive') throw alive(node, outcome.seenAt)
     const returned = outcome.leases.map(showLease)

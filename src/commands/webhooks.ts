@@ -10,15 +10,13 @@ import {
 import { resendEvent } from '../store/webhooks.ts'
 import { makeWebhookSecrets } from '../tasks/webhooks/secrets.ts'
 import { accountNamed } from './accounts.ts'
-import { secretOf, withInstallation, type InstallationOptions } from './installation.ts'
+import { actor, secretOf, withInstallation, type InstallationOptions } from './installation.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, showTime, type Column } from './output.ts'
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
 type Listed = FilterOptions & PageOptions & { readonly task?: string; readonly state?: string }
-
-const actor = 'cli'
 
 /** `turnpike webhooks list` */
 export async function list(options: Options & Listed): Promise<void> {
