@@ -187,8 +187,8 @@ export async function sumUsage(
       .select((eb) => [
         sum(eb.ref('cost')).as('cost'),
         sum(eb.ref('vendor_cost')).as('vendor_cost'),
-        count('requests').as('requests'),
-        ...summedColumns.map((column) => count(column).as(column)),
+        sum(eb.ref('requests')).as('requests'),
+        ...summedColumns.map((column) => sum(eb.ref(column)).as(column)),
       ])
     if (by === 'nothing') return (await sums.execute()).map((row) => toSum(row, null))
     if (by === 'hour' || by === 'day') {
@@ -241,11 +241,6 @@ function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: Filter) 
   if (filter.from !== undefined) query = query.where('hour', '>=', filter.from)
   if (filter.to !== undefined) query = query.where('hour', '<', filter.to)
   return query
-}
-
-/** PostgreSQL sums bigints to numeric, which would come back as text. */
-function count(column: string) {
-  return sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`
 }
 
 type SummedRow = { requests: number; cost: Nano; vendor_cost: Nano } & Record<SummedColumn, number>
