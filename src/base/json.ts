@@ -36,6 +36,13 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** An object but for some of its fields. */
+export function without(object: JsonObject, fields: ReadonlySet<string>): JsonObject {
+  const kept: Record<string, Json | undefined> = {}
+  for (const [field, value] of Object.entries(object)) if (!fields.has(field)) kept[field] = value
+  return kept
+}
+
 function notJson() {
   return badRequest('We could not parse the JSON body of your request.', undefined, 'invalid_json')
 }

@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isObject, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult, VideoRole } from '../../capabilities/video.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
@@ -119,11 +119,10 @@ const foreign: ReadonlySet<string> = new Set([
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { limits, parameters, resolution, ratio, seconds, isFreeLength, sound, draftOf } = ask
-  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const label = textIn(parameters['safety_identifier'])
   return {
     execution_expires_after: expiryOf(limits.deadlineSeconds),
-    ...Object.fromEntries(passed),
+    ...without(parameters, foreign),
     ...(label !== '' && { safety_identifier: context.namespaced(label) }),
     model: context.upstreamModel,
     content: draftOf === undefined ? writeContent(ask) : [writeDraft(ask, context)],

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/json.ts'
+import { without, type JsonObject } from '../../base/json.ts'
 import type { VideoKind } from '../../capabilities/limits.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
@@ -93,11 +93,10 @@ const foreign: ReadonlySet<string> = new Set([
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, media, kind, seconds, ratio, resolution, sound, limits } = ask
-  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
   const negative = negativeOf(ask)
   return {
-    ...Object.fromEntries(passed),
+    ...without(parameters, foreign),
     model_name: context.upstreamModel,
     ...(prompt !== '' && { prompt }),
     ...(negative !== '' && { negative_prompt: negative }),

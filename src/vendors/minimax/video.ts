@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { without, type Json, type JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
@@ -114,12 +114,11 @@ const foreign: ReadonlySet<string> = new Set([
 function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   const { parameters, prompt, media, seconds, resolution } = ask
   refuseMissing(ask)
-  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
   const optimizer = optimizerOf(parameters)
   const subjects = media.filter(({ role }) => role === 'reference-image').map(({ url }) => url)
   return {
-    ...Object.fromEntries(passed),
+    ...without(parameters, foreign),
     model: context.upstreamModel,
     ...(prompt !== '' && { prompt }),
     ...(optimizer !== undefined && { prompt_optimizer: optimizer }),

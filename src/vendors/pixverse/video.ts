@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { without, type Json, type JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
@@ -193,11 +193,10 @@ const foreign: ReadonlySet<string> = new Set([
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
-  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const negative = negativeOf(ask)
   const { watermark } = parameters
   return {
-    ...Object.fromEntries(passed),
+    ...without(parameters, foreign),
     model: context.upstreamModel,
     prompt,
     ...(negative !== '' && { negative_prompt: negative }),

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/json.ts'
+import { without, type JsonObject } from '../../base/json.ts'
 import type { VideoKind } from '../../capabilities/limits.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { itemsIn, textIn } from '../../wire/loose.ts'
@@ -92,9 +92,8 @@ const foreign: ReadonlySet<string> = new Set([
 
 function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   const { parameters, prompt, kind, seed } = ask
-  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   return {
-    ...Object.fromEntries(passed),
+    ...without(parameters, foreign),
     model: context.upstreamModel,
     ...(prompt !== '' && { promptText: prompt }),
     ...(kind === 'r2v' ? writeFilm(ask) : writeFrame(ask)),

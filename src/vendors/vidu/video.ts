@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/json.ts'
+import { without, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { countIn, objectsIn, textIn } from '../../wire/loose.ts'
@@ -77,10 +77,9 @@ const foreign: ReadonlySet<string> = new Set([
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
-  const passed = Object.entries(parameters).filter(([name]) => !foreign.has(name))
   const images = imagesOf(ask)
   return {
-    ...Object.fromEntries(passed),
+    ...without(parameters, foreign),
     model: context.upstreamModel,
     ...(prompt !== '' && { prompt }),
     ...(images.length > 0 && { images }),

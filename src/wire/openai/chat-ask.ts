@@ -1,5 +1,5 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, without, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
@@ -182,12 +182,6 @@ function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
     }
   }
   return tokens
-}
-
-function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {
-  const kept: Record<string, Json | undefined> = {}
-  for (const [field, value] of Object.entries(body)) if (!fields.has(field)) kept[field] = value
-  return kept
 }
 
 export function isGiven<T>(value: T | null | undefined): value is T {

@@ -1,5 +1,5 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { without, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
@@ -111,8 +111,4 @@ function searchesOf(request: ResponsesRequest): number {
 function unsupported(param: string, value: string, { id }: ChatTraits, supported: string) {
   const message = `Unsupported value: ${value} is not supported with the '${id}' model. ${supported}`
   return badRequest(message, param, 'unsupported_value')
-}
-
-function without(body: JsonObject, fields: ReadonlySet<string>): JsonObject {
-  return Object.fromEntries(Object.entries(body).filter(([field]) => !fields.has(field)))
 }
