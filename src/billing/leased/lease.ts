@@ -58,7 +58,7 @@ export class Lease {
 
   /** A charge of the process before us, on money that it had leased. */
   owe(charge: bigint): void {
-    if (charge > this.left) throw new Reclaimed()
+    if (charge > this.left) throw new Unleased()
     this.left -= charge
     this.unflushed += charge
     this.#check()
@@ -106,13 +106,14 @@ export class Lease {
   }
 }
 
-/** A charge can only have been made on money that was leased; that somebody gave it back is the only way to lose it. */
-class Reclaimed extends Error {
+/** A charge can only have been made on money that was leased: somebody gave that back, or the database is of an earlier day. */
+class Unleased extends Error {
   constructor() {
     super(
-      'a lease is off: the journal holds charges on money that is no longer leased to this node, so it was reclaimed. Its ' +
-        "folder must not be used again; what it had charged shows when the vendors' bills are reconciled.",
+      'a lease is off: the journal holds charges on money that is not leased to this node. Either the node was reclaimed, and ' +
+        'its folder must not be used again; or the database was restored from an older copy: then move the folder "journal" ' +
+        "away. What it had charged shows when the vendors' bills are reconciled.",
     )
-    this.name = 'Reclaimed'
+    this.name = 'Unleased'
   }
 }
