@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import { isEverywhere } from '../base/listen.ts'
 import type { Model } from '../catalogue/model.ts'
-import type { Environment } from '../config/environment.ts'
+import { databaseFile, type Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
 import { forgottenSecret, openSecret } from '../config/installation-secret.ts'
 import type { Mode } from '../store/schema.ts'
@@ -31,6 +32,10 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const forgotten = forgottenSecret(environment.secret, environment.dataFolder)
   if (forgotten !== undefined) {
     lines.push(`${forgotten} holds another secret than TURNPIKE_SECRET: keys that were made under it do not work.`)
+  }
+  const left = databaseFile(environment)
+  if (environment.databaseUrl !== undefined && existsSync(left)) {
+    lines.push(`${left} is not used: DATABASE_URL is, and nothing moves from one to the other (docs/operators.md).`)
   }
   const open = openSecret(environment.secret, environment.dataFolder)
   if (open !== undefined) {

@@ -4,6 +4,7 @@ import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
+import { sharedPostgres } from '../support/postgres.ts'
 
 // Every command is a process of its own, and machines that test are busy.
 setDefaultTimeout(120_000)
@@ -54,6 +55,21 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'], { TURNPIKE_DATA: cli.folder, TURNPIKE_SECRET: 's'.repeat(32) })).code).toBe(0)
     expect((await cli.run(['check'], { TURNPIKE_DATA: join(cli.folder, 'not/there/yet') })).code).toBe(0)
     expect(existsSync(join(cli.folder, 'not'))).toBe(false)
+  })
+
+  test('a SQLite database in the folder of a node on PostgreSQL is remarked on: nothing of it is there', async () => {
+    const file = join(cli.folder, 'turnpike.sqlite')
+    const onPostgres = {
+      TURNPIKE_DATA: cli.folder,
+      TURNPIKE_SECRET: 's'.repeat(32),
+      DATABASE_URL: await (await sharedPostgres()).emptyDatabase(),
+    }
+    expect((await cli.run(['check'], onPostgres)).out).not.toContain(file)
+    cli.write('turnpike.sqlite', '')
+    expect(await cli.run(['check'], onPostgres)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`${file} is not used: DATABASE_URL is, and nothing moves from one to the other`),
+    })
   })
 
   test('a secret that everybody may read is used, and remarked on at every start', async () => {
