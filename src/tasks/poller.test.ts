@@ -194,6 +194,37 @@ test('films that are slow to fetch hold up no look, stay with their node, and ar
   await close()
 }, 120_000)
 
+test('a channel that is taken away while its films are made is told of, once for each time', async () => {
+  const store = await openStore({ file: ':memory:' })
+  await fundedAccount(store, { amount: 10n ** 15n })
+  const { vendor, transport } = filmVendor()
+  const there = { id: 'first', vendor, baseUrl: 'https://films.example', credentials: ['k'], weight: 1, priority: 0 }
+  let configured = [there]
+  const channels = () => makeChannels(configured, standingClock(), () => 0)
+  const world = makeTaskWorld(store, { first: filmVendor() }, { channels, transport })
+  const told = () => world.logged.filter((line) => line.includes('is not configured')).map(levelOf)
+  const { id } = await world.order()
+  await world.pass(minute)
+  expect(told()).toEqual([])
+  configured = []
+  await world.pass(minute)
+  await world.pass(minute)
+  expect(told()).toEqual([{ level: 50, channel: 'first' }])
+  configured = [there]
+  await world.pass(minute)
+  configured = []
+  await world.pass(minute)
+  expect(told()).toHaveLength(2)
+  expect((await world.task(id)).state).toBe('submitted')
+  await world.close()
+  await store.close()
+})
+
+function levelOf(line: string): unknown {
+  const { level, channel } = JSON.parse(line) as { level: number; channel: string }
+  return { level, channel }
+}
+
 test('tasks that begin together do not stay together', () => {
   const pace = paceOf(undefined)
   const waits = Array.from({ length: count }, () => pollWait(pace, 0, Math.random))

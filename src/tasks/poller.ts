@@ -42,6 +42,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   const looking = new Map<string, Promise<void>>()
   const lookingAt = new Map<string, number>()
   const keeping = new Map<string, Promise<void>>()
+  const missing = new Set<string>()
   let renewedAt = clock.monotonic()
   let turnsTaken = 0
   let tidiedAt = Number.NEGATIVE_INFINITY
@@ -55,6 +56,16 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   function complain(thrown: unknown): void {
     if (!state.isComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be looked at now')
     state.isComplained = true
+  }
+
+  /** Once for each time that it goes. Whoever renames a channel, or takes it away, hardly means what is being made there. */
+  function noteWhetherThere(id: string): void {
+    if (parts.channels().all.some((channel) => channel.id === id)) missing.delete(id)
+    else if (!missing.has(id)) {
+      missing.add(id)
+      const what = 'videos were ordered at a channel that is not configured now: until it is again nobody can ask for them'
+      log.error({ channel: id }, `${what}, and at their deadlines they fail`)
+    }
   }
 
   function run(): void {
@@ -88,6 +99,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     await renew(claim)
     let taken = 0
     for (const { channel: id, rows } of rotated(await dueChannels(store.db, { now, mode }), turnsTaken++)) {
+      noteWhetherThere(id)
       const room = Math.min(lookingMax - looking.size, lookingAtOneMax - (lookingAt.get(id) ?? 0))
       const { perSecond } = paceAt(parts, { channel: id })
       const limit = allowances.take(id, perSecond, Math.min(rows, room))
