@@ -61,7 +61,7 @@ export type Standing = { readonly turn: number; readonly leases: ReadonlyMap<str
 /** Another process has taken this node's place. */
 export class Fenced extends Error {
   constructor(node: string) {
-    super(`another process runs as node ${node}`)
+    super(`another process runs as node ${node}: it was started since, perhaps on a copy of its folder (TURNPIKE_DATA)`)
     this.name = 'Fenced'
   }
 }
