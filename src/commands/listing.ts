@@ -10,7 +10,7 @@ export type PageOptions = { readonly limit: string; readonly after?: string }
 /** Whose, and of when. */
 export type FilterOptions = { readonly account?: string; readonly from?: string; readonly to?: string }
 
-export const pageSizeMax = 100
+const pageSizeMax = 100
 
 export function readPage({ limit, after }: PageOptions): { limit: number; after?: string } {
   const size = Number(limit)
