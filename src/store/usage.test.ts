@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { CompiledQuery, type RootOperationNode } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { nano } from '../base/money.ts'
@@ -7,6 +8,7 @@ import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
 import { hourMs } from './rollups.ts'
+import type { Tx } from './schema.ts'
 import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
 
 const day = 86_400_000
@@ -154,6 +156,37 @@ eachEngine('usage', (open) => {
           { requests: 1, cost: nano(10n), counts: { images: 3, video_seconds: 5, character: 7, input: 0 } },
         ])
       }
+    }
+  })
+
+  // One account may have a key for each of its own customers, and a cap on each: all of them, and all that they did, are
+  // not gone through for one.
+  test('what a key spent is looked up by the key, however many others its account has', async () => {
+    const store = await open()
+    await history(store)
+    if (store.engine !== 'sqlite') return
+    let asked: RootOperationNode | undefined
+    const db = store.db.withPlugin({
+      transformQuery({ node }) {
+        asked = node
+        return node
+      },
+      transformResult: ({ result }) => Promise.resolve(result),
+    })
+    const reads = [
+      () => spentSince(db, { accountId, keyId: 'key_b', since: monday }),
+      () => sumUsage({ ...store, snapshot: (work) => work(db as Tx) }, { scope, keyId: 'key_b' }, 'model'),
+    ]
+    for (const read of reads) {
+      await read()
+      if (asked === undefined) throw new Error('nothing was asked')
+      const plain = store.db.withoutPlugins()
+      const { sql: text, parameters } = plain.getExecutor().compileQuery(asked, { queryId: 'plan' })
+      const { rows } = await plain.executeQuery<{ detail: string }>(
+        CompiledQuery.raw(`explain query plan ${text}`, [...parameters]),
+      )
+      const searches = rows.map(({ detail }) => detail).filter((detail) => detail.includes('SEARCH usage_day'))
+      expect(searches).toContainEqual(expect.stringContaining('(account_id=? AND hour=? AND key_id=?)'))
     }
   })
 
