@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemTimers, type Clock } from './base/clock.ts'
 import { Closing, type Opening } from './base/closing.ts'
@@ -6,9 +7,9 @@ import { pause } from './base/pause.ts'
 import { within } from './base/within.ts'
 import { capSpending, type CappedBilling } from './billing/caps.ts'
 import type { Billing } from './billing/funds.ts'
-import type { Bank } from './billing/leased/bank.ts'
+import { makeStoreBank, type Bank } from './billing/leased/bank.ts'
 import { openDisk } from './billing/leased/disk.ts'
-import { openLeasedBilling } from './billing/leased/leased.ts'
+import { openLeasedBilling, type LeasedBilling } from './billing/leased/leased.ts'
 import { startWorkerBank } from './billing/leased/worker-bank.ts'
 import { trackOpenHolds, type TrackedBilling } from './billing/open-holds.ts'
 import { makeStrictBilling } from './billing/strict.ts'
@@ -199,17 +200,16 @@ async function openSharedBank(store: Store, url: string): Promise<Bank> {
 }
 
 async function openBilling(options: OpenStore): Promise<OpenedBilling> {
-  const { environment, settings, store, node, log, clock, fatal } = options
+  const { store, node, log } = options
   if (options.bank === undefined) {
+    await settleJournal(options)
     const billing = options.billing?.({ store, node, log }) ?? makeStrictBilling(options)
     options.closingBilling.opened('endings', () => billing.close?.())
     const post = async () => billing.post?.()
     return { ...atOnce, billing, post, bringUpToDate: post }
   }
   const bank = await options.bank(store)
-  const disk = openDisk(join(environment.dataFolder, 'journal'))
-  const { sync } = settings.billing
-  const leased = await openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
+  const leased = await openLeased(options, bank)
   options.closingBilling.opened('endings', () => leased.close())
   return {
     billing: leased,
@@ -219,6 +219,25 @@ async function openBilling(options: OpenStore): Promise<OpenedBilling> {
     bringUpToDate: (accountIds) => leased.bringUpToDate(accountIds),
     recall: async (accountId) => bank.recall?.(accountId),
   }
+}
+
+function openLeased(options: OpenStore, bank: Bank): Promise<LeasedBilling> {
+  const { environment, settings, node, log, clock, fatal } = options
+  const disk = openDisk(journalFolder(environment))
+  const { sync } = settings.billing
+  return openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
+}
+
+/** Where billing was leased before, and did not come to a clean end, its journal owes what no other start would post. */
+async function settleJournal(options: OpenStore): Promise<void> {
+  const folder = journalFolder(options.environment)
+  if (!existsSync(folder) || openDisk(folder).list().length === 0) return
+  const leased = await openLeased(options, makeStoreBank(options.store))
+  await leased.close()
+}
+
+function journalFolder({ dataFolder }: Environment): string {
+  return join(dataFolder, 'journal')
 }
 
 /** One that is migrated opens where nothing may be written, too. */

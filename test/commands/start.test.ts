@@ -123,6 +123,22 @@ test('the greeting says that keys were made under another secret than the one gi
   expect((await second.chat({}, first.key)).status).toBe(401)
 })
 
+test('billing that is strict from now on first posts what the journal still owes, and gives back what was leased', async () => {
+  const leased = await cli.serve()
+  const answer = await leased.chat()
+  expect(answer.status).toBe(200)
+  process.kill(leased.pid, 'SIGKILL')
+  await leased.exited
+  cli.write('turnpike.yaml', 'billing: { mode: strict }\n')
+  const strict = await cli.serve()
+  const { data } = await cli.json<{ data: { cost: string }[] }>(['requests', 'list'])
+  expect(data.map(({ cost }) => cost)).toEqual([answer.headers.get('x-turnpike-cost') ?? ''])
+  expect((await strict.chat({}, leased.key)).status).toBe(200)
+  strict.signal('SIGTERM')
+  expect(await strict.exited).toBe(0)
+  expect(await cli.json(['reconcile'])).toMatchObject({ verdict: 0, breaches: [], leases: [], holds: [] })
+})
+
 describe('a start that is refused', () => {
   const postgres = 'postgres://turnpike:hidden-password@127.0.0.1:1/none'
 
