@@ -25,7 +25,12 @@ const used = {
 
 test('sums of very many keys are worked out once, and not once for each hundred of them', async () => {
   const count = 250
-  await store.transaction((tx) => addUsage(tx, Array.from({ length: count }, (_, i) => ({ ...used, keyId: `key_${i}` }))))
+  await store.transaction((tx) =>
+    addUsage(
+      tx,
+      Array.from({ length: count }, (_, i) => ({ ...used, keyId: `key_${i}` })),
+    ),
+  )
   let reads = 0
   const counted: Store = {
     ...store,

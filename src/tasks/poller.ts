@@ -63,7 +63,8 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     if (parts.channels().all.some((channel) => channel.id === id)) missing.delete(id)
     else if (!missing.has(id)) {
       missing.add(id)
-      const what = 'videos were ordered at a channel that is not configured now: until it is again nobody can ask for them'
+      const what =
+        'videos were ordered at a channel that is not configured now: until it is again nobody can ask for them'
       log.error({ channel: id }, `${what}, and at their deadlines they fail`)
     }
   }
