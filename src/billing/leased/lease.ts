@@ -106,13 +106,14 @@ export class Lease {
   }
 }
 
-/** A charge can only have been made on money that was leased: somebody gave that back, or the database is of an earlier day. */
+/** A charge can only have been made on money that was leased to the node that made it, in the database that it was made in. */
 class Unleased extends Error {
   constructor() {
     super(
       'a lease is off: the journal holds charges on money that is not leased to this node. Either the node was reclaimed, and ' +
         'its folder must not be used again; or the database was restored from an older copy: then move the folder "journal" ' +
-        "away. What it had charged shows when the vendors' bills are reconciled.",
+        'away; or the file "node" is another than it was: then put that back. What the journal holds and nobody posts shows ' +
+        "when the vendors' bills are reconciled.",
     )
     this.name = 'Unleased'
   }
