@@ -91,6 +91,20 @@ describe('rotation', () => {
     expect(journal.wantsRotation).toBe(true)
   })
 
+  test('opens no file: by then the process may have as many open as it is allowed', async () => {
+    const disk = memoryDisk()
+    const { journal } = open(disk)
+    await journal.begin([hold('a')])
+    disk.open = () => {
+      throw new Error('EMFILE: too many open files')
+    }
+    journal.rotate([hold('a'), send('a')])
+    journal.rotate([hold('b')])
+    expect(recovered(disk)).toEqual([hold('b')])
+    expect(recoverJournal(disk).last).toMatchObject({ name: 'segment-a', generation: 3 })
+    await journal.close()
+  })
+
   test('what the last process left is made durable before the other file is written over', async () => {
     const disk = memoryDisk()
     const first = open(disk)

@@ -21,6 +21,7 @@ export type JournalOptions = {
 const syncEveryMs = 5
 const segmentBytesDefault = 16 * 1024 * 1024
 const names = ['segment-a', 'segment-b'] as const
+type SegmentName = (typeof names)[number]
 
 /**
  * An append-only record of what happens to money, in two files by turns. A new segment starts with a copy of everything
@@ -30,10 +31,12 @@ export class Journal {
   readonly #options: JournalOptions
   readonly #writer = new FrameWriter()
   readonly #segmentBytes: number
-  /** The segment that was recovered. */
-  readonly #inherited: string | undefined
+  /** Whether a segment was recovered. */
+  readonly #isInherited: boolean
   #file: SegmentFile | undefined
-  #name: (typeof names)[number] = names[1]
+  /** The next segment's, open long before: by then the process may have as many files open as it is allowed. */
+  #spare: SegmentFile | undefined
+  #name: SegmentName = names[1]
   #generation: number
   #seq: number
   #position = 0
@@ -53,7 +56,7 @@ export class Journal {
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault
     this.#generation = last.generation
     this.#seq = last.seq
-    this.#inherited = last.name
+    this.#isInherited = last.name !== undefined
     this.#name = last.name === names[0] ? names[0] : names[1]
   }
 
@@ -106,20 +109,18 @@ export class Journal {
    * about to be written over is all that a power cut would leave: so it is made durable first.
    */
   async begin(unfinished: Iterable<JournalRecord | EncodedRecord>): Promise<'written' | 'full'> {
-    if (this.#inherited !== undefined) {
-      const file = this.#options.disk.open(this.#inherited)
-      await file.sync().finally(() => file.close())
-    }
+    const { disk } = this.#options
+    this.#file = disk.open(this.#name)
+    this.#spare = disk.open(otherThan(this.#name))
+    if (this.#isInherited) await this.#file.sync()
     return this.rotate(unfinished)
   }
 
   /** Starts a segment with what is unfinished. Only when all of that is written does the older one lose its meaning. */
   rotate(unfinished: Iterable<JournalRecord | EncodedRecord>): 'written' | 'full' {
     const before = this.write()
-    const previous = this.#file
-    const name = this.#name === names[0] ? names[1] : names[0]
-    this.#file = this.#options.disk.open(name)
-    this.#name = name
+    ;[this.#file, this.#spare] = [this.#spare, this.#file]
+    this.#name = otherThan(this.#name)
     this.#generation++
     this.#position = 0
     this.#durableBytes = 0
@@ -130,8 +131,6 @@ export class Journal {
       return before === 'full' ? before : after
     } finally {
       this.#startBytes = this.#position
-      // A sync of it may still be under way; what it would make durable is in the new segment already.
-      if (previous !== undefined) void this.#settled().then(() => previous.close())
     }
   }
 
@@ -143,7 +142,9 @@ export class Journal {
       await this.#settled()
       this.#cancelSync?.()
       this.#file?.close()
+      this.#spare?.close()
       this.#file = undefined
+      this.#spare = undefined
     }
   }
 
@@ -210,6 +211,10 @@ export class Journal {
   async #settled(): Promise<void> {
     await this.#syncing?.catch(() => {})
   }
+}
+
+function otherThan(name: SegmentName): SegmentName {
+  return name === names[0] ? names[1] : names[0]
 }
 
 /**

@@ -108,12 +108,20 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     for (const { record } of teller.unflushed()) yield record
   }
 
+  function hasRoom(): boolean {
+    try {
+      return disk.reserve()
+    } catch {
+      return false // there may be other troubles than the room, such as too many open files: they pass too, or are met again
+    }
+  }
+
   function noticeFull(): void {
     if (isFull) return
     isFull = true
     log.error({}, 'the disk of the journal is full: nothing new is admitted')
     const tryAgain = () => {
-      isFull = !disk.reserve()
+      isFull = !hasRoom()
       if (isFull) callOffFull = timers.after(reserveEveryMs, tryAgain)
       else log.info({}, 'the disk of the journal has room again')
     }

@@ -21,6 +21,7 @@ function watched(disk: Disk, fail: { readonly write?: Error; readonly open?: Err
   let files = 0
   const counting: Disk = {
     ...disk,
+    reserve: () => disk.reserve(),
     open(name) {
       const file = disk.open(name)
       files++
@@ -43,6 +44,7 @@ function watched(disk: Disk, fail: { readonly write?: Error; readonly open?: Err
   return {
     open: () => openLeasedBilling({ ...parts, sync: 'interval' }),
     left: () => ({ files, timers: timers.waiting }),
+    fire: () => timers.fire(),
   }
 }
 
@@ -66,8 +68,26 @@ test.each([
 test('billing that closes leaves no file open, and asks a full disk no more', async () => {
   const { open, left } = watched(fullDisk())
   const billing = await open()
-  expect(left().files).toBe(1)
+  expect(left().files).toBe(2)
   expect(left().timers).toContain(1_000)
+  await billing.close()
+  expect(left()).toEqual(nothing)
+})
+
+test('a full disk that cannot even be asked is asked again', async () => {
+  const disk = fullDisk()
+  const { open, left, fire } = watched(disk)
+  const billing = await open()
+  const { reserve } = disk
+  disk.reserve = () => {
+    throw new Error('EMFILE: too many open files')
+  }
+  fire()
+  expect(billing.ready).toBe(false)
+  disk.reserve = reserve
+  disk.roomBytes = 50_000
+  fire()
+  expect(billing.ready).toBe(true)
   await billing.close()
   expect(left()).toEqual(nothing)
 })
