@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
 import { makeMp3Encoders } from './mp3.ts'
 
 const encoders = makeMp3Encoders()
@@ -58,4 +59,29 @@ test('a sound that is given up leaves its encoder to others', async () => {
   const failure: unknown = await encoding.encode(tone(100)).catch((error: unknown) => error)
   expect(String(failure)).toContain('no such sound')
   expect((await encode(100)).length).toBeGreaterThan(0)
+})
+
+/** In a process that has as many files open as it is allowed, and then fewer. */
+const outOfFiles = `
+  import { closeSync, openSync } from 'node:fs'
+  import { makeMp3Encoders } from '${import.meta.dir}/mp3.ts'
+  const encoders = makeMp3Encoders()
+  const encode = async () => {
+    const encoding = encoders.open({ rate: 24_000, channels: 1 })
+    return (await encoding.encode(new Uint8Array(48_000))).length > 0
+  }
+  const files = []
+  try {
+    for (;;) files.push(openSync('/dev/null', 'r'))
+  } catch {}
+  console.log(await encode().catch((error) => error.code))
+  for (const file of files) closeSync(file)
+  console.log(await encode())
+  encoders.stop()
+`
+
+test('where no more files can be opened a sound fails, and not the process', () => {
+  const limited = ['-c', 'ulimit -n 64 && exec "$0" -e "$1"', process.execPath, outOfFiles]
+  const { status, stdout, stderr } = spawnSync('sh', limited, { encoding: 'utf8' })
+  expect({ status, said: stdout.split('\n'), stderr }).toEqual({ status: 0, said: ['EMFILE', 'true', ''], stderr: '' })
 })

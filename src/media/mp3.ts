@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import type { Samples } from './wav.ts'
 
 type Asked =
@@ -33,6 +34,7 @@ export function makeMp3Encoders(): Mp3Encoders {
   let sessions = 0
 
   function start(): Worker {
+    assertFilesToStart()
     const started = new Worker(new URL('./mp3-worker.ts', import.meta.url).href)
     started.addEventListener('message', ({ data: reply }: MessageEvent<Mp3Reply>) => {
       const call = pending.get(reply.id)
@@ -55,8 +57,8 @@ export function makeMp3Encoders(): Mp3Encoders {
   function ask(asked: Asked): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const id = ++calls
-      pending.set(id, { resolve, reject })
       worker ??= start()
+      pending.set(id, { resolve, reject })
       worker.postMessage({ ...asked, id })
     })
   }
@@ -76,5 +78,18 @@ export function makeMp3Encoders(): Mp3Encoders {
       }
     },
     stop: () => fail(new Error('the encoder has stopped')),
+  }
+}
+
+// A thread needs three at a time as it starts; the others are for whoever connects in that moment.
+const filesToStart = 8
+
+/** Throws where so many more files cannot be opened: a thread that starts without two of them ends the whole process. */
+function assertFilesToStart(): void {
+  const opened: number[] = []
+  try {
+    while (opened.length < filesToStart) opened.push(openSync('/dev/null', 'r'))
+  } finally {
+    for (const fd of opened) closeSync(fd)
   }
 }
