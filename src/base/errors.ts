@@ -1,3 +1,5 @@
+import { isOutOfFiles } from './system-errors.ts'
+
 /** Every way a request can fail. Each protocol renders each kind: see the tables of `Kind` in `wire/` and `mcp/`. */
 export type Kind =
   | 'bad-request'
@@ -63,6 +65,10 @@ export class GatewayError extends Error {
 /** Whatever was thrown, as our one type. An error nobody foresaw is a bug: the client learns its request id and no more. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
+  if (isOutOfFiles(thrown)) {
+    const message = 'The gateway has as many files and connections open as it may.'
+    return new GatewayError('overloaded', message, { retryAfterSeconds: 1, cause: thrown })
+  }
   return new GatewayError('bug', 'The gateway made a mistake. Tell its operator the request id.', { cause: thrown })
 }
 

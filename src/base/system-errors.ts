@@ -13,3 +13,9 @@ export function isDiskFull(thrown: unknown): boolean {
   const code = codeOf(thrown)
   return code === 'ENOSPC' || code === 'EDQUOT'
 }
+
+/** This process, or the whole system, has as many files and connections open as it may. */
+export function isOutOfFiles(thrown: unknown): boolean {
+  const code = codeOf(thrown)
+  return code === 'EMFILE' || code === 'ENFILE'
+}

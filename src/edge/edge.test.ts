@@ -19,6 +19,12 @@ const routes: readonly Route[] = [
   { ...route, path: '/v1/broken', writeError: speaking('broken'), serve: () => Promise.reject(new Error('broken')) },
   {
     ...route,
+    path: '/v1/out-of-files',
+    writeError: ({ kind }) => ({ status: 400, headers: {}, body: kind }),
+    serve: () => Promise.reject(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })),
+  },
+  {
+    ...route,
     path: '/v1/large',
     writeError: speaking('large'),
     serve: ({ request }) => takePieces(request, 4, () => Promise.resolve()).then(() => new Response('served')),
@@ -98,6 +104,20 @@ test('a mistake of ours is logged with the id that its client was told, a refusa
       msg: 'a bug',
       request: headers.get('x-request-id'),
       cause: expect.stringContaining('Error: broken'),
+    }),
+  ] as never)
+})
+
+test('too many open files are no mistake of ours: its client may come again, and the operator is told', async () => {
+  logged.length = 0
+  const answer = await ask('/v1/out-of-files')
+  expect(await answer.text()).toBe('overloaded')
+  expect(logged.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({
+      level: 50,
+      msg: 'no more files can be opened',
+      request: answer.headers.get('x-request-id'),
+      cause: 'Error: EMFILE: too many open files',
     }),
   ] as never)
 })
