@@ -222,6 +222,21 @@ describe('a kept connection that the vendor closes', () => {
     },
   )
 
+  test('long after the call went out may have been at work on it', async () => {
+    const clock = standingClock()
+    const transport = openTransport(clock)
+    wire = await startWire({
+      reply({ socket, asked }) {
+        if (asked.length === 1) return void socket.write(answer(200, 'hello'))
+        clock.advance(5_000)
+        socket.end()
+      },
+    })
+    await transport.text(wire.url)
+    expect(await transport.failure(wire.url)).toBe('upstream-failed, unknown')
+    expect(wire.lines.map(({ asked }) => asked.length)).toEqual([2])
+  })
+
   test.each<[heard: string, delivery: string]>([
     ['', 'unknown'],
     ['H', 'unknown'],

@@ -42,8 +42,8 @@ export type Sent =
       readonly kind: 'failed'
       readonly error: GatewayError
       /**
-       * `unsent`: the vendor was never reached. `closed`: a kept connection closed before a byte of the response, most
-       * likely because the vendor had just shut it. `unknown`: the vendor may be working on it.
+       * `unsent`: the vendor was never reached. `closed`: a kept connection closed as the call went out, before a byte of the
+       * response, most likely because the vendor had just shut it. `unknown`: the vendor may be working on it.
        */
       readonly delivery: 'unsent' | 'closed' | 'unknown'
     }
@@ -58,13 +58,18 @@ export type StoppableTransport = Transport & {
   stop(reason: GatewayError): void
 }
 
-type Shared = { readonly pool: Pool; readonly deadlines: Deadlines; readonly underway: Crowd<VendorCall> }
+type Shared = {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly pool: Pool
+  readonly deadlines: Deadlines
+  readonly underway: Crowd<VendorCall>
+}
 
 /** The one place that talks to vendors: HTTP/1.1 over sockets of our own, which docs/decisions/0002 explains. */
 export function makeTransport(clock: Clock, timers = systemTimers): StoppableTransport {
   const pool = new Pool(clock, timers)
   const underway = new Crowd<VendorCall>()
-  const shared = { pool, deadlines: new Deadlines(clock, timers), underway }
+  const shared = { clock, pool, deadlines: new Deadlines(clock, timers), underway }
   let stopped: GatewayError | undefined
   return {
     send(call, timeouts, signal, connection) {
@@ -80,6 +85,10 @@ export function makeTransport(clock: Clock, timers = systemTimers): StoppableTra
 
 const remainderPiecesMax = 4
 
+// Until a goodbye that crossed the question has come from anywhere on earth. Who closes later has had the question, and may
+// have been at work on it.
+const goodbyeMsMax = 2_000
+
 /** One call, from the connect to the last byte of its response. */
 class VendorCall implements Exchange, Asker, Outlet<Error> {
   readonly #shared: Shared
@@ -90,6 +99,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #stopped: GatewayError | undefined
   #giveUpConnecting: ((reason: GatewayError) => void) | undefined
   #isKept = false
+  #askedAt = 0
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
   #outlet: Outlet | undefined
@@ -220,6 +230,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
 
   #ask(open: Connection, pieces: readonly Uint8Array[]): void {
     this.#deadline.set(this.#timeouts.firstByteMs)
+    this.#askedAt = this.#shared.clock.monotonic()
     this.#incoming = new Incoming(open, this)
     open.ask(pieces, this.#incoming)
   }
@@ -267,7 +278,8 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
 
   #deliveryAt(thrown: unknown): 'unsent' | 'closed' | 'unknown' {
     if (this.#incoming === undefined) return 'unsent'
-    const isShut = this.#isKept && thrown instanceof Cut && thrown.isSilent
+    const isSoon = this.#shared.clock.monotonic() - this.#askedAt < goodbyeMsMax
+    const isShut = this.#isKept && isSoon && thrown instanceof Cut && thrown.isSilent
     return isShut && this.#stopped === undefined ? 'closed' : 'unknown'
   }
 }
