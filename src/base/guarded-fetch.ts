@@ -1,15 +1,15 @@
-import { lookup as lookUp } from 'node:dns/promises'
 import { request as overHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as overHttps } from 'node:https'
 import { isIPv6, type LookupFunction } from 'node:net'
 import { GatewayError } from './errors.ts'
+import { lookUpStranger, type LookUp } from './look-up.ts'
 import { isAddress, isPublicAddress, isWithinReach } from './public-address.ts'
 import { GuardRefusal, readTarget, strictPolicy, type GuardPolicy } from './untrusted-url.ts'
 import type { RefusalReason, Target } from './untrusted-url.ts'
 
 /** The world as the guard sees it. Tests declare a part of the loopback to be the open internet. */
 export type Outside = {
-  resolve(name: string): Promise<readonly string[]>
+  readonly resolve: LookUp
   isPublic(address: string): boolean
   /** Certificates to trust in place of the usual ones. */
   readonly ca?: string
@@ -57,7 +57,7 @@ export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Part
   const policy = { ...strictPolicy, ...allowed }
   // A stranger's server must not send us to our own links either.
   const { isOwn: _, ...redirectPolicy } = policy
-  const outside: Outside = { resolve, isPublic: isPublicAddress, ...world }
+  const outside: Outside = { resolve: lookUpStranger, isPublic: isPublicAddress, ...world }
   // Said outright, since a variable of the environment can turn it off.
   const trust = { rejectUnauthorized: true, ...(outside.ca !== undefined && { ca: outside.ca }) }
 
@@ -116,11 +116,6 @@ export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Part
     post: (url, message, limits) =>
       watched(limits, (watch) => follow(url, { ...askOf('POST', limits), ...checkMessage(message) }, watch)),
   }
-}
-
-async function resolve(name: string): Promise<readonly string[]> {
-  const found = await lookUp(name, { all: true, verbatim: true })
-  return found.map(({ address }) => address)
 }
 
 type Ask = {
@@ -261,7 +256,7 @@ async function watched<T>(limits: FetchLimits, work: (watch: Watch) => Promise<T
   }
 }
 
-/** What is waited for, or the reason why nobody waits any longer. Any other failure is for the given reason. */
+/** What is waited for, or the reason why nobody waits any longer. A failure that does not say its reason has the given one. */
 async function orAborted<T>(wait: Promise<T>, signal: AbortSignal, reason: RefusalReason): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
@@ -270,7 +265,8 @@ async function orAborted<T>(wait: Promise<T>, signal: AbortSignal, reason: Refus
   try {
     return await Promise.race([wait, aborted.promise])
   } catch (thrown) {
-    throw signal.aborted ? signal.reason : new GuardRefusal(reason, thrown)
+    if (signal.aborted) throw signal.reason
+    throw thrown instanceof GuardRefusal ? thrown : new GuardRefusal(reason, thrown)
   } finally {
     signal.removeEventListener('abort', abort)
   }

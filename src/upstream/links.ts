@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
+import { lookUp } from '../base/look-up.ts'
 import { isAddress, isPublicAddress } from '../base/public-address.ts'
 import type { Responded, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
@@ -23,8 +24,11 @@ const vendorTotalMs = 60_000
  * its reason.
  */
 export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): FetchLink {
-  const ofPublicVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
-  const ofPrivateVendors = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'private' })
+  const open = { schemes: 'https-and-http', ports: 'any' } as const
+  // What a vendor has made is paid for, and does not wait behind the names that strangers gave.
+  const world = { resolve: lookUp }
+  const ofPublicVendors = makeGuardedFetch(open, world)
+  const ofPrivateVendors = makeGuardedFetch({ ...open, addresses: 'private' }, world)
 
   return async (link, channel, client) => {
     const { url, bytesMax } = link

@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test'
+import { boundLookUps } from './look-up.ts'
+
+test('so many names are looked up at a time, and who comes then is refused at once', async () => {
+  const answers: PromiseWithResolvers<readonly string[]>[] = []
+  const lookUp = boundLookUps(() => {
+    const answer = Promise.withResolvers<readonly string[]>()
+    answers.push(answer)
+    return answer.promise
+  }, 2)
+  const first = lookUp('a.test')
+  const second = lookUp('b.test')
+  expect(await lookUp('c.test').catch((thrown: unknown) => thrown)).toMatchObject({ reason: 'lookup-slow' })
+  expect(answers.length).toBe(2)
+  // Whether it was found or not, its place is the next one's.
+  answers[0]?.resolve(['192.0.2.1'])
+  expect(await first).toEqual(['192.0.2.1'])
+  answers[1]?.reject(new Error('ENOTFOUND'))
+  expect(await second.catch(String)).toBe('Error: ENOTFOUND')
+  const [third, fourth] = [lookUp('d.test'), lookUp('e.test')]
+  answers[2]?.resolve([])
+  answers[3]?.resolve([])
+  expect(await Promise.all([third, fourth])).toEqual([[], []])
+})

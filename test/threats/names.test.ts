@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { createSocket, type Socket } from 'node:dgram'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeCli, type Cli } from '../support/cli.ts'
+
+// Whom this machine asks for names is one file, for all. A process can have another in its place where root may mount it.
+const canMount = spawnSync('unshare', ['-m', 'mount', '--bind', '/etc/hosts', '/etc/resolv.conf']).status === 0
+const nameServer = '127.53.53.53'
+const linkTo = (url: string) => [{ type: 'image_url', image_url: { url } }]
+const statusOf = ({ status }: Response) => status
+
+// S-07, before any server is reached.
+describe.skipIf(!canMount)('names for which nobody answers', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-names-'))
+  let silent: Socket
+  let cli: Cli
+  beforeAll(async () => {
+    silent = createSocket('udp4')
+    await new Promise<void>((resolve) => silent.bind(53, nameServer, resolve))
+    const settings = join(folder, 'resolv.conf')
+    writeFileSync(settings, `nameserver ${nameServer}\n`)
+    mkdirSync(join(folder, 'bin'))
+    const installed = join(import.meta.dir, '../../bin/turnpike')
+    const inside = `mount --bind ${settings} /etc/resolv.conf && exec ${installed} "$@"`
+    writeFileSync(join(folder, 'bin/turnpike'), `#!/bin/sh\nexec unshare -m sh -c '${inside}' turnpike "$@"\n`)
+    chmodSync(join(folder, 'bin/turnpike'), 0o755)
+    cli = makeCli(folder)
+  })
+  afterAll(async () => {
+    await cli.close()
+    silent.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('hold up whoever gave them, and nobody whose charge has to be made durable meanwhile', async () => {
+    cli.write('turnpike.yaml', 'billing: { sync: always }')
+    const gateway = await cli.serve()
+    // More than there are threads, each under a name of its own.
+    const links = Array.from({ length: 200 }, (_, at) => {
+      const content = linkTo(`https://host-${at}.silent.test/a.png`)
+      const messages = [{ role: 'user', content }]
+      return gateway.chat({ model: 'gemini-2.5-flash', messages }).then(statusOf, () => 'cut off') // as the test ends
+    })
+    // By the first of these refusals, as many are under way as there may be.
+    expect(await Promise.race(links)).toBe(400)
+    expect(await Promise.race([gateway.chat().then(statusOf), Promise.all(links)])).toBe(200)
+  }, 120_000)
+})
