@@ -20,6 +20,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   const environment = readEnvironment(process.env)
   const { file, path } = loadSettings(options.config)
   const log = makeLog({ level: file.settings.log.level })
+  const hangup = hearHangup()
   const gateway = await openGateway({ environment, file, variables: process.env, log, provenSafe })
   // The variable that holds a key which works: the operator's own shell has the one that was given.
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
@@ -27,7 +28,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   const remarks = remarksOn({ environment, file, variables: process.env, mode, models }).lines
   const simulators = environment.sandboxUrl === undefined ? 'simulators answer' : 'simulators are asked'
   greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, simulators, remarks })
-  reloadOnChange(gateway, { path, used: file.settings, log })
+  reloadOnChange(gateway, { path, used: file.settings, log, hangup })
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
 }
 
@@ -92,10 +93,31 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   say()
 }
 
-type Reloading = { readonly path: string | undefined; readonly used: FileSettings; readonly log: Log }
+/** Says what SIGHUP is to do. What came before that, while the database was waited for perhaps, is done then. */
+type Hangup = (reload: () => void) => void
+
+/** Unheard, the signal would end the process. */
+function hearHangup(): Hangup {
+  let isHeard = false
+  let answer = () => {
+    isHeard = true
+  }
+  process.on('SIGHUP', () => answer())
+  return (reload) => {
+    answer = reload
+    if (isHeard) reload()
+  }
+}
+
+type Reloading = {
+  readonly path: string | undefined
+  readonly used: FileSettings
+  readonly log: Log
+  readonly hangup: Hangup
+}
 
 /** SIGHUP, or a change of the file: taken into use if it is valid, and else only complained about. */
-function reloadOnChange(gateway: Gateway, { path, used, log }: Reloading): void {
+function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading): void {
   const reload = () => {
     try {
       let waiting: readonly string[] = []
@@ -115,7 +137,7 @@ function reloadOnChange(gateway: Gateway, { path, used, log }: Reloading): void 
       log.error({ cause }, 'the changed configuration is not valid; the old one stays in use')
     }
   }
-  process.on('SIGHUP', reload)
+  hangup(reload)
   if (path === undefined) return
   watchFile(path, {
     changed: reload,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -48,6 +49,24 @@ test('SIGTERM lets a running stream come to its end, bills it, and exits with 0'
   const requests = await store.db.selectFrom('request').select(['status', 'basis', 'cost']).execute()
   expect(requests).toEqual([{ status: 200, basis: 'vendor', cost: expect.any(BigInt) }])
   await store.close()
+})
+
+test('SIGHUP does not end a process that still waits for its database', async () => {
+  let tries = 0
+  const database = createServer((socket) => {
+    tries++
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => database.listen(0, '127.0.0.1', resolve))
+  const { port } = database.address() as AddressInfo
+  const variables = { DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`, TURNPIKE_SECRET: 's'.repeat(32) }
+  const child = cli.start(['serve'], variables)
+  await until(() => tries > 0)
+  child.kill('SIGHUP')
+  const before = tries
+  await until(() => tries > before + 1 || child.exitCode !== null || child.signalCode !== null)
+  expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: null, signal: null })
+  database.close()
 })
 
 test('a log that nobody takes any more ends nothing', async () => {

@@ -42,6 +42,8 @@ export type Cli = {
   /** The JSON of a command that must succeed. */
   json<T>(args: readonly string[], variables?: Variables): Promise<T>
   serve(args?: readonly string[], variables?: Variables): Promise<Served>
+  /** Whatever becomes of it is not waited for. */
+  start(args: readonly string[], variables: Variables): Bun.Subprocess
   close(): Promise<void>
 }
 
@@ -77,6 +79,7 @@ export function makeCli(installed = checkout): Cli {
     folder,
     write: (name, text) => writeFileSync(join(folder, name), text),
     run,
+    start,
     async json<T>(args: readonly string[], variables: Variables = {}) {
       const { code, out, err } = await run([...args, '--json'], variables)
       if (code !== 0) throw new Error(`turnpike ${args.join(' ')} failed: ${err}`)
