@@ -146,3 +146,12 @@ test('the sweep deletes the oldest first, so many at a time, and nothing else', 
   expect(await store.sweep('2027010104', 2)).toBe('done')
   expect(left()).toEqual(['artifacts/2027010105/e', 'artifacts/notes', 'other/2001010100/x'])
 })
+
+test('the sweep gets past whatever else lies under its prefix', async () => {
+  const others = ['', '12/build.zip', ...Array.from({ length: 1100 }, (_, index) => `2025-${index}/log`)]
+  for (const name of others) s3.objects.set(`artifacts/${name}`, { bytes: Buffer.of(1), type: '' })
+  for (const name of ['2027010101/a', '2027010102/b', '2027010103/c']) await store.put(name, patterned(1), '')
+  expect(await store.sweep('2027010104', 2)).toBe('more')
+  expect(await store.sweep('2027010104', 2)).toBe('done')
+  expect(s3.objects.size).toBe(others.length)
+})

@@ -15,6 +15,8 @@ export type BucketSettings = {
 
 /** Apart from whatever else is in the bucket. */
 const prefix = 'artifacts/'
+// Our hours begin in this century: a sweep looks at nothing of others that stands before.
+const earliest = `${prefix}20`
 
 // What is read at once. A piece of a large result waits in memory for its reader, and the next is asked for after it.
 const pieceBytes = 8 * 1024 * 1024
@@ -69,16 +71,30 @@ export function openBucketStore(
     },
 
     async sweep(beforeHour, countMax) {
-      // In the order of their names, which is that of their hours.
-      const { contents = [] } = await within(requestMs, client.list({ prefix, maxKeys: countMax }))
-      const expired = contents.filter(({ key }) => {
-        const hour = key.slice(prefix.length).split('/')[0] ?? ''
-        return hourPattern.test(hour) && hour < beforeHour
-      })
-      for (const { key } of expired) await within(requestMs, client.delete(key))
-      return expired.length === countMax ? 'more' : 'done'
+      let left = countMax
+      let after = earliest
+      for (;;) {
+        // In the order of their names, which is that of their hours.
+        const page = await within(requestMs, client.list({ prefix, startAfter: after }))
+        for (const { key } of page.contents ?? []) {
+          if (key >= prefix + beforeHour) return 'done'
+          if (!isOurs(key)) continue
+          if (left-- === 0) return 'more'
+          await within(requestMs, client.delete(key))
+        }
+        const last = page.contents?.at(-1)?.key ?? after
+        // A server that does not know where to begin gives the same page again.
+        if (page.isTruncated !== true || last <= after) return 'done'
+        after = last
+      }
     },
   }
+}
+
+/** The bucket may have others' things under the same prefix, and the mark by which some tools show it as a folder. */
+function isOurs(key: string): boolean {
+  const [hour = '', id] = key.slice(prefix.length).split('/')
+  return hourPattern.test(hour) && id !== undefined
 }
 
 async function sizeOf(client: S3Client, key: string): Promise<number | undefined> {

@@ -39,7 +39,7 @@ export function startTinyS3({ bucket = 'results', accessKeyId = 'AKTEST', region
     const [, givenBucket, ...rest] = decodeURIComponent(pathname).split('/')
     if (givenBucket !== bucket) return fault(404, 'NoSuchBucket')
     const key = rest.join('/')
-    if (query.has('list-type')) return list(query.get('prefix') ?? '', Number(query.get('max-keys') ?? 1000))
+    if (query.has('list-type')) return list(query)
     const type = request.headers.get('content-type') ?? ''
     const upload = uploads.get(query.get('uploadId') ?? '')
     if (request.method === 'POST' && query.has('uploads')) {
@@ -67,8 +67,13 @@ export function startTinyS3({ bucket = 'results', accessKeyId = 'AKTEST', region
     return read(key, request.method, range)
   }
 
-  function list(prefix: string, max: number): Response {
-    const found = [...objects].filter(([key]) => key.startsWith(prefix)).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  function list(query: URLSearchParams): Response {
+    const prefix = query.get('prefix') ?? ''
+    const after = query.get('start-after') ?? ''
+    const max = Number(query.get('max-keys') ?? 1000)
+    const found = [...objects]
+      .filter(([key]) => key.startsWith(prefix) && key > after)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
     const shown = found.slice(0, max).map(([key, { bytes }]) => {
       const at = '<LastModified>2027-01-01T00:00:00.000Z</LastModified>'
       return `<Contents><Key>${key}</Key>${at}<ETag>"whole"</ETag><Size>${bytes.length}</Size></Contents>`
