@@ -305,6 +305,17 @@ describe('the sweeper', () => {
     expect(timers.waiting).toEqual([600_000])
   })
 
+  test('says why a bucket lets nothing be deleted, and so does whoever keeps something', async () => {
+    const credentials = { accessKeyId: 'AKTEST', secretAccessKey: 'a-secret-for-tests' }
+    await reopen({ s3: { endpoint: 'http://127.0.0.1:1', bucket: 'results', ...credentials } })
+    await swept()
+    await thrownBy(artifacts.keep(bytesOf(10), about))
+    expect(warnings).toEqual([
+      expect.stringMatching(/^expired results cannot be deleted now .*ConnectionRefused/),
+      expect.stringMatching(/^Kept results cannot be reached at the moment\. .*ConnectionRefused/),
+    ])
+  })
+
   test('ends when it is told to', async () => {
     await artifacts.close()
     expect(timers.waiting).toEqual([])

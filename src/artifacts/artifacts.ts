@@ -9,7 +9,7 @@ import { openDiskStore } from './disk.ts'
 import { makeLinks, type Link } from './links.ts'
 import { mediaTypeOf, nameOf, newArtifactId } from './names.ts'
 import { Share } from './share.ts'
-import { NoRoom, StoreUnreachable, type ArtifactStore, type Result, type Stored } from './store.ts'
+import { NoRoom, reasonOf, StoreUnreachable, type ArtifactStore, type Result, type Stored } from './store.ts'
 import { startSweeper } from './sweeper.ts'
 
 /** Results that have no link of their own are kept for a while and served by a signed link of ours. */
@@ -137,5 +137,5 @@ function openArtifactStore(settings: ArtifactParts['settings'], folder: string):
 /** The client is told little; the operator needs to know what to do. */
 function complain(log: Log, thrown: unknown): void {
   if (!(thrown instanceof NoRoom || thrown instanceof StoreUnreachable)) return
-  log.warn({ cause: String(thrown.details.cause) }, thrown.message)
+  log.warn({ cause: reasonOf(thrown) }, thrown.message)
 }

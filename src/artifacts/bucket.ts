@@ -98,12 +98,11 @@ function isOurs(key: string): boolean {
 }
 
 async function sizeOf(client: S3Client, key: string): Promise<number | undefined> {
-  try {
-    return (await within(requestMs, client.stat(key))).size
-  } catch (thrown) {
-    if (thrown instanceof StoreUnreachable && codeOf(thrown.details.cause) === 'NoSuchKey') return undefined
+  const asked = client.stat(key).catch((thrown: unknown) => {
+    if (codeOf(thrown) === 'NoSuchKey') return undefined
     throw thrown
-  }
+  })
+  return (await within(requestMs, asked))?.size
 }
 
 function inPieces(
@@ -136,8 +135,14 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   try {
     return await Promise.race([work, late.promise])
   } catch (thrown) {
-    throw new StoreUnreachable(thrown)
+    throw new StoreUnreachable(explained(thrown))
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Where no server answered, the client's words say nothing, and its code does: a name, a port, a certificate. */
+function explained(thrown: unknown): unknown {
+  const code = codeOf(thrown)
+  return thrown instanceof Error && typeof code === 'string' ? new Error(`${thrown.message} (${code})`) : thrown
 }

@@ -42,3 +42,8 @@ export class StoreUnreachable extends GatewayError {
     this.name = 'StoreUnreachable'
   }
 }
+
+/** What the operator has to know of a failure, of which clients are told little. */
+export function reasonOf(thrown: unknown): string {
+  return String((thrown instanceof GatewayError && thrown.details.cause) || thrown)
+}

@@ -1,7 +1,7 @@
 import type { Clock, Timers } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { hourOf } from './names.ts'
-import type { ArtifactStore } from './store.ts'
+import { reasonOf, type ArtifactStore } from './store.ts'
 
 const everyMs = 10 * 60_000
 const firstMs = 60_000
@@ -28,7 +28,7 @@ export function startSweeper(parts: { store: ArtifactStore; clock: Clock; timers
       const left = await store.sweep(hourOf(clock.now() - graceMs), stepMax)
       if (left === 'more') nextMs = pauseMs
     } catch (thrown) {
-      log.warn({ cause: String(thrown) }, 'expired results cannot be deleted now')
+      log.warn({ cause: reasonOf(thrown) }, 'expired results cannot be deleted now')
     }
     if (!stopped) callOff = timers.after(nextMs, run)
   }
