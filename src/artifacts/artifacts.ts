@@ -35,6 +35,8 @@ export type About = {
   readonly mediaType: string
   /** Whose it is, for the log: the link alone decides who may read it. */
   readonly accountId: string
+  /** Aborts where nobody waits for the link any longer. */
+  readonly signal?: AbortSignal
 }
 
 export type Kept = {
@@ -62,7 +64,7 @@ const ownPart = 8
 
 export function openArtifacts(parts: ArtifactParts): Artifacts {
   const { settings, clock, log } = parts
-  const store = openArtifactStore(settings, join(parts.dataFolder, 'artifacts'))
+  const store = openArtifactStore(parts, join(parts.dataFolder, 'artifacts'))
   const links = makeLinks(parts.mac, parts.publicUrl)
   const stopSweeper = startSweeper({ ...parts, store })
   const ownShare = new Share(settings.bytesMax / ownPart)
@@ -70,10 +72,10 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
   return {
     keepsAll: settings.keep,
 
-    async keep(result, { mediaType, accountId }) {
+    async keep(result, { mediaType, accountId, signal }) {
       const id = newArtifactId(mediaType)
       const expiresAt = Math.floor((clock.now() + settings.hours * hourMs) / 1000) * 1000
-      const bytes = await put(id, expiresAt, result)
+      const bytes = await put(id, expiresAt, result, signal)
       log.info({ artifact: id, account: accountId, bytes }, 'a result was kept')
       return { url: links.write(id, expiresAt), expiresAt }
     },
@@ -110,9 +112,9 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
     close: stopSweeper,
   }
 
-  async function put(id: string, expiresAt: number, result: Result): Promise<number> {
+  async function put(id: string, expiresAt: number, result: Result, signal?: AbortSignal): Promise<number> {
     try {
-      return await store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '')
+      return await store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '', signal)
     } catch (thrown) {
       complain(log, thrown)
       throw thrown
@@ -129,9 +131,9 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
   }
 }
 
-function openArtifactStore(settings: ArtifactParts['settings'], folder: string): ArtifactStore {
+function openArtifactStore({ settings, timers }: ArtifactParts, folder: string): ArtifactStore {
   const { bytesMax, s3 } = settings
-  return s3 === undefined ? openDiskStore({ folder, bytesMax }) : openBucketStore(s3, { folder, bytesMax })
+  return s3 === undefined ? openDiskStore({ folder, bytesMax }) : openBucketStore(s3, { folder, bytesMax, timers })
 }
 
 /** The client is told little; the operator needs to know what to do. */

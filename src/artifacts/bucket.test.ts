@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from '../../test/support/gateway.ts'
+import { handTimers } from '../../test/support/hand-timers.ts'
 import { startTinyS3, type TinyS3 } from '../../test/support/s3.ts'
 import { openBucketStore } from './bucket.ts'
 import { NoRoom, StoreUnreachable, type ArtifactStore } from './store.ts'
@@ -11,8 +13,10 @@ const mebibyte = 1024 * 1024
 let s3: TinyS3
 let folder: string
 let store: ArtifactStore
+let timers: ReturnType<typeof handTimers>
 
 beforeEach(() => {
+  timers = handTimers()
   s3 = startTinyS3()
   folder = mkdtempSync(join(tmpdir(), 'turnpike-bucket-'))
   store = openStore()
@@ -32,7 +36,7 @@ const openStore = (more: Partial<Parameters<typeof openBucketStore>[0]> = {}, by
       secretAccessKey: 'a-secret-for-tests',
       ...more,
     },
-    { folder, bytesMax },
+    { folder, bytesMax, timers },
   )
 
 /** Bytes that tell where they stand. */
@@ -132,6 +136,37 @@ describe('a bucket that does not serve', () => {
         message: 'Kept results cannot be reached at the moment.',
       })
     }
+  })
+})
+
+describe('a bucket that takes requests and answers none', () => {
+  test('is waited for as long as what goes up may take, and no longer', async () => {
+    s3.hang()
+    for (const [bytes, ms] of [
+      [0, 30_000],
+      [2 * mebibyte, 46_000],
+      [3 * mebibyte, 54_000],
+    ] as const) {
+      const put = store.put('2027010100/a.mp4', streamOf(patterned(bytes)), 'video/mp4').catch((error: unknown) => error)
+      await until(() => timers.waiting.length > 0)
+      expect(timers.waiting).toEqual([ms])
+      timers.fire()
+      expect(await put).toBeInstanceOf(StoreUnreachable)
+    }
+    expect(readdirSync(join(folder, 'incoming'))).toEqual([])
+  })
+
+  test('is not waited for once nobody waits for the result', async () => {
+    s3.hang()
+    const leaving = new AbortController()
+    const put = store.put('2027010100/a.mp4', patterned(10), 'video/mp4', leaving.signal).catch((error: unknown) => error)
+    await until(() => s3.seen.length > 0)
+    leaving.abort()
+    expect(await put).toBeInstanceOf(StoreUnreachable)
+    expect(timers.waiting).toEqual([])
+    expect(await store.put('a', patterned(1), '', leaving.signal).catch((error: unknown) => error)).toBeInstanceOf(
+      StoreUnreachable,
+    )
   })
 })
 

@@ -1,5 +1,6 @@
 import { S3Client } from 'bun'
 import { openAsBlob } from 'node:fs'
+import type { Timers } from '../base/clock.ts'
 import { codeOf } from '../base/system-errors.ts'
 import { hourPattern } from './names.ts'
 import { openSpool } from './spool.ts'
@@ -21,7 +22,9 @@ const earliest = `${prefix}20`
 // What is read at once. A piece of a large result waits in memory for its reader, and the next is asked for after it.
 const pieceBytes = 8 * 1024 * 1024
 const requestMs = 30_000
-const uploadMs = 10 * 60_000
+// An upload has the time besides that its bytes take on a slow line: nobody waits for a picture as long as a film may take.
+const uploadBytesPerMs = (128 * 1024) / 1000
+const uploadMsMax = 10 * 60_000
 const retries = 2
 
 /**
@@ -31,11 +34,37 @@ const retries = 2
  */
 export function openBucketStore(
   settings: BucketSettings,
-  waiting: { folder: string; bytesMax: number },
+  waiting: { folder: string; bytesMax: number; timers: Timers },
 ): ArtifactStore {
   const client = new S3Client({ ...settings, retry: retries })
+  const { timers } = waiting
   // What comes as a stream is complete on this disk before the bucket sees a byte: no half of a result is ever kept.
   const spool = openSpool({ ...waiting, countKept: () => Promise.resolve(0) })
+
+  /** The client cannot be called off, so it is no longer waited for. */
+  async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
+    const late = Promise.withResolvers<never>()
+    const leave = () => late.reject(new Error('nobody waits for the bucket any longer'))
+    const callOff = timers.after(ms, () => late.reject(new Error('the bucket does not answer')))
+    if (signal?.aborted === true) leave()
+    else signal?.addEventListener('abort', leave, { once: true })
+    try {
+      return await Promise.race([late.promise, work])
+    } catch (thrown) {
+      throw new StoreUnreachable(explained(thrown))
+    } finally {
+      callOff()
+      signal?.removeEventListener('abort', leave)
+    }
+  }
+
+  async function sizeOf(key: string): Promise<number | undefined> {
+    const asked = client.stat(key).catch((thrown: unknown) => {
+      if (codeOf(thrown) === 'NoSuchKey') return undefined
+      throw thrown
+    })
+    return (await within(requestMs, asked))?.size
+  }
 
   async function readPiece(key: string, from: number, to: number): Promise<Uint8Array<ArrayBuffer>> {
     const bytes = await within(requestMs, client.file(key).slice(from, to).bytes())
@@ -44,15 +73,16 @@ export function openBucketStore(
   }
 
   return {
-    async put(name, result, mediaType) {
-      const put = (body: Uint8Array | Blob) => within(uploadMs, client.write(prefix + name, body, { type: mediaType }))
+    async put(name, result, mediaType, signal) {
+      const put = (body: Uint8Array | Blob, bytes: number) =>
+        within(uploadMs(bytes), client.write(prefix + name, body, { type: mediaType }), signal)
       if (result instanceof Uint8Array) {
-        await put(result)
+        await put(result, result.length)
         return result.length
       }
       const received = await spool.receive(result)
       try {
-        await put(await openAsBlob(received.file))
+        await put(await openAsBlob(received.file), received.bytes)
         return received.bytes
       } finally {
         await received.drop()
@@ -61,7 +91,7 @@ export function openBucketStore(
 
     async find(name) {
       const key = prefix + name
-      const bytes = await sizeOf(client, key)
+      const bytes = await sizeOf(key)
       if (bytes === undefined) return undefined
       return {
         bytes,
@@ -97,12 +127,8 @@ function isOurs(key: string): boolean {
   return hourPattern.test(hour) && id !== undefined
 }
 
-async function sizeOf(client: S3Client, key: string): Promise<number | undefined> {
-  const asked = client.stat(key).catch((thrown: unknown) => {
-    if (codeOf(thrown) === 'NoSuchKey') return undefined
-    throw thrown
-  })
-  return (await within(requestMs, asked))?.size
+function uploadMs(bytes: number): number {
+  return Math.min(requestMs + Math.ceil(bytes / uploadBytesPerMs), uploadMsMax)
 }
 
 function inPieces(
@@ -126,19 +152,6 @@ function inPieces(
     },
     { highWaterMark: 0 },
   )
-}
-
-/** The client cannot be called off, so it is no longer waited for. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('the bucket does not answer')), ms)
-  try {
-    return await Promise.race([work, late.promise])
-  } catch (thrown) {
-    throw new StoreUnreachable(explained(thrown))
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** Where no server answered, the client's words say nothing, and its code does: a name, a port, a certificate. */

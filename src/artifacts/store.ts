@@ -11,8 +11,11 @@ export type Stored = {
 
 /** Where results lie. A name is an hour and an id, see `names.ts`. */
 export type ArtifactStore = {
-  /** All of it or nothing: a name that can be found leads to the whole result. Gives how many bytes it was. */
-  put(name: string, result: Result, mediaType: string): Promise<number>
+  /**
+   * All of it or nothing: a name that can be found leads to the whole result. Gives how many bytes it was. `signal` aborts where
+   * nobody waits for it any longer.
+   */
+  put(name: string, result: Result, mediaType: string, signal?: AbortSignal): Promise<number>
   find(name: string): Promise<Stored | undefined>
   /** Deletes what expired before the hour, at most so many at a time, the oldest first. */
   sweep(beforeHour: string, countMax: number): Promise<'done' | 'more'>

@@ -30,16 +30,19 @@ export function hasToBeKept({ keepsAll }: TaskParts, { result }: Pick<VideoNews,
   return result !== undefined && (result.needsKey || keepsAll)
 }
 
+/** It could not be had this time, which makes so many tries in vain. */
+type NotHad = { readonly tries: number }
+
 /**
  * Where the film is to be had: under the vendor's own link, or, where only our key opens that or the operator wants
- * everything kept, under one of ours. `later`: it could not be fetched this time.
+ * everything kept, under one of ours.
  */
 export async function keepLinks(
   parts: TaskParts,
   home: Home,
   task: Task,
   { result }: Pick<VideoNews, 'result'>,
-): Promise<TaskResult | TaskError | 'later'> {
+): Promise<TaskResult | TaskError | NotHad> {
   if (result === undefined) return noOutput
   const asGiven = { ...result, expiresAt: madeAt(task, result, parts.clock.now()) + linkMs }
   if (!hasToBeKept(parts, { result })) return asGiven
@@ -59,9 +62,20 @@ export async function keepLinks(
     }
   } catch (thrown) {
     parts.log.warn({ task: task.id, channel: task.channel, cause: String(thrown) }, 'a video could not be kept')
-    if (failedTries(task) + 1 < keepTriesMax) return 'later'
+    const tries = failedTries(task) + (isForgiven(parts, task, result, thrown) ? 0 : 1)
+    if (tries < keepTriesMax) return { tries }
     return result.needsKey ? noOutput : asGiven
   }
+}
+
+/**
+ * The film is paid for and there: until its deadline it is not given up for a store of ours that is away or full. What anybody
+ * can fetch need not wait for that. One that was cut off because the node stops is the next one's.
+ */
+function isForgiven({ clock, stopping }: TaskParts, task: Task, { needsKey }: VideoResult, thrown: unknown): boolean {
+  if (stopping.aborted) return true
+  const isOurTrouble = thrown instanceof GatewayError && thrown.kind === 'overloaded'
+  return isOurTrouble && needsKey && clock.now() < task.deadline
 }
 
 /** By the vendor's clock, where it says something that can be; else when we saw it. */
@@ -75,7 +89,7 @@ async function keepOne(parts: TaskParts, home: Home, task: Task, link: Link) {
   const fetched = link.needsKey ? await fetchWithKey(parts, home, task, link.url) : undefined
   const { body, mediaType } = fetched ?? (await fetchPlain(parts, home, link.url))
   const type = /^(?:video|image)\//.test(mediaType) ? mediaType : link.mediaType
-  return parts.keepResult(body, { mediaType: type, accountId: task.accountId })
+  return parts.keepResult(body, { mediaType: type, accountId: task.accountId, signal: parts.stopping })
 }
 
 function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: Home, url: string) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
 import { nano } from '../base/money.ts'
 import { type FilmVendor, linkOf } from '../../test/support/film-vendor.ts'
 import { balances } from '../../test/support/ledger.ts'
@@ -177,6 +178,65 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       result: { videoUrl: 'https://gateway.example/artifacts/1' },
     })
     expect(fetches).toBe(keepTriesMax)
+    await world.close()
+  })
+
+  test('is fetched until the deadline while our own store is away, and a dozen times after it', async () => {
+    for (const comesBack of [true, false]) {
+      let isAway = true
+      const keepResult: TaskParts['keepResult'] = () =>
+        isAway
+          ? Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
+          : Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
+      const { store, vendor, world } = await begin({ keepResult })
+      vendor.onlyWithKey = true
+      const task = await world.order()
+      vendor.become('done')
+      for (let round = 0; round < 2 * keepTriesMax; round++) await world.pass(minute)
+      expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: 0 })
+      if (comesBack) isAway = false
+      else await world.pass(deadlineSeconds * 1000)
+      for (let round = 0; round < keepTriesMax; round++) await world.pass(minute)
+      expect((await world.task(task.id)).state).toBe(comesBack ? 'succeeded' : 'failed')
+      expect(await requestsOf(store)).toMatchObject([{ cost: nano(comesBack ? 5n * price.sold : 0n) }])
+      expect((await moneyOf(store)).held).toBe(nano(0n))
+      await world.close()
+    }
+  })
+
+  test('that anybody can fetch is given out under its own link while our store is away', async () => {
+    const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
+    const film = { body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null }
+    const { vendor, world } = await begin({ keepsAll: true, keepResult: away, fetchLink: () => Promise.resolve(film) })
+    const task = await world.order()
+    vendor.become('done')
+    for (let round = 0; round < keepTriesMax; round++) await world.pass(minute)
+    const done = await world.task(task.id)
+    expect(done).toMatchObject({ state: 'succeeded', result: { videoUrl: linkOf(done.upstreamId ?? '') } })
+    await world.close()
+  })
+
+  test('that is on its way into a store that hangs holds up no stop, and is fetched by the next', async () => {
+    let hangs = true
+    const keepResult: TaskParts['keepResult'] = (_, { signal }) =>
+      new Promise((resolve, reject) => {
+        if (!hangs) resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
+        signal.addEventListener('abort', () => reject(new Error('nobody waits')), { once: true })
+      })
+    const { vendor, world } = await begin({ keepResult })
+    vendor.onlyWithKey = true
+    const task = await world.order()
+    vendor.become('done')
+    world.clock.advance(minute)
+    await world.tasks.turn()
+    await world.tasks.close()
+    expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: 0, claimOwner: null })
+    hangs = false
+    const next = world.node('node_b')
+    world.clock.advance(minute)
+    await next.turn()
+    await next.idle()
+    expect((await world.task(task.id)).state).toBe('succeeded')
     await world.close()
   })
 

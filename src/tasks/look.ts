@@ -76,7 +76,7 @@ async function end(
 async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked> {
   const { record, used } = news
   const kept = await keepLinks(parts, home, task, news)
-  if (kept === 'later') return again(parts, task, made(news, failedTries(task) + 1))
+  if ('tries' in kept) return again(parts, task, made(news, kept.tries))
   if ('code' in kept) return end(parts, task, { record, used, failure: kept })
   await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
   return 'over'

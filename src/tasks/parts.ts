@@ -73,10 +73,13 @@ export type OddWords = {
   of(channelId: string): { readonly count: number; readonly last: string | null }
 }
 
-/** Keeps what a vendor made, and gives the link under which it is served for so long. */
+/**
+ * Keeps what a vendor made, and gives the link under which it is served for so long. Throws `overloaded` where that is our own
+ * trouble: there is no room, or the store is away.
+ */
 export type KeepResult = (
   result: Uint8Array | ReadableStream<Uint8Array>,
-  about: { readonly mediaType: string; readonly accountId: string },
+  about: { readonly mediaType: string; readonly accountId: string; readonly signal: AbortSignal },
 ) => Promise<{ readonly url: string; readonly expiresAt: number }>
 
 /** So many at a time, and the others in their order. */

@@ -13,6 +13,8 @@ export type TinyS3 = {
   readonly seen: S3Request[]
   /** From now on every request is answered with this status; 0 answers properly again. */
   failWith(status: number): void
+  /** From now on requests are taken, and never answered. */
+  hang(): void
   stop(): Promise<void>
 }
 
@@ -25,12 +27,14 @@ export function startTinyS3({ bucket = 'results', accessKeyId = 'AKTEST', region
   const uploads = new Map<string, { key: string; type: string; parts: Buffer[] }>()
   const seen: S3Request[] = []
   let failure = 0
+  let isHanging = false
 
   async function serve(request: Request): Promise<Response> {
     const { pathname, searchParams: query, search } = new URL(request.url)
     const authorization = request.headers.get('authorization') ?? ''
     const range = request.headers.get('range')
     seen.push({ method: request.method, path: pathname, query: search, authorization, range })
+    if (isHanging) return new Promise(() => {})
     if (failure !== 0) return fault(failure, 'SlowDown')
     const [, givenKey, givenRegion] = signed.exec(authorization) ?? []
     const hasDate = request.headers.has('x-amz-date') && request.headers.has('x-amz-content-sha256')
@@ -106,6 +110,9 @@ export function startTinyS3({ bucket = 'results', accessKeyId = 'AKTEST', region
     seen,
     failWith(status) {
       failure = status
+    },
+    hang() {
+      isHanging = true
     },
     stop: () => server.stop(true),
   }

@@ -95,14 +95,15 @@ async function deliver(
 }
 
 async function keep(artifacts: Artifacts, { media }: MadeImage, { parts, routed }: Way): Promise<MadeImage['media']> {
-  const { accountId } = routed.principal
+  const { signal, principal } = routed
+  const about = { accountId: principal.accountId, signal }
   if (media.kind === 'bytes') {
     const { mediaType, base64 } = media
-    return { kind: 'url', url: (await artifacts.keep(Buffer.from(base64, 'base64'), { mediaType, accountId })).url }
+    return { kind: 'url', url: (await artifacts.keep(Buffer.from(base64, 'base64'), { ...about, mediaType })).url }
   }
   if (media.kind !== 'url') return media
   const link = { transport: 'linked', url: media.url, bytesMax: pictureBytesMax } as const
-  const fetched = await parts.fetchLink(link, routed.route.channel, routed.signal)
-  const { url } = await artifacts.keep(fetched.body, { mediaType: fetched.mediaType, accountId })
+  const fetched = await parts.fetchLink(link, routed.route.channel, signal)
+  const { url } = await artifacts.keep(fetched.body, { ...about, mediaType: fetched.mediaType })
   return { kind: 'url', url }
 }
