@@ -142,6 +142,22 @@ describe('a result', () => {
     expect(files()).toEqual([])
   })
 
+  test('is kept where somebody deleted the folder meanwhile', async () => {
+    await artifacts.keep(bytesOf(10), about)
+    rmSync(join(dataFolder, 'artifacts'), { recursive: true })
+    const kept = await Promise.all([1, 2, 3].map((length) => artifacts.keep(bytesOf(length), about)))
+    expect(await Promise.all(kept.map(async ({ url }) => (await read(url)).length))).toEqual([1, 2, 3])
+  })
+
+  test('that the disk does not take is our trouble, and the log says which', async () => {
+    writeFileSync(join(dataFolder, 'artifacts'), 'in the way')
+    for (const result of [bytesOf(10), streamOf(bytesOf(10))]) {
+      const { kind, details } = await thrownBy(artifacts.keep(result, about))
+      expect([kind, details.code]).toEqual(['overloaded', 'artifacts_unreachable'])
+      expect(warnings.at(-1)).toMatch(/ENOTDIR|EEXIST/)
+    }
+  })
+
   test('that is gone from the disk is not found', async () => {
     const { url } = await artifacts.keep(bytesOf(1), about)
     for (const file of files()) rmSync(file)
@@ -219,6 +235,19 @@ describe('the room there is', () => {
     expect(await thrownBy(artifacts.keep(bytesOf(500), about))).toMatchObject(full)
     await artifacts.keep(bytesOf(424), about)
     expect(readdirSync(incoming)).toEqual([])
+  })
+
+  test('is there again where somebody deletes what is kept, at the sweep after a refusal', async () => {
+    await reopen({ bytesMax: 1024 })
+    await artifacts.keep(bytesOf(1000), about)
+    expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject(full)
+    for (const file of files()) rmSync(file)
+    expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject(full)
+    await swept()
+    await artifacts.keep(bytesOf(1000), about)
+    expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject(full)
+    await swept()
+    expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject(full)
   })
 
   test('a source that is not taken to its end is told so', async () => {

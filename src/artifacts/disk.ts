@@ -56,6 +56,7 @@ export function openDiskStore({ folder, bytesMax }: { folder: string; bytesMax: 
         }
         await rmdir(join(folder, hour))
       }
+      await spool.recount()
       return 'done'
     },
   }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isDiskFull } from '../base/system-errors.ts'
-import { NoRoom, type Result } from './store.ts'
+import { isDiskFull, isMissing } from '../base/system-errors.ts'
+import { NoRoom, StoreUnreachable, type Result } from './store.ts'
 
 /** A result on this disk, whole and under no name yet. Exactly one of these ends it. */
 export type Received = {
@@ -19,6 +19,8 @@ export type Spool = {
   receive(result: Result): Promise<Received>
   /** Bytes that were moved to a place and are no longer there. */
   giveBack(bytes: number): void
+  /** Looks what is really there, where something was refused since the last time: somebody may have made room by hand. */
+  recount(): Promise<void>
 }
 
 export type SpoolOptions = {
@@ -32,34 +34,52 @@ export type SpoolOptions = {
 /** Takes results in beside their place, so that a half-written one is never found, and knows how much room is left. */
 export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool {
   const aside = join(folder, 'incoming')
-  let used = 0
+  let incoming = 0
+  let kept = 0
+  let isRefusing = false
   let preparing: Promise<void> | undefined
 
   async function prepare(): Promise<void> {
     // The folder has one process: what lies here was left by one that is gone.
     await rm(aside, { recursive: true, force: true })
     await mkdir(aside, { recursive: true, mode: 0o700 })
-    used += await countKept()
+    kept += await countKept()
   }
 
   function take(bytes: number): void {
-    if (used + bytes > bytesMax) throw new NoRoom(`artifacts.bytesMax of ${bytesMax} is used up`)
-    used += bytes
+    if (kept + incoming + bytes > bytesMax) {
+      isRefusing = true
+      throw new NoRoom(`artifacts.bytesMax of ${bytesMax} is used up`)
+    }
+    incoming += bytes
+  }
+
+  /** Who makes room by hand may delete all of it, this folder too. */
+  async function create(file: string): Promise<FileHandle> {
+    try {
+      return await open(file, 'wx', 0o600)
+    } catch (thrown) {
+      if (!isMissing(thrown)) throw thrown
+      await mkdir(aside, { recursive: true, mode: 0o700 })
+      return open(file, 'wx', 0o600)
+    }
   }
 
   async function write(file: string, result: Result): Promise<number> {
     let bytes = 0
-    const handle = await open(file, 'wx', 0o600)
+    const handle = await onDisk(create(file))
     try {
       for await (const chunk of piecesOf(result)) {
         take(chunk.length)
         bytes += chunk.length
-        await writeAll(handle, chunk)
+        await onDisk(writeAll(handle, chunk))
       }
       // Else a power cut may leave the name without the bytes.
-      await handle.datasync()
+      await onDisk(handle.datasync())
     } catch (thrown) {
-      used -= bytes
+      incoming -= bytes
+      // Where that cannot be, the next start does it.
+      await rm(file, { force: true }).catch(() => {})
       throw thrown
     } finally {
       await handle.close()
@@ -80,30 +100,44 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
   return {
     ready: beReady,
     async receive(result) {
+      await onDisk(beReady())
       const file = join(aside, randomUUID())
-      try {
-        await beReady()
-        const bytes = await write(file, result)
-        return {
-          file,
-          bytes,
-          async moveTo(place) {
-            await mkdir(dirname(place), { recursive: true, mode: 0o700 })
-            await rename(file, place)
-          },
-          async drop() {
-            used -= bytes
-            await rm(file, { force: true })
-          },
-        }
-      } catch (thrown) {
-        await rm(file, { force: true })
-        throw isDiskFull(thrown) ? new NoRoom('the disk is full') : thrown
+      const bytes = await write(file, result)
+      return {
+        file,
+        bytes,
+        async moveTo(place) {
+          await onDisk(mkdir(dirname(place), { recursive: true, mode: 0o700 }))
+          await onDisk(rename(file, place))
+          incoming -= bytes
+          kept += bytes
+        },
+        async drop() {
+          incoming -= bytes
+          await rm(file, { force: true })
+        },
       }
     },
     giveBack(bytes) {
-      used -= bytes
+      kept -= bytes
     },
+    async recount() {
+      if (!isRefusing) return
+      isRefusing = false
+      const before = kept
+      const counted = await countKept()
+      // What came meanwhile may be counted twice, until the next time.
+      kept = counted + kept - before
+    },
+  }
+}
+
+/** A disk that cannot be used is our trouble. */
+async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (thrown) {
+    throw isDiskFull(thrown) ? new NoRoom('the disk is full') : new StoreUnreachable(thrown)
   }
 }
 
