@@ -147,7 +147,9 @@ describe('a bucket that takes requests and answers none', () => {
       [2 * mebibyte, 46_000],
       [3 * mebibyte, 54_000],
     ] as const) {
-      const put = store.put('2027010100/a.mp4', streamOf(patterned(bytes)), 'video/mp4').catch((error: unknown) => error)
+      const put = store
+        .put('2027010100/a.mp4', streamOf(patterned(bytes)), 'video/mp4')
+        .catch((error: unknown) => error)
       await until(() => timers.waiting.length > 0)
       expect(timers.waiting).toEqual([ms])
       timers.fire()
@@ -159,7 +161,9 @@ describe('a bucket that takes requests and answers none', () => {
   test('is not waited for once nobody waits for the result', async () => {
     s3.hang()
     const leaving = new AbortController()
-    const put = store.put('2027010100/a.mp4', patterned(10), 'video/mp4', leaving.signal).catch((error: unknown) => error)
+    const put = store
+      .put('2027010100/a.mp4', patterned(10), 'video/mp4', leaving.signal)
+      .catch((error: unknown) => error)
     await until(() => s3.seen.length > 0)
     leaving.abort()
     expect(await put).toBeInstanceOf(StoreUnreachable)

@@ -3,6 +3,7 @@ import type { VideoNews, VideoResult } from '../capabilities/video.ts'
 import type { TaskError, TaskResult } from '../store/task-schema.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Exchange } from '../upstream/transport.ts'
+import { paceAt } from './adopt.ts'
 import { contextOf, type Home } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 import { noOutput } from './state.ts'
@@ -46,8 +47,9 @@ export async function keepLinks(
   if (result === undefined) return noOutput
   const asGiven = { ...result, expiresAt: madeAt(task, result, parts.clock.now()) + linkMs }
   if (!hasToBeKept(parts, { result })) return asGiven
+  const { needsKey } = result
   const keep = (url: string, mediaType: string) =>
-    parts.keeping(task.channel).run(() => keepOne(parts, home, task, { url, mediaType, needsKey: result.needsKey }))
+    parts.keeping(task.channel).run(() => keepOne(parts, home, task, { url, mediaType, needsKey }))
   try {
     const video = await keep(result.videoUrl, 'video/mp4')
     const { lastFrameUrl } = result
@@ -61,10 +63,11 @@ export async function keepLinks(
       expiresAt: Math.min(video.expiresAt, frame?.expiresAt ?? video.expiresAt),
     }
   } catch (thrown) {
+    if (thrown === resting) return { tries: failedTries(task) }
     parts.log.warn({ task: task.id, channel: task.channel, cause: String(thrown) }, 'a video could not be kept')
     const tries = failedTries(task) + (isForgiven(parts, task, result, thrown) ? 0 : 1)
     if (tries < keepTriesMax) return { tries }
-    return result.needsKey ? noOutput : asGiven
+    return needsKey ? noOutput : asGiven
   }
 }
 
@@ -73,10 +76,15 @@ export async function keepLinks(
  * can fetch need not wait for that. One that was cut off because the node stops is the next one's.
  */
 function isForgiven({ clock, stopping }: TaskParts, task: Task, { needsKey }: VideoResult, thrown: unknown): boolean {
-  if (stopping.aborted) return true
-  const isOurTrouble = thrown instanceof GatewayError && thrown.kind === 'overloaded'
-  return isOurTrouble && needsKey && clock.now() < task.deadline
+  return stopping.aborted || (isOurTrouble(thrown) && needsKey && clock.now() < task.deadline)
 }
+
+/** Of what a film is fetched and kept with, our own store alone says so. */
+function isOurTrouble(thrown: unknown): boolean {
+  return thrown instanceof GatewayError && thrown.kind === 'overloaded'
+}
+
+const resting = new Error('our own store was away a moment ago')
 
 /** By the vendor's clock, where it says something that can be; else when we saw it. */
 function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number): number {
@@ -86,10 +94,16 @@ function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number)
 type Link = { readonly url: string; readonly mediaType: string; readonly needsKey: boolean }
 
 async function keepOne(parts: TaskParts, home: Home, task: Task, link: Link) {
+  if (link.needsKey && parts.storeRest.isOn) throw resting
   const fetched = link.needsKey ? await fetchWithKey(parts, home, task, link.url) : undefined
   const { body, mediaType } = fetched ?? (await fetchPlain(parts, home, link.url))
   const type = /^(?:video|image)\//.test(mediaType) ? mediaType : link.mediaType
-  return parts.keepResult(body, { mediaType: type, accountId: task.accountId, signal: parts.stopping })
+  try {
+    return await parts.keepResult(body, { mediaType: type, accountId: task.accountId, signal: parts.stopping })
+  } catch (thrown) {
+    if (isOurTrouble(thrown)) parts.storeRest.begin(paceAt(parts, task).retryMsMax)
+    throw thrown
+  }
 }
 
 function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: Home, url: string) {

@@ -19,6 +19,9 @@ const minute = 60_000
 
 const times = (count: number, status: number) => Array.from({ length: count }, () => status)
 
+/** As a store of ours that is away, or has no room. */
+const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
+
 /** How often the vendor was asked where a film is. */
 const questions = ({ calls }: FilmVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
 
@@ -186,7 +189,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       let isAway = true
       const keepResult: TaskParts['keepResult'] = () =>
         isAway
-          ? Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
+          ? away()
           : Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
       const { store, vendor, world } = await begin({ keepResult })
       vendor.onlyWithKey = true
@@ -204,8 +207,30 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     }
   })
 
+  test('is not fetched only to be thrown away, film after film, while our own store is away', async () => {
+    let isAway = true
+    let fetches = 0
+    const keepResult: TaskParts['keepResult'] = () => {
+      fetches++
+      if (isAway) return away()
+      return Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
+    }
+    const { vendor, world } = await begin({ keepResult })
+    vendor.onlyWithKey = true
+    const tasks = []
+    for (let films = 0; films < 10; films++) tasks.push(await world.order())
+    vendor.become('done')
+    for (let seconds = 0; seconds < 120; seconds += 5) await world.pass(5_000)
+    expect(fetches).toBeGreaterThanOrEqual(4)
+    // Two at a time, every half a minute.
+    expect(fetches).toBeLessThanOrEqual(10)
+    isAway = false
+    for (let seconds = 0; seconds < 60; seconds += 5) await world.pass(5_000)
+    for (const { id } of tasks) expect((await world.task(id)).state).toBe('succeeded')
+    await world.close()
+  })
+
   test('that anybody can fetch is given out under its own link while our store is away', async () => {
-    const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
     const film = { body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null }
     const { vendor, world } = await begin({ keepsAll: true, keepResult: away, fetchLink: () => Promise.resolve(film) })
     const task = await world.order()

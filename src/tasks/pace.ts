@@ -116,3 +116,21 @@ export class Allowances {
     if (left !== undefined) left.count += count
   }
 }
+
+/** Our own store was away or full a moment ago: until it may be back, nothing is fetched for it to be thrown away. */
+export class StoreRest {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  #until = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  begin(ms: number): void {
+    this.#until = this.#clock.monotonic() + ms
+  }
+
+  get isOn(): boolean {
+    return this.#clock.monotonic() < this.#until
+  }
+}

@@ -9,7 +9,7 @@ import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Timeouts, Transport } from '../upstream/transport.ts'
 import type { Insist } from './insist.ts'
-import type { Allowances, PaceSettings } from './pace.ts'
+import type { Allowances, PaceSettings, StoreRest } from './pace.ts'
 
 /** What tasks are made, watched and ended with. */
 export type TaskParts = {
@@ -37,6 +37,8 @@ export type TaskParts = {
   readonly keepsAll: boolean
   /** How often each channel may still be asked about its tasks. */
   readonly allowances: Allowances
+  /** Whether films that have to be kept are fetched now. */
+  readonly storeRest: StoreRest
   readonly insist: Insist
   /** Aborts when the node stops: questions and films that are cut off then are asked for again by whoever is next. */
   readonly stopping: AbortSignal

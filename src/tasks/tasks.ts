@@ -8,7 +8,7 @@ import { createTask, type Placed, type VideoOrder } from './create.ts'
 import { makeInsistence, type Patience, usualPatience } from './insist.ts'
 import { countOddWords } from './odd-words.ts'
 import { Orderer } from './orderer.ts'
-import { Allowances } from './pace.ts'
+import { Allowances, StoreRest } from './pace.ts'
 import { type OddWords, type TaskParts, turnsByChannel } from './parts.ts'
 import { startPoller } from './poller.ts'
 import { isOver } from './state.ts'
@@ -45,7 +45,9 @@ const waitPollMs = 1_000
 // At one channel.
 const keepingMax = 2
 
-type Given = Omit<TaskParts, 'keeping' | 'stopping' | 'allowances' | 'insist' | 'oddWords' | 'tally'> & {
+type Own = 'keeping' | 'stopping' | 'allowances' | 'storeRest' | 'insist' | 'oddWords'
+
+type Given = Omit<TaskParts, Own | 'tally'> & {
   readonly patience?: Patience
   readonly tally?: Tally
 }
@@ -57,6 +59,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     ...given,
     keeping: turnsByChannel(keepingMax),
     allowances: new Allowances(given.clock),
+    storeRest: new StoreRest(given.clock),
     insist: insistence.insist,
     stopping: stopping.signal,
     oddWords: countOddWords(),
