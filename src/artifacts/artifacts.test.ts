@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
 import { standingClock } from '../../test/support/movable-clock.ts'
+import { startTinyS3 } from '../../test/support/s3.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { macFor } from '../base/secret.ts'
@@ -343,6 +344,18 @@ describe('the sweeper', () => {
       expect.stringMatching(/^expired results cannot be deleted now .*ConnectionRefused/),
       expect.stringMatching(/^Kept results cannot be reached at the moment\. .*ConnectionRefused/),
     ])
+  })
+
+  test('does not go on, and says nothing, where it is told to end while its bucket hangs', async () => {
+    const s3 = startTinyS3()
+    const credentials = { region: 'eu-test', accessKeyId: 'AKTEST', secretAccessKey: 'a-secret-for-tests' }
+    await reopen({ s3: { endpoint: s3.endpoint, bucket: 'results', ...credentials } })
+    s3.hang()
+    timers.fire()
+    await until(() => s3.seen.length > 0)
+    await artifacts.close()
+    expect([timers.waiting, warnings]).toEqual([[], []])
+    await s3.stop()
   })
 
   test('ends when it is told to', async () => {

@@ -100,17 +100,17 @@ export function openBucketStore(
       }
     },
 
-    async sweep(beforeHour, countMax) {
+    async sweep(beforeHour, countMax, signal) {
       let left = countMax
       let after = earliest
       for (;;) {
         // In the order of their names, which is that of their hours.
-        const page = await within(requestMs, client.list({ prefix, startAfter: after }))
+        const page = await within(requestMs, client.list({ prefix, startAfter: after }), signal)
         for (const { key } of page.contents ?? []) {
           if (key >= prefix + beforeHour) return 'done'
           if (!isOurs(key)) continue
           if (left-- === 0) return 'more'
-          await within(requestMs, client.delete(key))
+          await within(requestMs, client.delete(key), signal)
         }
         const last = page.contents?.at(-1)?.key ?? after
         // A server that does not know where to begin gives the same page again.

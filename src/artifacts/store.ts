@@ -17,8 +17,8 @@ export type ArtifactStore = {
    */
   put(name: string, result: Result, mediaType: string, signal?: AbortSignal): Promise<number>
   find(name: string): Promise<Stored | undefined>
-  /** Deletes what expired before the hour, at most so many at a time, the oldest first. */
-  sweep(beforeHour: string, countMax: number): Promise<'done' | 'more'>
+  /** Deletes what expired before the hour, at most so many at a time, the oldest first. Where `signal` aborts it need not end. */
+  sweep(beforeHour: string, countMax: number, signal?: AbortSignal): Promise<'done' | 'more'>
 }
 
 const retrySeconds = 60

@@ -15,7 +15,7 @@ const graceMs = 10 * 60_000
 export function startSweeper(parts: { store: ArtifactStore; clock: Clock; timers: Timers; log: Log }) {
   const { store, clock, timers, log } = parts
   let running = Promise.resolve()
-  let stopped = false
+  const stop = new AbortController()
   let callOff = timers.after(firstMs, run)
 
   function run(): void {
@@ -25,16 +25,16 @@ export function startSweeper(parts: { store: ArtifactStore; clock: Clock; timers
   async function step(): Promise<void> {
     let nextMs = everyMs
     try {
-      const left = await store.sweep(hourOf(clock.now() - graceMs), stepMax)
+      const left = await store.sweep(hourOf(clock.now() - graceMs), stepMax, stop.signal)
       if (left === 'more') nextMs = pauseMs
     } catch (thrown) {
-      log.warn({ cause: reasonOf(thrown) }, 'expired results cannot be deleted now')
+      if (!stop.signal.aborted) log.warn({ cause: reasonOf(thrown) }, 'expired results cannot be deleted now')
     }
-    if (!stopped) callOff = timers.after(nextMs, run)
+    if (!stop.signal.aborted) callOff = timers.after(nextMs, run)
   }
 
   return async (): Promise<void> => {
-    stopped = true
+    stop.abort()
     callOff()
     await running
   }
