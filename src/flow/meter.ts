@@ -166,7 +166,8 @@ function meterStream(
   async function settleWithoutClient(): Promise<void> {
     try {
       relay.left?.()
-      if (routed.route.channel.vendor.hangup === 'drain') await drains.run(relay)
+      const chargesOn = routed.route.channel.vendor.hangup === 'drain' || relay.isUncounted === true
+      if (chargesOn) await drains.run(relay)
       else relay.abort()
       await settleStream(metered, relay, 'client-gone')
     } catch (thrown) {

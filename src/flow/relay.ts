@@ -22,6 +22,8 @@ export type Relay = Source & {
   readonly legs: readonly Leg[]
   /** Calls of its own that came to nothing and were made again. */
   readonly failed?: readonly AttemptRecord[]
+  /** The answer is made to its end, and its count is still on its way: to end the call now would save nothing. */
+  readonly isUncounted?: boolean
   /** Its client has left, by itself or because it stopped reading: what is under way is the last that is asked for. */
   left?(): void
   /** What was held back for the end. */
@@ -89,6 +91,11 @@ export class StreamRelay implements Relay, Outlet {
   hold(): void {
     this.#outlet = undefined
     if (this.#over === undefined) this.#exchange.hold()
+  }
+
+  get isUncounted(): boolean {
+    const { finished, usage } = this.#stream.facts
+    return this.#over === undefined && finished && usage?.output === undefined
   }
 
   closing(): Uint8Array {

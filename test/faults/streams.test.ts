@@ -55,7 +55,8 @@ models:
 
 const head = Buffer.from(streamHead)
 
-const streamRequest = (gateway: TestGateway) => jsonPost(gateway, says('Hello!', { model: 'm', stream: true }))
+const streamRequest = (gateway: TestGateway, more: object = {}) =>
+  jsonPost(gateway, says('Hello!', { model: 'm', stream: true, ...more }))
 
 const mebibyte = 1024 * 1024
 
@@ -126,15 +127,42 @@ function withDrainingVendor(): () => void {
   return () => known.delete('drainer')
 }
 
-const leave = async (gateway: TestGateway, after: () => boolean) => {
+const leave = async (gateway: TestGateway, after: (text: string) => boolean, more?: object) => {
   const client = await openSocket(gateway.url)
   let text = ''
   client.on('data', (bytes: Buffer) => (text += bytes.toString()))
   client.on('error', () => {})
-  client.write(streamRequest(gateway))
-  await until(() => text.includes('one') && after())
+  client.write(streamRequest(gateway, more))
+  await until(() => text.includes('one') && after(text))
   client.destroy()
 }
+
+// Thoughts that nobody is shown are in the vendor's count alone: who has the whole answer would have them for nothing.
+test.each([
+  ['compatible', 1],
+  ['deepseek', 2],
+])('%s, of whose answer the client has all %d ends, is asked what it cost', async (vendorId, n) => {
+  const { promise: gone, resolve: go } = Promise.withResolvers<void>()
+  const { gateway, vendor } = await gatewayTo(async (socket) => {
+    socket.write(streamHead)
+    socket.write(chunk(opening + delta('one') + finish))
+    await gone
+    // Slowly, so that the hang-up is noticed long before the end.
+    for (let index = 0; index < 50; index++) {
+      socket.write(chunk(': alive\n\n'))
+      await new Promise((resolve) => setTimeout(resolve, 4))
+    }
+    socket.write(chunk(usageEvent(7, 520) + done))
+    socket.write(lastChunk)
+  }, vendorId)
+  await leave(gateway, (text) => text.split('"finish_reason":"stop"').length > n, { n })
+  go()
+  await until(() => gateway.openHolds() === 0)
+  expect(vendor.hangups).toBe(0)
+  const record = await lastRequestOf(gateway, gateway.accountId)
+  const usage = { input: 7 * n, output: 520 * n }
+  expect(record).toMatchObject({ status: 499, basis: 'vendor', usage, cost: BigInt(n) * 5_207_000n })
+})
 
 describe('a vendor that charges on after a hang-up', () => {
   test('is read to its usage, and that is charged', async () => {

@@ -194,6 +194,10 @@ export class MergedRelay implements Relay {
     for (const relay of this.#open) relay.hold()
   }
 
+  get isUncounted(): boolean {
+    return this.#open.size > 0 && [...this.#open].every((relay) => relay.isUncounted)
+  }
+
   closing(): Uint8Array {
     return this.#writer.closing(countLegs(this.legs)?.usage)
   }
