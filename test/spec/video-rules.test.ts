@@ -287,6 +287,7 @@ describe('parameters', () => {
     ['veo-3.1-generate-preview', { sampleCount: 2 }, 'parameters.sampleCount unsupported_value'],
     ['kling-v2-6', { sound: 'loud' }, 'parameters.sound unsupported_value'],
     ['kling-v2-6', { mode: 'std' }, 'parameters.mode unsupported_value'],
+    ['kling-v2-6', { sound: 'on', voice_list: [{ voice_id: '1' }] }, 'parameters.voice_list unsupported_value'],
     ['kling-v2-5-turbo', { sound: 'on' }, 'parameters.sound unsupported_value'],
     ['gen4.5', { audio: true }, 'parameters.audio unsupported_value'],
     ['viduq3-pro', { off_peak: true }, 'parameters.off_peak unsupported_value'],

@@ -39,6 +39,12 @@ const unlessOff =
     if (value !== false) throw unsupported(at, why)
   }
 
+const unlessEmpty =
+  (why: string): Rule =>
+  (value, at) => {
+    if (!Array.isArray(value) || value.length > 0) throw unsupported(at, why)
+  }
+
 /** One film is made and paid for. */
 const one: Rule = (value, at) => {
   if (value !== 1) throw notOneOf(at, value, [1])
@@ -72,10 +78,9 @@ const rules: Readonly<Record<string, Rule>> = {
   service_tier: oneOf('default', 'auto'),
   off_peak: unlessOff('is not supported: it has another price, and another day.'),
   is_rec: unlessOff('is not supported: it has a price of its own.'),
-  tools: (value, at) => {
-    if (!Array.isArray(value) || value.length > 0)
-      throw unsupported(at, 'is not supported: hosted tools have no price.')
-  },
+  tools: unlessEmpty('is not supported: hosted tools have no price.'),
+  // Kling's: a film in which somebody speaks with a voice of one's choice costs more than one with sound.
+  voice_list: unlessEmpty('is not supported: voices have no price.'),
   n: one,
   sampleCount: one,
   mode: oneOf('std', 'pro'),
