@@ -242,6 +242,7 @@ describe('what is priced is what is sent', () => {
     ['enable_search', true],
     ['search_options', { forced_search: true }],
     ['plugins', [{ id: 'web' }]],
+    ['enable_code_interpreter', true],
     ['modalities', ['text', 'audio']],
   ])('%s as %j costs extra and has no price, so it is refused', async (field, value) => {
     const error = await refused(() => chat(says('Hi', { [field]: value })))

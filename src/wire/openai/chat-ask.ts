@@ -142,6 +142,12 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
     if (!isGiven(body[field])) continue
     throw badRequest(`'${field}' is not supported: another model has another price.`, field, 'unsupported_value')
   }
+  // DashScope's word: it runs what the model writes, and the model reads what comes of it, round after round.
+  const { enable_code_interpreter: runs } = body
+  if (isGiven(runs) && runs !== false) {
+    const field = 'enable_code_interpreter'
+    throw badRequest(`'${field}' is not supported: hosted tools have no price.`, field, 'unsupported_value')
+  }
   for (const field of searchFields) {
     const value = body[field]
     if (isGiven(value) && value !== false && !traits.sells('webSearch')) {
