@@ -34,3 +34,17 @@ test.each([
   const bill = (await (await fetch(`${gateway.sandboxUrl}/__bill?ref=${attempt?.id}`)).json()) as object
   expect(bill).toMatchObject({ data: [{ cost: `0.${String(cost).padStart(9, '0').replace(/0+$/, '')}` }] })
 })
+
+// By `max_tokens` alone it would bound its words, and think for as long as it likes beyond what was set aside for it.
+test.each([
+  ['/v1/chat/completions', { max_tokens: 10, enable_thinking: true }],
+  ['/v1/chat/completions', { max_completion_tokens: 10, reasoning_effort: 'high' }],
+  ['/v1/messages', { max_tokens: 10, output_config: { effort: 'high' } }],
+])('%s: qwen-plus thinks and speaks within %j, and all of it is paid for', async (path, more) => {
+  const response = await gateway.post(path, says('Hello!', { model: 'qwen-plus', ...more }))
+  expect(response.status).toBe(200)
+  await response.text()
+  const { usage, cost, basis } = await recordOf(gateway, response)
+  expect([basis, usage?.output, usage?.reasoning]).toEqual(['vendor', 10, 10])
+  expect(cost).toBe(nano(BigInt((usage?.input ?? 0) * 400 + 10 * 1_200)))
+})

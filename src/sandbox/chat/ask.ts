@@ -7,7 +7,7 @@ import { checkFields } from './check-fields.ts'
 import { checkMessages } from './check-messages.ts'
 import { badRequest } from './errors.ts'
 import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
-import { reasoningTokensFor } from './reasoning.ts'
+import { capsWordsAlone, reasoningTokensFor } from './reasoning.ts'
 import { asksForFunctions, chooseTools, type Tool } from './tools.ts'
 
 /** A checked request, reduced to what decides the answer. */
@@ -21,6 +21,8 @@ export type ChatAsk = TextAsk & {
   readonly promptTokens: number
   readonly choices: number
   readonly outputTokensMax: number
+  /** Whether that is of the words alone, and thoughts come beside them. */
+  readonly capsWordsAlone: boolean
   readonly reasoningTokens: number
   /** How many alternatives to each token; absent without `logprobs`. */
   readonly alternatives: number | undefined
@@ -56,6 +58,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
     seed: hashText(`${typeof body.seed === 'number' ? body.seed : ''}`, prompt.hash),
     choices: typeof body.n === 'number' ? body.n : 1,
     outputTokensMax,
+    capsWordsAlone: capsWordsAlone(body, model),
     reasoningTokens: reasoningTokensFor(body, model),
     stop: readStop(body.stop),
     alternatives: body.logprobs === true ? (typeof body.top_logprobs === 'number' ? body.top_logprobs : 0) : undefined,

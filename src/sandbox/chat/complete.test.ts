@@ -177,6 +177,18 @@ describe('reasoning', () => {
   })
 
   test.each([
+    ['deepseek', { max_tokens: 10 }, 10],
+    ['dashscope', { max_tokens: 10, enable_thinking: true }, 64 + 10],
+    ['dashscope', { max_completion_tokens: 10, enable_thinking: true }, 10],
+    ['ark', { max_tokens: 10 }, 64 + 10],
+    ['ark', { max_completion_tokens: 10 }, 10],
+  ])('is bounded by %s as it reads %j', async (vendor, more, tokens) => {
+    const model = { deepseek: 'reasoner', dashscope: 'qwen-plus', ark: 'doubao' }[vendor]
+    const { usage } = await completionOf(say('Think', { model, ...more }, { vendor }))
+    expect(usage.completion_tokens).toBe(tokens)
+  })
+
+  test.each([
     ['deepseek', 'reasoner', {}, 64],
     ['deepseek', 'reasoner', { thinking: { type: 'disabled' } }, 0],
     ['dashscope', 'qwen-plus', {}, 0],

@@ -55,7 +55,7 @@ export function compose(ask: ChatAsk, cachedTokens: number): Composition {
 }
 
 function composeChoice(ask: ChatAsk, index: number): Choice {
-  const cap = ask.outputTokensMax
+  const cap = ask.outputTokensMax + (ask.capsWordsAlone ? ask.reasoningTokens : 0)
   const reasoningTokens = Math.min(ask.reasoningTokens, cap)
   const reasoning = showsReasoning(ask.model) ? composeThoughts(ask, index, reasoningTokens) : []
   const thought = { index, reasoning, reasoningTokens }

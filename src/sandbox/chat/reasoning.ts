@@ -1,7 +1,7 @@
 import { tokensByEffort } from '../effort-tokens.ts'
 import type { SandboxModel } from '../model.ts'
 import { defaultEffort } from '../openai-efforts.ts'
-import { type Fields, fieldsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 
 /** Whether the thinking is shown as `reasoning_content`; OpenAI only counts it. */
 export function showsReasoning(model: SandboxModel): boolean {
@@ -31,4 +31,9 @@ function isThinking(
   if (/thinking|qwq/.test(model.model)) return true
   if (typeof enabled === 'boolean') return enabled
   return typeof effort === 'string' || /^qwen3-\d/.test(model.model)
+}
+
+/** Ark bounds the words alone by `max_tokens`, and DashScope does so with most of its models; by the newer name, thoughts too. */
+export function capsWordsAlone({ max_completion_tokens: cap }: Fields, { vendor }: SandboxModel): boolean {
+  return (vendor === 'ark' || vendor === 'dashscope') && !isGiven(cap)
 }

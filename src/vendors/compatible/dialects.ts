@@ -127,7 +127,8 @@ export const dialects: readonly Dialect[] = [
     embeddings: {},
     speech: 'common',
   },
-  // The international address: the catalogue's dollar prices are its prices.
+  // The international address: the catalogue's dollar prices are its prices. The older name of the cap bounds the words alone
+  // with most of its models, whatever they think before.
   {
     id: 'dashscope',
     choicesMax: 1,
@@ -135,6 +136,7 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://dashscope-intl.aliyuncs.com',
     root: '/compatible-mode/v1',
     environment: ['DASHSCOPE_API_KEY'],
+    outputCap: 'max_completion_tokens',
     images: dashscopeImages,
     video: dashscopeVideo,
     explain: explainDashscope,
