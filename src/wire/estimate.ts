@@ -6,12 +6,28 @@ export const imageTokens = 1_500
 
 const everythingIsRead: ReadonlySet<string> = new Set()
 
+// The rule of thumb takes seven letters of a script that it does not know for a token. Measured with o200k_base.
+const languageConfigs = [
+  { pattern: /[\p{Script=Ethiopic}\p{Script=Lao}\p{Script=Tibetan}]/u, averageCharsPerToken: 0.6 },
+  { pattern: /[\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Sinhala}]/u, averageCharsPerToken: 1.8 },
+  { pattern: /\p{Script=Thai}/u, averageCharsPerToken: 2.3 },
+  {
+    pattern:
+      /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Bengali}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Malayalam}]/u,
+    averageCharsPerToken: 4,
+  },
+]
+
+function countWords(text: string): number {
+  return estimateTokenCount(text, { languageConfigs })
+}
+
 /**
  * Tokens of all text inside a value, but for what stands under names that no model reads as words. By a tokenizer's rule of
  * thumb: bills use it only where the vendor gave no number.
  */
 export function countText(value: Json | undefined, unread = everythingIsRead): number {
-  if (typeof value === 'string') return estimateTokenCount(value)
+  if (typeof value === 'string') return countWords(value)
   if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item, unread), 0)
   if (!isObject(value)) return 0
   let tokens = 0
@@ -21,5 +37,5 @@ export function countText(value: Json | undefined, unread = everythingIsRead): n
 
 /** Tokens of what a model reads as JSON. Names are words there: a schema may have no others. */
 export function countJson(value: Json | undefined): number {
-  return value === undefined || value === null ? 0 : estimateTokenCount(JSON.stringify(value))
+  return value === undefined || value === null ? 0 : countWords(JSON.stringify(value))
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { nano } from '../../src/base/money.ts'
 import { compatible } from '../../src/vendors/compatible/compatible.ts'
 import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
@@ -78,6 +79,23 @@ describe('a stream that breaks off', () => {
     const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
     expect(await response.text()).toContain('"code":"upstream_failed"')
     expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', usage: { output: 100 } })
+  })
+
+  // Where the vendor counts at the end alone, nobody else has said what they cost.
+  test('costs the pictures that it was shown', async () => {
+    const { gateway } = await gatewayTo(
+      (socket) => void socket.end(Buffer.concat([head, chunk(opening + delta('one'))])),
+    )
+    const url = `data:image/png;base64,${Buffer.alloc(30_000).toString('base64')}`
+    const picture = { type: 'image_url', image_url: { url } }
+    const content = [{ type: 'text', text: 'Hello!' }, picture, picture]
+    const messages = [{ role: 'user', content }]
+    const response = await gateway.post('/v1/chat/completions', { model: 'm', stream: true, messages })
+    expect(await response.text()).toContain('"code":"upstream_failed"')
+    const { usage, cost } = await recordOf(gateway, response)
+    expect(usage?.input).toBeGreaterThan(3_000)
+    expect(usage?.input).toBeLessThan(3_100)
+    expect(cost).toBe(nano(BigInt(usage?.input ?? 0) * 1_000n + 10_000n))
   })
 })
 

@@ -32,3 +32,18 @@ test('the names of what a tool takes are words', () => {
   expect(estimate({ tools: [{ type: 'function', function: order }] })).toBeGreaterThan(30)
   expect(estimate({ functions: [order] })).toBeGreaterThan(30)
 })
+
+// As OpenAI's o200k_base has them. Google's embeddings are charged by the estimate alone.
+test.each([
+  ['The quick brown fox jumps over the lazy dog, and then it sleeps in the warm afternoon sun.', 20],
+  ['人工智能正在改变我们的生活方式,许多公司都在研究如何更好地利用这些技术。', 22],
+  ['ปัญญาประดิษฐ์กำลังเปลี่ยนแปลงวิถีชีวิตของเราและหลายบริษัทกำลังศึกษาวิธีการใช้ประโยชน์จากเทคโนโลยีเหล่านี้', 46],
+  ['ဉာဏ်ရည်တုသည် ကျွန်ုပ်တို့၏ နေထိုင်မှုပုံစံကို ပြောင်းလဲနေပြီး ကုမ္ပဏီများစွာက လေ့လာနေကြသည်။', 50],
+  ['ሰው ሰራሽ አስተውሎት የአኗኗራችንን መንገድ እየቀየረ ነው እና ብዙ ኩባንያዎች እያጠኑት ነው።', 108],
+  ['कृत्रिम बुद्धिमत्ता हमारे जीवन के तरीके को बदल रही है और कई कंपनियां इसका अध्ययन कर रही हैं।', 24],
+  ['الذكاء الاصطناعي يغير طريقة حياتنا وتدرس العديد من الشركات كيفية الاستفادة منه بشكل أفضل.', 24],
+])('%s has about %d tokens', (said, known) => {
+  const counted = tokensIn([said])
+  expect(counted).toBeGreaterThan(known * 0.7)
+  expect(counted).toBeLessThan(known * 1.5)
+})

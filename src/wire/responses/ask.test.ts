@@ -180,6 +180,7 @@ describe('what is refused', () => {
 
 test('the input is estimated by its words and pictures, not by bytes that only vendors read', () => {
   const words = estimate({ input: 'The long road to the north.' })
+  expect(estimate({ input: 'data:The long road to the north.' })).toBeGreaterThanOrEqual(words)
   expect(words).toBeGreaterThan(4)
   expect(estimate({ input: [{ role: 'user', content: 'The long road to the north.' }] })).toBeGreaterThanOrEqual(words)
   const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x'.repeat(9_000) }
