@@ -17,11 +17,43 @@ export type LogLevel = 'info' | 'warn' | 'error' | 'silent'
 
 export function makeLog(options: { level: LogLevel; write?: (line: string) => void }): Log {
   const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
-  const logger = options.write === undefined ? pino(settings) : pino(settings, { write: options.write })
+  const logger = pino(settings, { write: options.write ?? writerTo(process.stdout) })
   return {
     info: (fields, message) => logger.info(clean(fields), message),
     warn: (fields, message) => logger.warn(clean(fields), message),
     error: (fields, message) => logger.error(clean(fields), message),
+  }
+}
+
+// Of lines that nobody has taken: minutes of the busiest log, and little beside what a process takes anyway.
+const untakenBytesMax = 16 * 1024 * 1024
+
+/** A reader that stops is waited for with so much and no more: the lines beyond it are lost, and counted. */
+function writerTo(stream: NodeJS.WriteStream): (line: string) => void {
+  let untakenBytes = 0
+  let lostLines = 0
+
+  function write(line: string): void {
+    untakenBytes += line.length
+    // Called in any case, also where it cannot be written.
+    stream.write(line, () => {
+      untakenBytes -= line.length
+    })
+  }
+
+  return (line) => {
+    if (untakenBytes > untakenBytesMax) {
+      lostLines++
+      return
+    }
+    if (lostLines > 0) {
+      const time = new Date().toISOString()
+      write(
+        `${JSON.stringify({ level: 40, time, lines: lostLines, msg: 'lines of the log were not taken, and are lost' })}\n`,
+      )
+      lostLines = 0
+    }
+    write(line)
   }
 }
 

@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** Writes more than what is kept for a reader, says so, and writes one line more once all that was kept is taken. */
+const busy = `
+  import { makeLog } from '${import.meta.dir}/log.ts'
+  const log = makeLog({ level: 'info' })
+  const text = 'x'.repeat(10_000)
+  for (let at = 0; at < 4_000; at++) log.info({ text }, 'a line')
+  process.stdout.write('{}\\n', () => log.info({}, 'the last line'))
+  process.stderr.write('written')
+`
+
+test('a log that nobody takes is kept to a bound, and says what was lost once it is taken again', async () => {
+  const { stdout, stderr } = spawn(process.execPath, ['-e', busy], { stdio: ['ignore', 'pipe', 'pipe'] })
+  await once(stderr, 'data')
+  let bytes = 0
+  let last = ''
+  for await (const piece of stdout as AsyncIterable<Uint8Array>) {
+    bytes += piece.length
+    last = (last + Buffer.from(piece).toString()).slice(-1_000)
+  }
+  const [lost, end] = last
+    .trim()
+    .split('\n')
+    .slice(-2)
+    .map((line) => JSON.parse(line) as { lines?: number; msg: string })
+  expect(end?.msg).toBe('the last line')
+  expect(lost?.msg).toBe('lines of the log were not taken, and are lost')
+  expect(lost?.lines).toBeGreaterThan(1_000)
+  expect(bytes).toBeLessThan(32 * 1024 * 1024)
+}, 60_000)
