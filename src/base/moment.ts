@@ -1,4 +1,5 @@
-const isoMoment = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+// To the nanosecond: what is finer than a millisecond says nothing here, and is how programs write a time.
+const isoMoment = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
 /** A date, which begins at midnight UTC, or a time that says its zone, as unix milliseconds. */
 export function parseMoment(text: string): number | undefined {

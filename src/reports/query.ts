@@ -38,8 +38,11 @@ export const sumPageFields = { limit: limit.default(limitMax), after: groupName.
 
 export const momentRule = 'unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z'
 
+// With fewer digits it is a date without its dashes (20270131) or a year, and not some day of 1970.
+const unixMoment = /^(?:0|\d{9,11})$/
+
 export function readMoment(text: string): number | undefined {
-  return /^\d{1,11}$/.test(text) ? Number(text) * 1000 : parseMoment(text)
+  return unixMoment.test(text) ? Number(text) * 1000 : parseMoment(text)
 }
 
 const moment = z.string().transform((text, context) => {

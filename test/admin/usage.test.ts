@@ -158,6 +158,10 @@ describe.each([
     )
     expect(narrow).toMatchObject({ from: firstHour, to: firstHour + hour })
     expect(narrow.data.map((sum) => sum['hour'])).toEqual([firstHour])
+    // As programs write it, to the microsecond and with a zone in digits.
+    const finely = dated.replace('000Z', '000001+00:00')
+    const fine = await operator.get(`/admin/usage?from=${encodeURIComponent(finely)}`)
+    expect(fine).toMatchObject({ from: firstHour })
   })
 
   test('filters are exact, by account name or id, key and model', async () => {
@@ -204,6 +208,10 @@ describe.each([
     expect(await bad('group_by=month')).toMatchObject({ status: 400, param: 'group_by' })
     expect(await bad('from=yesterday')).toMatchObject({ status: 400, param: 'from' })
     expect(await bad('from=2027-02-30')).toMatchObject({ status: 400, param: 'from' })
+    // A date, a month or a year without its dashes, which would be some day of 1970; and milliseconds.
+    for (const unclear of ['20270131', '202701', '2027', '1801353600000']) {
+      expect(await bad(`from=${unclear}`)).toMatchObject({ status: 400, param: 'from' })
+    }
     expect(await bad('from=2027-01-02&to=2027-01-01')).toMatchObject({ status: 400, param: 'to' })
     expect(await bad('model=%00')).toMatchObject({ status: 400, param: 'model' })
     expect(await bad(`account=${'x'.repeat(201)}`)).toMatchObject({ status: 400, param: 'account' })
