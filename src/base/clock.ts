@@ -11,6 +11,28 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 }
 
+// Less than this is how a clock is put right in small steps, or the moment between two readings.
+const setBackMsMin = 1_000
+
+/** Notices that the time of day was set back: what was put off by it until then is put off for too long. */
+export class SetBack {
+  readonly #clock: Clock
+  #ahead: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#ahead = clock.now() - clock.monotonic()
+  }
+
+  /** By how much, since this was asked last. */
+  ms(): number {
+    const before = this.#ahead
+    this.#ahead = this.#clock.now() - this.#clock.monotonic()
+    const ms = Math.round(before - this.#ahead)
+    return ms < setBackMsMin ? 0 : ms
+  }
+}
+
 /** Later, as a parameter. The returned function calls it off. */
 export type Timers = {
   after(ms: number, run: () => void): () => void

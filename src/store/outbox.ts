@@ -204,6 +204,19 @@ export async function releaseClaimsOf(db: Queries, owner: string): Promise<void>
     .execute()
 }
 
+/** Where the clock was set back: what nobody has on its way is to be sent by as much earlier. */
+export async function bringForward(
+  db: Queries,
+  { now, ms }: { readonly now: number; readonly ms: number },
+): Promise<void> {
+  await db
+    .updateTable('webhook_event')
+    .set({ next_at: sql<number>`next_at - cast(${ms} as bigint)` })
+    .where('next_at', '>', now)
+    .where('claim_owner', 'is', null)
+    .execute()
+}
+
 function isMine(eb: Builder, { owner, until }: Claim) {
   return eb.and([eb('claim_owner', '=', owner), eb('claim_until', '=', until)])
 }

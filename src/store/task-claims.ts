@@ -113,6 +113,28 @@ export async function releaseClaims(db: Queries, owner: string, now: number): Pr
     .execute()
 }
 
+/**
+ * Where the clock was set back: what was to be looked at later is so by as much earlier, and so do one's own claims run out.
+ * Those of others are by their clocks.
+ */
+export async function bringForward(
+  db: Queries,
+  { owner, now, ms }: { readonly owner: string; readonly now: number; readonly ms: number },
+): Promise<void> {
+  const earlier = (moment: 'next_poll_at' | 'claim_until') => sql<number>`${sql.ref(moment)} - cast(${ms} as bigint)`
+  await db
+    .updateTable('task')
+    .set({ next_poll_at: earlier('next_poll_at') })
+    .where('next_poll_at', '>', now)
+    .execute()
+  await db
+    .updateTable('task')
+    .set({ claim_until: earlier('claim_until') })
+    .where('claim_owner', '=', owner)
+    .where('claim_until', '>', now)
+    .execute()
+}
+
 /** Somebody says that there is news: whether it is true, the next look tells. One that is under way may have missed it. */
 export async function hintTask(db: Queries, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db

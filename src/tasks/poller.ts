@@ -1,5 +1,13 @@
+import { SetBack } from '../base/clock.ts'
 import { storeError } from '../store/faults.ts'
-import { claimTasks, dueChannels, hasWatchedTasks, releaseClaims, renewClaims } from '../store/task-claims.ts'
+import {
+  bringForward,
+  claimTasks,
+  dueChannels,
+  hasWatchedTasks,
+  releaseClaims,
+  renewClaims,
+} from '../store/task-claims.ts'
 import { dropOldTasks } from '../store/task-retention.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
@@ -43,6 +51,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   const lookingAt = new Map<string, number>()
   const keeping = new Map<string, Promise<void>>()
   const missing = new Set<string>()
+  const setBack = new SetBack(clock)
   let renewedAt = clock.monotonic()
   let turnsTaken = 0
   let tidiedAt = Number.NEGATIVE_INFINITY
@@ -95,7 +104,12 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function turn(): Promise<number> {
     if (state.isClosed) return 0
+    const ms = setBack.ms()
     const now = clock.now()
+    if (ms > 0) {
+      log.warn({ ms }, 'the clock was set back')
+      await bringForward(store.db, { owner: node, now, ms })
+    }
     const claim = { owner: node, until: now + claimMs }
     await renew(claim)
     let taken = 0

@@ -1,8 +1,9 @@
-import type { Clock, Timers } from '../../base/clock.ts'
+import { SetBack, type Clock, type Timers } from '../../base/clock.ts'
 import type { GuardedFetch } from '../../base/guarded-fetch.ts'
 import type { Log } from '../../base/log.ts'
 import type { Store } from '../../store/open.ts'
 import {
+  bringForward,
   claimEvents,
   dueEvents,
   endAttempt,
@@ -59,6 +60,7 @@ export function startCourier(parts: CourierParts): Courier {
   const { store, mode, node, secrets, clock, timers, log, random = Math.random } = parts
   const attempting = { fetch: parts.fetch, clock, limits: parts.attemptLimits ?? attemptLimits }
   const gate = new Gate(clock, parts.gateLimits ?? gateLimits)
+  const setBack = new SetBack(clock)
   const underWay = new Set<Promise<void>>()
   const stop = new AbortController()
   let state: 'idle' | 'looking' | 'look-again' | 'closed' = 'idle'
@@ -82,6 +84,8 @@ export function startCourier(parts: CourierParts): Courier {
     try {
       if (!hasBegun) await releaseClaimsOf(store.db, node)
       hasBegun = true
+      const ms = setBack.ms()
+      if (ms > 0) await bringForward(store.db, { now: clock.now(), ms })
       if (!isIdle || (await hasWaitingEvents(store.db, mode))) await lookClosely()
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false

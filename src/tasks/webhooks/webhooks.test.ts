@@ -138,6 +138,18 @@ eachEngine('webhooks', (open) => {
     expect(await stateOf(id)).toBe('given-up')
   })
 
+  test('a clock that is set back puts off no further attempt', async () => {
+    receiver.reply({ status: 500 })
+    const id = await put()
+    const webhooks = start()
+    webhooks.wake()
+    await recorded(id, 1)
+    clock.setBack(hourMs)
+    clock.advance(retryWaitsMs[0])
+    webhooks.wake()
+    await recorded(id, 2)
+  })
+
   test.each([
     { reply: 200, state: 'delivered' },
     { reply: 299, state: 'delivered' },
