@@ -132,7 +132,8 @@ async function openWhole(options: OpenStore): Promise<Books> {
   })
   await closeAbandoned(store, node, opened.reachedVendors)
 
-  const stopTidying = startTidying({ store, clock, timers: systemTimers, log: options.log, keepAnswersMs })
+  const isAtWork = (holdId: string) => opened.billing.isAtWork?.(holdId) ?? false
+  const stopTidying = startTidying({ store, clock, timers: systemTimers, log: options.log, keepAnswersMs, isAtWork })
   options.closing.opened('tidying', stopTidying)
   return {
     store,

@@ -95,6 +95,8 @@ export type Billing = {
   take(order: Order): Promise<Taken>
   /** Where they reach the books after they were settled, in their order. Absent: they are there by then. */
   readonly endings?: Endings
+  /** Where the database knows each hold: whether somebody is still to end this one here. */
+  isAtWork?(holdId: string): boolean
   /** Resolves when the books have those, or nobody tries any more. */
   post?(): Promise<void>
   close?(): Promise<void>

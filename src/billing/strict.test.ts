@@ -4,6 +4,7 @@ import { accountId, attemptOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { nano } from '../base/money.ts'
 import { checkLedger } from '../store/check.ts'
+import { recoverHolds } from '../store/ledger.ts'
 import type { Order, Sale } from './funds.ts'
 
 const order: Order = {
@@ -49,6 +50,23 @@ test('a settlement whose answer is lost is known by asking again, and is charged
   expect(await hold.settle(sale)).toBe(nano(40n))
   expect([await charged(), (await balance())?.held]).toEqual([40n, nano(0n)])
   expect(await checkLedger(store)).toEqual([])
+})
+
+// The time of day may be set forward by more than a request can last.
+test.each([
+  { name: 'is settled', amount: 40n },
+  { name: 'is released', amount: 0n },
+])('a hold is not overdue while it is worked on, whatever the clock says, and $name', async ({ amount }) => {
+  const { billing, hold, charged, balance, store } = await held()
+  const tidyUp = async (isAtWork: (holdId: string) => boolean) =>
+    (await recoverHolds(store, { now: order.deadline + 1, isAtWork })).voided.length
+  expect(await tidyUp((holdId) => billing.isAtWork?.(holdId) ?? false)).toBe(0)
+  if (amount > 0n) await hold.settle(sale)
+  else await hold.release({ ...sale, status: 502 })
+  expect([await charged(), (await balance())?.held]).toEqual([amount, nano(0n)])
+  // Nobody works on those of a process that died.
+  await billing.take(order)
+  expect(await tidyUp(() => false)).toBe(1)
 })
 
 test('one that never reached the database is made when that is back', async () => {

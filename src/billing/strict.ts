@@ -35,17 +35,22 @@ export function makeStrictBilling(parts: {
   const { store, log, clock = systemClock, timers = systemTimers } = parts
   const behind = new Insisting({ log, clock, timers, pauseMs: behindPauseMs })
   const endings = new LateEndings()
+  const atWork = new Set<string>()
 
   function endLater(id: string, order: Order, charge: Nano, write: () => Promise<unknown>): void {
     const about = { request: order.requestId, hold: id, account: order.accountId, charge: String(charge) }
     log.error(about, 'the database does not answer: the end of a request is not written down')
     const ended = endings.begin()
-    void behind.add({ write, about, deadline: order.deadline }).then(ended)
+    void behind
+      .add({ write, about, deadline: order.deadline })
+      .then(ended)
+      .then(() => atWork.delete(id))
   }
 
   function holdOf(id: string, order: Order): Hold {
     const hold = { id, accountId: order.accountId }
     let isInDoubt = false
+    atWork.add(id)
 
     return {
       kind: 'hold',
@@ -62,6 +67,7 @@ export function makeStrictBilling(parts: {
           endLater(id, order, settling.due.charge, () => settling.settle())
           return settling.due
         })
+        if (!isInDoubt) atWork.delete(id)
         if (charged.excess > 0n) {
           log.error(
             { request: order.requestId, model: order.model, excess: String(charged.excess) },
@@ -73,10 +79,14 @@ export function makeStrictBilling(parts: {
       async release(ending) {
         if (isInDoubt) return // it is being settled
         const end = () => voidHold(store, { hold, request: recordOf(order, ending), attempts: ending.attempts })
-        await end().catch((thrown: unknown) => {
-          if (!isUnavailable(thrown)) throw thrown
-          endLater(id, order, zeroNano, end)
-        })
+        try {
+          await end()
+          atWork.delete(id)
+        } catch (thrown) {
+          if (isUnavailable(thrown)) return endLater(id, order, zeroNano, end)
+          atWork.delete(id)
+          throw thrown
+        }
       },
     }
   }
@@ -98,6 +108,7 @@ export function makeStrictBilling(parts: {
 
   return {
     endings,
+    isAtWork: (holdId) => atWork.has(holdId),
     post: () => behind.idle(),
     close: () => behind.close(),
     async take(order) {

@@ -19,7 +19,7 @@ async function left(store: Store) {
 }
 
 eachEngine('what is overdue', (open) => {
-  async function begin() {
+  async function begin(isAtWork: (holdId: string) => boolean = () => false) {
     const flaky = flakyStore(await open())
     const { store } = flaky
     await fundedAccount(store)
@@ -30,7 +30,7 @@ eachEngine('what is overdue', (open) => {
     const timers = handTimers()
     const logged: string[] = []
     const log = makeLog({ level: 'info', write: (line) => logged.push(line) })
-    const stop = startTidying({ store, clock: { now: () => 10_000 }, timers, log, keepAnswersMs })
+    const stop = startTidying({ store, clock: { now: () => 10_000 }, timers, log, keepAnswersMs, isAtWork })
     const round = async () => {
       timers.fire()
       await until(() => timers.waiting.length === 2)
@@ -49,6 +49,17 @@ eachEngine('what is overdue', (open) => {
     expect(logged).toEqual([])
     stop()
     expect(timers.waiting).toEqual([])
+  })
+
+  test('is not what somebody works on', async () => {
+    const atWork = new Set(['hold_1'])
+    const { store, stop, round } = await begin((holdId) => atWork.has(holdId))
+    await round()
+    expect(await left(store)).toMatchObject({ state: 'open' })
+    atWork.clear()
+    await round()
+    expect(await left(store)).toMatchObject({ state: 'void' })
+    stop()
   })
 
   test('is complained about where it cannot be ended, and tried again', async () => {

@@ -12,6 +12,7 @@ type TidyingParts = {
   readonly timers: Timers
   readonly log: Log
   readonly keepAnswersMs: number
+  readonly isAtWork: (holdId: string) => boolean
 }
 
 /**
@@ -19,9 +20,9 @@ type TidyingParts = {
  * promised. Neither waits for the other, of which there may be millions. The returned function ends it.
  */
 export function startTidying(parts: TidyingParts): () => void {
-  const { store, clock, keepAnswersMs } = parts
+  const { store, clock, keepAnswersMs, isAtWork } = parts
   const stopHolds = repeat(parts, 'holds past their deadline', async () => {
-    const { failed } = await recoverHolds(store, { now: clock.now() })
+    const { failed } = await recoverHolds(store, { now: clock.now(), isAtWork })
     if (failed.length > 0) throw new Error(failed.join('; '))
   })
   const stopAnswers = repeat(parts, 'answers that are too old', () =>
