@@ -17,6 +17,7 @@ import { databaseFile, type Environment } from './config/environment.ts'
 import { keepAnswersMs } from './idempotency/idempotency.ts'
 import { nodeIdentity } from './config/node-identity.ts'
 import type { FileSettings } from './config/schema.ts'
+import { databaseTime } from './store/database-time.ts'
 import { isAway } from './store/faults.ts'
 import { closeAbandoned } from './store/idempotency.ts'
 import { recoverAll } from './store/ledger.ts'
@@ -68,6 +69,8 @@ export type BooksOptions = {
 const reconnectMs = 500
 const closeMsMax = 5_000
 const upToDateMsMax = 1_000
+// Who asks a time server is right to a fraction of a second, and what a node has claimed is its own for a minute.
+const aheadMsMax = 10_000
 
 /** The database is open, and the bank perhaps still starting. */
 export type OpeningBooks = {
@@ -106,8 +109,18 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
     const { failed } = await recoverAll(store)
     if (failed.length > 0)
       log.error({ cause: failed.join('; ') }, 'holds of the last process cannot be ended, and stay held')
-  }
+  } else await compareClocks(store, options)
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
+}
+
+/** Nodes that disagree on the time take each other's video tasks and webhooks for abandoned. */
+async function compareClocks(store: Store, { clock, log }: BooksOptions): Promise<void> {
+  const askedAt = clock.now()
+  const there = await databaseTime(store.db)
+  // However long the answer took: as far as it surely is.
+  const aheadMs = there < askedAt ? askedAt - there : Math.min(0, clock.now() - there)
+  if (Math.abs(aheadMs) <= aheadMsMax) return
+  log.warn({ aheadSeconds: Math.round(aheadMs / 1000) }, "this machine's clock is not that of the database")
 }
 
 type BillingStep = 'endings' | 'bank'

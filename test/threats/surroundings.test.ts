@@ -168,4 +168,20 @@ describe('F-09: a clock that jumps by hours', () => {
       }
     },
   )
+
+  test.each([
+    { aheadMs: 5 * 60_000, says: [300] },
+    { aheadMs: -5 * 60_000, says: [-300] },
+    { aheadMs: 0, says: [] },
+  ])(
+    'a node that is $aheadMs ms ahead of its database at its start says so: $says',
+    async ({ aheadMs, says: told }) => {
+      const clock: Clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() }
+      const gateway = await startTestGateway({ clock, engine: 'postgres' })
+      const lines = gateway.logged.filter((line) => line.includes('clock'))
+      await gateway.close()
+      const seconds = lines.map((line) => (JSON.parse(line) as { aheadSeconds: number }).aheadSeconds)
+      expect(seconds.map((one) => Math.round(one / 10) * 10)).toEqual([...told])
+    },
+  )
 })
