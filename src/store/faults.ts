@@ -46,6 +46,13 @@ export function isUnavailable(error: unknown): boolean {
   )
 }
 
+const takenCodes: ReadonlySet<unknown> = new Set(['23505', 'SQLITE_CONSTRAINT_UNIQUE'])
+
+/** Whether the query would have written what may stand in one row alone, and stands in another. */
+export function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && takenCodes.has(error.code)
+}
+
 /** What a request is answered when the store fails it: 503 while the database is away, and else what was thrown. */
 export function storeError(thrown: unknown): unknown {
   if (thrown instanceof GatewayError || !isUnavailable(thrown)) return thrown

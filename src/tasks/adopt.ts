@@ -1,11 +1,15 @@
 import { crashPoint } from '../base/crash-points.ts'
+import { isTaken } from '../store/faults.ts'
 import { json } from '../store/rows.ts'
 import { changeTask, type Task, taskById } from '../store/tasks.ts'
 import { isStillAway } from './insist.ts'
 import { jittered, paceOf, pollWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
-/** The vendor has it, under this id. What was asked is not needed any more, and is not kept. */
+/**
+ * The vendor has it, under this id. What was asked is not needed any more, and is not kept. One task of the vendor's must
+ * never be taken for two of ours: what it calls by the id of another one is in doubt.
+ */
 export async function adopt(parts: TaskParts, task: Task, upstreamId: string): Promise<Task> {
   const { store, clock } = parts
   const wait = pollWait(paceAt(parts, task), 0, parts.random)
@@ -31,6 +35,10 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
   try {
     return await parts.insist(write, 'goes on', about)
   } catch (thrown) {
+    if (isTaken(thrown)) {
+      parts.log.warn(about, 'a vendor calls two tasks by one id')
+      return keepInDoubt(parts, task)
+    }
     if (!isStillAway(thrown)) throw thrown
     // The vendor has it, and that is written down as soon as it can be: whoever asked need not wait, nor ask again.
     return { ...task, state: 'submitted', upstreamId, inDoubt: false }

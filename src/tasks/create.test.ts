@@ -104,6 +104,20 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(1)
       }))
 
+    test('that was called by the id of another task is looked for, and the other one goes on', () =>
+      within(async ({ store, vendor, world }) => {
+        const other = await world.order()
+        vendor.tricks.push({ status: 200, makes: true, id: other.upstreamId ?? '' })
+        const task = await world.order()
+        expect(task).toMatchObject({ state: 'creating', inDoubt: true, upstreamId: null })
+        expect((await moneyOf(store)).held).toBe(nano(2n * held))
+        await world.pass(2 * minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'submitted', inDoubt: false })
+        vendor.become('done')
+        await world.pass(minute)
+        for (const { id } of [other, task]) expect((await world.task(id)).state).toBe('succeeded')
+      }))
+
     test('that surely did not is sent once more, under the same reference', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('drop')

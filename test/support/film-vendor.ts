@@ -12,6 +12,7 @@ export type Trick =
   | 'drop' // the connection breaks, and nothing was made
   | 'lose' // it is made, and the answer gets lost
   | { readonly status: number; readonly makes?: boolean; /** What its own words say. */ readonly errorStatus?: number }
+  | { readonly status: 200; readonly makes: true; /** It is made, and called by this. */ readonly id: string }
 
 /** A vendor of videos in memory: its tasks are as far as a test says, and it counts what it was asked for. */
 export type FilmVendor = {
@@ -237,7 +238,8 @@ function create(world: World, call: Call): Sent {
     world.tasks.set(id, { id, ref: body.ref, word: 'queued', body, polls: 0 })
   }
   if (trick === 'lose') return broken('unknown')
-  return typeof trick === 'object' ? respond(trick.status, { errorStatus: trick.errorStatus }) : respond(200, { id })
+  if (typeof trick !== 'object') return respond(200, { id })
+  return respond(trick.status, 'id' in trick ? { id: trick.id } : { errorStatus: trick.errorStatus })
 }
 
 function broken(delivery: 'unsent' | 'unknown'): Sent {
