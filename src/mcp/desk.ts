@@ -207,7 +207,9 @@ function requestFor(
   credential: string,
   signal: AbortSignal,
 ) {
-  const url = new URL(path.replace('{id}', encodeURIComponent(id ?? '')), 'http://tools.invalid')
+  // What is no text cannot be written into an address; which task is meant, the visit says.
+  const named = encodeURIComponent((id ?? '').toWellFormed())
+  const url = new URL(path.replace('{id}', named), 'http://tools.invalid')
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) url.searchParams.set(name, value)
   const headers = new Headers({ authorization: `Bearer ${credential}` })
   const contentType = json === undefined ? body?.contentType : 'application/json'

@@ -332,7 +332,10 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(await refused('speak', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'nobody' })).toMatchObject({
       status: 400,
     })
-    expect(await refused('get_video', { id: 'vid_none' })).toMatchObject({ status: 404, code: 'task_not_found' })
+    for (const id of ['vid_none', '%', '\ud800']) {
+      expect(await refused('get_video', { id })).toMatchObject({ status: 404, code: 'task_not_found' })
+      expect(await refused('cancel_video', { id })).toMatchObject({ status: 404, code: 'task_not_found' })
+    }
     expect(await refused('get_usage', { shape: 'round' })).toMatchObject({ code: 'unknown_parameter', param: 'shape' })
     expect(await gateway.balance()).toEqual(before)
     expect((await thrownBy(client.call('no_such_tool'), Error)).message).toContain('no_such_tool')
