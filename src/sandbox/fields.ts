@@ -32,6 +32,11 @@ export function textIn(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** What was given, inside of a sentence about it. Not by its own `toString`, which may be anything. */
+export function shown(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'None')
+}
+
 /** All text of a message's content, whether it is a string or a list of parts. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content

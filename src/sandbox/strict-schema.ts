@@ -1,9 +1,9 @@
-import { type Fields, fieldsIn, isFields, isGiven, itemsIn } from './fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown } from './fields.ts'
 
 /** What a schema of arguments, or of an answer, has to be before anything else. */
 export function whyNoObject({ type }: Fields): string | undefined {
   if (type === 'object') return undefined
-  return `schema must be a JSON Schema of 'type: "object"', got 'type: "${isGiven(type) ? String(type) : 'None'}"'.`
+  return `schema must be a JSON Schema of 'type: "object"', got 'type: "${isGiven(type) ? shown(type) : 'None'}"'.`
 }
 
 const notPermitted = [

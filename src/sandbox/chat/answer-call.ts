@@ -1,7 +1,7 @@
 import { noUnits, type Units } from '../bill.ts'
 import { charge } from '../charge.ts'
 import { faultAfterDelay } from '../faults.ts'
-import { type Fields, isGiven, parseFields, textIn } from '../fields.ts'
+import { type Fields, isGiven, parseFields, shown, textIn } from '../fields.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import type { Prompt } from '../prompt.ts'
@@ -32,7 +32,7 @@ export async function answerCall<A extends Ask, C extends { readonly units: Unit
   try {
     const key = readKey(call.request)
     const body = readBody(call.text)
-    model = String(body.model)
+    model = shown(body.model)
     const known = world.models.get(call.vendor)?.get(model)
     if (!known) throw modelNotFound(model)
     if (!isSoldFor(known, 'chat')) throw way.notServed(model)

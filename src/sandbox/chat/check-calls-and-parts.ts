@@ -1,5 +1,5 @@
 import { badRequest } from './errors.ts'
-import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 
 /** The calls that a message of the assistant quotes, each whole. */
 export function checkCalls(calls: unknown, at: string): void {
@@ -11,7 +11,7 @@ export function checkCalls(calls: unknown, at: string): void {
 function checkCall({ id, type, ...fields }: Fields, at: string): void {
   if (textIn(id) === '') throw missing(`${at}.id`)
   if (type !== 'function' && type !== 'custom') {
-    const message = `Invalid value: '${String(type)}'. Supported values are: 'function' and 'custom'.`
+    const message = `Invalid value: '${shown(type)}'. Supported values are: 'function' and 'custom'.`
     throw badRequest(message, `${at}.type`, 'invalid_value')
   }
   const called = fieldsIn(fields[type])
@@ -46,14 +46,14 @@ function checkPicture({ url, detail }: Fields, at: string): void {
     throw badRequest(`Invalid '${at}.url'. Expected a valid URL.`, `${at}.url`, 'invalid_value')
   }
   if (isGiven(detail) && !['auto', 'low', 'high', 'original'].includes(textIn(detail))) {
-    throw badRequest(`Invalid value: '${String(detail)}'.`, `${at}.detail`, 'invalid_value')
+    throw badRequest(`Invalid value: '${shown(detail)}'.`, `${at}.detail`, 'invalid_value')
   }
 }
 
 function checkSound({ data, format }: Fields, at: string): void {
   if (textIn(data) === '') throw missing(`${at}.data`)
   if (format === 'wav' || format === 'mp3') return
-  const message = `Invalid value: '${String(format)}'. Supported values are: 'wav' and 'mp3'.`
+  const message = `Invalid value: '${shown(format)}'. Supported values are: 'wav' and 'mp3'.`
   throw badRequest(message, `${at}.format`, 'invalid_value')
 }
 

@@ -3,7 +3,7 @@ import { isSince } from '../openai-efforts.ts'
 import { emptyArray } from './check-calls-and-parts.ts'
 import { checkStrictSchemas } from './check-strict.ts'
 import { badRequest, quotedList } from './errors.ts'
-import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 
 type Bounds = { whole: boolean; least: number; most: number }
 
@@ -61,7 +61,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   }
   const { verbosity } = body
   if (isGiven(verbosity) && verbosity !== 'low' && verbosity !== 'medium' && verbosity !== 'high') {
-    const message = `Invalid value: '${String(verbosity)}'. Supported values are: 'low', 'medium', and 'high'.`
+    const message = `Invalid value: '${shown(verbosity)}'. Supported values are: 'low', 'medium', and 'high'.`
     throw badRequest(message, 'verbosity', 'invalid_value')
   }
 }
@@ -106,7 +106,7 @@ function checkReasoningClass(body: Fields): void {
 function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
   if (!isGiven(effort) || efforts.includes(textIn(effort))) return
   if (efforts.length > 0) {
-    const message = `Unsupported value: 'reasoning_effort' does not support '${String(effort)}' with this model. Supported values are: ${quotedList(efforts)}.`
+    const message = `Unsupported value: 'reasoning_effort' does not support '${shown(effort)}' with this model. Supported values are: ${quotedList(efforts)}.`
     throw badRequest(message, 'reasoning_effort', 'unsupported_value')
   }
   // Others ignore what they do not know.
@@ -200,7 +200,7 @@ function checkTools(body: Fields): void {
     const { type, ...fields } = fieldsIn(tool)
     const param = `tools[${index}]`
     if (type !== 'function' && type !== 'custom') {
-      const message = `Invalid value: '${String(type)}'. Supported values are: 'function' and 'custom'.`
+      const message = `Invalid value: '${shown(type)}'. Supported values are: 'function' and 'custom'.`
       throw badRequest(message, `${param}.type`, 'invalid_value')
     }
     const name = fieldsIn(fields[type]).name
@@ -222,7 +222,7 @@ function checkFormat(format: unknown): void {
   const { type, json_schema: wanted } = fieldsIn(format)
   if (type === 'text' || type === 'json_object') return
   if (type !== 'json_schema') {
-    const message = `Invalid value: '${String(type)}'. Supported values are: 'json_object', 'json_schema', and 'text'.`
+    const message = `Invalid value: '${shown(type)}'. Supported values are: 'json_object', 'json_schema', and 'text'.`
     throw badRequest(message, 'response_format.type', 'invalid_value')
   }
   if (!isFields(wanted) || !namePattern.test(textIn(wanted.name))) {

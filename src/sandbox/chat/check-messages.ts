@@ -1,7 +1,7 @@
 import type { SandboxModel } from '../model.ts'
 import { checkCalls, checkParts, emptyArray } from './check-calls-and-parts.ts'
 import { badRequest } from './errors.ts'
-import { type Fields, fieldsIn, isFields, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 
 const roles: ReadonlySet<unknown> = new Set(['system', 'assistant', 'user', 'function', 'tool', 'developer'])
 const partTypes: ReadonlySet<unknown> = new Set([
@@ -50,7 +50,7 @@ export function checkMessages(messages: unknown, { vendor }: Pick<SandboxModel, 
 function checkTurn(message: Fields, index: number, open: Set<string>): void {
   const { role } = message
   if (!roles.has(role)) {
-    const message = `Invalid value: '${String(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
+    const message = `Invalid value: '${shown(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
     throw badRequest(message, `messages[${index}].role`, 'invalid_value')
   }
   if (role !== 'tool') {
@@ -102,6 +102,6 @@ function checkContent({ role, content, tool_calls: calls, ...rest }: Fields, ind
     const { type } = fieldsIn(part)
     const isTaken =
       role === 'user' ? partTypes.has(type) : type === 'text' || (type === 'refusal' && role === 'assistant')
-    if (!isTaken) throw badRequest(`Invalid value: '${String(type)}'.`, `${param}[${at}].type`, 'invalid_value')
+    if (!isTaken) throw badRequest(`Invalid value: '${shown(type)}'.`, `${param}[${at}].type`, 'invalid_value')
   }
 }

@@ -1,7 +1,7 @@
 import { type EmbeddingAsk, countUnits, readInputs, steeringOf, vectorsOf } from '../embeddings/ask.ts'
 import { dashscopeRefusals } from '../embeddings/dashscope-refusals.ts'
 import { hasDimensions, rulesFor } from '../embeddings/rules.ts'
-import { isGiven } from '../fields.ts'
+import { isGiven, shown } from '../fields.ts'
 import { type Endpoint, toldUsage } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -27,7 +27,7 @@ function readAsk({ input, parameters }: Native, model: SandboxModel): EmbeddingA
   const rules = rulesFor(model.model)
   const { dimension = rules.dimensionsDefault } = parameters
   if (!hasDimensions(rules, Number(dimension))) {
-    throw invalidForAlgorithm(`Value error, dimension ${String(dimension)} is invalid.: parameters.dimension`)
+    throw invalidForAlgorithm(`Value error, dimension ${shown(dimension)} is invalid.: parameters.dimension`)
   }
   if (isGiven(parameters.output_type) && parameters.output_type !== 'dense') {
     throw invalidForAlgorithm('the sandbox makes dense embeddings only.: parameters.output_type')

@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import { readImageHeader } from '../files/image-header.ts'
 import { parseSize, type Size, writeSize } from '../files/picture.ts'
 import { linkPicture } from '../files/results.ts'
@@ -51,7 +51,7 @@ export function readImages({ input, parameters }: Native, model: SandboxModel): 
     steering: readSteering(text),
     count: Number(n),
     size: roundSize(readSize(parameters.size, rules, images.at(-1))),
-    seed: hashText(`${text}\n${isGiven(seed) ? String(seed) : ''}\n${pictures.length}${pictures.slice(-64)}`),
+    seed: hashText(`${text}\n${isGiven(seed) ? shown(seed) : ''}\n${pictures.length}${pictures.slice(-64)}`),
   }
 }
 
@@ -80,7 +80,7 @@ function readContent(input: Fields, { images: [least, most] }: ImageRules): { te
 function readSize(asked: unknown, { sizes }: ImageRules, lastImage: string | undefined): Size {
   if (!isGiven(asked)) return defaultSize(sizes, lastImage)
   const size = parseSize(textIn(asked), '*')
-  const refuse = (why: string) => invalidParameter(`size ${String(asked)} is invalid: ${why}`)
+  const refuse = (why: string) => invalidParameter(`size ${shown(asked)} is invalid: ${why}`)
   if (!size) throw refuse('it must be written as width*height.')
   const { width, height } = size
   switch (sizes.kind) {

@@ -1,5 +1,5 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
-import { type Fields, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import { commonManners } from '../media/common.ts'
 import type { Manners } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
@@ -46,7 +46,7 @@ function readAsk(body: Fields, model: SandboxModel): EmbeddingAsk {
   }
   const { output_dimension: dimension } = body
   if (isGiven(dimension) && !hasDimensions(rules, Number(dimension))) {
-    throw refuse(`invalid request: output_dimension ${String(dimension)} is not supported by ${model.model}.`)
+    throw refuse(`invalid request: output_dimension ${shown(dimension)} is not supported by ${model.model}.`)
   }
   // Long texts lose their end unless the request says NONE.
   const inputs = readInputs(body.texts, rules, refusals, body.truncate !== 'NONE')

@@ -139,6 +139,19 @@ describe('Voyage', () => {
     expect(Buffer.from(answer.data[1]?.embedding ?? '', 'base64').length).toBe(1024)
   })
 
+  test('repeats what it does not know, whatever that is', async () => {
+    for (const kind of ['Query', { toString: 1 }, ['query'], 7]) {
+      const shown = typeof kind === 'string' ? kind : JSON.stringify(kind)
+      const response = await sendVoyage({ input: 'a', input_type: kind })
+      expect([response.status, await response.text()]).toEqual([
+        400,
+        JSON.stringify({
+          detail: `Value '${shown}' provided for argument 'input_type' is not one of: null, 'query', 'document'.`,
+        }),
+      ])
+    }
+  })
+
   test('cuts long texts unless told not to', async () => {
     const input = 'ab '.repeat(40_000)
     expect(await jsonOf(sendVoyage({ input }))).toMatchObject({ usage: { total_tokens: 32_000 } })

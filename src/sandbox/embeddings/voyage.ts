@@ -1,5 +1,5 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
-import { type Fields, isGiven } from '../fields.ts'
+import { type Fields, isGiven, shown } from '../fields.ts'
 import { commonManners } from '../media/common.ts'
 import { type Manners, toldUsage } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
@@ -44,16 +44,16 @@ function readAsk(body: Fields, model: SandboxModel): EmbeddingAsk {
   const rules = rulesFor(model.model)
   const { encoding_format: encoding, output_dimension: dimension, input_type: kind, output_dtype: type } = body
   if (isGiven(encoding) && encoding !== 'base64') {
-    throw refuse(`Value '${String(encoding)}' provided for argument 'encoding_format' is not one of: null, 'base64'.`)
+    throw refuse(`Value '${shown(encoding)}' provided for argument 'encoding_format' is not one of: null, 'base64'.`)
   }
   if (isGiven(kind) && kind !== 'query' && kind !== 'document') {
-    throw refuse(`Value '${String(kind)}' provided for argument 'input_type' is not one of: null, 'query', 'document'.`)
+    throw refuse(`Value '${shown(kind)}' provided for argument 'input_type' is not one of: null, 'query', 'document'.`)
   }
   if (isGiven(type) && type !== 'float') throw refuse('The sandbox makes no other output_dtype than float.')
   if (isGiven(dimension) && !hasDimensions(rules, Number(dimension))) {
     const list = rules.dimensions === 'any' || rules.dimensions === 'fixed' ? '' : rules.dimensions.join(', ')
     throw refuse(
-      `Model ${model.model} does not support output_dimension set to ${String(dimension)}. Use one of: ${list}.`,
+      `Model ${model.model} does not support output_dimension set to ${shown(dimension)}. Use one of: ${list}.`,
     )
   }
   // Texts beyond the model's length are cut unless the request says otherwise.

@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn } from '../fields.ts'
+import { type Fields, fieldsIn, shown } from '../fields.ts'
 import { drawPicture, type Size } from '../files/picture.ts'
 import { invalid } from '../gemini/errors.ts'
 import type { CountedPrompt } from '../gemini/prompt.ts'
@@ -33,10 +33,10 @@ const scales: Readonly<Record<string, number>> = { '1K': 1, '2K': 2, '4K': 4 }
 /** The second generation has one size, and one price for it. */
 export function readPicturing(config: Fields, model: string, { prompt }: CountedPrompt): Picturing {
   const { aspectRatio = '1:1', imageSize = '1K' } = fieldsIn(config.imageConfig)
-  const size = sizes[String(aspectRatio)]
-  const scale = scales[String(imageSize)]
-  if (!size) throw invalid(`Invalid aspect ratio: ${String(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
-  if (!scale) throw invalid(`Invalid image size: ${String(imageSize)}. Use one of 1K, 2K, 4K.`)
+  const size = sizes[shown(aspectRatio)]
+  const scale = scales[shown(imageSize)]
+  if (!size) throw invalid(`Invalid aspect ratio: ${shown(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
+  if (!scale) throw invalid(`Invalid image size: ${shown(imageSize)}. Use one of 1K, 2K, 4K.`)
   const isSecond = generationOf({ model }) < 3
   const times = isSecond ? 1 : scale
   const [width, height] = size

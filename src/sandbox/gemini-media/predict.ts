@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, itemsIn, shown, textIn } from '../fields.ts'
 import { drawPicture, type ImageFormat, type Size, writeSize } from '../files/picture.ts'
 import { type GoogleError, invalid, jsonType, modelNotFound, writeJson } from '../gemini/errors.ts'
 import { list, message, readMessage, struct } from '../gemini/proto.ts'
@@ -69,15 +69,15 @@ function readParameters(parameters: Fields, model: string): Omit<ImagenAsk, 'mod
   const { sampleCount = 4, aspectRatio = '1:1', imageSize = '1K', personGeneration, outputOptions } = parameters
   const count = Number(sampleCount)
   if (!Number.isInteger(count) || count < 1 || count > countMax) {
-    throw invalid(`sampleCount must be between 1 and ${countMax}, but got ${String(sampleCount)}.`)
+    throw invalid(`sampleCount must be between 1 and ${countMax}, but got ${shown(sampleCount)}.`)
   }
-  const size = sizes[String(aspectRatio)]
-  if (!size) throw invalid(`Invalid aspect ratio ${String(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
+  const size = sizes[shown(aspectRatio)]
+  if (!size) throw invalid(`Invalid aspect ratio ${shown(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
   if (imageSize !== '1K' && (imageSize !== '2K' || /fast/.test(model))) {
-    throw invalid(`Image size ${String(imageSize)} is not supported by this model.`)
+    throw invalid(`Image size ${shown(imageSize)} is not supported by this model.`)
   }
   if (!['dont_allow', 'allow_adult', 'allow_all'].includes(textIn(personGeneration ?? 'allow_adult'))) {
-    throw invalid(`${String(personGeneration)} for personGeneration is currently not supported.`)
+    throw invalid(`${shown(personGeneration)} for personGeneration is currently not supported.`)
   }
   const scale = imageSize === '2K' ? 2 : 1
   return {

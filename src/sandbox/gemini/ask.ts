@@ -1,6 +1,6 @@
 import { formatAskedIn } from '../asked-format.ts'
 import type { TextAsk } from '../compose-text.ts'
-import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering, type Steering, withoutSteering } from '../steering.ts'
@@ -52,7 +52,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel, isS
     promptTokens: counted.tokens,
     steering,
     userText,
-    seed: hashText(isGiven(config.seed) ? String(config.seed) : '', counted.prompt.hash),
+    seed: hashText(isGiven(config.seed) ? shown(config.seed) : '', counted.prompt.hash),
     candidates: typeof config.candidateCount === 'number' ? config.candidateCount : 1,
     outputTokensMax: typeof config.maxOutputTokens === 'number' ? config.maxOutputTokens : model.outputTokensMax,
     thinking,

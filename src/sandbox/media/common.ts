@@ -1,7 +1,7 @@
 import { readBody, readKey } from '../chat/answer-call.ts'
 import { badRequest, modelNotFound, quotedList, VendorError, writeError } from '../chat/errors.ts'
 import { refusalsFor } from '../chat/faults.ts'
-import { type Fields, textIn } from '../fields.ts'
+import { type Fields, shown, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
@@ -59,7 +59,6 @@ export function oneOf<Word extends string>(body: Fields, name: string, words: re
   const given = body[name] ?? words[0]
   const found = words.find((word) => word === given)
   if (found !== undefined) return found
-  const shown = typeof given === 'string' ? given : JSON.stringify(given)
-  const message = `Invalid value: '${shown}'. Supported values are: ${quotedList(words)}.`
+  const message = `Invalid value: '${shown(given)}'. Supported values are: ${quotedList(words)}.`
   throw badRequest(message, name, 'invalid_value')
 }

@@ -1,4 +1,4 @@
-import { type Fields, isGiven } from '../fields.ts'
+import { type Fields, isGiven, shown } from '../fields.ts'
 import { invalid } from './errors.ts'
 import type { Version } from './head.ts'
 import { checkExtras, checkFlag, checkOneOf, checkPattern, checkTag, fieldsAt, listAt, textAt } from './shape.ts'
@@ -36,7 +36,7 @@ export type Turn = { readonly role: Role; readonly version: Version }
 export function checkBlock(place: string, value: unknown, { role, version }: Turn): Fields {
   const block = fieldsAt(place, value)
   checkTag(place, block.type, blockTypes)
-  const type = String(block.type)
+  const type = shown(block.type)
   const { roles, fields } = blocks[type] ?? { roles: [], fields: [] }
   const isBarred = type === 'document' && role === 'assistant' && version === '2026-10-21'
   if (!roles.includes(role) || isBarred) {
@@ -100,7 +100,7 @@ function checkResult(at: string, { tool_use_id: id, content, is_error: isError }
     const place = `${at}.content.${index}`
     const block = fieldsAt(place, part)
     checkTag(place, block.type, resultTypes)
-    checkInside(`${place}.${String(block.type)}`, place, block)
+    checkInside(`${place}.${shown(block.type)}`, place, block)
   }
 }
 
@@ -124,14 +124,14 @@ function checkImage(place: string, value: unknown): void {
   const data = checkBase64(`${at}.data`, source.data)
   const [, actual] = Object.entries(imageStarts).find(([start]) => data.startsWith(start)) ?? []
   if (actual === undefined || actual === source.media_type) return
-  const message = `The image was specified using the ${String(source.media_type)} media type, but the image appears to be a ${actual} image`
+  const message = `The image was specified using the ${shown(source.media_type)} media type, but the image appears to be a ${actual} image`
   throw invalid(at, message)
 }
 
 function checkDocument(place: string, value: unknown): void {
   const source = fieldsAt(place, value)
   checkTag(place, source.type, ['base64', 'content', 'file', 'text', 'url'])
-  const at = `${place}.${String(source.type)}`
+  const at = `${place}.${shown(source.type)}`
   if (source.type === 'url') return checkUrl(`${at}.url`, source.url)
   if (source.type === 'file') return void textAt(`${at}.file_id`, source.file_id)
   if (source.type === 'base64') {

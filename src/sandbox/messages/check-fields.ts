@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isGiven } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, shown } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { checkNoMoreProperties } from './check-tools.ts'
 import { invalid } from './errors.ts'
@@ -121,8 +121,8 @@ export function checkOutputConfig(config: unknown, { efforts }: SandboxModel): v
   if (isGiven(effort)) {
     checkOneOf('output_config.effort', effort, ['low', 'medium', 'high', 'xhigh', 'max'])
     if (efforts.length === 0) throw invalid('', 'This model does not support the effort parameter.')
-    if (!efforts.includes(String(effort))) {
-      throw invalid('', `This model does not support effort level '${String(effort)}'.`)
+    if (!efforts.includes(shown(effort))) {
+      throw invalid('', `This model does not support effort level '${shown(effort)}'.`)
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isFields, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isFields, itemsIn, shown, textIn } from '../fields.ts'
 import { checkBlock, checkText, type Turn } from './check-blocks.ts'
 import { invalid } from './errors.ts'
 import type { Version } from './head.ts'
@@ -39,7 +39,7 @@ function readMessage(value: unknown, index: number, isLast: boolean, version: Ve
   const message = fieldsAt(place, value)
   const { role, content } = message
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    const message = `Unexpected role "${String(role)}". Allowed roles are "user", "assistant" or "system".`
+    const message = `Unexpected role "${shown(role)}". Allowed roles are "user", "assistant" or "system".`
     throw invalid('messages', message)
   }
   checkExtras(place, message, ['role', 'content'])

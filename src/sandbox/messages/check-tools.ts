@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isFields, isGiven, itemsIn } from '../fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown } from '../fields.ts'
 import { invalid } from './errors.ts'
 import { checkExtras, checkFlag, checkOneOf, checkPattern, fieldsAt, listAt, textAt, wholeAt } from './shape.ts'
 import { isThinking } from './thinking.ts'
@@ -36,7 +36,7 @@ function checkTool(place: string, tool: Fields): void {
   const { type } = tool
   if (!isGiven(type) || type === 'custom') return checkCustomTool(`${place}.custom`, tool)
   if (typeof type !== 'string' || !datedTool.test(type)) {
-    const message = `Input tag '${String(type)}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom', 'text_editor_20250728', 'web_search_20250305'`
+    const message = `Input tag '${shown(type)}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom', 'text_editor_20250728', 'web_search_20250305'`
     throw invalid(place, message)
   }
   if (type.startsWith('web_search_')) checkWebSearch(`${place}.${type}`, tool)
@@ -84,7 +84,7 @@ function checkChoice({ tool_choice: choice, thinking }: Fields, tools: readonly 
   const fields = fieldsAt('tool_choice', choice)
   const { type } = fields
   checkOneOf('tool_choice.type', type, ['auto', 'any', 'tool', 'none'])
-  const place = `tool_choice.${String(type)}`
+  const place = `tool_choice.${shown(type)}`
   const known = type === 'none' ? ['type'] : ['type', 'disable_parallel_tool_use']
   checkExtras(place, fields, type === 'tool' ? [...known, 'name'] : known)
   checkFlag(`${place}.disable_parallel_tool_use`, fields.disable_parallel_tool_use)

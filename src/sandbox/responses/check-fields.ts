@@ -1,6 +1,6 @@
 import { badRequest, quotedList } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
-import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
 import {
@@ -187,7 +187,7 @@ function checkMetadata(metadata: unknown): void {
 /** The simulator keeps no answers: whatever a request would go on from is not there. */
 function checkNothingKept({ previous_response_id: previous, conversation, prompt, background }: Fields): void {
   if (isGiven(previous)) {
-    const message = `Previous response with id '${String(previous)}' not found.`
+    const message = `Previous response with id '${shown(previous)}' not found.`
     throw badRequest(message, 'previous_response_id', 'previous_response_not_found')
   }
   for (const [name, value] of Object.entries({ conversation, prompt })) {

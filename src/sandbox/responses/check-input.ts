@@ -1,5 +1,5 @@
 import { badRequest } from '../chat/errors.ts'
-import { type Fields, isGiven, textIn } from '../fields.ts'
+import { type Fields, isGiven, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { checkContent, checkOutput } from './check-parts.ts'
 import { checkTool } from './check-tools.ts'
@@ -165,7 +165,7 @@ function checkIds(items: readonly Fields[]): void {
   for (const { id } of items) {
     if (!isGiven(id)) continue
     if (seen.has(id)) {
-      const message = `Duplicate item found with id ${String(id)}. Remove duplicate items from your input and try again.`
+      const message = `Duplicate item found with id ${shown(id)}. Remove duplicate items from your input and try again.`
       throw badRequest(message, 'input')
     }
     seen.add(id)

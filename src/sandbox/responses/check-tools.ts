@@ -1,5 +1,5 @@
 import { badRequest } from '../chat/errors.ts'
-import { type Fields, fieldsIn, isGiven } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, shown } from '../fields.ts'
 import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
 import { checkKnown, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, missing, nameAt, textAt } from './shape.ts'
 
@@ -39,7 +39,7 @@ export function checkTool(tool: unknown, at: string): void {
   else if (type === 'tool_search') checkToolSearch(fields, at)
   else if (type === 'function') checkFunction(fields, at)
   else if (type === 'custom') checkCustom(fields, at)
-  else if (String(type).startsWith('web_search')) checkWebSearch(fields, at)
+  else if (shown(type).startsWith('web_search')) checkWebSearch(fields, at)
 }
 
 /** Unlike a tool of chat's, a function that does not say so is made strict, as far as it can be. */

@@ -1,5 +1,5 @@
 import { badRequest, quotedList, type VendorError } from '../chat/errors.ts'
-import { type Fields, isFields, isGiven } from '../fields.ts'
+import { type Fields, isFields, isGiven, shown } from '../fields.ts'
 
 /** How the vendor words what is wrong with the shape of a field. */
 
@@ -77,6 +77,6 @@ export function checkSwitch(value: unknown, param: string): void {
 
 export function checkOneOf(value: unknown, supported: readonly string[], param: string): void {
   if (typeof value === 'string' && supported.includes(value)) return
-  const message = `Invalid value: '${String(value)}'. Supported values are: ${quotedList(supported)}.`
+  const message = `Invalid value: '${shown(value)}'. Supported values are: ${quotedList(supported)}.`
   throw badRequest(message, param, 'invalid_value')
 }

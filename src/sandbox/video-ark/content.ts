@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isFields, isGiven, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isFields, isGiven, shown, textIn } from '../fields.ts'
 import type { Family } from './families.ts'
 import { invalidField, missingField } from './refusals.ts'
 
@@ -40,7 +40,7 @@ function readItem(value: unknown, index: number): Item {
   const fields = fieldsIn(value)
   const path = `content[${index}]`
   const type = itemTypes.find((known) => known === fields.type)
-  if (type === undefined) throw invalidField(`${path}.type`, `unknown type ${String(fields.type)}`)
+  if (type === undefined) throw invalidField(`${path}.type`, `unknown type ${shown(fields.type)}`)
   if (type === 'text') {
     if (typeof fields.text !== 'string') throw missingField(`${path}.text`)
     return { type, role: undefined, fields }
