@@ -46,8 +46,14 @@ export function compose(ask: GeminiAsk, cachedTokens: number): Composition {
     id: seededId('', hashText(model, ask.seed)),
     model: ask.steering.has('dated') ? `${model}-01-2026` : model,
     candidates,
-    units: countUnits(ask, candidates, cachedTokens),
+    units: withSoundApart(countUnits(ask, candidates, cachedTokens), ask),
   }
+}
+
+/** Sound has a price of its own. What was read from the cache is told as text, so sound is what was not. */
+function withSoundApart(units: Units, { counted }: GeminiAsk): Units {
+  const audioInput = Math.min(counted.media.get('AUDIO') ?? 0, units.input)
+  return audioInput === 0 ? units : { ...units, input: units.input - audioInput, audioInput }
 }
 
 /** Ends that keep the answer back; what was generated until then still counts. */

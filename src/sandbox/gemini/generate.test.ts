@@ -91,6 +91,8 @@ describe('an answer', () => {
       { modality: 'IMAGE', tokenCount: 516 },
       { modality: 'AUDIO', tokenCount: 258 },
     ])
+    const [line] = await bill()
+    expect(line?.units).toMatchObject({ input: usageMetadata.promptTokenCount - 258, audioInput: 258 })
   })
 
   test('reads a long prompt from the cache the second time, at its price', async () => {

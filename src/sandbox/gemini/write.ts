@@ -59,8 +59,9 @@ export function writeCall({ name, args, signature }: FunctionCall): unknown {
 }
 
 /** Zeros are left out, as protocol buffers do, but for the prompt's and the total. Cached tokens are part of the prompt. */
-export function writeUsage(counted: CountedPrompt, { input, cachedInput, output, reasoning }: Units): unknown {
-  const promptTokenCount = input + cachedInput
+export function writeUsage(counted: CountedPrompt, units: Units): unknown {
+  const { input, audioInput = 0, cachedInput, output, reasoning } = units
+  const promptTokenCount = input + audioInput + cachedInput
   return {
     promptTokenCount,
     ...(output !== reasoning && { candidatesTokenCount: output - reasoning }),
