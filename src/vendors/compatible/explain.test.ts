@@ -8,6 +8,17 @@ const told = (status: number, body: string, given = secrets) =>
 test.each([
   ['{"object":"error","message":"extra fields not permitted"}', 'extra fields not permitted'],
   ['{"code":"x","error":"Argument not supported: stop"}', 'Argument not supported: stop'],
+  // Mistral, which has written its list of fields in each of these places
+  [
+    '{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"user","name"],"msg":"Extra inputs are not permitted","input":""},{"loc":["body","n"],"msg":"Too many"}]},"type":"invalid_request_error","param":null,"code":null}',
+    'messages[0].user.name: Extra inputs are not permitted; n: Too many',
+  ],
+  ['{"object":"Error","detail":[],"message":[{"loc":["body","tools"],"msg":"Extra inputs"}]}', 'tools: Extra inputs'],
+  ['{"detail":[{"type":"missing","loc":["body","store"],"msg":"Field required"}]}', 'store: Field required'],
+  ['{"detail":"Input is too long."}', 'Input is too long.'],
+  ['{"error":{"message":{"detail":"A text within"},"code":400}}', 'A text within'],
+  ['{"error":{"message":null,"type":5}}', 'The request was refused.'],
+  ['{"error":{}}', 'The request was refused.'],
 ])('a refusal in a shape of the vendor’s own keeps its status and words: %s', (body, message) => {
   const { error, retryable } = told(422, body)
   expect(error.message).toBe(message)
@@ -15,7 +26,7 @@ test.each([
   expect(retryable).toBe(false)
 })
 
-test.each(['<html>bad request</html>', '', 'null', '[]', '"no"', '{}'])(
+test.each(['<html>bad request</html>', '', 'null', '[]', '"no"', '{}', '{"detail":[]}', '{"message":[[{"msg":"x"}]]}'])(
   'a refusal without words is ours to answer: %j',
   (body) => {
     expect(told(400, body)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })

@@ -1,7 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
+import { writeFieldPath } from '../../base/field-path.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
-import { parseLoosely } from '../../wire/loose.ts'
+import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
@@ -45,7 +46,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     const body = withoutSecrets(response.body, secrets)
     const message = withoutSecrets(said || 'The request was refused.', secrets)
     // A body in a shape of the vendor's own is put into words of the common protocol; its status and message stay.
-    const protocol = error === undefined ? 'none' : 'openai'
+    const protocol = textIn(error?.['message']) === '' ? 'none' : 'openai'
     return {
       error: new GatewayError('upstream-rejected', message, { refusal: { protocol, status, body } }),
       retryable: anothersThought.test(code),
@@ -58,11 +59,23 @@ function textOf(value: Json | undefined): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** The common protocol's error object where there is one; else only words: Mistral's `message`, xAI's `error` as a text. */
+/** The common protocol's error object where there is one; else only words: in `message` or `detail`, or xAI's `error` as a text. */
 function readRefusal(body: string): { error: JsonObject | undefined; message: string } {
   const json = parseLoosely(body)
   if (!isObject(json)) return { error: undefined, message: '' }
-  const { error, message } = json
-  if (isObject(error)) return { error, message: textOf(error['message']) }
-  return { error: undefined, message: textOf(error) || textOf(message) }
+  const { error, message, detail } = json
+  if (isObject(error)) return { error, message: wordsIn(error['message']) }
+  return { error: undefined, message: textOf(error) || wordsIn(message) || wordsIn(detail) }
+}
+
+/** A sentence, alone or inside of an object; or a list of fields with what is wrong with each, as FastAPI writes it (Mistral). */
+function wordsIn(value: Json | undefined): string {
+  const said = isObject(value) ? (value['detail'] ?? value['message']) : value
+  return Array.isArray(said) ? objectsIn(said).map(writeField).join('; ') : textOf(said)
+}
+
+function writeField({ loc, msg }: JsonObject): string {
+  const path = itemsIn(loc).filter((step) => typeof step === 'string' || typeof step === 'number')
+  const field = writeFieldPath(path[0] === 'body' ? path.slice(1) : path)
+  return field === '' ? textIn(msg) : `${field}: ${textIn(msg)}`
 }

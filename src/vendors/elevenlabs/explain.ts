@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts'
-import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
@@ -32,16 +31,5 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const known = statuses.get(textIn(word)) ?? statuses.get(textIn(code))
   // What failed within is not made a refusal by a word.
   const status = response.status < 500 ? (known ?? response.status) : response.status
-  const message = sentenceIn(detail)
-  return explainCommon({ ...response, status, ...(message !== '' && { body: JSON.stringify({ message }) }) }, secrets)
-}
-
-function sentenceIn(detail: Json | undefined): string {
-  if (Array.isArray(detail)) return objectsIn(detail).map(writeField).join('; ')
-  return textIn(detail) || textIn(objectIn(detail)['message'])
-}
-
-function writeField({ loc, msg }: JsonObject): string {
-  const field = Array.isArray(loc) ? loc.at(-1) : undefined
-  return typeof field === 'string' ? `${field}: ${textIn(msg)}` : textIn(msg)
+  return explainCommon({ ...response, status }, secrets)
 }

@@ -1,9 +1,9 @@
 import { objectIn, objectsIn } from '../../wire/loose.ts'
 import { vectorIn } from '../../wire/vectors.ts'
+import { explain } from '../compatible/explain.ts'
 import { embedInBatches } from '../embed-in-batches.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Vendor } from '../vendor.ts'
-import { explain } from './explain.ts'
 
 /** What of a client's other fields this vendor knows; it refuses any it does not. */
 const known = ['input_type', 'truncation'] as const
