@@ -20,6 +20,8 @@ export type EmbeddingsForm = {
   call(ask: EmbeddingsAsk, batch: readonly EmbeddingInput[], context: CallContext): Call
   /** The vectors in the order of the batch, and the tokens it says it read. */
   read(answer: Json | undefined, ask: EmbeddingsAsk): Embedded
+  /** Where it refuses under a good status: the one that this answer has elsewhere. */
+  readonly statusOf?: (body: Uint8Array) => number
 }
 
 type Taken = { readonly used: Counted; readonly vectors: readonly Vector[] }
@@ -34,11 +36,13 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
         throw badRequest('This model takes text, not tokens.', 'input', 'invalid_type')
       }
       const batches = batchesOf(ask.inputs, ask.limits)
+      const { statusOf } = form
       // Vectors as text are five times what they are as numbers: each body is read when it comes, and not kept.
       const taken: Taken[] = []
       return {
         kind: 'calls',
         calls: batches.map((batch) => ({ transport: 'vendor', ...form.call(ask, batch, context) })),
+        ...(statusOf !== undefined && { statusOf: ({ body }) => statusOf(body) }),
         take(response, index) {
           const batch = batches[index] ?? []
           const embedded = form.read(parseLoosely(Buffer.from(response.body).toString('utf8')), ask)

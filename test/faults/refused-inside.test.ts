@@ -16,8 +16,12 @@ afterEach(async () => {
 
 const isFirst = (head: string) => head.includes('Bearer first-key')
 
+/** A model of the catalogue, or one that has to be told. */
+type Sold = string | { readonly id: string; readonly price?: string; readonly capability?: string }
+
 /** Two channels at one vendor: to whoever shows the first key, it says this and no more. */
-async function open(vendorId: string, id: string, said: unknown, made: unknown): Promise<void> {
+async function open(vendorId: string, sold: Sold, said: unknown, made: unknown): Promise<void> {
+  const { id, price = 'perImage: "0.05"', capability } = typeof sold === 'string' ? { id: sold } : sold
   vendor = await startVendor((socket, { head }) => {
     socket.write(answer(200, JSON.stringify(isFirst(head) ? said : made)))
   })
@@ -30,7 +34,7 @@ channels:
   - { id: main, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["first-key"] }
   - { id: spare, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["other-key"], priority: 1 }
 models:
-  - { id: ${id}, prices: { perImage: "0.05" } }
+  - { id: ${id}, prices: { ${price} }, ${capability === undefined ? '' : `capability: ${capability}, vendor: ${vendorId}`} }
 `,
   })
 }
@@ -71,6 +75,51 @@ describe.each([
       { channel: 'main', delivered: false, vendor_cost: 0n },
       { channel: 'spare', delivered: true, vendor_cost: 50_000_000n },
     ])
+  })
+})
+
+const bytes = { data: [{ b64_json: 'iVBORw0KGgo=' }] }
+const vector = { data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 2 } }
+
+// OpenRouter and others have the status itself for a code, and the common protocol its words.
+describe.each([
+  [
+    '/v1/images/generations',
+    { model: 'pictures', prompt: 'a cat', response_format: 'b64_json' },
+    { id: 'pictures', capability: 'images' },
+    bytes,
+    50_000_000n,
+  ],
+  [
+    '/v1/embeddings',
+    { model: 'vectors', input: 'a cat' },
+    { id: 'vectors', capability: 'embeddings', price: 'inputPerMillion: "1"' },
+    vector,
+    2_000n,
+  ],
+])('the common protocol, %s', (path, body, sold, made, cost) => {
+  test.each([
+    [{ message: 'No credits.', code: 402 }, 1],
+    [{ message: 'You exceeded your current quota.', type: 'insufficient_quota', code: 'insufficient_quota' }, 1],
+    [{ message: 'Rate limit exceeded.', code: 429 }, 0],
+    [{ message: 'No successful answers.', code: 502 }, 0],
+  ])('%j: the other channel answers, and the first cost nothing', async (error, complaintsDue) => {
+    await open('compatible', sold, { error }, made)
+    const response = await gateway.post(path, body)
+    expect(response.status).toBe(200)
+    expect(complaints()).toHaveLength(complaintsDue)
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, cost })
+    const attempts = await attemptsOf(gateway, response)
+    expect(attempts.find(({ channel }) => channel === 'main')).toMatchObject({ delivered: false, vendor_cost: 0n })
+  })
+
+  test('a refusal of the request is the client’s, and costs nothing', async () => {
+    await open('compatible', sold, { error: { message: 'so it is', code: 400 } }, made)
+    const refused = await gateway.post(path, body)
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({ error: { message: 'so it is' } })
+    expect(vendor.requests).toHaveLength(1)
+    expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
   })
 })
 

@@ -4,6 +4,7 @@ import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches, type EmbeddingsForm } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
 import type { Reach } from '../json-call.ts'
+import { statusInside } from './explain.ts'
 
 /** What a vendor of the common protocol takes on its path for embeddings, beside texts and numbers back. */
 export type EmbeddingsDialect = {
@@ -38,6 +39,7 @@ export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<
       const { prompt_tokens: prompt, total_tokens: total } = objectIn(usage)
       return { vectors: ordered.map(({ embedding }) => vectorIn(embedding)), tokens: prompt ?? total }
     },
+    statusOf: statusInside,
   }
   return embedInBatches(form)
 }

@@ -2,7 +2,9 @@ import { GatewayError } from '../../base/errors.ts'
 import { writeFieldPath } from '../../base/field-path.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
+import { decodeUtf8 } from '../../base/utf8.ts'
 import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
@@ -53,6 +55,16 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     }
   }
   return status === 413 ? tooLarge() : vendorFailed()
+}
+
+// Longer than any refusal: what has a picture or many vectors in it is not read once more to look for one.
+const refusalBytesMax = 65_536
+
+/** A vendor may say no under a good status (OpenRouter): the one that it has elsewhere, where its words tell it. */
+export function statusInside(body: Uint8Array): number {
+  const json = body.length > refusalBytesMax ? undefined : parseLoosely(decodeUtf8(body))
+  const failure = isObject(json) && json['data'] === undefined ? failureIn(json) : undefined
+  return failure?.details.inside?.status ?? 200
 }
 
 function textOf(value: Json | undefined): string {

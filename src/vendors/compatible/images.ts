@@ -8,6 +8,7 @@ import { textIn } from '../../wire/loose.ts'
 import type { Reach } from '../json-call.ts'
 import { linkOrData, looksOf, measure, pictureOf, pictureStep } from '../pictures.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
+import { statusInside } from './explain.ts'
 
 /** `common`: the fields of the common protocol and no others. `any`: nobody knows, so what the client wrote goes on. */
 type Fields = 'common' | 'any'
@@ -43,7 +44,7 @@ export function editsAt(reach: Reach): Adapter<EditsAsk, ImagesAnswer> {
 }
 
 function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswer> {
-  return pictureStep(ask, call, (body) => {
+  const read = (body: Uint8Array) => {
     const answer = readAnswer(body, `image/${ask.outputFormat ?? 'png'}`)
     const images = answer.images.map((image) =>
       image.media.kind === 'bytes' ? { ...image, ...pictureOf(image.media.base64, image.media.mediaType) } : image,
@@ -52,7 +53,8 @@ function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswe
     const looks = looksOf(size, textIn(answer.said?.['quality']))
     const used = countPictures(ask, { made: images.length, looks, tokens: answer.tokens, references })
     return { answer: { ...answer, images, ...size, passed: body }, used }
-  })
+  }
+  return pictureStep(ask, call, read, statusInside)
 }
 
 const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality']
