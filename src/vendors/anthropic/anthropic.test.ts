@@ -113,6 +113,15 @@ const told = (status: number, error: object, retryAfterSeconds?: number) =>
   explain({ status, retryAfterSeconds, body: JSON.stringify({ type: 'error', error }) }, context)
 
 describe('a refusal', () => {
+  test('passes on as it came where it has the protocol’s own form', () => {
+    const own = told(400, { type: 'invalid_request_error', message: 'no' })
+    expect(own.error.details.refusal).toMatchObject({ protocol: 'anthropic', status: 400 })
+    // A proxy's, in the common protocol's.
+    const body = '{"error":{"message":"no","type":"invalid_request_error","param":null,"code":"x"}}'
+    const { error } = explain({ status: 400, retryAfterSeconds: undefined, body }, context)
+    expect(error).toMatchObject({ message: 'no', details: { refusal: { protocol: 'none', status: 400 } } })
+  })
+
   test('for the wait asks for as long as the vendor said', () => {
     const busy = told(529, { type: 'overloaded_error', message: 'Overloaded' }, 7)
     expect(busy).toMatchObject({ error: { kind: 'overloaded', details: { retryAfterSeconds: 7 } }, retryable: true })

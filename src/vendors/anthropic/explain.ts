@@ -17,7 +17,8 @@ const outOfCredit =
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
-  const error = objectIn(objectIn(parseLoosely(response.body))['error'])
+  const json = objectIn(parseLoosely(response.body))
+  const error = objectIn(json['error'])
   const type = textIn(error['type'])
   const said = textIn(error['message'])
   if (status === 401 || status === 402 || status === 403 || type === 'billing_error' || outOfCredit.test(said)) {
@@ -30,7 +31,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   // The only thing it does not find is the model, and which models there are is the catalogue's affair.
   if (status === 404 || status >= 500 || said === '') return vendorFailed()
   const message = withoutSecrets(said, secrets)
-  const refusal = { protocol: 'anthropic', status, body: withoutSecrets(response.body, secrets) }
+  // A proxy before the vendor may speak another protocol, whose words are put into this one.
+  const protocol = json['type'] === 'error' ? 'anthropic' : 'none'
+  const refusal = { protocol, status, body: withoutSecrets(response.body, secrets) }
   return { error: new GatewayError('upstream-rejected', message, { refusal }), retryable: false }
 }
 
