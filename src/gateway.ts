@@ -302,6 +302,7 @@ function makePublicRoutes(
     ...served,
     ...settings.limits,
     isOwnLink,
+    namedUrl: settings.publicUrl,
     bringUpToDate: books.bringUpToDate,
     heldHere: books.heldHere,
     mp3,

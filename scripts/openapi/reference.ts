@@ -27,7 +27,7 @@ export function makeReference(document: Document): string {
         <a class="skip" href="#content">Skip to the content</a>
         <header>
           <h1>${document.info.title} reference</h1>
-          <p>Version ${document.info.version} · <a href="/openapi.json">OpenAPI document</a></p>
+          <p>Version ${document.info.version} · <a href="openapi.json">OpenAPI document</a></p>
         </header>
         <nav aria-label="Contents">
           <ul>
@@ -44,6 +44,7 @@ export function makeReference(document: Document): string {
   return page.html
 }
 
+/** `{address}` is filled in where the page is served: only the gateway knows where it is reached. */
 function start(document: Document): Html {
   return html`<section id="start">
     <h2>Before you start</h2>
@@ -53,7 +54,7 @@ function start(document: Document): Html {
       begins with <code>sk-</code>, and the operator makes one with <code>npx turnpike keys create</code>. Examples
       about one video take its <code>id</code> from <code>TASK</code>.
     </p>
-    <pre tabindex="0"><code>export TURNPIKE_URL=http://127.0.0.1:8080
+    <pre tabindex="0"><code>export TURNPIKE_URL={address}
 export TURNPIKE_KEY=sk-…
 export TASK=vid_…</code></pre>
     <p>

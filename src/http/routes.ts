@@ -54,6 +54,9 @@ export type RouteParts = FileSettings['limits'] & {
   readonly models: () => ModelsOnOffer
   readonly artifacts: Artifacts
   readonly isOwnLink: IsOwnLink
+  /** Where clients find us, and the same only where the operator has said so: elsewhere it is a guess. */
+  readonly publicUrl: string
+  readonly namedUrl: string | undefined
   readonly clock: Clock
   readonly json: JsonLimits
   readonly tasks: VideoRouteParts['tasks']
@@ -137,8 +140,8 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     { ...open, method: 'GET', path: '/api/hello', serve: serveHealth },
     { ...open, method: 'GET', path: '/healthz', serve: serveHealth },
     { ...open, method: 'GET', path: '/readyz', serve: serveReadiness(parts.readiness) },
-    { ...open, method: 'GET', path: '/openapi.json', serve: serveContract },
-    { ...open, method: 'GET', path: '/docs', serve: serveReference },
+    { ...open, method: 'GET', path: '/openapi.json', serve: serveContract(parts.namedUrl) },
+    { ...open, method: 'GET', path: '/docs', serve: serveReference(parts.publicUrl) },
     { ...open, method: 'GET', path: '/', serve: serveLanding },
   ]
 }

@@ -178,7 +178,7 @@ describe('the pages over HTTP', () => {
     expect(page).not.toMatch(/<script|<iframe|style="|\son\w+="|@import|url\(/)
     // The only addresses are those of this gateway, of the page itself, and of an example that one copies.
     const links = [...page.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link ?? '')
-    expect(links.filter((link) => !/^(?:#|\/openapi\.json$|data:image\/svg)/.test(link))).toEqual([])
+    expect(links.filter((link) => !/^(?:#|openapi\.json$|data:image\/svg)/.test(link))).toEqual([])
   })
 
   test('/docs links only to places that it has', async () => {
@@ -187,6 +187,21 @@ describe('the pages over HTTP', () => {
     const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
     expect(links.length).toBeGreaterThan(5)
     expect(links.filter((id) => !places.has(id))).toEqual([])
+  })
+
+  test('without a publicUrl the examples lead to the listener', async () => {
+    expect(exportedBy(await (await fetch(`${gateway.url}/docs`)).text())).toBe(gateway.url)
+  })
+
+  test('with one, examples and contract lead there, below a path too', async () => {
+    const proxied = await startTestGateway({ yaml: 'publicUrl: "https://example.com/a&i"' })
+    try {
+      expect(exportedBy(await (await fetch(`${proxied.url}/docs`)).text())).toBe('https://example.com/a&amp;i')
+      const served: unknown = await (await fetch(`${proxied.url}/openapi.json`)).json()
+      expect(served).toEqual({ ...contract, servers: [{ url: 'https://example.com/a&i' }] })
+    } finally {
+      await proxied.close()
+    }
   })
 
   test.each(['/docs', '/openapi.json'])('%s is sent again only when it has changed', async (path) => {
@@ -202,3 +217,8 @@ describe('the pages over HTTP', () => {
     expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
   })
 })
+
+/** The address that the examples of the reference take. */
+function exportedBy(page: string): string | undefined {
+  return /export TURNPIKE_URL=(.*)/.exec(page)?.[1]
+}

@@ -8,15 +8,31 @@ type Page = { readonly body: string; readonly headers: Readonly<Record<string, s
 // Revalidated every time, at the price of a 304: a new version shows at once.
 const shared = { 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
-/** `GET /openapi.json`: the contract, as `npm run openapi` wrote it. */
-export const serveContract = servePage(() => {
-  const body = read('./openapi.json')
-  return { body, headers: { ...shared, 'content-type': 'application/json', etag: etagOf(body) } }
-})
+/**
+ * `GET /openapi.json`: the contract, as `npm run openapi` wrote it. Its paths are relative to the root of where it came from,
+ * unless the operator has said where that is: a proxy may serve us below a path, which readers of the contract would lose.
+ */
+export function serveContract(publicUrl: string | undefined): (visit: Visit) => Response {
+  return servePage(() => {
+    const written = read('./openapi.json')
+    const body = publicUrl === undefined ? written : withServer(written, publicUrl)
+    return { body, headers: { ...shared, 'content-type': 'application/json', etag: etagOf(body) } }
+  })
+}
+
+function withServer(contract: string, url: string): string {
+  return JSON.stringify({ ...(JSON.parse(contract) as object), servers: [{ url }] }, null, 2)
+}
 
 /** `GET /docs`: the reference. Its one style is named by its hash; nothing else may load or run, whatever is in the page. */
-export const serveReference = servePage(() => {
-  const body = read('./reference.html')
+export function serveReference(address: string): (visit: Visit) => Response {
+  return servePage(() => makeReferencePage(address))
+}
+
+function makeReferencePage(address: string): Page {
+  const body = read('./reference.html').replace('{address}', () =>
+    address.replaceAll('&', '&amp;').replaceAll('<', '&lt;'),
+  )
   const style = /<style>(.*?)<\/style>/s.exec(body)?.[1] ?? ''
   const policy = [
     "default-src 'none'",
@@ -28,7 +44,7 @@ export const serveReference = servePage(() => {
   ].join('; ')
   const headers = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy, etag: etagOf(body) }
   return { body, headers: { ...shared, ...headers } }
-})
+}
 
 /** `GET /`: whoever opens the address in a browser wants to read about it. A proxy may serve us below a path. */
 export function serveLanding(): Response {
