@@ -173,6 +173,10 @@ function errorResponses(): Responses {
     const { status, body } = writeError(new GatewayError(kind, message, details), newRequestId())
     const name = `Error${status}`
     const before = responses[name]
+    const examples = before?.content[json]?.examples ?? {}
+    const example = details.code ?? kind
+    // Two of one code stand beside each other: under one name the second would take the first one's place.
+    const exampleName = example in examples ? `${example}-${Object.keys(examples).length + 1}` : example
     responses[name] = {
       description: before === undefined ? when : `${before.description}; or ${when}`,
       headers: {
@@ -187,10 +191,7 @@ function errorResponses(): Responses {
       content: {
         [json]: {
           schema: { $ref: '#/components/schemas/Error' },
-          examples: {
-            ...before?.content[json]?.examples,
-            [details.code ?? kind]: { summary: when, value: JSON.parse(body) },
-          },
+          examples: { ...examples, [exampleName]: { summary: when, value: JSON.parse(body) } },
         },
       },
     }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { z } from 'zod'
 import type { Document } from '../../scripts/openapi/types.ts'
+import { errorNotes } from '../../src/http/openapi/error-notes.ts'
 import { operations } from '../../src/http/openapi/operations.ts'
 import { balance, usageReport } from '../../src/http/openapi/usage-schema.ts'
 import { makeRoutes, type RouteParts } from '../../src/http/routes.ts'
@@ -121,6 +122,14 @@ describe('/openapi.json', () => {
     for (const { content } of Object.values(responses)) {
       for (const { value } of Object.values(content['application/json']?.examples ?? {})) errorBody.parse(value)
     }
+  })
+
+  test('has every error that is told of, those of one code and status too', () => {
+    const shown = Object.values(contract.components.responses).flatMap(({ content }) =>
+      Object.values(content['application/json']?.examples ?? {}).map(({ summary }) => summary),
+    )
+    const told = Object.values(errorNotes).flatMap((notes) => notes.map(({ when }) => when))
+    expect(shown.toSorted()).toEqual(told.toSorted())
   })
 })
 
