@@ -115,6 +115,16 @@ describe('what goes to the vendor', () => {
     expect(sent({})).not.toHaveProperty('store')
   })
 
+  test('no list of nothing, which vendors refuse and clients write where they mean none', () => {
+    const said = { role: 'assistant', content: 'Hello!' }
+    const messages = [base.messages[0], { ...said, tool_calls: [] }, { role: 'user', content: 'So?' }]
+    expect(sent({ messages, tools: [], functions: [] })).toEqual({
+      ...base,
+      model: 'theirs',
+      messages: [base.messages[0], said, messages[2]],
+    })
+  })
+
   test('nothing that only another vendor takes back', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
     const signed = { ...call, extra_content: { google: { thought_signature: 's' } } }

@@ -39,9 +39,20 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   // One of several calls for a client that wants several choices.
   if (isGiven(body['n']) && body['n'] !== ask.choices) delete body['n']
   spellEffort(body, target)
-  body['messages'] = itemsIn(body['messages']).map((message) => withoutForeign(message, target))
+  for (const list of ['tools', 'functions']) if (isEmptyList(body[list])) delete body[list]
+  body['messages'] = itemsIn(body['messages']).map((message) => withoutForeign(withoutEmptyCalls(message), target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   return JSON.stringify(body)
+}
+
+/** Some clients write a list of nothing where they mean none; OpenAI and others refuse it. */
+function isEmptyList(value: Json | undefined): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
+function withoutEmptyCalls(written: Json): Json {
+  const { tool_calls: calls, ...message } = objectIn(written)
+  return isEmptyList(calls) ? message : written
 }
 
 /** One cap, under the name that the vendor reads. Where it reads either and both were given: the older one, as all do. */
