@@ -51,6 +51,27 @@ describe('what goes on', () => {
     expect(facts.usage).toMatchObject({ input: 5, output: 2 })
   })
 
+  test('a call without the empty id and name that some vendors repeat with every part of it', () => {
+    const part = (more: object) => chunk({ tool_calls: [{ index: 0, ...more }] })
+    const head = part({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } })
+    const words = '{"id":"","name":"","say":"ä"}'
+    const parts = [
+      part({ id: '', type: 'function', function: { name: '', arguments: words } }),
+      part({ type: 'function', function: { arguments: words, name: '' }, id: '' }),
+      part({ id: '', function: { arguments: words } }).replace('"id":"",', '"id": "", '),
+    ]
+    const { text, facts } = follow([head, ...parts, chunk({ content: '"tool_calls":[{"id":""}]' })])
+    expect(text.map((each) => JSON.parse(each.slice(6)).choices[0].delta)).toEqual([
+      { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] },
+      { tool_calls: [{ index: 0, type: 'function', function: { arguments: words } }] },
+      { tool_calls: [{ index: 0, type: 'function', function: { arguments: words } }] },
+      { tool_calls: [{ index: 0, function: { arguments: words } }] },
+      { content: '"tool_calls":[{"id":""}]' },
+    ])
+    expect(text[0]).toBe(head)
+    expect(facts.outputEvents).toBe(5)
+  })
+
   test('the usage, at the very end, where it was asked for', () => {
     const { text, closing } = follow([opening, chunk({ content: 'Hi' }), usageOnly, done], { usageShown: true })
     expect(text).toHaveLength(2)

@@ -20,6 +20,10 @@ const finishKey = Buffer.from('"finish_reason"')
 const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'input', 'refusal', 'text'].map((key) =>
   Buffer.from(`"${key}"`),
 )
+const callsKey = Buffer.from('"tool_calls"')
+// Quotes inside of a text are escaped: what these find are keys, with the comma that goes with them.
+const emptyNames = /"(?:id|name)"\s*:\s*""\s*,\s*|,\s*"(?:id|name)"\s*:\s*""(?=\s*\})/g
+const anyName = /"name"\s*:\s*"[^"]/
 const openBrace = 123
 const quote = 34
 
@@ -106,7 +110,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       }
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment, or something only its sender understands
-      const shown = withModel(event, json, model)
+      const shown = withoutEmptyNames(withModel(event, json, model))
       const error = valueByteAfter(event, errorKey)
       if (error === openBrace || error === quote) {
         const told = parseLoosely(dataOf(event))
@@ -125,6 +129,18 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
     closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),
   }
+}
+
+/**
+ * Some vendors repeat an empty `id` and `name` with every part of a call, which OpenAI sends with the first alone: clients that
+ * take whatever is there would forget which call it is. A part that names its function begins a call, and stays as it is.
+ */
+function withoutEmptyNames(event: Uint8Array): Uint8Array {
+  const calls = indexOfBytes(event, callsKey)
+  if (calls === -1) return event
+  const text = Buffer.from(event).toString('latin1') // a character a byte, so that all others come back as they were
+  const part = text.slice(calls)
+  return anyName.test(part) ? event : Buffer.from(text.slice(0, calls) + part.replace(emptyNames, ''), 'latin1')
 }
 
 function choicesIn(event: Uint8Array): readonly Json[] {
