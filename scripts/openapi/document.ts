@@ -1,6 +1,6 @@
 import { createDocument } from 'zod-openapi'
 import { GatewayError, type Kind } from '../../src/base/errors.ts'
-import { newRequestId } from '../../src/base/ids.ts'
+import type { RequestId } from '../../src/base/ids.ts'
 import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
 import { errorNotes } from '../../src/http/openapi/error-notes.ts'
 import { operations, type OperationDocs } from '../../src/http/openapi/operations.ts'
@@ -11,10 +11,14 @@ import {
   chatCompletion,
   chatCompletionChunk,
   errorBody,
+  imageErrorBody,
   model,
   modelList,
   usage,
 } from '../../src/wire/openai/answer-schema.ts'
+import { messageError } from '../../src/wire/anthropic/answer-schema.ts'
+import { writeError as writeMessagesError } from '../../src/wire/anthropic/errors.ts'
+import { writeEitherError } from '../../src/wire/native/errors.ts'
 import { writeError } from '../../src/wire/openai/errors.ts'
 import { chatMessage, chatRequest } from '../../src/wire/openai/schema.ts'
 import { response } from '../../src/wire/responses/answer-schema.ts'
@@ -22,6 +26,7 @@ import { responsesRequest } from '../../src/wire/responses/schema.ts'
 import type { Document, Responses, Schema } from './types.ts'
 
 const json = 'application/json'
+const exampleId = 'req_0123' as RequestId // The same whenever the contract is written.
 const about = `One base address and one key in front of every vendor's models. The protocol is the common one of chat completions: official clients work when their base address points here.`
 
 /** The contract, made of the route table, what is written about its routes, and the schemas that requests are checked by. */
@@ -49,6 +54,8 @@ export function makeDocument(routes: readonly Route[]): Document {
         UsageReport: usageReport,
         Balance: balance,
         Error: errorBody,
+        MessageError: messageError,
+        ImageError: imageErrorBody,
       },
       headers: {
         RequestId: {
@@ -71,7 +78,12 @@ export function makeDocument(routes: readonly Route[]): Document {
   annotate(ChatCompletionRequest, chatFields)
   annotate(ResponsesRequest, responseFields)
   for (const variant of ChatMessage?.oneOf ?? []) annotate(variant, messageFields)
-  return { ...document, components: { ...document.components, responses: errorResponses() } }
+  const named = JSON.stringify(document.paths)
+  // Every error of the common shape is told of; of the others those that a path can give.
+  const responses = Object.entries(Object.assign({}, ...errorShapes.map(errorResponses)) as Responses).filter(
+    ([name]) => name.startsWith('Error') || named.includes(`/${name}"`),
+  )
+  return { ...document, components: { ...document.components, responses: Object.fromEntries(responses) } }
 }
 
 /** A path may take several methods. */
@@ -108,7 +120,7 @@ function describePath(route: Route) {
       ...Object.fromEntries(
         [...docs.errors, ...(docs.once ? [409, 422] : []), 500].map((status) => [
           status,
-          { $ref: responseRef(status) },
+          { $ref: `#/components/responses/${shapeOf(route).name}${status}` as const },
         ]),
       ),
     },
@@ -152,8 +164,16 @@ function describeAnswer({ description, schema, types = [json], event, metered }:
   }
 }
 
-function responseRef(status: number): `#/components/responses/Error${number}` {
-  return `#/components/responses/Error${status}`
+/** How errors look, by what writes those of a path: most have the common shape. Images have it too, in one of their forms. */
+const errorShapes = [
+  { name: 'Error', of: writeError, write: writeError },
+  { name: 'MessageError', of: writeMessagesError, write: writeMessagesError },
+  { name: 'ImageError', of: writeEitherError, write: writeError },
+] as const
+type ErrorShape = (typeof errorShapes)[number]
+
+function shapeOf(route: Route): ErrorShape {
+  return errorShapes.find(({ of }) => of === route.writeError) ?? errorShapes[0]
 }
 
 const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
@@ -165,13 +185,13 @@ const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
 }
 
 /** One response for every status, with an example of each kind of error that has it, as the gateway itself writes it. */
-function errorResponses(): Responses {
+function errorResponses(shape: ErrorShape): Responses {
   const responses: Responses = {}
   const notes = Object.entries(errorNotes).flatMap(([kind, each]) => each.map((note) => ({ kind: kind as Kind, note })))
   for (const { kind, note } of notes) {
     const { when, message, ...details } = note
-    const { status, body } = writeError(new GatewayError(kind, message, details), newRequestId())
-    const name = `Error${status}`
+    const { status, body } = shape.write(new GatewayError(kind, message, details), exampleId)
+    const name = `${shape.name}${status}`
     const before = responses[name]
     const examples = before?.content[json]?.examples ?? {}
     const example = details.code ?? kind
@@ -190,7 +210,7 @@ function errorResponses(): Responses {
       },
       content: {
         [json]: {
-          schema: { $ref: '#/components/schemas/Error' },
+          schema: { $ref: `#/components/schemas/${shape.name}` },
           examples: { ...examples, [exampleName]: { summary: when, value: JSON.parse(body) } },
         },
       },

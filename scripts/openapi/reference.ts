@@ -148,11 +148,16 @@ function errors(responses: Responses): Html {
   return html`<section id="errors">
     <h2>Errors</h2>
     <p>
-      Every error has one shape, with all four fields. Where <code>x-should-retry</code> is <code>false</code>, another
-      try cannot help.
+      Errors have one shape, with all four fields, but for those of messages, which are
+      <code>{"type": "error", "error": {"type", "message"}, "request_id"}</code>, and of the native form of images,
+      which are <code>{"code", "message", "request_id"}</code>. Where <code>x-should-retry</code> is <code>false</code>,
+      another try cannot help.
     </p>
     <pre tabindex="0"><code>${JSON.stringify(example, null, 2)}</code></pre>
-    ${errorTable(Object.keys(responses), responses)}
+    ${errorTable(
+      Object.keys(responses).filter((name) => /^Error\d/.test(name)),
+      responses,
+    )}
   </section> `
 }
 
@@ -161,8 +166,8 @@ function errorTable(names: readonly string[], responses: Responses): Html {
     Object.values(responses[name]?.content[json]?.examples ?? {}).map(
       ({ summary, value }) =>
         html`<tr role="row">
-          <th role="rowheader" scope="row">${name.replace('Error', '')}</th>
-          <td role="cell"><code>${value.error.type}</code><br /><code>${value.error.code}</code></td>
+          <th role="rowheader" scope="row">${name.replace(/\D+/, '')}</th>
+          <td role="cell"><code>${value.error.type}</code>${codeLine(value.error.code)}</td>
           <td role="cell">${inline(summary)}</td>
         </tr> `,
     ),
@@ -182,6 +187,10 @@ function errorTable(names: readonly string[], responses: Responses): Html {
       ${rows}
     </tbody>
   </table> `
+}
+
+function codeLine(code: string | undefined): Html | undefined {
+  return code === undefined ? undefined : html`<br /><code>${code}</code>`
 }
 
 function resolve(schema: Schema, document: Document): Schema {

@@ -95,7 +95,8 @@ function schemasIn({ components }: Contract, shown: unknown): Record<string, obj
 
 /** Every error that the gateway gives, by status. */
 export function writeErrors({ components }: Contract): string {
-  const rows = Object.entries(components.responses).flatMap(([name, { content }]) =>
+  const common = Object.entries(components.responses).filter(([name]) => /^Error\d/.test(name))
+  const rows = common.flatMap(([name, { content }]) =>
     Object.values(content?.['application/json']?.examples ?? {}).map(({ summary = '', value }) => {
       const { type = '', code = '' } = value?.error ?? {}
       return `| ${name.replace(/\D/g, '')} | \`${type}\` | \`${code}\` | ${summary.replaceAll('|', '\\|')} |`

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { z } from 'zod'
-import type { Document } from '../../scripts/openapi/types.ts'
+import type { Document, Schema } from '../../scripts/openapi/types.ts'
 import { errorNotes } from '../../src/http/openapi/error-notes.ts'
 import { operations } from '../../src/http/openapi/operations.ts'
 import { balance, usageReport } from '../../src/http/openapi/usage-schema.ts'
@@ -116,7 +116,7 @@ describe('/openapi.json', () => {
   })
 
   test('has every status of the error table, in the one shape', () => {
-    const { responses } = contract.components
+    const responses = commonErrors()
     const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 431, 500, 502, 503, 504]
     expect(Object.keys(responses)).toEqual(statuses.map((status) => `Error${status}`))
     for (const { content } of Object.values(responses)) {
@@ -124,8 +124,22 @@ describe('/openapi.json', () => {
     }
   })
 
+  test('an error has the fields that its path is said to show it with', async () => {
+    const { responses, schemas } = contract.components
+    const named = (ref: string) => ref.split('/').at(-1) ?? ''
+    const posts = Object.entries(contract.paths).filter(([, methods]) => 'post' in methods)
+    expect(posts.length).toBeGreaterThan(8)
+    for (const [path, { post }] of posts) {
+      const refused = await gateway.post(path, {})
+      const told = post?.responses[String(refused.status)] ?? { $ref: '' }
+      const shown = '$ref' in told ? responses[named(told.$ref)]?.content['application/json']?.schema : undefined
+      const body = await refused.json()
+      expect({ path, misfits: misfitsIn(body, schemas[named(shown?.$ref ?? '')] ?? {}) }).toEqual({ path, misfits: [] })
+    }
+  })
+
   test('has every error that is told of, those of one code and status too', () => {
-    const shown = Object.values(contract.components.responses).flatMap(({ content }) =>
+    const shown = Object.values(commonErrors()).flatMap(({ content }) =>
       Object.values(content['application/json']?.examples ?? {}).map(({ summary }) => summary),
     )
     const told = Object.values(errorNotes).flatMap((notes) => notes.map(({ when }) => when))
@@ -226,6 +240,22 @@ describe('the pages over HTTP', () => {
     expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
   })
 })
+
+/** Those of the shape that most paths have. */
+function commonErrors(): Document['components']['responses'] {
+  return Object.fromEntries(Object.entries(contract.components.responses).filter(([name]) => /^Error\d/.test(name)))
+}
+
+/** Fields of an answer that its schema does not know, and those that it lacks. */
+function misfitsIn(value: unknown, { properties, required = [] }: Schema): string[] {
+  const fields = Object.entries(value as Record<string, unknown>)
+  const lacking = required.filter((name) => fields.every(([field]) => field !== name))
+  return fields.reduce<string[]>((misfits, [name, field]) => {
+    const schema = properties?.[name]
+    if (schema === undefined) return [...misfits, name]
+    return schema.properties === undefined ? misfits : [...misfits, ...misfitsIn(field, schema)]
+  }, lacking)
+}
 
 /** The address that the examples of the reference take. */
 function exportedBy(page: string): string | undefined {

@@ -50,3 +50,12 @@ export const messageEvent = z.looseObject({
 })
 
 export const tokenCount = z.looseObject({ input_tokens: z.int() })
+
+export const messageError = z.object({
+  type: z.literal('error'),
+  error: z.looseObject({
+    type: z.string().meta({ description: 'The kind of error, for programs.' }),
+    message: z.string().meta({ description: 'What went wrong, for people.' }),
+  }),
+  request_id: z.string().meta({ description: 'The same as `x-request-id`, unless the vendor itself has refused.' }),
+})

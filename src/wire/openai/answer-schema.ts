@@ -113,3 +113,11 @@ export const errorBody = z.object({
     code: text('The finer kind, for programs.'),
   }),
 })
+
+/** Of images: `error` in the common form, the other three in the native one, and all where the form was not known yet. */
+export const imageErrorBody = z.object({
+  error: errorBody.shape.error.optional(),
+  code: text('The kind of error, for programs.').optional(),
+  message: text('What went wrong, for people.').optional(),
+  request_id: text('The same as `x-request-id`.').optional(),
+})
