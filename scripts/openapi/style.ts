@@ -49,4 +49,9 @@ thead th:nth-child(2) { width: 24% }
   th, td { padding: 0; border: 0 }
   td:empty { display: none }
 }
+@media print {
+  body { display: block }
+  nav { position: static; max-height: none }
+  pre code { white-space: pre-wrap; overflow-wrap: anywhere }
+}
 `

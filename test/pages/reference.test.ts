@@ -68,6 +68,20 @@ describe.skipIf(!hasBrowser)('the reference in a browser', () => {
     browserTimeoutMs,
   )
 
+  test(
+    'on paper it has the whole width, and whole lines of its examples',
+    async () => {
+      const { page } = await open({ viewport: { width: 1000, height: 900 } })
+      await page.emulateMedia({ media: 'print' })
+      const measured = await page.evaluate(`({
+        left: document.querySelector('main').getBoundingClientRect().left - document.body.getBoundingClientRect().left,
+        cut: [...document.querySelectorAll('pre')].filter((each) => each.scrollWidth > each.clientWidth).length,
+      })`)
+      expect(measured).toEqual({ left: 20, cut: 0 })
+    },
+    browserTimeoutMs,
+  )
+
   test.each([
     { name: 'a phone', options: { viewport: { width: 360, height: 740 } } },
     { name: 'a phone in the dark', options: { viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const } },
