@@ -41,6 +41,11 @@ export class Leases {
     return [...this.#byAccount].filter(([, { left }]) => left > 0n).map(([accountId]) => accountId)
   }
 
+  get holdsAny(): boolean {
+    for (const { total } of this.#byAccount.values()) if (total > 0n) return true
+    return false
+  }
+
   get hasWaiters(): boolean {
     for (const { waiters } of this.#byAccount.values()) if (waiters.length > 0) return true
     return false

@@ -2,18 +2,20 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock, systemTimers, type Timers } from '../../base/clock.ts'
+import { type Clock, systemClock, systemTimers, type Timers } from '../../base/clock.ts'
 import { newRequestId } from '../../base/ids.ts'
 import { makeLog, silentLog, type Log } from '../../base/log.ts'
 import { nano } from '../../base/money.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { attemptOf, fundedAccount } from '../../../test/support/ledger.ts'
 import { memoryDisk } from '../../../test/support/memory-disk.ts'
+import { standingClock } from '../../../test/support/movable-clock.ts'
 import { until } from '../../../test/support/gateway.ts'
 import { accountById } from '../../store/accounts.ts'
 import { checkLedger } from '../../store/check.ts'
 import { reclaimNode } from '../../store/leases.ts'
 import { openStore } from '../../store/open.ts'
+import type { Hold } from '../funds.ts'
 import { BankUnavailable, makeStoreBank, type Bank } from './bank.ts'
 import { openDisk, type Disk } from './disk.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
@@ -43,17 +45,22 @@ async function makeBooks() {
   return {
     store,
     accountId,
-    open: (bank = makeStoreBank(store), timers = never, disk = openDisk(folder), log = silentLog) =>
-      openOn(bank, timers, disk, log),
+    open: (
+      bank = makeStoreBank(store),
+      timers = never,
+      disk = openDisk(folder),
+      log = silentLog,
+      clock = systemClock,
+    ) => openOn(bank, timers, disk, log, clock),
   }
 }
 
-function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log): Promise<LeasedBilling> {
+function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log, clock: Clock): Promise<LeasedBilling> {
   return openLeasedBilling({
     node: 'node_a',
     bank,
     disk,
-    clock: systemClock,
+    clock,
     timers,
     log,
     sync: 'interval',
@@ -61,7 +68,7 @@ function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log): Promise<Lease
   })
 }
 
-async function sell(billing: LeasedBilling, accountId: string, at: number): Promise<void> {
+async function hold(billing: LeasedBilling, accountId: string): Promise<Hold> {
   const taken = await billing.take({
     requestId: newRequestId(),
     accountId,
@@ -76,11 +83,16 @@ async function sell(billing: LeasedBilling, accountId: string, at: number): Prom
     deadline: 1,
   })
   if (taken.kind !== 'hold') throw new Error(taken.kind)
+  return taken.hold
+}
+
+async function sell(billing: LeasedBilling, accountId: string, at: number): Promise<void> {
+  const held = await hold(billing, accountId)
   const attempt = attemptOf(String(at), 10n)
   const { id, channel, vendor, upstreamModel, createdAt } = attempt
-  taken.hold.sending({ id, channel, vendor, upstreamModel, createdAt })
+  held.sending({ id, channel, vendor, upstreamModel, createdAt })
   const ending = { status: 200, streamed: false, durationMs: 1, attempts: [attempt] }
-  await taken.hold.settle({ ...ending, basis: 'vendor', usage: { output: 1 }, price: nano(price) })
+  await held.settle({ ...ending, basis: 'vendor', usage: { output: 1 }, price: nano(price) })
 }
 
 test('what is to be posted before somebody looks is posted, however many turns it takes', async () => {
@@ -103,6 +115,38 @@ test('what is to be posted before somebody looks is posted, however many turns i
   await posted
   expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance - price * BigInt(sales), held: 0n })
   expect(await checkLedger(store)).toEqual([])
+  await billing.close()
+})
+
+test('a node is heard of for as long as it holds something, though nothing ends for minutes', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  const [clock, timers] = [standingClock(), handTimers()]
+  let turns = 0
+  const counted: Bank = {
+    ...bank,
+    turn(identity, turn) {
+      turns++
+      return bank.turn(identity, turn)
+    },
+  }
+  const billing = await open(counted, timers, memoryDisk(), silentLog, clock)
+  const turnsIn = async (seconds: number) => {
+    const before = turns
+    for (let second = 0; second < seconds; second++) {
+      clock.advance(1_000)
+      timers.fire()
+      // A turn that began is over: what it says is that there is nothing more to post.
+      await billing.bringUpToDate([])
+    }
+    return turns - before
+  }
+  const held = await hold(billing, accountId)
+  await turnsIn(10) // what it does not need is given back
+  expect(await turnsIn(120)).toBe(6)
+  await held.release({ status: 502, streamed: false, durationMs: 1, attempts: [] })
+  await turnsIn(10)
+  expect(await turnsIn(120)).toBe(0)
   await billing.close()
 })
 

@@ -25,6 +25,8 @@ export type TellerOptions = {
 const flushEveryMs = 500
 const idleMs = 2_000
 const sweepEveryMs = 1_000
+// A node that holds something and is not heard of is taken for dead after a minute, and nothing may end for an hour.
+const speakEveryMs = 20_000
 const retryMs = 200
 const recallsMax = 5
 const recallWaitMs = 100
@@ -41,6 +43,7 @@ export class Teller {
   #queue: Ended[] = []
   #inTurn: readonly Ended[] = []
   #bookedCount = 0
+  #spokeAt = 0
   #recalled = new Set<string>()
   #state: 'closed' | 'open' | 'unreachable' | 'stopped' = 'closed'
   #isClosing = false
@@ -77,6 +80,7 @@ export class Teller {
     )
     this.#identity = { node, epoch }
     this.#turn = turn
+    this.#spokeAt = this.#options.clock.monotonic()
     for (const [accountId, amount] of leases) this.#leases.of(accountId).left = amount
     // What had arrived before the crash was taken off its lease then.
     this.#queue = owed.filter(({ holdId }) => !posted.has(holdId)).map(endedBy)
@@ -170,7 +174,7 @@ export class Teller {
   #sweepLater(): void {
     this.#cancelSweep = this.#options.timers.after(sweepEveryMs, () => {
       for (const accountId of this.#leases.idleFor(idleMs)) this.#recalled.add(accountId)
-      if (this.#recalled.size > 0) this.#soon()
+      if (this.#recalled.size > 0 || this.#isLongSilent) this.#soon()
       this.#sweepLater()
     })
   }
@@ -194,6 +198,10 @@ export class Teller {
     return this.#queue.length >= this.#options.bank.postingsPerTurn
   }
 
+  get #isLongSilent(): boolean {
+    return this.#leases.holdsAny && this.#options.clock.monotonic() - this.#spokeAt >= speakEveryMs
+  }
+
   async #takeTurn(): Promise<void> {
     const turn = this.#nextTurn()
     if (turn === undefined) return
@@ -205,6 +213,7 @@ export class Teller {
       if (turn.takes.length > 0) crashPoint('lease-refill')
       if (turn.ended.length > 0) crashPoint('after-commit-before-mark')
       this.#turn = turn.number
+      this.#spokeAt = this.#options.clock.monotonic()
       this.#posted(turn, flushed)
       this.#served(grants)
     } catch (error) {
@@ -231,7 +240,7 @@ export class Teller {
     const { takes, returns } = this.#leases.ask(this.#recalled)
     this.#recalled.clear()
     const ended = this.#queue.splice(0, this.#options.bank.postingsPerTurn)
-    if (takes.length + returns.length + ended.length === 0) return undefined
+    if (takes.length + returns.length + ended.length === 0 && !this.#isLongSilent) return undefined
     this.#inTurn = ended
     return new WrittenTurn({ number: this.#turn + 1, takes, returns }, ended)
   }

@@ -43,7 +43,7 @@ export function verdictOn({ breaches, findings, silentNodes }: Report): Verdict 
   return findings.length > 0 || silentNodes.length > 0 ? 2 : 0
 }
 
-// A node gives back what it does not use within seconds; a stream of minutes keeps one quiet, and nothing else does.
+// A node gives back what it does not use within seconds, and is heard of while it holds something. It may be starting again.
 const silentAfterMs = 5 * 60_000
 
 /** Checks the books against themselves, and against a vendor's bill. Changes nothing. */
