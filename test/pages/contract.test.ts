@@ -126,15 +126,17 @@ describe('/openapi.json', () => {
 
   test('an error has the fields that its path is said to show it with', async () => {
     const { responses, schemas } = contract.components
-    const named = (ref: string) => ref.split('/').at(-1) ?? ''
     const posts = Object.entries(contract.paths).filter(([, methods]) => 'post' in methods)
     expect(posts.length).toBeGreaterThan(8)
     for (const [path, { post }] of posts) {
       const refused = await gateway.post(path, {})
       const told = post?.responses[String(refused.status)] ?? { $ref: '' }
-      const shown = '$ref' in told ? responses[named(told.$ref)]?.content['application/json']?.schema : undefined
+      const shown = '$ref' in told ? responses[nameIn(told.$ref)]?.content['application/json']?.schema : undefined
       const body = await refused.json()
-      expect({ path, misfits: misfitsIn(body, schemas[named(shown?.$ref ?? '')] ?? {}) }).toEqual({ path, misfits: [] })
+      expect({ path, misfits: misfitsIn(body, schemas[nameIn(shown?.$ref ?? '')] ?? {}) }).toEqual({
+        path,
+        misfits: [],
+      })
     }
   })
 
@@ -240,6 +242,10 @@ describe('the pages over HTTP', () => {
     expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
   })
 })
+
+function nameIn(ref: string): string {
+  return ref.split('/').at(-1) ?? ''
+}
 
 /** Those of the shape that most paths have. */
 function commonErrors(): Document['components']['responses'] {

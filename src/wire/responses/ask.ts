@@ -1,5 +1,5 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { without, type JsonObject } from '../../base/json.ts'
+import { without } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
