@@ -51,8 +51,9 @@ function isEmptyList(value: Json | undefined): boolean {
 }
 
 function withoutEmptyCalls(written: Json): Json {
-  const { tool_calls: calls, ...message } = objectIn(written)
-  return isEmptyList(calls) ? message : written
+  if (!isObject(written) || !isEmptyList(written['tool_calls'])) return written
+  const { tool_calls: _, ...message } = written
+  return message
 }
 
 /** One cap, under the name that the vendor reads. Where it reads either and both were given: the older one, as all do. */
