@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { passStream } from './chat-stream.ts'
 
@@ -70,6 +71,29 @@ describe('what goes on', () => {
     ])
     expect(text[0]).toBe(head)
     expect(facts.outputEvents).toBe(5)
+  })
+
+  test('a call without them too where it is counted as it comes, or written in several lines', () => {
+    const part = { tool_calls: [{ id: '', index: 0, function: { name: '', arguments: 'x' } }] }
+    const counted = chunk(part, null, { usage })
+    const lines = JSON.stringify(JSON.parse(chunk(part).slice(6)), null, 1).split('\n')
+    const inLines = `${lines.map((line) => `data: ${line}\n`).join('')}\n`
+    for (const usageShown of [false, true]) {
+      const shown = follow([counted, inLines], { usageShown }).text.map((each) => JSON.parse(dataOf(Buffer.from(each))))
+      for (const { choices } of shown) {
+        expect(choices[0].delta.tool_calls).toEqual([{ index: 0, function: { arguments: 'x' } }])
+      }
+    }
+  })
+
+  test('parts of a call that name nothing, and lists without any, as they came', () => {
+    const events = [
+      chunk({ tool_calls: [{ index: 0, function: { arguments: 'x' } }] }),
+      chunk({ content: 'Hi', tool_calls: [] }),
+      chunk({ content: 'Hi', tool_calls: null }),
+    ].map((each) => Buffer.from(each))
+    const stream = passStream(ask)
+    for (const each of events) expect(stream.take(each)).toBe(each)
   })
 
   test('the usage, at the very end, where it was asked for', () => {

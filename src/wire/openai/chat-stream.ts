@@ -21,8 +21,10 @@ const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'inp
   Buffer.from(`"${key}"`),
 )
 const callsKey = Buffer.from('"tool_calls"')
-// Quotes inside of a text are escaped: what these find are keys, with the comma that goes with them.
-const emptyNames = /"(?:id|name)"\s*:\s*""\s*,\s*|,\s*"(?:id|name)"\s*:\s*""(?=\s*\})/g
+const emptyText = Buffer.from('""')
+// Quotes inside of a text are escaped: what these find are keys, with the comma that goes with them. Not beyond their line,
+// behind which there is another `data:`.
+const emptyNames = /"(?:id|name)"[ \t]*:[ \t]*""[ \t]*,[ \t]*|,[ \t]*"(?:id|name)"[ \t]*:[ \t]*""(?=[ \t]*\})/g
 const anyName = /"name"\s*:\s*"[^"]/
 const openBrace = 123
 const quote = 34
@@ -121,7 +123,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
       else countOutput(event)
       if (valueByteAfter(event, usageKey) === openBrace) {
-        const chunk = parseLoosely(dataOf(event))
+        const chunk = parseLoosely(dataOf(shown))
         if (chunk === undefined) return unreadable()
         if (isObject(chunk) && isObject(chunk['usage'])) return takeUsage(shown, chunk)
       }
@@ -137,7 +139,7 @@ export function passStream(ask: ChatAsk): ChatStream {
  */
 function withoutEmptyNames(event: Uint8Array): Uint8Array {
   const calls = indexOfBytes(event, callsKey)
-  if (calls === -1) return event
+  if (calls === -1 || indexOfBytes(event, emptyText, calls) === -1) return event
   const text = Buffer.from(event).toString('latin1') // a character a byte, so that all others come back as they were
   const part = text.slice(calls)
   return anyName.test(part) ? event : Buffer.from(text.slice(0, calls) + part.replace(emptyNames, ''), 'latin1')
