@@ -14,14 +14,16 @@ const statusOf = ({ status }: Response) => status
 
 // S-07, before any server is reached.
 describe.skipIf(!canMount)('names for which nobody answers', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-names-'))
+  let folder: string
   let silent: Socket
   let cli: Cli
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-names-'))
     silent = createSocket('udp4')
     await new Promise<void>((resolve) => silent.bind(53, nameServer, resolve))
     const settings = join(folder, 'resolv.conf')
-    writeFileSync(settings, `nameserver ${nameServer}\n`)
+    // Each look-up lasts for longer than the test: what waits for one does not come through by the end of it.
+    writeFileSync(settings, `nameserver ${nameServer}\noptions timeout:30 attempts:5\n`)
     mkdirSync(join(folder, 'bin'))
     const installed = join(import.meta.dir, '../../bin/turnpike')
     const inside = `mount --bind ${settings} /etc/resolv.conf && exec ${installed} "$@"`
@@ -46,6 +48,6 @@ describe.skipIf(!canMount)('names for which nobody answers', () => {
     })
     // By the first of these refusals, as many are under way as there may be.
     expect(await Promise.race(links)).toBe(400)
-    expect(await Promise.race([gateway.chat().then(statusOf), Promise.all(links)])).toBe(200)
+    expect(statusOf(await gateway.chat())).toBe(200)
   }, 120_000)
 })
