@@ -113,14 +113,17 @@ describe.each([
     expect(attempts.find(({ channel }) => channel === 'main')).toMatchObject({ delivered: false, vendor_cost: 0n })
   })
 
-  test('a refusal of the request is the client’s, and costs nothing', async () => {
-    await open('compatible', sold, { error: { message: 'so it is', code: 400 } }, made)
-    const refused = await gateway.post(path, body)
-    expect(refused.status).toBe(400)
-    expect(await refused.json()).toMatchObject({ error: { message: 'so it is' } })
-    expect(vendor.requests).toHaveLength(1)
-    expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
-  })
+  test.each([{}, { data: null }, { data: [] }])(
+    'a refusal with %j is the client’s, and costs nothing',
+    async (empty) => {
+      await open('compatible', sold, { ...empty, error: { message: 'so it is', code: 400 } }, made)
+      const refused = await gateway.post(path, body)
+      expect(refused.status).toBe(400)
+      expect(await refused.json()).toMatchObject({ error: { message: 'so it is' } })
+      expect(vendor.requests).toHaveLength(1)
+      expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
+    },
+  )
 })
 
 test.each([

@@ -63,7 +63,7 @@ const refusalBytesMax = 65_536
 /** A vendor may say no under a good status (OpenRouter): the one that it has elsewhere, where its words tell it. */
 export function statusInside(body: Uint8Array): number {
   const json = body.length > refusalBytesMax ? undefined : parseLoosely(decodeUtf8(body))
-  const failure = isObject(json) && json['data'] === undefined ? failureIn(json) : undefined
+  const failure = isObject(json) && itemsIn(json['data']).length === 0 ? failureIn(json) : undefined
   return failure?.details.inside?.status ?? 200
 }
 
