@@ -217,6 +217,13 @@ describe('a name', () => {
     expect(await refusal(guard({ resolve }).get(at('/'), { ...limits, connectMs: 20 }))).toBe('lookup-slow')
     expect(await refusal(guard({ resolve }).check(at('/'), { connectMs: 20 }))).toBe('lookup-slow')
   })
+
+  test('that cannot be looked up for want of room is not the URL’s fault', async () => {
+    const full = new GatewayError('overloaded', 'full')
+    const outside = guard({ resolve: () => Promise.reject(full) })
+    expect(await outside.get(at('/'), limits).catch((thrown: unknown) => thrown)).toBe(full)
+    expect(await outside.check(at('/')).catch((thrown: unknown) => thrown)).toBe(full)
+  })
 })
 
 describe('what is sent', () => {

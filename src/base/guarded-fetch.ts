@@ -266,7 +266,7 @@ async function orAborted<T>(wait: Promise<T>, signal: AbortSignal, reason: Refus
     return await Promise.race([wait, aborted.promise])
   } catch (thrown) {
     if (signal.aborted) throw signal.reason
-    throw thrown instanceof GuardRefusal ? thrown : new GuardRefusal(reason, thrown)
+    throw thrown instanceof GatewayError ? thrown : new GuardRefusal(reason, thrown)
   } finally {
     signal.removeEventListener('abort', abort)
   }

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import { GuardRefusal } from './untrusted-url.ts'
+import { GatewayError } from './errors.ts'
 
 /** The addresses of a name. */
 export type LookUp = (name: string) => Promise<readonly string[]>
@@ -18,11 +18,16 @@ export const lookUp: LookUp = async (name) => {
  */
 export const lookUpStranger: LookUp = boundLookUps(lookUp, atOnceMax)
 
-/** Refuses what is too much, and has nobody wait: that many take long only where nobody answers. */
+/**
+ * Refuses what is too much, and has nobody wait: that many take long only where nobody answers. It is not the fault of the name
+ * that comes then, which somebody else may have given.
+ */
 export function boundLookUps(resolve: LookUp, underwayMax: number): LookUp {
   let underway = 0
   return async (name) => {
-    if (underway === underwayMax) throw new GuardRefusal('lookup-slow')
+    if (underway === underwayMax) {
+      throw new GatewayError('overloaded', 'The gateway looks up as many names as it may.', { retryAfterSeconds: 5 })
+    }
     underway++
     try {
       return await resolve(name)
