@@ -3,6 +3,7 @@ import { writeFieldPath } from '../../base/field-path.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
+import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
@@ -59,10 +60,12 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
 
 // Longer than any refusal: what has a picture or many vectors in it is not read once more to look for one.
 const refusalBytesMax = 65_536
+const errorKey = Buffer.from('"error"')
 
 /** A vendor may say no under a good status (OpenRouter): the one that it has elsewhere, where its words tell it. */
 export function statusInside(body: Uint8Array): number {
-  const json = body.length > refusalBytesMax ? undefined : parseLoosely(decodeUtf8(body))
+  const mayRefuse = body.length <= refusalBytesMax && indexOfBytes(body, errorKey) !== -1
+  const json = mayRefuse ? parseLoosely(decodeUtf8(body)) : undefined
   const failure = isObject(json) && itemsIn(json['data']).length === 0 ? failureIn(json) : undefined
   return failure?.details.inside?.status ?? 200
 }
