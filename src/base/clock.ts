@@ -24,12 +24,12 @@ export class SetBack {
     this.#ahead = clock.now() - clock.monotonic()
   }
 
-  /** By how much, since this was asked last. */
-  ms(): number {
-    const before = this.#ahead
-    this.#ahead = this.#clock.now() - this.#clock.monotonic()
-    const ms = Math.round(before - this.#ahead)
-    return ms < setBackMsMin ? 0 : ms
+  /** Does `work` where it was, with by how much since this was last done. Where it fails, it is left for the next time. */
+  async makeUp(work: (ms: number) => Promise<void>): Promise<void> {
+    const ahead = this.#clock.now() - this.#clock.monotonic()
+    const ms = Math.round(this.#ahead - ahead)
+    if (ms >= setBackMsMin) await work(ms)
+    this.#ahead = ahead
   }
 }
 

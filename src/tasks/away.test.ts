@@ -242,6 +242,21 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
+  test('a clock that is set back meanwhile puts off no look', async () => {
+    const { database, vendor, world } = await begin()
+    const task = await world.order()
+    await world.pass(minute)
+    database.isAway = true
+    world.clock.setBack(60 * minute)
+    for (let looks = 0; looks < 2; looks++) await thrownBy(world.pass(minute / 4))
+    database.isAway = false
+    vendor.become('done')
+    await world.pass(minute / 2)
+    expect((await world.task(task.id)).state).toBe('succeeded')
+    expect(world.logged.filter((line) => line.includes('the clock was set back'))).toHaveLength(1)
+    await world.close()
+  })
+
   test('who waits for a film is not told to order it again', async () => {
     const { database, world } = await begin()
     const task = await world.order()

@@ -104,12 +104,11 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function turn(): Promise<number> {
     if (state.isClosed) return 0
-    const ms = setBack.ms()
-    const now = clock.now()
-    if (ms > 0) {
+    await setBack.makeUp(async (ms) => {
+      await bringForward(store.db, { owner: node, now: clock.now(), ms })
       log.warn({ ms }, 'the clock was set back')
-      await bringForward(store.db, { owner: node, now, ms })
-    }
+    })
+    const now = clock.now()
     const claim = { owner: node, until: now + claimMs }
     await renew(claim)
     let taken = 0

@@ -84,8 +84,7 @@ export function startCourier(parts: CourierParts): Courier {
     try {
       if (!hasBegun) await releaseClaimsOf(store.db, node)
       hasBegun = true
-      const ms = setBack.ms()
-      if (ms > 0) await bringForward(store.db, { now: clock.now(), ms })
+      await setBack.makeUp((ms) => bringForward(store.db, { now: clock.now(), ms }))
       if (!isIdle || (await hasWaitingEvents(store.db, mode))) await lookClosely()
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { eachEngine } from '../../../test/support/engines.ts'
+import { flakyStore } from '../../../test/support/flaky-store.ts'
 import { until } from '../../../test/support/gateway.ts'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { movableClock } from '../../../test/support/movable-clock.ts'
 import { putAccount, putEvent, putEvents } from '../../../test/support/outbox.ts'
 import { startReceiver, type Received, type Receiver } from '../../../test/support/receiver.ts'
-import { silentLog } from '../../base/log.ts'
+import { makeLog, silentLog } from '../../base/log.ts'
 import { listAudit } from '../../store/audit.ts'
 import type { Store } from '../../store/open.ts'
 import { attemptsAt, eventById, resendEvent } from '../../store/webhooks.ts'
@@ -138,14 +139,24 @@ eachEngine('webhooks', (open) => {
     expect(await stateOf(id)).toBe('given-up')
   })
 
-  test('a clock that is set back puts off no further attempt', async () => {
+  test.each([
+    { name: 'while the database is there', isAway: false },
+    { name: 'while it is away', isAway: true },
+  ])('a clock that is set back $name puts off no further attempt', async ({ isAway }) => {
     receiver.reply({ status: 500 })
     const id = await put()
-    const webhooks = start()
+    const database = flakyStore(store)
+    const complaints: string[] = []
+    const log = makeLog({ level: 'warn', write: (line) => complaints.push(line) })
+    const webhooks = start({ store: database.store, log })
     webhooks.wake()
     await recorded(id, 1)
+    database.isAway = isAway
     clock.setBack(hourMs)
     clock.advance(retryWaitsMs[0])
+    webhooks.wake()
+    if (isAway) await until(() => complaints.some((line) => line.includes('cannot be looked for')))
+    database.isAway = false
     webhooks.wake()
     await recorded(id, 2)
   })
