@@ -1,6 +1,7 @@
 import { S3Client } from 'bun'
 import { openAsBlob } from 'node:fs'
 import type { Timers } from '../base/clock.ts'
+import { GatewayError } from '../base/errors.ts'
 import { codeOf } from '../base/system-errors.ts'
 import { hourPattern } from './names.ts'
 import { openSpool } from './spool.ts'
@@ -44,14 +45,15 @@ export function openBucketStore(
   /** The client cannot be called off, so it is no longer waited for. */
   async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
     const late = Promise.withResolvers<never>()
-    const leave = () => late.reject(new Error('nobody waits for the bucket any longer'))
+    const leave = () => late.reject(signal?.reason)
     const callOff = timers.after(ms, () => late.reject(new Error('the bucket does not answer')))
     if (signal?.aborted === true) leave()
     else signal?.addEventListener('abort', leave, { once: true })
     try {
       return await Promise.race([late.promise, work])
     } catch (thrown) {
-      throw new StoreUnreachable(explained(thrown))
+      // Who left is not the bucket's fault.
+      throw signal?.aborted === true ? gone(signal) : new StoreUnreachable(explained(thrown))
     } finally {
       callOff()
       signal?.removeEventListener('abort', leave)
@@ -152,6 +154,12 @@ function inPieces(
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Why nobody waits any longer: a client hung up, where whoever aborted does not say otherwise. */
+function gone(signal: AbortSignal | undefined): GatewayError {
+  const reason: unknown = signal?.reason
+  return reason instanceof GatewayError ? reason : new GatewayError('client-gone', 'Nobody waits for the result.')
 }
 
 /** Where no server answered, the client's words say nothing, and its code does: a name, a port, a certificate. */

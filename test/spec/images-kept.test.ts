@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readImageHead } from '../../src/base/image-head.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { attemptsOf } from '../support/records.ts'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { attemptsOf, lastRequestOf } from '../support/records.ts'
+import { startTinyS3 } from '../support/s3.ts'
 
 // Where a vendor gives bytes and a link is wanted, or the operator keeps everything, the link is the gateway's own.
 
@@ -52,4 +53,28 @@ describe('without room to keep them', () => {
     expect(attempt).toMatchObject({ status: 200, vendor_cost: 40_000_000n })
     await gateway.assertBooks()
   })
+})
+
+test('who leaves while a bucket takes its time has left, and the bucket is not blamed for it', async () => {
+  const s3 = startTinyS3()
+  const credentials = 'region: eu-test, accessKeyId: AKTEST, secretAccessKey: a-secret-for-tests'
+  const bucket = `{ endpoint: "${s3.endpoint}", bucket: results, ${credentials} }`
+  const gateway = await startTestGateway({ yaml: `artifacts: { s3: ${bucket} }` })
+  s3.hang()
+  const leaving = new AbortController()
+  const left = fetch(`${gateway.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...ask, model: 'imagen-4.0-generate-001' }),
+    signal: leaving.signal,
+  }).catch(() => {})
+  await until(() => s3.seen.length > 0)
+  leaving.abort()
+  await left
+  await until(async () => (await lastRequestOf(gateway, gateway.accountId)) !== undefined)
+  expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({ status: 499, cost: 0n })
+  expect(gateway.logged.filter((line) => line.includes('Kept results'))).toEqual([])
+  await gateway.assertBooks()
+  await gateway.close()
+  await s3.stop()
 })
