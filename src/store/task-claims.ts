@@ -115,13 +115,15 @@ export async function releaseClaims(db: Queries, owner: string, now: number): Pr
 
 /**
  * Where the clock was set back: what was to be looked at later is so by as much earlier, and so do one's own claims run out.
- * Those of others are by their clocks.
+ * Those of others are by their clocks. What may have been sent is looked for in a vendor's list as of then: by the old clock it
+ * would not be among those that could be it, and be bought again.
  */
 export async function bringForward(
   db: Queries,
   { owner, now, ms }: { readonly owner: string; readonly now: number; readonly ms: number },
 ): Promise<void> {
-  const earlier = (moment: 'next_poll_at' | 'claim_until') => sql<number>`${sql.ref(moment)} - cast(${ms} as bigint)`
+  const earlier = (moment: 'next_poll_at' | 'claim_until' | 'sent_at') =>
+    sql<number>`${sql.ref(moment)} - cast(${ms} as bigint)`
   await db
     .updateTable('task')
     .set({ next_poll_at: earlier('next_poll_at') })
@@ -132,6 +134,12 @@ export async function bringForward(
     .set({ claim_until: earlier('claim_until') })
     .where('claim_owner', '=', owner)
     .where('claim_until', '>', now)
+    .execute()
+  await db
+    .updateTable('task')
+    .set({ sent_at: earlier('sent_at') })
+    .where('state', '=', 'creating')
+    .where('sent_at', '>', now)
     .execute()
 }
 

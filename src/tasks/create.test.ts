@@ -118,6 +118,15 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         for (const { id } of [other, task]) expect((await world.task(id)).state).toBe('succeeded')
       }))
 
+    test('is looked for as of when it was sent, by a clock that was set back since', () =>
+      within(async ({ vendor, world }) => {
+        vendor.tricks.push({ status: 500, makes: true })
+        const { id, sentAt } = await world.order()
+        world.clock.setBack(60 * minute)
+        await world.pass(2 * minute)
+        expect(await world.task(id)).toMatchObject({ state: 'submitted', sentAt: sentAt - 60 * minute })
+      }))
+
     test('that surely did not is sent once more, under the same reference', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('drop')
