@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { flakyBooks } from '../../test/support/flaky-books.ts'
+import { until } from '../../test/support/gateway.ts'
 import { accountId, attemptOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { nano } from '../base/money.ts'
@@ -31,10 +32,10 @@ const sale: Sale = {
 
 const attempt = attemptOf('one', 30n, { delivered: false })
 
-async function held() {
+async function held(more: Partial<Order> = {}) {
   const books = await flakyBooks()
   const { billing, store } = books
-  const taken = await billing.take(order)
+  const taken = await billing.take({ ...order, ...more })
   if (taken.kind !== 'hold') throw new Error('nothing was held')
   const balance = () =>
     store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', accountId).executeTakeFirst()
@@ -92,6 +93,17 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
     expect(await checkLedger(store)).toEqual([])
   },
 )
+
+// A machine that slept wakes up behind all deadlines, and with every connection broken.
+test('what was sold is charged however late the database comes back', async () => {
+  const { flaky, hold, behind, charged, balance, comeBack, unbooked } = await held({ deadline: 1 })
+  Object.assign(flaky, { commitsToLose: 1, staysAway: true })
+  expect(await hold.settle(sale)).toBe(nano(40n))
+  behind.fire()
+  await until(() => behind.waiting.length > 0 || unbooked() === 0)
+  await comeBack()
+  expect([await charged(), (await balance())?.held, unbooked()]).toEqual([40n, nano(0n), 0])
+})
 
 test('one that the database was plainly away for was not made: nobody waits for its release, which comes to pass', async () => {
   const { flaky, hold, charged, balance, comeBack, unbooked, store } = await held()

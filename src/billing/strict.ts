@@ -23,7 +23,7 @@ type Charged = { readonly charge: Nano; readonly excess: Nano }
 
 /**
  * Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. An
- * end that the database is away for is insisted on behind the client, until the deadline after which anybody may end it.
+ * end that the database is away for is insisted on behind the client. After the deadline another node may be there first.
  */
 export function makeStrictBilling(parts: {
   store: Store
@@ -42,7 +42,7 @@ export function makeStrictBilling(parts: {
     log.error(about, 'the database does not answer: the end of a request is not written down')
     const ended = endings.begin()
     void behind
-      .add({ write, about, deadline: order.deadline })
+      .add({ write, about })
       .then(ended)
       .then(() => atWork.delete(id))
   }

@@ -32,6 +32,7 @@ export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = 
     flaky,
     billing,
     pauses,
+    behind,
     comeBack: async () => {
       flaky.isAway = false
       behind.fire()
