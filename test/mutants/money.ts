@@ -160,7 +160,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'strict: a hold is released once, whether or not anybody hears it',
     file: 'src/billing/strict.ts',
-    from: 'endLater(id, order, zeroNano, end)',
+    from: 'return endLater(id, order, zeroNano, end)',
     to: 'throw thrown',
     tests: strict,
   },
