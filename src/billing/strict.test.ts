@@ -2,7 +2,9 @@ import { expect, test } from 'bun:test'
 import { flakyBooks } from '../../test/support/flaky-books.ts'
 import { until } from '../../test/support/gateway.ts'
 import { accountId, attemptOf } from '../../test/support/ledger.ts'
+import { standingClock } from '../../test/support/movable-clock.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
+import type { Clock } from '../base/clock.ts'
 import { nano } from '../base/money.ts'
 import { checkLedger } from '../store/check.ts'
 import { recoverHolds } from '../store/ledger.ts'
@@ -32,8 +34,8 @@ const sale: Sale = {
 
 const attempt = attemptOf('one', 30n, { delivered: false })
 
-async function held(more: Partial<Order> = {}) {
-  const books = await flakyBooks()
+async function held(more: Partial<Order> = {}, clock?: Clock) {
+  const books = await flakyBooks({}, clock)
   const { billing, store } = books
   const taken = await billing.take({ ...order, ...more })
   if (taken.kind !== 'hold') throw new Error('nothing was held')
@@ -68,6 +70,19 @@ test.each([
   // Nobody works on those of a process that died.
   await billing.take(order)
   expect(await tidyUp(() => false)).toBe(1)
+})
+
+// Nobody should, and I4 holds all the same.
+test('a hold that nobody ends is overdue once it has lasted as long as a request can', async () => {
+  const clock = standingClock(order.startedAt)
+  const { billing, store, balance } = await held({}, clock)
+  const tidyUp = () =>
+    recoverHolds(store, { now: order.deadline + 1, isAtWork: (id) => billing.isAtWork?.(id) ?? false })
+  clock.advance(order.deadline - order.startedAt - 1)
+  expect((await tidyUp()).voided).toHaveLength(0)
+  clock.advance(1)
+  expect((await tidyUp()).voided).toHaveLength(1)
+  expect((await balance())?.held).toBe(nano(0n))
 })
 
 test('one that never reached the database is made when that is back', async () => {

@@ -35,12 +35,14 @@ export function makeStrictBilling(parts: {
   const { store, log, clock = systemClock, timers = systemTimers } = parts
   const behind = new Insisting({ log, clock, timers, pauseMs: behindPauseMs })
   const endings = new LateEndings()
-  const atWork = new Set<string>()
+  /** Until when, of the time that never jumps. */
+  const atWork = new Map<string, number>()
 
   function endLater(id: string, order: Order, charge: Nano, write: () => Promise<unknown>): void {
     const about = { request: order.requestId, hold: id, account: order.accountId, charge: String(charge) }
     log.error(about, 'the database does not answer: the end of a request is not written down')
     const ended = endings.begin()
+    atWork.set(id, Infinity)
     void behind
       .add({ write, about })
       .then(ended)
@@ -50,7 +52,7 @@ export function makeStrictBilling(parts: {
   function holdOf(id: string, order: Order): Hold {
     const hold = { id, accountId: order.accountId }
     let isInDoubt = false
-    atWork.add(id)
+    atWork.set(id, clock.monotonic() + order.deadline - order.startedAt)
 
     return {
       kind: 'hold',
@@ -108,7 +110,7 @@ export function makeStrictBilling(parts: {
 
   return {
     endings,
-    isAtWork: (holdId) => atWork.has(holdId),
+    isAtWork: (holdId) => clock.monotonic() < (atWork.get(holdId) ?? 0),
     post: () => behind.idle(),
     close: () => behind.close(),
     async take(order) {

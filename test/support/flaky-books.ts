@@ -1,4 +1,4 @@
-import type { Timers } from '../../src/base/clock.ts'
+import { type Clock, systemClock, type Timers } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { makeStrictBilling } from '../../src/billing/strict.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -12,7 +12,7 @@ const behindPauseMs = 500
  * Strict billing for one account, at a database that goes away when it is told to. A pause that a client waits for is over at
  * once, and notes itself; what is tried behind the client waits until the database comes back.
  */
-export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = {}) {
+export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = {}, clock: Clock = systemClock) {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, account)
   const flaky = flakyStore(store)
@@ -26,7 +26,7 @@ export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = 
       return () => {}
     },
   }
-  const billing = makeStrictBilling({ store: flaky.store, node: 'node_a', log: silentLog, timers })
+  const billing = makeStrictBilling({ store: flaky.store, node: 'node_a', log: silentLog, clock, timers })
   return {
     store,
     flaky,
