@@ -66,6 +66,18 @@ const streamOf = (...chunks: readonly Uint8Array[]) =>
     },
   })
 
+/** Gives bytes for as long as anybody takes them. */
+function endless() {
+  const source = { isCancelled: false }
+  const stream = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(bytesOf(100)),
+    cancel() {
+      source.isCancelled = true
+    },
+  })
+  return Object.assign(source, { stream })
+}
+
 function linkIn(url: string) {
   const { pathname, searchParams } = new URL(url)
   const id = pathname.split('/').at(-1) ?? ''
@@ -253,17 +265,18 @@ describe('the room there is', () => {
 
   test('a source that is not taken to its end is told so', async () => {
     await reopen({ bytesMax: 1024 })
-    let isCancelled = false
-    const endless = new ReadableStream<Uint8Array>({
-      pull: (controller) => controller.enqueue(bytesOf(100)),
-      cancel() {
-        isCancelled = true
-      },
-    })
-    expect(await thrownBy(artifacts.keep(endless, about))).toMatchObject(full)
-    expect(isCancelled).toBe(true)
+    const source = endless()
+    expect(await thrownBy(artifacts.keep(source.stream, about))).toMatchObject(full)
+    expect(source.isCancelled).toBe(true)
     expect(files()).toEqual([])
     await artifacts.keep(bytesOf(1024), about)
+  })
+
+  test('so is one of which a disk that cannot be used takes nothing', async () => {
+    writeFileSync(join(dataFolder, 'artifacts'), 'in the way')
+    const source = endless()
+    expect(await thrownBy(artifacts.keep(source.stream, about))).toMatchObject({ kind: 'overloaded' })
+    expect(source.isCancelled).toBe(true)
   })
 })
 

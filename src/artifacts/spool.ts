@@ -87,6 +87,17 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
     return bytes
   }
 
+  /** Whoever sends what is not taken is told so, also where it is nothing at all. */
+  async function takeIn(file: string, result: Result): Promise<number> {
+    try {
+      await onDisk(beReady())
+      return await write(file, result)
+    } catch (thrown) {
+      if (result instanceof ReadableStream) void result.cancel().catch(() => {})
+      throw thrown
+    }
+  }
+
   async function beReady(): Promise<void> {
     preparing ??= prepare()
     try {
@@ -100,9 +111,8 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
   return {
     ready: beReady,
     async receive(result) {
-      await onDisk(beReady())
       const file = join(aside, randomUUID())
-      const bytes = await write(file, result)
+      const bytes = await takeIn(file, result)
       return {
         file,
         bytes,
