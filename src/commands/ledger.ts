@@ -4,7 +4,7 @@ import { openClaims } from '../store/reconcile.ts'
 import { actor, withInstallation } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'
 
-// A node that works speaks to the database every few seconds.
+// A node that holds something is heard of every twenty seconds.
 const aliveMs = 60_000
 
 /** `turnpike ledger reclaim`: for a node whose disk is gone. One that can still be started must be, instead. */
