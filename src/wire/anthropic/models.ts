@@ -34,6 +34,12 @@ export function showMessagesModel({ id, created, contextTokens, outputTokensMax 
     id,
     display_name: id,
     created_at: new Date(created * 1000).toISOString(),
+    capabilities: null,
+    // Whatever is listed is sold.
+    lifecycle: 'active',
+    line: null,
+    deprecated_at: null,
+    retires_at: null,
     max_input_tokens: contextTokens,
     max_tokens: outputTokensMax,
   }
