@@ -52,25 +52,29 @@ describe('what goes on', () => {
     expect(facts.usage).toMatchObject({ input: 5, output: 2 })
   })
 
-  test('a call without the empty id and name that some vendors repeat with every part of it', () => {
+  test('a call without the empty id and name, and the type, that some vendors repeat with every part of it', () => {
     const part = (more: object) => chunk({ tool_calls: [{ index: 0, ...more }] })
     const head = part({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } })
-    const words = '{"id":"","name":"","say":"ä"}'
+    const words = '{"id":"","name":"","type":"function","say":"ä"}'
     const parts = [
       part({ id: '', type: 'function', function: { name: '', arguments: words } }),
       part({ type: 'function', function: { arguments: words, name: '' }, id: '' }),
       part({ id: '', function: { arguments: words } }).replace('"id":"",', '"id": "", '),
+      part({ function: { name: '', arguments: words }, id: '', type: 'function' }),
+      chunk({ tool_calls: [{ id: '', type: 'custom', custom: { name: '', input: words }, index: 0 }] }),
     ]
     const { text, facts } = follow([head, ...parts, chunk({ content: '"tool_calls":[{"id":""}]' })])
     expect(text.map((each) => JSON.parse(each.slice(6)).choices[0].delta)).toEqual([
       { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] },
-      { tool_calls: [{ index: 0, type: 'function', function: { arguments: words } }] },
-      { tool_calls: [{ index: 0, type: 'function', function: { arguments: words } }] },
       { tool_calls: [{ index: 0, function: { arguments: words } }] },
+      { tool_calls: [{ index: 0, function: { arguments: words } }] },
+      { tool_calls: [{ index: 0, function: { arguments: words } }] },
+      { tool_calls: [{ index: 0, function: { arguments: words } }] },
+      { tool_calls: [{ index: 0, custom: { input: words } }] },
       { content: '"tool_calls":[{"id":""}]' },
     ])
     expect(text[0]).toBe(head)
-    expect(facts.outputEvents).toBe(5)
+    expect(facts.outputEvents).toBe(7)
   })
 
   test('a call without them too where it is counted as it comes, or written in several lines', () => {

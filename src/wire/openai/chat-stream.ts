@@ -24,7 +24,10 @@ const callsKey = Buffer.from('"tool_calls"')
 const emptyText = Buffer.from('""')
 // Quotes inside of a text are escaped: what these find are keys, with the comma that goes with them. Not beyond their line,
 // behind which there is another `data:`.
-const emptyNames = /"(?:id|name)"[ \t]*:[ \t]*""[ \t]*,[ \t]*|,[ \t]*"(?:id|name)"[ \t]*:[ \t]*""(?=[ \t]*\})/g
+const emptyId = /"id"[ \t]*:[ \t]*""/
+const repeated = String.raw`"(?:(?:id|name)"[ \t]*:[ \t]*""|type"[ \t]*:[ \t]*"(?:function|custom)")`
+const repeatedLater = new RegExp(String.raw`,[ \t]*${repeated}`, 'g')
+const repeatedFirst = new RegExp(String.raw`${repeated}[ \t]*,[ \t]*`, 'g')
 const anyName = /"name"\s*:\s*"[^"]/
 const openBrace = 123
 const quote = 34
@@ -112,7 +115,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       }
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment, or something only its sender understands
-      const shown = withoutEmptyNames(withModel(event, json, model))
+      const shown = withoutRepetitions(withModel(event, json, model))
       const error = valueByteAfter(event, errorKey)
       if (error === openBrace || error === quote) {
         const told = parseLoosely(dataOf(event))
@@ -134,15 +137,17 @@ export function passStream(ask: ChatAsk): ChatStream {
 }
 
 /**
- * Some vendors repeat an empty `id` and `name` with every part of a call, which OpenAI sends with the first alone: clients that
- * take whatever is there would forget which call it is. A part that names its function begins a call, and stays as it is.
+ * Some vendors repeat an empty `id` and `name`, and the `type`, with every part of a call, which OpenAI sends with the first
+ * alone: clients that take whatever is there would forget which call it is, and those that know a new call by its type would
+ * have one of every part. A part that names its function begins a call, and stays as it is.
  */
-function withoutEmptyNames(event: Uint8Array): Uint8Array {
+function withoutRepetitions(event: Uint8Array): Uint8Array {
   const calls = indexOfBytes(event, callsKey)
   if (calls === -1 || indexOfBytes(event, emptyText, calls) === -1) return event
   const text = Buffer.from(event).toString('latin1') // a character a byte, so that all others come back as they were
   const part = text.slice(calls)
-  return anyName.test(part) ? event : Buffer.from(text.slice(0, calls) + part.replace(emptyNames, ''), 'latin1')
+  if (anyName.test(part) || !emptyId.test(part)) return event
+  return Buffer.from(text.slice(0, calls) + part.replace(repeatedLater, '').replace(repeatedFirst, ''), 'latin1')
 }
 
 function choicesIn(event: Uint8Array): readonly Json[] {
