@@ -5,6 +5,7 @@ import type { Visit } from '../edge/route.ts'
 import { findModel } from '../flow/find-model.ts'
 import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
+import { writeError as writeMessagesError } from '../wire/anthropic/errors.ts'
 import { listMessagesModels, showMessagesModel } from '../wire/anthropic/models.ts'
 import { showModel } from '../wire/openai/models.ts'
 import { serveKeyed } from './keyed.ts'
@@ -14,9 +15,9 @@ type ModelParts = {
   readonly models: () => ModelsOnOffer
 }
 
-/** `GET /v1/models`: what the calling key may use, and nothing else; in the form of the protocol that asks. */
+/** `GET /v1/models`: what the calling key may use, and nothing else. */
 export function serveModelList({ line, models }: ModelParts) {
-  return serveKeyed(line, credentialOf, ({ request }, principal) => {
+  return serveEither(line, ({ request }, principal) => {
     const seen = [...models()].filter(([id]) => principal.mayUse(id))
     if (!speaksMessages(request)) {
       return { object: 'list', data: seen.map(([id, model]) => withPrices(id, model)) }
@@ -28,10 +29,22 @@ export function serveModelList({ line, models }: ModelParts) {
 
 /** `GET /v1/models/{id}` */
 export function serveModel({ line, models }: ModelParts) {
-  return serveKeyed(line, credentialOf, ({ request, id }: Visit, principal: Principal) => {
+  return serveEither(line, ({ request, id }, principal) => {
     const model = findModel(models(), principal, id)
     return speaksMessages(request) ? showMessagesModel(factsOf(id, model)) : withPrices(id, model)
   })
+}
+
+/** In the form of the protocol that asks, errors and the request's id too. */
+function serveEither(line: Parts, work: (visit: Visit, principal: Principal) => unknown) {
+  const serve = serveKeyed(line, credentialOf, work)
+  return (visit: Visit): Promise<Response> => {
+    if (speaksMessages(visit.request)) {
+      visit.speak(writeMessagesError)
+      visit.said['request-id'] = visit.requestId
+    }
+    return serve(visit)
+  }
 }
 
 /** What the customer pays: never what the vendor charges. */

@@ -274,7 +274,9 @@ describe('models', () => {
 
   test('are found one by one', async () => {
     // Every field that the SDK says is there: some of its kind throw where one is missing.
-    expect(await client.models.retrieve('gpt-4o-mini')).toEqual({
+    const found = await client.models.retrieve('gpt-4o-mini')
+    expect(found._request_id).toStartWith('req_')
+    expect(found).toEqual({
       type: 'model',
       id: 'gpt-4o-mini',
       display_name: 'gpt-4o-mini',
@@ -289,5 +291,8 @@ describe('models', () => {
     })
     const error = await thrownBy(client.models.retrieve('nothing-like-it'), Anthropic.NotFoundError)
     expect(error.message).toContain('nothing-like-it')
+    expect(error).toMatchObject({ type: 'not_found_error', requestID: expect.stringMatching(/^req_/) })
+    const stranger = await thrownBy(clientWith({ apiKey: 'sk-nobody' }).models.list(), Anthropic.AuthenticationError)
+    expect(stranger.type).toBe('authentication_error')
   })
 })
