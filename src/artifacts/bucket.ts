@@ -157,8 +157,7 @@ function inPieces(
 }
 
 /** Why nobody waits any longer: a client hung up, where whoever aborted does not say otherwise. */
-function gone(signal: AbortSignal | undefined): GatewayError {
-  const reason: unknown = signal?.reason
+function gone({ reason }: { readonly reason: unknown }): GatewayError {
   return reason instanceof GatewayError ? reason : new GatewayError('client-gone', 'Nobody waits for the result.')
 }
 
