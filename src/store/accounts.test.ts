@@ -25,6 +25,15 @@ eachEngine('accounts', (open) => {
     expect(await ids('nobody', 'real')).toBeUndefined()
   })
 
+  test('of several that are given one name at once, one has it', async () => {
+    const store = await open()
+    const ids = ['a', 'b', 'c', 'd']
+    for (const id of ids) await fundedAccount(store, { id })
+    const changes = ids.map((id) => changeAccount(store, { id, actor: 'test', name: 'wanted' }))
+    const outcomes = (await Promise.all(changes)).map(({ outcome }) => outcome)
+    expect(outcomes.toSorted()).toEqual(['changed', 'name-taken', 'name-taken', 'name-taken'])
+  })
+
   test('credits are booked on both sides, and never take a balance below zero', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 100n })

@@ -3,6 +3,7 @@ import { newId } from '../base/ids.ts'
 import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
 import { type Actor, recordChange, recordFields } from './audit.ts'
 import { lockChain } from './chain.ts'
+import { isTaken } from './faults.ts'
 import type { Changing } from './joined.ts'
 import { Entries, postingOf } from './postings.ts'
 import type { Store } from './open.ts'
@@ -173,40 +174,44 @@ export type AccountChanged =
   | { outcome: 'below-zero'; available: Nano }
 
 export async function changeAccount(store: Store, change: AccountChange): Promise<AccountChanged> {
-  return store.transaction(async (tx) => {
-    // Locked first, so that what the checks see is still true when the change is written.
-    const before = await lockAccount(tx, change.id)
-    if (before === undefined) return { outcome: 'absent' }
-    if (change.unlimited === false && available(before) < 0n) {
-      return { outcome: 'below-zero', available: available(before) }
-    }
-    if (change.name !== undefined && change.name !== before.name) {
-      const holder = await accountByName(tx, { mode: before.mode, name: change.name })
-      if (holder !== undefined) return { outcome: 'name-taken' }
-    }
-    const cap = change.cap === undefined ? before.cap : change.cap
-    const row = await tx
-      .updateTable('account')
-      .set({
-        name: change.name ?? before.name,
-        enabled: change.enabled ?? before.enabled,
-        unlimited: change.unlimited ?? before.unlimited,
-        cap_amount: cap?.amount ?? null,
-        cap_period: cap?.period ?? null,
-      })
-      .where('id', '=', change.id)
-      .returningAll()
-      .executeTakeFirstOrThrow()
-    const detail = {
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.enabled !== undefined && { enabled: change.enabled }),
-      ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
-      ...(change.cap !== undefined && { cap: showCap(change.cap) }),
-    }
-    const { id: subject, actor } = change
-    await recordFields(tx, { at: store.now(), actor, action: 'account.change', subject, detail })
-    return { outcome: 'changed', account: toAccount(row) }
-  })
+  try {
+    return await store.transaction((tx) => changeIn(tx, change, store.now()))
+  } catch (thrown) {
+    // Not looked up before: somebody else may be given the same name at this very moment.
+    if (isTaken(thrown)) return { outcome: 'name-taken' }
+    throw thrown
+  }
+}
+
+async function changeIn(tx: Tx, change: AccountChange, now: number): Promise<AccountChanged> {
+  // Locked first, so that what the check sees is still true when the change is written.
+  const before = await lockAccount(tx, change.id)
+  if (before === undefined) return { outcome: 'absent' }
+  if (change.unlimited === false && available(before) < 0n) {
+    return { outcome: 'below-zero', available: available(before) }
+  }
+  const cap = change.cap === undefined ? before.cap : change.cap
+  const row = await tx
+    .updateTable('account')
+    .set({
+      name: change.name ?? before.name,
+      enabled: change.enabled ?? before.enabled,
+      unlimited: change.unlimited ?? before.unlimited,
+      cap_amount: cap?.amount ?? null,
+      cap_period: cap?.period ?? null,
+    })
+    .where('id', '=', change.id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const detail = {
+    ...(change.name !== undefined && { name: change.name }),
+    ...(change.enabled !== undefined && { enabled: change.enabled }),
+    ...(change.unlimited !== undefined && { unlimited: change.unlimited }),
+    ...(change.cap !== undefined && { cap: showCap(change.cap) }),
+  }
+  const { id: subject, actor } = change
+  await recordFields(tx, { at: now, actor, action: 'account.change', subject, detail })
+  return { outcome: 'changed', account: toAccount(row) }
 }
 
 /** An update that changes nothing locks the row on both engines; SQLite has no FOR UPDATE. */
