@@ -76,6 +76,14 @@ eachEngine('a first start', (open) => {
     expect(await anyAdminKey(store.db)).toBe(true)
   })
 
+  test('of several nodes that are given a new key at once, all start, and it is there once', async () => {
+    const store = await open()
+    await start(store)
+    const environment = { bootstrapKey: 'sk-given-by-the-operator' }
+    await Promise.all(Array.from({ length: 4 }, () => start(store, environment)))
+    expect(await listKeys(store.db, { scope: 'every-account', limit: 10 })).toHaveLength(2)
+  })
+
   test.each(['revoked', 'disabled'])(
     'makes a %s key valid again that the environment gives, and no other',
     async (how) => {

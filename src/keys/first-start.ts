@@ -2,6 +2,7 @@ import { newId } from '../base/ids.ts'
 import { parseDollars, zeroNano } from '../base/money.ts'
 import { accountById, createAccount, accountByName, type Account } from '../store/accounts.ts'
 import { addAdminKey, anyAdminKey } from '../store/admin-keys.ts'
+import { isTaken } from '../store/faults.ts'
 import { insertKey, keyByDigest, reinstateKey } from '../store/keys.ts'
 import { type Changing, joined } from '../store/joined.ts'
 import type { Store } from '../store/open.ts'
@@ -32,12 +33,18 @@ export async function ensureFirstAccount(parts: {
   adminKey: string | undefined
 }): Promise<FirstStart> {
   const { store, secretKeys, mode } = parts
-  return store.transaction(async (tx) => {
-    const start = { tx, changing: joined(store, tx), secretKeys }
-    const account = await firstAccount(start, mode)
-    const key = await ensureKey(start, account, parts.bootstrapKey)
-    const adminKey = await ensureAdminKey(start, parts.adminKey)
-    return { account, key, adminKey }
+  const ensure = () =>
+    store.transaction(async (tx) => {
+      const start = { tx, changing: joined(store, tx), secretKeys }
+      const account = await firstAccount(start, mode)
+      const key = await ensureKey(start, account, parts.bootstrapKey)
+      const adminKey = await ensureAdminKey(start, parts.adminKey)
+      return { account, key, adminKey }
+    })
+  return ensure().catch((thrown: unknown) => {
+    // Another node, started at the same time with the same new key, was quicker: now its key is there to be found.
+    if (isTaken(thrown)) return ensure()
+    throw thrown
   })
 }
 
