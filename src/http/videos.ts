@@ -8,6 +8,7 @@ import type { Visit } from '../edge/route.ts'
 import { order } from '../flow/order.ts'
 import { placeVideo, type VideoParts } from '../flow/video.ts'
 import { checkPeriod, exactText, pageFields, pageOf, periodFields, readQuery, rowsFor } from '../reports/query.ts'
+import { storeError } from '../store/faults.ts'
 import { listTasks } from '../store/task-lists.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import { showTask } from '../tasks/show.ts'
@@ -99,7 +100,10 @@ export function serveVideoList(parts: VideoRouteParts) {
  */
 export function serveVideoCallback({ tasks }: Pick<VideoParts, 'tasks'>) {
   return async ({ id, request }: Visit): Promise<Response> => {
-    if ((await tasks.hint(id)) === 'unknown') throw new GatewayError('not-found', 'Unknown path.')
+    const heard = await tasks.hint(id).catch((thrown: unknown) => {
+      throw storeError(thrown)
+    })
+    if (heard === 'unknown') throw new GatewayError('not-found', 'Unknown path.')
     await passOver(request)
     return Response.json({})
   }

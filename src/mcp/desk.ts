@@ -11,6 +11,7 @@ import type { Route, Visit } from '../edge/route.ts'
 import type { Waiting } from '../edge/waiting.ts'
 import type { Parts as Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
+import { storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import type { Progress } from './progress.ts'
@@ -100,7 +101,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
 
   function refuse(thrown: unknown, requestId: RequestId, write: WriteError): Refused {
     if (thrown instanceof Refused) return thrown
-    const error = asGatewayError(thrown)
+    const error = asGatewayError(storeError(thrown))
     if (error.kind === 'bug') {
       const { cause } = error.details
       log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')

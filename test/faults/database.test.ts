@@ -7,6 +7,7 @@ import { readSetting, writeSetting } from '../../src/store/settings.ts'
 import { makeCli } from '../support/cli.ts'
 import { freePort } from '../support/free-port.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { connect } from '../support/mcp.ts'
 import { coldStartMs, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { holdsOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
@@ -234,6 +235,8 @@ test.each(['leased', 'strict'] as const)(
     const databaseUrl = await server.freshDatabase()
     const gateway = await startTestGateway({ databaseUrl, mode, impatient: true })
     const busy = await gateway.account({ dollars: credit })
+    const tools = await connect(gateway, 'modern')
+    const callbackUrl = await callbackOfFilm(gateway)
     const load = keepAsking(gateway, busy.key, 2)
     await until(() => load.answers.length > 10)
     const letIn = async (isSo: boolean) => {
@@ -247,6 +250,12 @@ test.each(['leased', 'strict'] as const)(
     await letIn(false)
     await until(async () => (await statusOf(gateway, '/readyz')) === 503)
     expect((await ask(gateway, `sk-${'u'.repeat(40)}`)).status).toBe(503)
+    expect((await fetch(callbackUrl, { method: 'POST', keepalive: false })).status).toBe(503)
+    const completed = tools.complete({ type: 'ref/resource', uri: 'turnpike://tasks/{id}' }, { name: 'id', value: '' })
+    // Whether the key is remembered depends on when the accounts were seen to have changed.
+    expect(await thrownBy(completed)).toMatchObject({
+      message: expect.stringMatching(/The database does not answer|Keys cannot be checked/),
+    })
     expect(await thrownBy(startTestGateway({ databaseUrl, mode }))).toMatchObject({
       message: expect.stringMatching(
         /^the database of DATABASE_URL cannot be opened: no connection: .*not currently accepting/,
@@ -263,6 +272,14 @@ test.each(['leased', 'strict'] as const)(
   },
   coldStartMs,
 )
+
+/** Where a vendor was told to say that it has news of a film. */
+async function callbackOfFilm(gateway: TestGateway): Promise<string> {
+  const film = { model: 'doubao-seedance-2-0-260128', duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
+  expect((await gateway.post('/v1/videos/generations?wait=true', film)).status).toBe(200)
+  const sent = (await gateway.calls()).find(({ body }) => body['callback_url'] !== undefined)
+  return String(sent?.body['callback_url'])
+}
 
 async function everyAnswerIsPaid(gateway: TestGateway, accountId: string, answers: readonly Asked[]): Promise<void> {
   await until(() => gateway.openHolds() === 0)
