@@ -3,11 +3,11 @@ import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { newRequestId, type RequestId } from '../base/ids.ts'
 import type { Connection } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
-import { isOutOfFiles } from '../base/system-errors.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Tally } from '../telemetry/tally.ts'
 import { clientAddress, type IsProxy } from './client-address.ts'
 import type { Cors } from './cors.ts'
+import { logFault } from './log-fault.ts'
 import { meantPath } from './meant-path.ts'
 import { passOver } from './read-body.ts'
 import type { Route, Visit } from './route.ts'
@@ -87,13 +87,7 @@ export function makeEdge(options: EdgeOptions): Serve {
     said: Readonly<Record<string, string>>,
     writeError: WriteError,
   ): Response {
-    if (error.kind === 'bug') {
-      const { cause } = error.details
-      options.log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')
-    }
-    if (isOutOfFiles(error.details.cause)) {
-      options.log.error({ request: requestId, cause: String(error.details.cause) }, 'no more files can be opened')
-    }
+    logFault(options.log, requestId, error)
     const { status, headers, body } = writeError(error, requestId)
     return new Response(body, { status, headers: { ...said, ...headers } })
   }

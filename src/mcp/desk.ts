@@ -7,6 +7,7 @@ import type { Connection } from '../base/listen.ts'
 import type { Log } from '../base/log.ts'
 import type { WireError, WriteError } from '../capabilities/errors.ts'
 import type { ModelsOnOffer } from '../catalogue/model.ts'
+import { logFault } from '../edge/log-fault.ts'
 import type { Route, Visit } from '../edge/route.ts'
 import type { Waiting } from '../edge/waiting.ts'
 import type { Parts as Line } from '../flow/run.ts'
@@ -102,10 +103,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
   function refuse(thrown: unknown, requestId: RequestId, write: WriteError): Refused {
     if (thrown instanceof Refused) return thrown
     const error = asGatewayError(storeError(thrown))
-    if (error.kind === 'bug') {
-      const { cause } = error.details
-      log.error({ request: requestId, cause: cause instanceof Error ? cause.stack : error.message }, 'a bug')
-    }
+    logFault(log, requestId, error)
     return new Refused(error, write(error, requestId), requestId)
   }
 

@@ -1,0 +1,11 @@
+import type { GatewayError } from '../base/errors.ts'
+import type { RequestId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import { isOutOfFiles } from '../base/system-errors.ts'
+
+/** What the operator has to know of a failure, of which its client is told little. */
+export function logFault(log: Log, request: RequestId, { kind, message, details }: GatewayError): void {
+  const { cause } = details
+  if (kind === 'bug') log.error({ request, cause: cause instanceof Error ? cause.stack : message }, 'a bug')
+  if (isOutOfFiles(cause)) log.error({ request, cause: String(cause) }, 'no more files can be opened')
+}
