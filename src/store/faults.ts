@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
+import { codeOf } from '../base/system-errors.ts'
 
 /** What PostgreSQL says of a write where it only reads. */
 export const readOnlyCode = '25006'
@@ -35,8 +36,8 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof NotConnected) return true
   if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true
   if (error.cause !== undefined && isUnavailable(error.cause)) return true
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
-  if (code === undefined) return messages.test(error.message)
+  const code = codeOf(error)
+  if (typeof code !== 'string') return messages.test(error.message)
   // A file that the address names, such as a certificate; a socket that is not there yet is not connected to.
   if ('syscall' in error && error.syscall === 'open') return false
   return (
@@ -50,7 +51,7 @@ const takenCodes: ReadonlySet<unknown> = new Set(['23505', 'SQLITE_CONSTRAINT_UN
 
 /** Whether the query would have written what may stand in one row alone, and stands in another. */
 export function isTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && takenCodes.has(error.code)
+  return takenCodes.has(codeOf(error))
 }
 
 /** What a request is answered when the store fails it: 503 while the database is away, and else what was thrown. */

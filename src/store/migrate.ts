@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { pause } from '../base/pause.ts'
+import { codeOf } from '../base/system-errors.ts'
 import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
@@ -46,9 +47,7 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
   while (!(await isDone(db, engine, names))) {
     const { error } = await migrator.migrateUp()
     if (error === undefined) continue
-    if (!isInUse(error) || performance.now() > giveUpAt) {
-      throw failure(error)
-    }
+    if (!inUse.has(codeOf(error)) || performance.now() > giveUpAt) throw failure(error)
     // Not all at the same time again.
     await pause(pauseMs * (1 + Math.random()))
   }
@@ -65,10 +64,6 @@ async function isDone(db: Queries, engine: Engine, names: readonly string[]): Pr
 
 /** PostgreSQL: a lock that was not to be had in time, or that two were waiting for in turn. SQLite: somebody else writes. */
 const inUse: ReadonlySet<unknown> = new Set(['55P03', '40P01', 'SQLITE_BUSY'])
-
-function isInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && inUse.has(error.code)
-}
 
 async function executedNames(db: Queries, engine: Engine): Promise<ReadonlySet<string>> {
   const exists =

@@ -371,7 +371,6 @@ export const columnKinds = {
 export const derivedKinds = {
   account_enabled: 'boolean',
   account_cap_amount: 'money',
-  available: 'money',
   request_status: 'number',
   requested_at: 'number',
   total: 'money',

@@ -12,6 +12,7 @@ import {
   type TransactionSettings,
 } from 'kysely'
 import { pause } from '../base/pause.ts'
+import { codeOf } from '../base/system-errors.ts'
 
 /** The seam of `bun:sqlite`: nothing else in the store knows which SQLite it runs on. */
 
@@ -155,7 +156,7 @@ class PatientConnection implements DatabaseConnection {
 
 /** Not the kinds with a longer name, such as SQLITE_BUSY_SNAPSHOT: waiting does not help a stale reader. */
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY'
+  return codeOf(error) === 'SQLITE_BUSY'
 }
 
 class TransactionalAdapter extends SqliteAdapter {
