@@ -112,32 +112,23 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
     close: stopSweeper,
   }
 
-  async function put(id: string, expiresAt: number, result: Result, signal?: AbortSignal): Promise<number> {
-    try {
-      return await store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '', signal)
-    } catch (thrown) {
-      complain(log, thrown)
-      throw thrown
-    }
+  function put(id: string, expiresAt: number, result: Result, signal?: AbortSignal): Promise<number> {
+    return store.put(nameOf(id, expiresAt), result, mediaTypeOf(id) ?? '', signal).catch(complain)
   }
 
-  async function look(name: string): Promise<Stored | undefined> {
-    try {
-      return await store.find(name)
-    } catch (thrown) {
-      complain(log, thrown)
-      throw thrown
-    }
+  function look(name: string): Promise<Stored | undefined> {
+    return store.find(name).catch(complain)
+  }
+
+  /** The client is told little; the operator needs to know what to do. */
+  function complain(thrown: unknown): never {
+    const isOurs = thrown instanceof NoRoom || thrown instanceof StoreUnreachable
+    if (isOurs) log.warn({ cause: reasonOf(thrown) }, thrown.message)
+    throw thrown
   }
 }
 
 function openArtifactStore({ settings, timers }: ArtifactParts, folder: string): ArtifactStore {
   const { bytesMax, s3 } = settings
   return s3 === undefined ? openDiskStore({ folder, bytesMax }) : openBucketStore(s3, { folder, bytesMax, timers })
-}
-
-/** The client is told little; the operator needs to know what to do. */
-function complain(log: Log, thrown: unknown): void {
-  if (!(thrown instanceof NoRoom || thrown instanceof StoreUnreachable)) return
-  log.warn({ cause: reasonOf(thrown) }, thrown.message)
 }

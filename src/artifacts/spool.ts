@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Later } from '../base/later.ts'
 import { isDiskFull, isMissing } from '../base/system-errors.ts'
 import { NoRoom, StoreUnreachable, type Result } from './store.ts'
 
@@ -37,14 +38,13 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
   let incoming = 0
   let kept = 0
   let isRefusing = false
-  let preparing: Promise<void> | undefined
 
-  async function prepare(): Promise<void> {
+  const prepared = new Later(async () => {
     // The folder has one process: what lies here was left by one that is gone.
     await rm(aside, { recursive: true, force: true })
     await mkdir(aside, { recursive: true, mode: 0o700 })
     kept += await countKept()
-  }
+  })
 
   function take(bytes: number): void {
     if (kept + incoming + bytes > bytesMax) {
@@ -90,7 +90,7 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
   /** Whoever sends what is not taken is told so, also where it is nothing at all. */
   async function takeIn(file: string, result: Result): Promise<number> {
     try {
-      await onDisk(beReady())
+      await onDisk(prepared.get())
       return await write(file, result)
     } catch (thrown) {
       if (result instanceof ReadableStream) void result.cancel().catch(() => {})
@@ -98,18 +98,8 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
     }
   }
 
-  async function beReady(): Promise<void> {
-    preparing ??= prepare()
-    try {
-      await preparing
-    } catch (thrown) {
-      preparing = undefined
-      throw thrown
-    }
-  }
-
   return {
-    ready: beReady,
+    ready: () => prepared.get(),
     async receive(result) {
       const file = join(aside, randomUUID())
       const bytes = await takeIn(file, result)
