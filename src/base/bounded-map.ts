@@ -20,10 +20,6 @@ export class BoundedMap<K, V> {
     this.#entries.set(key, value)
   }
 
-  delete(key: K): void {
-    this.#entries.delete(key)
-  }
-
   clear(): void {
     this.#entries.clear()
   }
