@@ -3,6 +3,7 @@ import { openAsBlob } from 'node:fs'
 import type { Timers } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { codeOf } from '../base/system-errors.ts'
+import { unlessAborted } from '../base/within.ts'
 import { hourPattern } from './names.ts'
 import { openSpool } from './spool.ts'
 import { StoreUnreachable, type ArtifactStore } from './store.ts'
@@ -43,33 +44,29 @@ export function openBucketStore(
   const spool = openSpool({ ...waiting, countKept: () => Promise.resolve(0) })
 
   /** The client cannot be called off, so it is no longer waited for. */
-  async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
-    const late = Promise.withResolvers<never>()
-    const leave = () => late.reject(signal?.reason)
-    const callOff = timers.after(ms, () => late.reject(new Error('the bucket does not answer')))
-    if (signal?.aborted === true) leave()
-    else signal?.addEventListener('abort', leave, { once: true })
+  async function asked<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
+    const late = new AbortController()
+    const callOff = timers.after(ms, () => late.abort(new Error('the bucket does not answer')))
     try {
-      return await Promise.race([late.promise, work])
+      return await unlessAborted(AbortSignal.any(signal === undefined ? [late.signal] : [late.signal, signal]), work)
     } catch (thrown) {
       // Who left is not the bucket's fault.
       throw signal?.aborted === true ? gone(signal) : new StoreUnreachable(explained(thrown))
     } finally {
       callOff()
-      signal?.removeEventListener('abort', leave)
     }
   }
 
   async function sizeOf(key: string): Promise<number | undefined> {
-    const asked = client.stat(key).catch((thrown: unknown) => {
+    const found = client.stat(key).catch((thrown: unknown) => {
       if (codeOf(thrown) === 'NoSuchKey') return undefined
       throw thrown
     })
-    return (await within(requestMs, asked))?.size
+    return (await asked(requestMs, found))?.size
   }
 
   async function readPiece(key: string, from: number, to: number): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = await within(requestMs, client.file(key).slice(from, to).bytes())
+    const bytes = await asked(requestMs, client.file(key).slice(from, to).bytes())
     if (bytes.length !== to - from) throw new StoreUnreachable('the bucket gave another part than was asked for')
     return bytes
   }
@@ -77,7 +74,7 @@ export function openBucketStore(
   return {
     async put(name, result, mediaType, signal) {
       const put = (body: Uint8Array | Blob, bytes: number) =>
-        within(uploadMs(bytes), client.write(prefix + name, body, { type: mediaType }), signal)
+        asked(uploadMs(bytes), client.write(prefix + name, body, { type: mediaType }), signal)
       if (result instanceof Uint8Array) {
         await put(result, result.length)
         return result.length
@@ -107,12 +104,12 @@ export function openBucketStore(
       let after = earliest
       for (;;) {
         // In the order of their names, which is that of their hours.
-        const page = await within(requestMs, client.list({ prefix, startAfter: after }), signal)
+        const page = await asked(requestMs, client.list({ prefix, startAfter: after }), signal)
         for (const { key } of page.contents ?? []) {
           if (key >= prefix + beforeHour) return 'done'
           if (!isOurs(key)) continue
           if (left-- === 0) return 'more'
-          await within(requestMs, client.delete(key), signal)
+          await asked(requestMs, client.delete(key), signal)
         }
         const last = page.contents?.at(-1)?.key ?? after
         // A server that does not know where to begin gives the same page again.

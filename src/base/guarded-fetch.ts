@@ -6,6 +6,7 @@ import { lookUpStranger, type LookUp } from './look-up.ts'
 import { isAddress, isPublicAddress, isWithinReach } from './public-address.ts'
 import { GuardRefusal, readTarget, strictPolicy, type GuardPolicy } from './untrusted-url.ts'
 import type { RefusalReason, Target } from './untrusted-url.ts'
+import { unlessAborted } from './within.ts'
 
 /** The world as the guard sees it. Tests declare a part of the loopback to be the open internet. */
 export type Outside = {
@@ -258,16 +259,10 @@ async function watched<T>(limits: FetchLimits, work: (watch: Watch) => Promise<T
 
 /** What is waited for, or the reason why nobody waits any longer. A failure that does not say its reason has the given one. */
 async function orAborted<T>(wait: Promise<T>, signal: AbortSignal, reason: RefusalReason): Promise<T> {
-  const aborted = Promise.withResolvers<never>()
-  const abort = () => aborted.reject(signal.reason)
-  if (signal.aborted) abort()
-  else signal.addEventListener('abort', abort, { once: true })
   try {
-    return await Promise.race([wait, aborted.promise])
+    return await unlessAborted(signal, wait)
   } catch (thrown) {
     if (signal.aborted) throw signal.reason
     throw thrown instanceof GatewayError ? thrown : new GuardRefusal(reason, thrown)
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { within } from './within.ts'
+import { unlessAborted, within } from './within.ts'
 
 const never = new Promise<string>(() => {})
 
@@ -12,6 +12,15 @@ test('what comes in time is what came, good or bad', async () => {
 
 test('nobody waits for what is late', async () => {
   expect(await within(1, never)).toBeUndefined()
+})
+
+test('who aborts is not kept waiting, and is heard before and after it began', async () => {
+  const abort = new AbortController()
+  const waiting = thrownBy(unlessAborted(abort.signal, never))
+  expect(await unlessAborted(abort.signal, Promise.resolve('here'))).toBe('here')
+  abort.abort(new Error('enough'))
+  expect(await waiting).toEqual(new Error('enough'))
+  expect(await thrownBy(unlessAborted(abort.signal, never))).toEqual(new Error('enough'))
 })
 
 test('what came in time keeps no process waiting for the rest of it', () => {
