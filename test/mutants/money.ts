@@ -175,7 +175,7 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'the journal says posted before the bank does',
     file: 'src/billing/leased/teller.ts',
     from: '      const grants = await bank.turn(this.#identity, turn)\n',
-    to: '      flushed(turn.ended.map(({ holdId }) => holdId))\n      const grants = await bank.turn(this.#identity, turn)\n',
+    to: '      this.#options.flushed(turn.ended.map(({ holdId }) => holdId))\n      const grants = await bank.turn(this.#identity, turn)\n',
     tests: simulation,
   },
   {

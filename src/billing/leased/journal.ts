@@ -139,7 +139,7 @@ export class Journal {
       this.#writeLast()
       await this.durable()
     } finally {
-      await this.#settled()
+      await this.#syncing?.catch(() => {})
       this.#cancelSync?.()
       this.#file?.close()
       this.#spare?.close()
@@ -191,11 +191,7 @@ export class Journal {
   async #syncNow(): Promise<void> {
     // Never a second time after a failure: the kernel may have dropped the bytes, and would call the next one a success.
     if (this.#failure !== undefined) throw this.#failure
-    const { generation, position, writes } = {
-      generation: this.#generation,
-      position: this.#position,
-      writes: this.#writes,
-    }
+    const [generation, position, writes] = [this.#generation, this.#position, this.#writes]
     try {
       await this.#file?.sync()
     } catch (error) {
@@ -205,11 +201,6 @@ export class Journal {
     }
     this.#durableWrites = writes
     if (generation === this.#generation) this.#durableBytes = position
-  }
-
-  /** When no sync is under way, however the last one ended. */
-  async #settled(): Promise<void> {
-    await this.#syncing?.catch(() => {})
   }
 }
 

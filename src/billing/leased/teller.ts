@@ -205,7 +205,7 @@ export class Teller {
   async #takeTurn(): Promise<void> {
     const turn = this.#nextTurn()
     if (turn === undefined) return
-    const { bank, flushed } = this.#options
+    const { bank } = this.#options
     if (turn.ended.length > 0 && !(await this.#isRecorded())) return
     try {
       if (turn.ended.length > 0) crashPoint('before-flush')
@@ -214,7 +214,7 @@ export class Teller {
       if (turn.ended.length > 0) crashPoint('after-commit-before-mark')
       this.#turn = turn.number
       this.#spokeAt = this.#options.clock.monotonic()
-      this.#posted(turn, flushed)
+      this.#posted(turn)
       this.#served(grants)
     } catch (error) {
       if (error instanceof BankUnavailable) return this.#findOut(turn, error)
@@ -245,11 +245,11 @@ export class Teller {
     return new WrittenTurn({ number: this.#turn + 1, takes, returns }, ended)
   }
 
-  #posted({ ended }: WrittenTurn, flushed: (ids: readonly string[]) => void): void {
+  #posted({ ended }: WrittenTurn): void {
     for (const { accountId, charge } of ended) this.#leases.of(accountId).flushed(charge)
     this.#inTurn = []
     this.#bookedCount += ended.length
-    if (ended.length > 0) flushed(ended.map(({ holdId }) => holdId))
+    if (ended.length > 0) this.#options.flushed(ended.map(({ holdId }) => holdId))
   }
 
   #served(grants: ReadonlyMap<string, Grant>): void {
@@ -292,7 +292,7 @@ export class Teller {
    * it says no, its number is used up: a turn that was only slow cannot take place any more.
    */
   async #findOut(turn: WrittenTurn, { message: cause }: BankUnavailable): Promise<void> {
-    const { bank, log, flushed } = this.#options
+    const { bank, log } = this.#options
     this.#state = 'unreachable'
     log.error({ cause }, 'the ledger cannot be reached: what is leased is still served')
     this.#leases.turnAway()
@@ -302,7 +302,7 @@ export class Teller {
         const standing = await bank.standing(this.#identity, turn.number)
         this.#turn = standing.turn
         if (standing.turn === turn.number) {
-          this.#posted(turn, flushed)
+          this.#posted(turn)
         } else {
           this.#queue.unshift(...turn.ended)
           this.#inTurn = []
