@@ -73,7 +73,7 @@ async function streamed(pieces: string[], marksBroken: boolean) {
   const facts = { ended: false, finished: true, failure: undefined }
   const stream = { facts, take: (event: Uint8Array) => event, closing: () => Buffer.from('done') }
   const relay = new StreamRelay(scriptedExchange(200, pieces), stream as never, {
-    outputTokensMax: 1000,
+    bytesMax: { event: 1024, stream: 64 * 1024 },
     leg,
     judge: (failure) => failure,
   })

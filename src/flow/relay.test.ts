@@ -55,7 +55,11 @@ function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
     closing: () => new Uint8Array(),
   }
   const leg = { attemptId: 'att_1' as never, count: () => undefined }
-  return new StreamRelay(exchange, stream as never, { outputTokensMax: 1, leg, judge: (failure) => failure })
+  return new StreamRelay(exchange, stream as never, {
+    bytesMax: { event: 1024, stream: 64 * 1024 },
+    leg,
+    judge: (failure) => failure,
+  })
 }
 
 function noting(withEach: () => void = () => {}) {
@@ -115,7 +119,7 @@ describe('one stream', () => {
       closing: () => new Uint8Array(),
     }
     const relay = new StreamRelay(scriptedExchange(200, ['data: a\n\n', 'data: last\n\n']), stream as never, {
-      outputTokensMax: 1,
+      bytesMax: { event: 1024, stream: 64 * 1024 },
       leg: {} as never,
       judge: (failure) => failure,
     })

@@ -6,17 +6,6 @@ import type { AttemptRecord } from '../store/requests.ts'
 import type { Exchange } from '../upstream/transport.ts'
 import type { Leg } from './legs.ts'
 
-// No event of a chat comes near it; a line without an end must not fill the memory.
-const chatEventBytesMax = 1024 * 1024
-// Far above what any vendor wraps around a token; a stream that passes its cap by this much is not going to end.
-const wireBytesPerToken = 8 * 1024
-const wireBytesSpare = 1024 * 1024
-
-/** So much a stream may be in all. */
-export function streamBytesMax(outputTokensMax: number): number {
-  return outputTokensMax * wireBytesPerToken + wireBytesSpare
-}
-
 /** A vendor's answer on its way to the client, poured in whole events. A cut never looks like an end: it ends as a failure. */
 export type Relay = Source & {
   readonly legs: readonly Leg[]
@@ -33,9 +22,8 @@ export type Relay = Source & {
 }
 
 export type RelayOptions = {
-  readonly outputTokensMax: number
-  /** Where its events are larger than those of a chat: at most so large each, and all together. */
-  readonly bytesMax?: { readonly event: number; readonly stream: number }
+  /** So large an event may be, and all of them together. */
+  readonly bytesMax: { readonly event: number; readonly stream: number }
   readonly leg: Leg
   /** What a failure means once something was delivered. Before that, whoever waits for the beginning judges it. */
   readonly judge: (failure: GatewayError) => GatewayError
@@ -60,8 +48,8 @@ export class StreamRelay implements Relay, Outlet {
     this.#exchange = exchange
     this.#stream = stream
     this.#judge = options.judge
-    this.#splitter = new EventSplitter(options.bytesMax?.event ?? chatEventBytesMax)
-    this.#bytesMax = options.bytesMax?.stream ?? streamBytesMax(options.outputTokensMax)
+    this.#splitter = new EventSplitter(options.bytesMax.event)
+    this.#bytesMax = options.bytesMax.stream
   }
 
   /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */

@@ -3,10 +3,15 @@ import type { Exchange } from '../../upstream/transport.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import { answerBytesMax, failedInside, type CallParts } from '../attempt.ts'
 import type { Leg } from '../legs.ts'
-import { StreamRelay, streamBytesMax } from '../relay.ts'
+import { StreamRelay } from '../relay.ts'
 import type { ChatRouted } from './chat.ts'
 import { chatOf } from './lane.ts'
 
+// No event of a chat comes near it; a line without an end must not fill the memory.
+const eventBytesMax = 1024 * 1024
+// Far above what any vendor wraps around a token; a stream that passes its cap by this much is not going to end.
+const wireBytesPerToken = 8 * 1024
+const wireBytesSpare = 1024 * 1024
 // Streams of responses tell most of their request again: when they are queued, begin, go on and end. A character of it has
 // no more than six bytes there.
 const repeatedBytes = 4 * 6
@@ -19,14 +24,13 @@ export function openRelay(
   stream: ChatStream,
   leg: Leg,
 ): StreamRelay {
-  const outputTokensMax = routed.ask.outputTokensMax * routed.ask.choices
-  const repeats = chatOf(routed).protocol === 'responses' && typeof body === 'string' ? body.length : undefined
+  const { outputTokensMax, choices } = routed.ask
+  const said = outputTokensMax * choices * wireBytesPerToken + wireBytesSpare
+  const repeats = chatOf(routed).protocol === 'responses' && typeof body === 'string'
   return new StreamRelay(exchange, stream, {
-    outputTokensMax,
-    // Their last event is a whole answer.
-    ...(repeats !== undefined && {
-      bytesMax: { event: answerBytesMax, stream: streamBytesMax(outputTokensMax) + repeats * repeatedBytes },
-    }),
+    bytesMax: repeats
+      ? { event: answerBytesMax, stream: said + body.length * repeatedBytes } // their last event is a whole answer
+      : { event: eventBytesMax, stream: said },
     leg,
     judge: (failure) => failedInside(parts, routed, failure),
   })

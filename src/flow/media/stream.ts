@@ -25,7 +25,6 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
   const attempted = await attempt({ ...parts, timeouts }, routed, call, async (exchange): Promise<Outcome> => {
     if (!streams(routed, exchange)) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
     const relay = new StreamRelay(exchange, following.events, {
-      outputTokensMax: 0,
       bytesMax: following.bytesMax,
       leg: { attemptId: routed.attemptId, count: () => following.count() },
       judge: (failure) => failedInside(parts, routed, failure),
