@@ -16,8 +16,8 @@ export function costOf({ usage, vendorUsage = usage }: Counted, costs: PriceList
 }
 
 type LegsCount = {
-  /** Those that have delivered something. */
-  readonly legs: readonly { readonly attemptId: AttemptId; readonly counted: Counted }[]
+  /** All of them; `counted` is undefined of those that have delivered nothing. */
+  readonly legs: readonly { readonly attemptId: AttemptId; readonly counted: Counted | undefined }[]
   readonly parts: readonly Usage[]
   readonly usage: Usage
   readonly basis: Basis
@@ -25,12 +25,10 @@ type LegsCount = {
 
 /** What all legs used so far; undefined where none has delivered anything. */
 export function countLegs(all: readonly Leg[]): LegsCount | undefined {
-  const legs = all.flatMap((leg) => {
-    const counted = leg.count()
-    return counted === undefined ? [] : [{ attemptId: leg.attemptId, counted }]
-  })
-  if (legs.length === 0) return undefined
-  const parts = legs.map(({ counted }) => counted.usage)
-  const isExact = legs.length === all.length && legs.every(({ counted }) => counted.basis === 'vendor')
+  const legs = all.map((leg) => ({ attemptId: leg.attemptId, counted: leg.count() }))
+  const delivered = legs.flatMap(({ counted }) => counted ?? [])
+  if (delivered.length === 0) return undefined
+  const parts = delivered.map(({ usage }) => usage)
+  const isExact = delivered.length === all.length && delivered.every(({ basis }) => basis === 'vendor')
   return { legs, parts, usage: sumOf(parts), basis: isExact ? 'vendor' : 'estimated' }
 }

@@ -62,7 +62,9 @@ export class Marks {
     funds.mark({
       usage: counted.usage,
       price: priceOfParts(counted.parts, model.prices),
-      delivered: counted.legs.map((leg) => ({ id: leg.attemptId, vendorCost: costOf(leg.counted, model.costs) })),
+      delivered: counted.legs.flatMap(({ attemptId: id, counted: count }) =>
+        count === undefined ? [] : [{ id, vendorCost: costOf(count, model.costs) }],
+      ),
     })
   }
 }

@@ -1,6 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { asGatewayError, final, GatewayError } from '../base/errors.ts'
+import type { AttemptId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
@@ -230,10 +231,9 @@ function saleOf(
   const counted = countLegs(legs)
   if (counted === undefined) return undefined
   const { prices, costs } = routed.model
-  const delivered = legs.map((leg) => {
-    const count = leg.count()
+  const delivered = counted.legs.map(({ attemptId, counted: count }) => {
     const vendorCost = count === undefined ? zeroNano : costOf(count, costs)
-    return attemptRecord(legRouted(routed, leg), { status: 200, vendorCost, delivered: count !== undefined })
+    return attemptRecord(legRouted(routed, attemptId), { status: 200, vendorCost, delivered: count !== undefined })
   })
   return {
     status,
@@ -247,7 +247,7 @@ function saleOf(
   }
 }
 
-function legRouted(routed: Routed, { attemptId }: Leg): Routed {
+function legRouted(routed: Routed, attemptId: AttemptId): Routed {
   return attemptId === routed.attemptId ? routed : { ...routed, attemptId }
 }
 
