@@ -5,10 +5,9 @@ import type { Billing, Taken } from '../billing/funds.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
-import { findModelFor } from './find-model.ts'
-import type { Errand } from './job.ts'
 import { LeavingHold } from './limit.ts'
-import type { Admitted, Limited, ReadBody } from './stages.ts'
+import { readAsked } from './read-asked.ts'
+import type { Admitted, Limited } from './stages.ts'
 
 // A hold outlives the longest request it can belong to by this much before anyone may call it abandoned.
 export const holdMarginMs = 60_000
@@ -16,8 +15,9 @@ export const holdMarginMs = 60_000
 /** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
 export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing; totalMs: number }) {
   return async (limited: Limited): Promise<Admitted> => {
-    const { pass } = limited
-    const { errand, model } = readErrand(await limited.readBody(), parts.models(), limited)
+    const { pass, job } = limited
+    const among = { models: parts.models, capability: job.capability }
+    const { read: errand, model } = await readAsked(limited, among, (asked, lookUp) => job.read(asked, lookUp))
     const spent = pass.spend(errand)
     if (spent !== undefined) await spent
     const { ask } = errand
@@ -43,19 +43,6 @@ export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing
       deadline: receivedAt + parts.totalMs + holdMarginMs,
     })
   }
-}
-
-/** The request as its path reads it, with the model it names: one snapshot of the models for the whole of it. */
-function readErrand(
-  { body, files, bytes }: ReadBody,
-  models: ModelsOnOffer,
-  { job, principal, header }: Limited,
-): { errand: Errand; model: Model } {
-  let model: Model | undefined
-  const asked = { body, files, bodyBytes: bytes, header }
-  const errand = job.read(asked, (id) => (model = findModelFor(job.capability, models, principal, id)))
-  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
-  return { errand, model }
 }
 
 type NoFunds = Exclude<Taken, { kind: 'hold' }>

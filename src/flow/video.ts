@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock.ts'
-import { asGatewayError, final, GatewayError } from '../base/errors.ts'
+import { asGatewayError, final } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type Nano, zeroNano } from '../base/money.ts'
 import type { Asked } from '../capabilities/ask.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { VideoRequest } from '../capabilities/video.ts'
-import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
+import type { ModelsOnOffer } from '../catalogue/model.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import { isUnavailable, storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
@@ -17,8 +17,8 @@ import { isOver } from '../tasks/state.ts'
 import type { Tasks } from '../tasks/tasks.ts'
 import { noFunds } from './admit.ts'
 import { json } from './content-types.ts'
-import { findModelFor } from './find-model.ts'
 import type { Ordered } from './order.ts'
+import { readAsked } from './read-asked.ts'
 import type { Answer } from './stages.ts'
 import { traitsOf } from './traits.ts'
 
@@ -41,7 +41,10 @@ export async function placeVideo(
   remembered: RememberedAttempt | undefined,
 ): Promise<Answer> {
   const { principal, requestId, receivedAt, signal } = ordered
-  const { request, model } = await readRequest(parts, ordered, query)
+  const among = { models: parts.models, capability: 'video' } as const
+  const { read: request, model } = await readAsked(ordered, among, (asked, lookUp) => {
+    return parts.readAsk({ ...asked, query }, (id) => traitsOf(lookUp(id), id))
+  })
   const { webhookUrl, wait, timeoutSeconds, ...ask } = request
   if (webhookUrl !== undefined) await parts.checkWebhook(webhookUrl, signal)
   const { accountId, keyId, caps } = principal
@@ -73,23 +76,6 @@ async function answerFor(
   const cost = wait && isOver(task.state) ? await costOf(parts, task) : undefined
   if (cost === undefined) return whole(202, showAccepted(task), zeroNano)
   return whole(200, showTask(task, parts.clock.now()), cost)
-}
-
-async function readRequest(
-  { models, readAsk }: VideoParts,
-  ordered: Ordered,
-  query: NonNullable<Asked['query']>,
-): Promise<{ request: VideoRequest; model: Model }> {
-  const { body, files, bytes } = await ordered.readBody()
-  const offered = models()
-  let model: Model | undefined
-  const asked = { body, files, bodyBytes: bytes, header: (name: string) => ordered.header(name), query }
-  const request = readAsk(asked, (id) => {
-    model = findModelFor('video', offered, ordered.principal, id)
-    return traitsOf(model, id)
-  })
-  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
-  return { request, model }
 }
 
 /**

@@ -1,7 +1,7 @@
-import { asGatewayError, GatewayError } from '../../base/errors.ts'
+import { asGatewayError } from '../../base/errors.ts'
 import { newAttemptId, type AttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
-import type { Model, ModelsOnOffer } from '../../catalogue/model.ts'
+import type { ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
 import { restKey } from '../../upstream/rest-key.ts'
@@ -9,7 +9,7 @@ import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
 import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
 import { json } from '../content-types.ts'
-import { findModelFor } from '../find-model.ts'
+import { readAsked } from '../read-asked.ts'
 import { traitsOf } from '../traits.ts'
 import type { Parts } from '../run.ts'
 import type { Answer, Authenticated, Received } from '../stages.ts'
@@ -51,13 +51,11 @@ function answerOf(tokens: number): Answer {
 }
 
 async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'principal'>): Promise<number> {
-  const { codec, principal } = asking
-  const { body, files, bytes } = await asking.readBody()
-  const models = parts.models()
-  const asked = { body, files, bodyBytes: bytes, header: (name: string) => asking.header(name) }
-  let model: Model | undefined
-  const ask = codec.readAsk(asked, (id) => traitsOf((model = findModelFor('chat', models, principal, id)), id))
-  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
+  const { codec } = asking
+  const among = { models: parts.models, capability: 'chat' } as const
+  const { read: ask, model } = await readAsked(asking, among, (asked, lookUp) => {
+    return codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
+  })
   const speaks: boolean[] = []
   for (const route of parts.channels().routes(model.offers)) {
     const { chat } = route.channel.vendor

@@ -1,0 +1,21 @@
+import { GatewayError } from '../base/errors.ts'
+import type { Asked } from '../capabilities/ask.ts'
+import type { Capability } from '../capabilities/capability.ts'
+import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
+import { findModelFor } from './find-model.ts'
+import type { Limited } from './stages.ts'
+
+/** A request as its path reads it, with the model it names: one snapshot of the models for the whole of it. */
+export async function readAsked<T>(
+  from: Pick<Limited, 'readBody' | 'header' | 'principal'>,
+  among: { readonly models: () => ModelsOnOffer; readonly capability: Capability },
+  read: (asked: Asked, lookUp: (id: string) => Model) => T,
+): Promise<{ read: T; model: Model }> {
+  const { body, files, bytes } = await from.readBody()
+  const models = among.models()
+  let model: Model | undefined
+  const asked = { body, files, bodyBytes: bytes, header: from.header }
+  const made = read(asked, (id) => (model = findModelFor(among.capability, models, from.principal, id)))
+  if (model === undefined) throw new GatewayError('bug', 'a request was read without its model')
+  return { read: made, model }
+}
