@@ -11,7 +11,7 @@ import { logFault } from './log-fault.ts'
 import { meantPath } from './meant-path.ts'
 import { passOver } from './read-body.ts'
 import type { Route, Visit } from './route.ts'
-import { pathOf } from './target.ts'
+import { decodeId, pathOf } from './target.ts'
 import type { Waiter, Waiting } from './waiting.ts'
 
 export type EdgeOptions = {
@@ -163,14 +163,5 @@ function makeFinder(routes: readonly Route[]): (request: Request) => Found {
       return { kind: 'nothing', shownPath, meant: meantPath(routes, method, path), route: above }
     }
     return { kind: 'wrong-method', allow: others.join(', '), route: match(others[0] ?? '', path)?.route }
-  }
-}
-
-/** An id that cannot be decoded names nothing. */
-function decodeId(raw: string): string {
-  try {
-    return decodeURIComponent(raw)
-  } catch {
-    return ''
   }
 }

@@ -16,3 +16,12 @@ export function pathOf(request: Request): string {
   const end = url.indexOf('?', start)
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }
+
+/** An id that cannot be decoded names nothing. */
+export function decodeId(raw: string): string {
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    return ''
+  }
+}

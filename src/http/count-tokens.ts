@@ -7,11 +7,10 @@ import { readJson, receive, type ServeParts } from './serve.ts'
 /** `POST /v1/messages/count_tokens`: free, and nothing is kept of it but for an Idempotency-Key. */
 export function serveCountTokens(parts: ServeParts & { count: Count }, codec: CountCodec) {
   return async (visit: Visit): Promise<Response> => {
-    const { requestId } = visit
-    visit.said['request-id'] = requestId
+    visit.said['request-id'] = visit.requestId
     const received = receive(visit, parts, bearerOrApiKeyOf(visit.request), readJson)
     const answer = await parts.count({ ...received, codec })
     const headers = { 'content-type': answer.contentType, ...visit.said }
-    return new Response(answer.body as BodyInit, { status: 200, headers })
+    return new Response(answer.body as BodyInit, { headers })
   }
 }

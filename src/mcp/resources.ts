@@ -1,5 +1,6 @@
 import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import { unixSeconds } from '../base/moment.ts'
+import { decodeId } from '../edge/target.ts'
 import { findModel } from '../flow/find-model.ts'
 import type { Desk, RouteName } from './desk.ts'
 import { invalidParams } from './errors.ts'
@@ -118,7 +119,7 @@ const place = /^turnpike:\/\/([a-z]+)(?:\/([^/?#]+))?$/
 
 async function find(desk: Desk, uri: string): Promise<Omit<Read, 'uri'> | undefined> {
   const [, kind, written] = place.exec(uri) ?? []
-  const name = written === undefined ? undefined : decode(written)
+  const name = written === undefined ? undefined : decodeId(written)
   switch (kind) {
     case 'models':
       if (name === undefined) return asJson({ models: modelsFor(desk).map(([id, model]) => showModel(id, model)) })
@@ -156,13 +157,4 @@ async function answerOf(desk: Desk, route: RouteName, asking: Parameters<Desk['a
 
 function asJson(shown: unknown) {
   return { mimeType: json, text: JSON.stringify(shown, null, 1) }
-}
-
-/** One that cannot be decoded names nothing. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return ''
-  }
 }

@@ -56,9 +56,9 @@ function servePage(load: () => Page): (visit: Visit) => Response {
   let page: Page | undefined
   return ({ request }) => {
     page ??= load()
-    const { headers } = page
-    if (hasTag(request, page.headers.etag)) return new Response(null, { status: 304, headers })
-    return new Response(page.body, { headers })
+    const { body, headers } = page
+    if (hasTag(request, headers.etag)) return new Response(null, { status: 304, headers })
+    return new Response(body, { headers })
   }
 }
 
