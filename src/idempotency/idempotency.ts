@@ -104,11 +104,10 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
 
   function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
     const { requestId } = asked
-    const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     const keepShort = (db: Queries, status: number, body: string) =>
-      keepAnswer(db, id, { requestId, status, sealedBody: sealed(body) })
+      keepAnswer(db, id, { requestId, status, sealedBody: sealUnder(asked.key, secret).seal(body) })
     const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer was not kept')
-    const happened = async (status: number) => keepFact(store.db, id, { requestId, status })
+    const happened = (status: number) => keepFact(store.db, id, { requestId, status })
 
     /** Tried again while the database is away: a client that comes back must not find its request running for ever. */
     async function surely(write: () => Promise<void>): Promise<void> {
@@ -122,7 +121,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
 
     return {
       async keep(status, body) {
-        if (body.length <= rowBytesMax) return surely(async () => keepShort(store.db, status, decodeUtf8(body)))
+        if (body.length <= rowBytesMax) return surely(() => keepShort(store.db, status, decodeUtf8(body)))
         await surely(() => happened(status))
         if (layingAsideBytes + body.length > layingAsideBytesMax) return notKept('too many are being laid aside')
         layingAsideBytes += body.length
@@ -138,7 +137,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
-      free: () => surely(async () => freeAnswer(store.db, id, requestId)),
+      free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),
     }
   }

@@ -119,8 +119,7 @@ export class KeyRing {
 
   async #lookUp(key: string, fingerprint: string, address: Address): Promise<Known | 'unknown'> {
     this.#failures.mayTry(key, address)
-    const pending = this.#pending.get(fingerprint) ?? this.#ask(key, fingerprint)
-    return pending
+    return this.#pending.get(fingerprint) ?? this.#ask(key, fingerprint)
   }
 
   #ask(key: string, fingerprint: string): Promise<Known | 'unknown'> {

@@ -1,6 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import type { VideoNews } from '../capabilities/video.ts'
-import { type Task, taskById } from '../store/tasks.ts'
+import type { Task } from '../store/tasks.ts'
+import { asItIs } from './adopt.ts'
 import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion } from './calls.ts'
 import { endTask } from './end.ts'
 import { askVendor } from './news.ts'
@@ -34,7 +35,10 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   const isGone = cancel.forgets === true && news?.state === 'lost'
   if (cancel.deletes === true && !isConfirmed && !isGone) throw tooLate()
   const ended = await endTask(parts, task, { state: 'cancelled', ...(isConfirmed && { record: news.record }) })
-  return ended ?? (await whatItBecame(parts, task))
+  if (ended !== undefined) return ended
+  const seen = await asItIs(parts, task)
+  if (seen.state !== 'cancelled') throw notCancellable('it is over') // a poll saw the end first
+  return seen
 }
 
 async function newsOf(parts: TaskParts, home: Home, task: Task): Promise<VideoNews> {
@@ -50,13 +54,6 @@ function isReadable(read: () => unknown): boolean {
   } catch {
     return false
   }
-}
-
-/** A poll saw the end first. */
-async function whatItBecame({ store }: TaskParts, { id }: Task): Promise<Task> {
-  const task = await taskById(store.db, { scope: 'every-account', id })
-  if (task?.state !== 'cancelled') throw notCancellable('it is over')
-  return task
 }
 
 function tooLate(): GatewayError {
