@@ -1,4 +1,6 @@
 import type { GatewayError, Kind } from '../base/errors.ts'
+import type { Log, LogFields } from '../base/log.ts'
+import type { Nano } from '../base/money.ts'
 import type { RequestRecord } from '../store/requests.ts'
 import type { Ending, Order } from './funds.ts'
 
@@ -31,4 +33,9 @@ const recordedStatuses: { readonly [K in Kind]?: number } = {
 /** What the record of a request says that delivered nothing. The client's protocol may show another number. */
 export function recordedStatus({ kind, details }: GatewayError): number {
   return details.refusal?.status ?? recordedStatuses[kind] ?? 502
+}
+
+/** A price list is wrong, or a vendor has miscounted: somebody has to look. */
+export function logExcess(log: Log, about: LogFields, excess: Nano): void {
+  if (excess > 0n) log.error({ ...about, excess: String(excess) }, 'usage beyond its hold')
 }

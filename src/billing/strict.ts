@@ -10,7 +10,7 @@ import { forsakeHold, settleHold, voidHold, type Settlement } from '../store/led
 import type { Store } from '../store/open.ts'
 import { chargeWithin } from '../store/postings.ts'
 import type { Billing, Endings, Hold, Order } from './funds.ts'
-import { recordOf } from './record.ts'
+import { logExcess, recordOf } from './record.ts'
 import { accountDisabled, ledgerAway } from './refusals.ts'
 
 // A connection that broke is soon replaced; a database that hangs is not waited for a second time.
@@ -70,12 +70,7 @@ export function makeStrictBilling(parts: {
           return settling.due
         })
         if (!isInDoubt) atWork.delete(id)
-        if (charged.excess > 0n) {
-          log.error(
-            { request: order.requestId, model: order.model, excess: String(charged.excess) },
-            'usage beyond its hold',
-          )
-        }
+        logExcess(log, { request: order.requestId, model: order.model }, charged.excess)
         return charged.charge
       },
       async release(ending) {

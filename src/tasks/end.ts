@@ -2,9 +2,10 @@ import { crashPoint } from '../base/crash-points.ts'
 import { GatewayError } from '../base/errors.ts'
 import { newOpaqueId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
-import { nano, zeroNano, type Nano } from '../base/money.ts'
+import { zeroNano, type Nano } from '../base/money.ts'
 import { readPriceList } from '../billing/pinned.ts'
 import { holdFor, priceOf } from '../billing/price.ts'
+import { logExcess } from '../billing/record.ts'
 import type { PriceList, Usage } from '../capabilities/usage.ts'
 import { type Settled, settleHoldIn, type Voided, voidHoldIn } from '../store/ledger.ts'
 import type { AttemptRecord, RequestRecord } from '../store/requests.ts'
@@ -82,9 +83,7 @@ export async function endTask(
   const sold = sale && booked.outcome === 'settled' ? { charged: booked.charge, usage: sale.usage } : undefined
   tally.ended(request, { ...request, attempts }, sold)
   tally.taskEnded(task.model, end.state)
-  if (booked.outcome === 'settled' && booked.excess > 0n) {
-    log.error({ task: task.id, model: task.model, excess: String(booked.excess) }, 'usage beyond its hold')
-  }
+  if (booked.outcome === 'settled') logExcess(log, { task: task.id, model: task.model }, booked.excess)
   return changed
 }
 
@@ -194,7 +193,7 @@ export function costOf(task: Task, used: Usage): Nano | undefined {
 function priceIn(list: PriceList, usage: Usage): Nano | undefined {
   try {
     const price = priceOf({ ...usage, request: 1 }, list)
-    return price < 0n ? undefined : nano(price)
+    return price < 0n ? undefined : price
   } catch {
     return undefined
   }

@@ -8,7 +8,7 @@ import type { AttemptRecord } from '../../store/requests.ts'
 import { chargeWithin } from '../../store/postings.ts'
 import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, Taken } from '../funds.ts'
-import { recordOf } from '../record.ts'
+import { logExcess, recordOf } from '../record.ts'
 import { accountDisabled, ledgerAway } from '../refusals.ts'
 import type { Bank } from './bank.ts'
 import type { Disk } from './disk.ts'
@@ -173,10 +173,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
         const posting = settlement(id, order, sale)
         const recorded = end(posting)
         if (recorded !== undefined) await recorded
-        if (posting.excess > 0n) {
-          const fields = { request: order.requestId, model: order.model, excess: String(posting.excess) }
-          log.error(fields, 'usage beyond its hold')
-        }
+        logExcess(log, { request: order.requestId, model: order.model }, posting.excess)
         return posting.charge
       },
       async release(ending: Ending) {
