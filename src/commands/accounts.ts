@@ -131,13 +131,20 @@ export async function accountNamed(store: Store, mode: Mode, nameOrId: string): 
   throw new Error(`there is no account "${nameOrId}" in ${mode} mode; ${advice}`)
 }
 
+export function allAccounts(store: Store, mode: Mode): Promise<Account[]> {
+  return allPages((page) => listAccounts(store.db, { ...page, mode }))
+}
+
 const pageSize = 500
 
-export async function allAccounts(store: Store, mode: Mode): Promise<Account[]> {
-  const found: Account[] = []
+/** The whole of a list that is read page by page, the oldest first. */
+export async function allPages<T extends { readonly id: string; readonly createdAt: number }>(
+  read: (page: { readonly limit: number; readonly after?: string }) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const found: T[] = []
   for (;;) {
     const last = found.at(-1)
-    const page = await listAccounts(store.db, { limit: pageSize, mode, ...(last !== undefined && { after: last.id }) })
+    const page = await read({ limit: pageSize, ...(last !== undefined && { after: last.id }) })
     found.push(...page)
     if (page.length < pageSize) return found.toSorted((a, b) => a.createdAt - b.createdAt)
   }

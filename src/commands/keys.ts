@@ -7,8 +7,7 @@ import type { Plan } from '../market.ts'
 import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
 import { accountById, type Account } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
-import type { Scope } from '../store/schema.ts'
-import { accountNamed, allAccounts } from './accounts.ts'
+import { accountNamed, allAccounts, allPages } from './accounts.ts'
 import { mustChange, readCap, readLimits, showCap, showLimits, type LimitOptions } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
 import { actor, secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
@@ -124,26 +123,12 @@ export async function revoke(id: string, options: Pick<Options, 'json'>): Promis
 export async function keysOf(store: Store, accounts: readonly Account[]): Promise<KeyRow[]> {
   const names = new Map(accounts.map(({ id, name }) => [id, name]))
   const [only] = accounts
-  const keys = await allKeys(
-    store,
-    accounts.length === 1 && only !== undefined ? { accountId: only.id } : 'every-account',
-  )
+  const whose = accounts.length === 1 && only !== undefined ? { accountId: only.id } : 'every-account'
+  const keys = await allPages((page) => listKeys(store.db, { ...page, scope: whose }))
   return keys.flatMap((key) => {
     const account = names.get(key.accountId)
     return account === undefined ? [] : [{ key, account }]
   })
-}
-
-const pageSize = 500
-
-async function allKeys(store: Store, scope: Scope): Promise<ApiKey[]> {
-  const found: ApiKey[] = []
-  for (;;) {
-    const last = found.at(-1)
-    const page = await listKeys(store.db, { scope, limit: pageSize, ...(last !== undefined && { after: last.id }) })
-    found.push(...page)
-    if (page.length < pageSize) return found.toSorted((a, b) => a.createdAt - b.createdAt)
-  }
 }
 
 /** A key, and what its account is called. */
