@@ -36,3 +36,27 @@ test('it has no sounds', () => {
   const sound = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
   expect(() => turnsWith(sound)).toThrow("Invalid 'messages[2].content[0].type'")
 })
+
+test('a hint for the cache on a whole message is one on the last of what it says', () => {
+  const cache_control = { type: 'ephemeral', ttl: '1h' }
+  const parts = [
+    { type: 'text', text: 'This', cache_control: { type: 'ephemeral' } },
+    { type: 'text', text: 'and that.' },
+  ]
+  const messages = [
+    { role: 'system', content: 'Rules.', cache_control },
+    { ...user, content: parts, cache_control },
+    { ...calls, content: 'Well.', cache_control },
+    { role: 'tool', tool_call_id: 'c', content: 'noon', cache_control },
+    { role: 'user', content: [{ ...parts[0] }], cache_control },
+  ]
+  const { system, turns } = readConversation(askOf({ model: 'm', messages }))
+  expect([system, ...turns.map(({ blocks }) => blocks)].map((blocks) => blocks.map(cacheOf))).toEqual([
+    ['1h'],
+    ['5m', '1h'],
+    [undefined, '1h'],
+    ['1h', '5m'],
+  ])
+})
+
+const cacheOf = (block: object) => ('cache' in block ? block.cache : undefined)

@@ -3,6 +3,7 @@ import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   isEffort,
+  type AssistantBlock,
   type Conversation,
   type ReplyFormat,
   type TextBlock,
@@ -70,13 +71,13 @@ function readMessages(messages: readonly Message[]): Pick<Conversation, 'system'
   const said: Turn[] = []
   for (const [index, message] of messages.entries()) {
     if (message.role === 'system' || message.role === 'developer') {
-      const blocks = textBlocks(message.content)
+      const blocks = hinted(textBlocks(message.content), message)
       if (said.length === 0) system.push(...blocks)
       else said.push({ role: 'system', blocks })
     } else if (message.role === 'assistant') {
-      said.push({ role: 'assistant', blocks: assistantBlocks(message, index) })
+      said.push({ role: 'assistant', blocks: hinted(assistantBlocks(message, index), message) })
     } else {
-      said.push({ role: 'user', blocks: userTurn(message, index) })
+      said.push({ role: 'user', blocks: hinted(userTurn(message, index), message) })
     }
   }
   return { system, turns: arrangeTurns(said) }
@@ -88,7 +89,6 @@ function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'as
     return message.content.map((part, index) => userBlock(part, `messages[${at}].content[${index}]`))
   }
   const callId = message.role === 'tool' ? message.tool_call_id : legacyCallId(message.name)
-  const cache = cacheHint(message)
   const { content } = message
   const blocks = Array.isArray(content)
     ? content.map((part, index) => resultBlock(part, `messages[${at}].content[${index}]`))
@@ -100,9 +100,17 @@ function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'as
       blocks: blocks.filter((block) => block.kind !== 'text' || block.text !== ''),
       isError: false,
       at: `messages[${at}]`,
-      ...(cache !== undefined && { cache }),
     },
   ]
+}
+
+const hintCarriers: ReadonlySet<string> = new Set(['text', 'image', 'document', 'tool-call', 'tool-result'])
+
+/** A hint on a whole message is one on its last block: clients write it there where the content is a single text. */
+function hinted<Block extends UserBlock | AssistantBlock>(blocks: readonly Block[], message: Message): Block[] {
+  const cache = cacheHint(message)
+  const last = cache === undefined ? -1 : blocks.findLastIndex(({ kind }) => hintCarriers.has(kind))
+  return blocks.map((block, index) => (index === last ? { cache, ...block } : block))
 }
 
 function readTools(request: ChatRequest): Tool[] {
