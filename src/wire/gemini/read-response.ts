@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { type Finish, markGoogle, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { madeCallId } from '../made-call-id.ts'
 import { readLogprobs } from './read-logprobs.ts'
 import { readUsage } from './read-usage.ts'
 
@@ -100,13 +100,11 @@ function readCall(call: JsonObject, signature: Json | undefined, { choice, state
 
 // What every protocol takes back as an id: OpenAI at most 40 characters, Anthropic none but these.
 const plainId = /^[\w-]{1,40}$/
-const idDigits = 24
 
 /** The vendor's own id, where it gives one; else one that is the same whenever the same reply is read. */
 function callId(given: Json | undefined, seed: readonly (string | number)[]): string {
   if (typeof given === 'string' && plainId.test(given)) return given
-  const source = typeof given === 'string' && given !== '' ? given : JSON.stringify(seed)
-  return `call_${createHash('sha256').update(source).digest('hex').slice(0, idDigits)}`
+  return madeCallId(typeof given === 'string' && given !== '' ? given : JSON.stringify(seed))
 }
 
 function readImage({ mimeType, data }: JsonObject, choice: number): ReplyEvent[] {

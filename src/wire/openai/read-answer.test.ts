@@ -21,10 +21,18 @@ test.each([
   ])
 })
 
-test('a call has an id, and its signature where there is one', () => {
+test('a call has an id, which no other answer has, and its signature where there is one', () => {
   const extra = { id: '', extra_content: { google: { thought_signature: 's' } } }
   const [block] = said(call({ arguments: '{}' }, extra))?.blocks ?? []
-  expect(block).toMatchObject({ id: 'call_0', signature: expect.stringContaining('s') })
+  expect(block).toMatchObject({ id: expect.stringMatching(/^call_\w{24}$/), signature: expect.stringContaining('s') })
+  const idsIn = (answerId: string) => {
+    const [unmarked] = call({}, { id: '' }).tool_calls
+    const choice = { index: 0, message: { tool_calls: [unmarked, unmarked] } }
+    const { choices } = readAnswer(Buffer.from(JSON.stringify({ id: answerId, choices: [choice] })))
+    return choices.flatMap(({ blocks }) => blocks.map((each) => each.kind === 'tool-call' && each.id))
+  }
+  expect(idsIn('c1')).toEqual(idsIn('c1'))
+  expect(new Set([...idsIn('c1'), ...idsIn('c2')]).size).toBe(4)
   expect(() => said({ tool_calls: [{ id: 'c', function: { arguments: '{}' } }] })).toThrow('without a name')
 })
 

@@ -11,20 +11,22 @@ import {
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
 import { objectsIn, textIn } from '../loose.ts'
+import { madeCallId } from '../made-call-id.ts'
 import { readChoices, readUsage } from './chat-answer.ts'
 
 /** A vendor's whole answer in the common protocol, as no protocol in particular says it. */
 export function readAnswer(body: Uint8Array): Reply {
   const { json, choices } = readChoices(body)
   return {
-    choices: choices.filter((choice) => isObject(choice)).map(readChoice),
+    choices: choices.filter((choice) => isObject(choice)).map((choice) => readChoice(choice, textIn(json['id']))),
     usage: readUsage(json['usage']),
   }
 }
 
-function readChoice(choice: JsonObject): Choice {
+function readChoice(choice: JsonObject, replyId: string): Choice {
   const message = isObject(choice['message']) ? choice['message'] : {}
-  const blocks = readBlocks(message)
+  const at = typeof choice['index'] === 'number' ? choice['index'] : 0
+  const blocks = readBlocks(message, (call) => madeCallId(JSON.stringify([replyId, at, call])))
   const hasCalls = blocks.some(({ kind }) => kind === 'tool-call')
   const { logprobs } = choice
   const finish = readFinish(choice['finish_reason'], hasCalls)
@@ -56,7 +58,9 @@ export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish 
   return finish === 'stop' && hasCalls ? 'tool-calls' : finish
 }
 
-function readBlocks(message: JsonObject): AssistantBlock[] {
+type MakeId = (call: number) => string
+
+function readBlocks(message: JsonObject, makeId: MakeId): AssistantBlock[] {
   const blocks: AssistantBlock[] = []
   const thoughts = thoughtsIn(message)
   if (thoughts !== undefined) blocks.push({ kind: 'thinking', text: thoughts })
@@ -67,7 +71,7 @@ function readBlocks(message: JsonObject): AssistantBlock[] {
   if (said?.kind === 'text' && citations.length > 0) blocks[blocks.length - 1] = { ...said, citations }
   if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
   const written: readonly Json[] = Array.isArray(calls) ? calls : []
-  return [...blocks, ...written.filter((call) => isObject(call)).map(readCall)]
+  return [...blocks, ...written.filter((call) => isObject(call)).map((call, index) => readCall(call, makeId(index)))]
 }
 
 /** What content says: one text, or a list of parts. Mistral's models send lists, with what they thought among them. */
@@ -101,7 +105,7 @@ export function thoughtsIn(message: JsonObject): string | undefined {
   return typeof reasoning === 'string' && reasoning !== '' ? reasoning : undefined
 }
 
-function readCall(call: JsonObject, index: number): ToolCallBlock {
+function readCall(call: JsonObject, madeId: string): ToolCallBlock {
   const called = isObject(call['function']) ? call['function'] : {}
   const { name, arguments: text } = called
   if (typeof name !== 'string') {
@@ -110,7 +114,7 @@ function readCall(call: JsonObject, index: number): ToolCallBlock {
   const signature = readSignature(call)
   return {
     kind: 'tool-call',
-    id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${index}`,
+    id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : madeId,
     name,
     argumentsText: textIn(text).trim() === '' ? '' : textIn(text),
     ...(signature !== undefined && { signature }),

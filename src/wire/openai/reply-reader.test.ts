@@ -38,11 +38,18 @@ test('without an index by their place, and with the same one by their ids', () =
   ])
 })
 
-test('a call without an id gets one, and a signature goes with its call', () => {
+test('a call without an id gets one, which no other reply has, and a signature goes with its call', () => {
   const signed = { ...begun(0, '', 'f'), extra_content: { google: { thought_signature: 's' } } }
   expect(read(calls(signed))).toEqual([
-    { ...start(0, 'call_0_0', 'f'), signature: expect.stringContaining('s') } as ReplyEvent,
+    { ...start(0, expect.stringMatching(/^call_\w{24}$/), 'f'), signature: expect.stringContaining('s') } as ReplyEvent,
   ])
+  const idsOf = (replyId: string) => {
+    const chunk = { id: replyId, choices: [calls(begun(0, '', 'f'), begun(1, '', 'f'))] }
+    const events = [...openReader().read(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))]
+    return events.flatMap((event) => (event.kind === 'tool-call-start' ? [event.id] : []))
+  }
+  expect(idsOf('c1')).toEqual(idsOf('c1'))
+  expect(new Set([...idsOf('c1'), ...idsOf('c2')]).size).toBe(4)
 })
 
 const finish = (reason: string) => ({ index: 0, delta: {}, finish_reason: reason })

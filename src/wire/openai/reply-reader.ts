@@ -4,6 +4,7 @@ import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { parseLoosely, textIn } from '../loose.ts'
+import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 import { partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
 
@@ -13,7 +14,7 @@ export function openReader(): ReplyReader {
   // By choice: its calls in the order in which they began, which is how we count them.
   const calls = new Map<number, SeenCall[]>()
 
-  function readCalls(choice: number, deltas: readonly Json[], events: ReplyEvent[]): void {
+  function readCalls(replyId: string, choice: number, deltas: readonly Json[], events: ReplyEvent[]): void {
     const known = calls.get(choice) ?? []
     calls.set(choice, known)
     for (const [position, delta] of deltas.entries()) {
@@ -30,17 +31,17 @@ export function openReader(): ReplyReader {
           kind: 'tool-call-start',
           choice,
           call,
-          id: id === '' ? `call_${choice}_${call}` : id,
+          id: id === '' ? madeCallId(JSON.stringify([replyId, choice, call])) : id,
           name,
           ...(signature !== undefined && { signature }),
         })
       }
-      const text = called['arguments']
-      if (typeof text === 'string' && text !== '') events.push({ kind: 'tool-call-delta', choice, call, text })
+      const text = textIn(called['arguments'])
+      if (text !== '') events.push({ kind: 'tool-call-delta', choice, call, text })
     }
   }
 
-  function readChoice(written: JsonObject, events: ReplyEvent[]): void {
+  function readChoice(replyId: string, written: JsonObject, events: ReplyEvent[]): void {
     const choice = typeof written['index'] === 'number' ? written['index'] : 0
     const delta = isObject(written['delta']) ? written['delta'] : {}
     const { content, refusal, tool_calls: deltas, annotations } = delta
@@ -53,7 +54,7 @@ export function openReader(): ReplyReader {
     }
     if (typeof refusal === 'string' && refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
     for (const citation of readCitations(annotations)) events.push({ kind: 'citation-add', choice, citation })
-    if (Array.isArray(deltas)) readCalls(choice, deltas, events)
+    if (Array.isArray(deltas)) readCalls(replyId, choice, deltas, events)
     const reason = written['finish_reason']
     if (typeof reason === 'string' && reason !== '') {
       events.push({ kind: 'choice-finish', choice, finish: readFinish(reason, calls.has(choice)) })
@@ -76,7 +77,7 @@ export function openReader(): ReplyReader {
         events.push({ kind: 'reply-start' })
       }
       const choices: readonly Json[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
-      for (const choice of choices) if (isObject(choice)) readChoice(choice, events)
+      for (const choice of choices) if (isObject(choice)) readChoice(textIn(chunk['id']), choice, events)
       const usage = readUsage(chunk['usage'])
       if (usage !== undefined) events.push({ kind: 'usage-count', usage })
       return events
