@@ -13,6 +13,7 @@ test.each([
   ['{"a":', 'length', '{"a":'],
   [' ', 'tool_calls', '{}'],
   ['', 'stop', '{}'],
+  [{ a: 1 }, 'tool_calls', '{"a":1}'],
   // Cut off before any came: there is nothing that could be called with.
   ['', 'length', ''],
 ])('a call with %j that ends with %s has %j', (written, finish, argumentsText) => {

@@ -116,9 +116,14 @@ function readCall(call: JsonObject, madeId: string): ToolCallBlock {
     kind: 'tool-call',
     id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : madeId,
     name,
-    argumentsText: textIn(text).trim() === '' ? '' : textIn(text),
+    argumentsText: argumentsTextIn(text).trim() === '' ? '' : argumentsTextIn(text),
     ...(signature !== undefined && { signature }),
   }
+}
+
+/** Text, by the protocol; some servers that took it over send the object itself. */
+export function argumentsTextIn(written: Json | undefined): string {
+  return isObject(written) ? JSON.stringify(written) : textIn(written)
 }
 
 /** Where Google's own common-protocol endpoint puts it, and we after it. */

@@ -52,6 +52,11 @@ test('a call without an id gets one, which no other reply has, and a signature g
   expect(new Set([...idsOf('c1'), ...idsOf('c2')]).size).toBe(4)
 })
 
+test('arguments that come as an object, and not as its text, are kept', () => {
+  const whole = { index: 0, id: 'a', function: { name: 'f', arguments: { city: 'Oslo' } } }
+  expect(read(calls(whole))).toEqual([start(0, 'a', 'f'), delta(0, '{"city":"Oslo"}')])
+})
+
 const finish = (reason: string) => ({ index: 0, delta: {}, finish_reason: reason })
 
 test('a reason that is empty is none', () => {

@@ -6,7 +6,7 @@ import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
-import { partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
+import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
@@ -36,7 +36,7 @@ export function openReader(): ReplyReader {
           ...(signature !== undefined && { signature }),
         })
       }
-      const text = textIn(called['arguments'])
+      const text = argumentsTextIn(called['arguments'])
       if (text !== '') events.push({ kind: 'tool-call-delta', choice, call, text })
     }
   }
