@@ -43,6 +43,7 @@ import { makeCallbacks } from './tasks/callbacks.ts'
 import { openTasks, type Tasks } from './tasks/tasks.ts'
 import { openWebhooks, webhookPolicy, type Webhooks } from './tasks/webhooks/webhooks.ts'
 import { makeFetchLink } from './upstream/links.ts'
+import { nobodyServes } from './upstream/nobody-serves.ts'
 import { makeOwnLinks } from './upstream/own-links.ts'
 import { makeTransport } from './upstream/transport.ts'
 import { videoCodec } from './wire/native/video.ts'
@@ -252,6 +253,7 @@ function makeLine(ground: Ground, memory: Memory, calling: Calling, stopping: Ab
     once: makeOnce({ idempotency: memory.idempotency, log }),
     admit: makeAdmit({ models, billing: books.billing, totalMs: calling.timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
+    noRoute: ({ ask, model }) => nobodyServes(channels(), ask.model, model.offers),
     call: makeCall({ ...calling, fetchLink: makeFetchLink(calling.guardedFetch, stopping), stopping, log }),
     meter: makeMeter({
       log,

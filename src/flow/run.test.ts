@@ -10,6 +10,7 @@ import type { Ending, Hold, Sale } from '../billing/funds.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model } from '../catalogue/model.ts'
 import { makeChannels, type Channel } from '../upstream/channels.ts'
+import { nobodyServes } from '../upstream/nobody-serves.ts'
 import type { Exchange, Sent, Transport } from '../upstream/transport.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
 import { openaiChat } from '../wire/openai/chat.ts'
@@ -160,6 +161,7 @@ async function walk(
       totalMs: 1,
     }),
     route: makeRoute({ channels: () => offering, clock: systemClock, attemptsMax: 3 }),
+    noRoute: ({ ask, model: { offers } }) => nobodyServes(offering, ask.model, offers),
     call: makeCall({
       transport,
       channels: () => offering,

@@ -1,4 +1,4 @@
-import { asGatewayError, final, GatewayError } from '../base/errors.ts'
+import { asGatewayError, final, type GatewayError } from '../base/errors.ts'
 import type { RememberedAttempt } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
@@ -15,6 +15,8 @@ export type Parts = {
   admit(limited: Limited): Promise<Admitted>
   /** Gives the next way each time it is asked, and is told how the last one failed. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
+  /** Why there was no way at all. */
+  noRoute(admitted: Admitted): GatewayError
   call(routed: Routed): Promise<Outcome>
   /** What it has to throw away it adds to what failed. */
   meter(routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer
@@ -54,14 +56,10 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
       if (outcome.retry === 'no') break
       next = routes.next(outcome.retry)
     }
-    throw error ?? noRoute(admitted)
+    throw error ?? parts.noRoute(admitted)
   } catch (thrown) {
     const error = mayBeCharged ? final(asGatewayError(thrown)) : thrown
     await parts.release(admitted, failed, error)
     throw error
   }
-}
-
-function noRoute({ ask }: Admitted): GatewayError {
-  return new GatewayError('overloaded', `No vendor serves ${ask.model} now.`, { retryAfterSeconds: 5 })
 }

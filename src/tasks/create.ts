@@ -16,6 +16,7 @@ import { leasedOf } from '../store/leases.ts'
 import type { Tx } from '../store/schema.ts'
 import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
+import { nobodyServes } from '../upstream/nobody-serves.ts'
 import { adopt, asItIs, keepInDoubt } from './adopt.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
 import type { Orderer } from './orderer.ts'
@@ -56,9 +57,7 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
   const id = newOpaqueId('vid')
   const placing = { order, orderer, routes: await routesFor(parts, order) }
   const first = await nextLeg(parts, placing, id, 'throw')
-  if (first === undefined) {
-    throw new GatewayError('overloaded', `No vendor serves ${order.model.id} now.`, { retryAfterSeconds: 5 })
-  }
+  if (first === undefined) throw nobodyServes(parts.channels(), order.model.id, order.model.offers)
   orderer.recording()
   const recorded = await record(parts, order, newTask(parts, order, id, first))
   if (recorded.kind === 'no-funds') return recorded

@@ -127,6 +127,22 @@ describe('credentials', () => {
     expect(ids()).toEqual(['b'])
   })
 
+  test('that are no more than over their rate for a model say how long that lasts', () => {
+    const a = channel('a', { credentials: ['one', 'two'] })
+    const { channels, clock } = open([a])
+    expect(channels.secondsOverRate(offers)).toBeUndefined()
+    channels.rest({ channel: a, credential: 'one' }, 60)
+    expect(channels.secondsOverRate(offers)).toBeUndefined()
+    channels.rest({ channel: a, credential: 'one', upstreamModel: 'm' }, 30)
+    channels.rest({ channel: a, credential: 'two', upstreamModel: 'm' }, 40)
+    channels.rest({ channel: a, credential: 'two', upstreamModel: 'other' }, 5)
+    expect(channels.secondsOverRate(offers)).toBe(40)
+    clock.advance(39_000)
+    expect(channels.secondsOverRate(offers)).toBe(1)
+    clock.advance(1_000)
+    expect(channels.secondsOverRate(offers)).toBeUndefined()
+  })
+
   test('never rest longer than a minute', () => {
     const a = channel('a')
     const { channels, clock, ids } = open([a])

@@ -40,6 +40,8 @@ export type Channels = {
    */
   rest(resting: Resting, seconds: number): boolean
   isResting(resting: Resting): boolean
+  /** Until the first of the credentials at rest that are no more than over their rate for a model may be used again. */
+  secondsOverRate(offers: readonly Offer[]): number | undefined
   /** The vendor refused to show the owner of this credential what its models think, and is not asked to for a while. */
   hideThoughts(of: Shown): void
   hidesThoughts(of: Shown): boolean
@@ -102,9 +104,23 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return undefined
   }
 
+  function secondsOverRate(offers: readonly Offer[]): number | undefined {
+    let leftMs = Infinity
+    for (const { channel, upstreamModel } of candidatesFor(offers)) {
+      const rests = restsUntil.get(channel.id)
+      for (const credential of channel.credentials) {
+        const until = rests?.get(nameOf({ channel, credential, upstreamModel })) ?? 0
+        const isRefused = (rests?.get(credential) ?? 0) >= until
+        if (!isRefused && until > clock.monotonic()) leftMs = Math.min(leftMs, until - clock.monotonic())
+      }
+    }
+    return leftMs === Infinity ? undefined : leftMs / 1000
+  }
+
   return {
     all,
     isResting,
+    secondsOverRate,
     rest,
     hideThoughts: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),
     hidesThoughts: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),

@@ -28,13 +28,18 @@ channels: [{ id: main, vendor: google, baseUrl: "${vendor.baseUrl}", keys: ["onl
 `
   const gateway = await startTestGateway({ yaml })
   try {
-    const statusOf = async (model: string) => {
+    const ask = async (model: string) => {
       const response = await gateway.post('/v1/chat/completions', says('Hello!', { model }))
       await response.text()
-      return response.status
+      return { status: response.status, retryAfter: Number(response.headers.get('retry-after')) }
     }
-    expect(await statusOf('gemini-2.5-pro')).toBe(429)
-    expect(await statusOf('gemini-2.5-flash')).toBe(200)
+    expect(await ask('gemini-2.5-pro')).toEqual({ status: 429, retryAfter: 35 })
+    expect(await ask('gemini-2.5-flash')).toMatchObject({ status: 200 })
+    // Nobody is asked while the key rests, and who comes meanwhile is told the same.
+    const meanwhile = await ask('gemini-2.5-pro')
+    expect(meanwhile.status).toBe(429)
+    expect(meanwhile.retryAfter).toBeWithin(6, 36)
+    expect(vendor.requests).toHaveLength(2)
     await gateway.assertBooks()
   } finally {
     await gateway.close()
