@@ -52,9 +52,14 @@ function showChannel(channel: Channel, channels: Channels) {
     base_url: withoutItsSecrets(baseUrl),
     weight,
     priority,
-    health: resting === 0 ? 'ok' : resting < credentials.length ? 'degraded' : 'resting',
+    health: healthOf(channel, channels, resting),
     credentials: { count: credentials.length, resting },
   }
+}
+
+function healthOf(channel: Channel, channels: Channels, resting: number): 'ok' | 'degraded' | 'resting' {
+  if (resting === channel.credentials.length) return 'resting'
+  return resting > 0 || channels.isFailing(channel) ? 'degraded' : 'ok'
 }
 
 /** Some proxies take a password, or a token in the query, as part of their address. */

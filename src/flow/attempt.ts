@@ -32,6 +32,9 @@ export type CallParts = {
   readonly log: Log
 }
 
+const failsAgain =
+  'a channel fails time and again: others that have the model are asked before it, and once a minute whether it still does'
+
 export type Failed = Extract<Outcome, { kind: 'failed' }>
 
 /** Sends one call and hands a good response to `accept`, whose failure is the attempt's. */
@@ -47,6 +50,7 @@ export async function attempt<T>(
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
   routed.inHands()
   routed.funds.sending(sentAttempt(routed))
+  parts.channels().asking(routed.route)
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
   if (sent.kind === 'failed') {
@@ -59,7 +63,9 @@ export async function attempt<T>(
   try {
     if (exchange.status !== 200) return await refused(parts, routed, exchange)
     checkEncoding(exchange)
-    return { kind: 'accepted', accepted: await accept(exchange) }
+    const accepted = await accept(exchange)
+    parts.channels().answered(routed.route)
+    return { kind: 'accepted', accepted }
   } catch (thrown) {
     exchange.abort()
     const error = asGatewayError(thrown)
@@ -184,12 +190,22 @@ type Failure = { readonly status: number; readonly error: GatewayError; readonly
 
 export function failed(parts: CallParts, routed: Routed, { status, error, retry }: Failure): Failed {
   logFailure(parts, routed, status, error)
+  tellChannels(parts, routed, status, error)
   return {
     kind: 'failed',
     error,
     retry,
     attempts: [attemptRecord(routed, { status, vendorCost: zeroNano, delivered: false })],
   }
+}
+
+/** Whose fault it was. What a client did, and what is no more than refused, says nothing against the channel. */
+function tellChannels(parts: CallParts, { route }: Routed, status: number, { kind }: GatewayError): void {
+  if (kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500) {
+    const { channel, upstreamModel } = route
+    if (!parts.channels().failed(route)) return
+    parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
+  } else if (status > 0) parts.channels().answered(route)
 }
 
 /** The vendor had begun, and nothing came of it. */

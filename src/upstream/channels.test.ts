@@ -56,6 +56,38 @@ describe('the order of routes', () => {
     expect(open([channel('only', { weight: 0 })]).ids()).toEqual(['only'])
   })
 
+  test('puts what fails time and again behind the others, for that model, and still asks it where it is alone', () => {
+    const [a, b] = [channel('a'), channel('b', { priority: 1 })]
+    const { channels, clock, ids } = open([a, b])
+    const had = { channel: a, upstreamModel: 'm' }
+    expect([channels.failed(had), channels.failed(had)]).toEqual([false, false])
+    channels.answered(had)
+    expect([1, 2, 3, 4].map(() => channels.failed(had))).toEqual([false, false, true, false])
+    expect(ids()).toEqual(['b', 'a'])
+    expect([...channels.routes([{ vendor: 'v', upstreamModel: 'n' }])].map((route) => route.channel.id)).toEqual([
+      'a',
+      'b',
+    ])
+    for (let time = 0; time < 3; time++) channels.failed({ channel: b, upstreamModel: 'm' })
+    expect(ids()).toEqual(['a', 'b'])
+    channels.answered({ channel: b, upstreamModel: 'm' })
+    expect(ids()).toEqual(['b', 'a'])
+    // Whoever comes when its time is over finds out how it is, and no other does.
+    clock.advance(60_000)
+    expect(ids()).toEqual(['a', 'b'])
+    channels.asking(had)
+    expect(ids()).toEqual(['b', 'a'])
+    channels.answered(had)
+    expect(ids()).toEqual(['a', 'b'])
+  })
+
+  test('is the same for simulators, whatever they are made to do', () => {
+    const a = channel('a', { tireless: true })
+    const { channels, ids } = open([a, channel('b', { priority: 1 })])
+    for (let time = 0; time < 5; time++) expect(channels.failed({ channel: a, upstreamModel: 'm' })).toBe(false)
+    expect(ids()).toEqual(['a', 'b'])
+  })
+
   test('names the model as each place calls it, and leaves out who has it not', () => {
     const all = [channel('a'), channel('b', { vendor: other })]
     const { channels } = open(all)

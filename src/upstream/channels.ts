@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { isHadAt, type Offer } from '../catalogue/model.ts'
 import type { Vendor } from '../vendors/vendor.ts'
+import { makeFailures } from './failures.ts'
 
 /** One configured account at a vendor. */
 export type Channel = {
@@ -30,8 +31,9 @@ export type Route = {
 export type Channels = {
   readonly all: readonly Channel[]
   /**
-   * The routes for a model, best first; credentials at rest are left out. Each channel comes once; those whose credential is at
-   * rest since come again with another one, behind all the others, since an account that is refused often is with every key.
+   * The routes for a model, best first, and those that fail time and again behind them; credentials at rest are left out. Each
+   * channel comes once; those whose credential is at rest since come again with another one, behind all the others, since an
+   * account that is refused often is with every key.
    */
   routes(offers: readonly Offer[]): Iterable<Route>
   /**
@@ -42,6 +44,14 @@ export type Channels = {
   isResting(resting: Resting): boolean
   /** Until the first of the credentials at rest that are no more than over their rate for a model may be used again. */
   secondsOverRate(offers: readonly Offer[]): number | undefined
+  /** A request is sent there. Where it was asked last for long enough, this one finds out how it is, and no other meanwhile. */
+  asking(had: Had): void
+  /** A channel failed, or did not answer, when it was asked for a model. Says whether it is asked last from now on. */
+  failed(had: Had): boolean
+  /** It is alive, whatever it said. */
+  answered(had: Had): void
+  /** Whether there is a model for which the channel is asked last. */
+  isFailing(channel: Channel): boolean
   /** The vendor refused to show the owner of this credential what its models think, and is not asked to for a while. */
   hideThoughts(of: Shown): void
   hidesThoughts(of: Shown): boolean
@@ -49,6 +59,9 @@ export type Channels = {
 
 /** A credential, at the channel where it is shown. */
 type Shown = Pick<Route, 'channel' | 'credential'>
+
+/** A model, at a channel that has it. */
+type Had = Pick<Route, 'channel' | 'upstreamModel'>
 
 /** A credential; with a model, for that one alone. */
 export type Resting = Shown & Partial<Pick<Route, 'upstreamModel'>>
@@ -62,7 +75,8 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   // By channel: the same key may be in use at several, and local servers all take the same one.
   const restsUntil = new Map<string, Map<string, number>>()
   const hiddenUntil = new Map<string, number>()
-  const found = new WeakMap<readonly Offer[], readonly Candidate[]>()
+  const failures = makeFailures(clock)
+  const found = new WeakMap<readonly Offer[], readonly Had[]>()
   let turn = 0
 
   function isResting(resting: Resting): boolean {
@@ -86,7 +100,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   }
 
   /** Which channels offer a model does not change while there are these channels. */
-  function candidatesFor(offers: readonly Offer[]): readonly Candidate[] {
+  function candidatesFor(offers: readonly Offer[]): readonly Had[] {
     const known = found.get(offers)
     if (known !== undefined) return known
     const now = candidates(all, offers)
@@ -94,7 +108,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return now
   }
 
-  function nextCredential({ channel, upstreamModel }: Candidate): string | undefined {
+  function nextCredential({ channel, upstreamModel }: Had): string | undefined {
     const { credentials } = channel
     turn = (turn + 1) % Number.MAX_SAFE_INTEGER
     for (let i = 0; i < credentials.length; i++) {
@@ -122,15 +136,20 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     isResting,
     secondsOverRate,
     rest,
+    asking: (had) => failures.asking(modelAt(had)),
+    failed: (had) => had.channel.tireless !== true && failures.failed(modelAt(had)),
+    answered: (had) => failures.answered(modelAt(had)),
+    isFailing: ({ id }) => failures.anyOf(`${id}\n`),
     hideThoughts: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),
     hidesThoughts: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
       let left = [...candidatesFor(offers)]
       while (left.length > 0) {
-        const again: Candidate[] = []
+        const again: Had[] = []
         while (left.length > 0) {
-          const picked = pick(left, random)
+          const steady = left.filter((had) => !failures.isAside(modelAt(had)))
+          const picked = pick(steady.length > 0 ? steady : left, random)
           left.splice(left.indexOf(picked), 1)
           const credential = nextCredential(picked)
           if (credential === undefined) continue
@@ -147,15 +166,17 @@ function placeOf({ channel, credential }: Shown): string {
   return `${channel.id}\n${credential}`
 }
 
+function modelAt({ channel, upstreamModel }: Had): string {
+  return `${channel.id}\n${upstreamModel}`
+}
+
 /** No credential has a line end in it. */
 function nameOf({ credential, upstreamModel }: Resting): string {
   return upstreamModel === undefined ? credential : `${credential}\n${upstreamModel}`
 }
 
-type Candidate = { readonly channel: Channel; readonly upstreamModel: string }
-
-function candidates(all: readonly Channel[], offers: readonly Offer[]): Candidate[] {
-  const found: Candidate[] = []
+function candidates(all: readonly Channel[], offers: readonly Offer[]): Had[] {
+  const found: Had[] = []
   for (const offer of offers) {
     const { upstreamModel } = offer
     for (const channel of all) if (isHadAt(offer, channel.id, channel.vendor.id)) found.push({ channel, upstreamModel })
@@ -164,7 +185,7 @@ function candidates(all: readonly Channel[], offers: readonly Offer[]): Candidat
 }
 
 /** Of the best priority, by weight. */
-function pick(from: readonly Candidate[], random: () => number): Candidate {
+function pick(from: readonly Had[], random: () => number): Had {
   const [only] = from
   if (only !== undefined && from.length === 1) return only
   const best = Math.min(...from.map(({ channel }) => channel.priority))
@@ -174,7 +195,7 @@ function pick(from: readonly Candidate[], random: () => number): Candidate {
   )
 }
 
-function pickByWeight(from: readonly Candidate[], random: () => number): Candidate {
+function pickByWeight(from: readonly Had[], random: () => number): Had {
   const total = from.reduce((sum, { channel }) => sum + channel.weight, 0)
   let point = random() * total
   for (const candidate of from) {

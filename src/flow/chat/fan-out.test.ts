@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test'
 import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
+import { systemClock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { silentLog } from '../../base/log.ts'
 import type { Outlet } from '../../base/pour.ts'
 import { chatAsk } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
+import { makeChannels } from '../../upstream/channels.ts'
 import type { Sent, Transport } from '../../upstream/transport.ts'
 import { compatible } from '../../vendors/compatible/compatible.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
@@ -66,11 +68,12 @@ async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSig
     if (++calls === 2) return other(signal)
     return { kind: 'response', exchange: scriptedExchange(503, ['{"error":{"message":"busy"}}']) }
   }
+  const channels = makeChannels([], systemClock, () => 0)
   const parts = {
     transport: { send },
     timeouts: { stream: {}, whole: { totalMs: 1_000 } },
     tenantLabel: String,
-    channels: () => ({ rest() {} }),
+    channels: () => channels,
     log: silentLog,
   }
   const vendor = compatible({ id: 'v', baseUrl: 'https://v', choicesMax: 1, hangup })

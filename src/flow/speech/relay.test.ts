@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
 import { until } from '../../../test/support/gateway.ts'
 import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
+import { systemClock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
+import { makeChannels } from '../../upstream/channels.ts'
 import type { Exchange, Sent, Transport } from '../../upstream/transport.ts'
 import { SpeechRelay } from './relay.ts'
 
@@ -39,7 +41,9 @@ async function speaking(
     return (answers[signals.length - 1] ?? sound)(signal)
   }
   const { signal: stopping } = new AbortController()
-  const parts = { transport: { send }, timeouts: { stream: {}, whole: {} }, tenantLabel: String, stopping }
+  const channels = makeChannels([], systemClock, () => 0)
+  const timeouts = { stream: {}, whole: {} }
+  const parts = { transport: { send }, channels: () => channels, timeouts, tenantLabel: String, stopping }
   const relay = new SpeechRelay(
     parts as never,
     routed as never,

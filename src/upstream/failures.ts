@@ -1,0 +1,40 @@
+import type { Clock } from '../base/clock.ts'
+
+// More than one request that a vendor chokes on, and few enough that customers hardly notice.
+const inARow = 3
+// As long as a refused key rests: whether it still fails is worth one call a minute.
+const asideMs = 60_000
+
+type Failing = { readonly failures: number; readonly asideUntil: number }
+
+/** Which of the places where models are had fail time and again. A place is a name that stands for one. */
+export type Failures = {
+  /** Says whether it is set aside by this. */
+  failed(place: string): boolean
+  answered(place: string): void
+  isAside(place: string): boolean
+  /** Whether any is set aside whose name begins so. */
+  anyOf(beginning: string): boolean
+  /** The first that asks when the time of a place is over finds out how it is: for all others it is set aside once more. */
+  asking(place: string): void
+}
+
+export function makeFailures(clock: Clock): Failures {
+  const failing = new Map<string, Failing>()
+
+  return {
+    failed(place) {
+      const sofar = failing.get(place)?.failures ?? 0
+      failing.set(place, { failures: sofar + 1, asideUntil: sofar + 1 < inARow ? 0 : clock.monotonic() + asideMs })
+      return sofar + 1 === inARow
+    },
+    answered: (place) => void (failing.size > 0 && failing.delete(place)),
+    isAside: (place) => failing.size > 0 && (failing.get(place)?.asideUntil ?? 0) > clock.monotonic(),
+    anyOf: (beginning) =>
+      failing.entries().some(([place, { failures }]) => failures >= inARow && place.startsWith(beginning)),
+    asking(place) {
+      const { failures = 0 } = failing.get(place) ?? {}
+      if (failures >= inARow) failing.set(place, { failures, asideUntil: clock.monotonic() + asideMs })
+    },
+  }
+}
