@@ -1,7 +1,7 @@
 import { asGatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
-import type { Idempotency, RememberedAttempt } from '../idempotency/idempotency.ts'
+import { failureIn, type Idempotency, type RememberedAttempt } from '../idempotency/idempotency.ts'
 import { json } from './content-types.ts'
 import type { Answer, Limited } from './stages.ts'
 
@@ -21,6 +21,8 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
     if (begun.kind === 'replay') {
       limited.pass.leave(0)
       limited.say('idempotent-replayed', 'true')
+      const failure = failureIn(begun)
+      if (failure !== undefined) throw failure
       const { status, body } = begun
       return { kind: 'whole', status, body, contentType: json, cost: zeroNano }
     }
@@ -48,6 +50,9 @@ async function keep(attempt: RememberedAttempt, { status = 200, body, contentTyp
 
 /** A failure that must not be tried again is one that a vendor may have been paid for; any other did not happen. */
 async function forget(attempt: RememberedAttempt, thrown: unknown): Promise<void> {
-  if (asGatewayError(thrown).details.shouldRetry === false) await attempt.keepFact(500)
-  else await attempt.free()
+  const failure = asGatewayError(thrown)
+  if (failure.details.shouldRetry !== false) await attempt.free()
+  // What it is called here was told to nobody.
+  else if (failure.kind === 'client-gone') await attempt.keepFact(500)
+  else await attempt.keepFailure(failure)
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { sql, type KyselyPlugin } from 'kysely'
-import type { GatewayError } from '../base/errors.ts'
+import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { makeLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
@@ -14,7 +14,7 @@ import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { makeIdempotency, type LongAnswers } from './idempotency.ts'
+import { failureIn, makeIdempotency, type LongAnswers } from './idempotency.ts'
 
 // What is kept here is short. Long answers: test/faults/idempotency.test.ts
 const none = { layAside: () => Promise.resolve(undefined), pickUp: () => Promise.resolve(undefined) }
@@ -51,7 +51,19 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     const { store, ask, attempt } = await begin()
     await store.transaction((tx) => attempt.keepIn(tx, 202, '{"id":"vid_1"}'))
     await attempt.keepFact(500)
+    await attempt.keepFailure(new GatewayError('upstream-failed', 'It broke off.'))
     expect(await ask()).toMatchObject({ kind: 'replay', status: 202, body: Buffer.from('{"id":"vid_1"}') })
+  })
+
+  test('a failure is told again, without what only the log is told', async () => {
+    const { ask, attempt } = await begin()
+    const details = { code: 'upstream_failed', shouldRetry: false } as const
+    const inside = { status: 500, body: 'sk-of-ours' }
+    await attempt.keepFailure(new GatewayError('upstream-failed', 'It broke off.', { ...details, inside, cause: 1 }))
+    const begun = await ask()
+    if (begun.kind !== 'replay') throw new Error('nothing was kept')
+    const told = failureIn(begun)
+    expect([told?.kind, told?.message, told?.details]).toEqual(['upstream-failed', 'It broke off.', details])
   })
 
   test('is of one account, of one path and of one key: each has its own', async () => {

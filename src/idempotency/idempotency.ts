@@ -42,10 +42,12 @@ export type RememberedAttempt = {
   /** The same for a short one, in a commit of the caller's: it is kept if and only if what it tells of is there. */
   keepIn(tx: Tx, status: number, body: string): Promise<void>
   /**
-   * It happened, and what it gave cannot be given again: a stream, a sound, a failure after the vendor charged. What was
-   * kept with `keepIn` is given all the same.
+   * It happened, and what it gave cannot be given again: a stream, a sound, an answer that nobody waited for. What was kept
+   * with `keepIn` is given all the same.
    */
   keepFact(status: number): Promise<void>
+  /** The same for a failure after which the vendor may have charged: it will be told again. */
+  keepFailure(failure: GatewayError): Promise<void>
   /** It did not happen: whoever tries again runs. */
   free(): Promise<void>
   /** The same in a commit of the caller's, which takes back what `keepIn` tells of. */
@@ -58,6 +60,8 @@ export type Idempotency = {
   close(): Promise<void>
 }
 
+/** Of what failed. Answers that are given again are good ones, and have a lower one. */
+const failedStatus = 500
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 export const keepAnswersMs = 24 * 60 * 60 * 1000
 const runningRetrySeconds = 1
@@ -104,10 +108,12 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
 
   function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
     const { requestId } = asked
+    const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     const keepShort = (db: Queries, status: number, body: string) =>
-      keepAnswer(db, id, { requestId, status, sealedBody: sealUnder(asked.key, secret).seal(body) })
+      keepAnswer(db, id, { requestId, status, sealedBody: sealed(body) })
     const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer was not kept')
-    const happened = (status: number) => keepFact(store.db, id, { requestId, status })
+    const happened = (status: number, sealedBody: string | null = null) =>
+      keepFact(store.db, id, { requestId, status, sealedBody })
 
     /** Tried again while the database is away: a client that comes back must not find its request running for ever. */
     async function surely(write: () => Promise<void>): Promise<void> {
@@ -137,6 +143,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
+      keepFailure: (failure) => surely(() => happened(failedStatus, sealed(writeFailure(failure)))),
       free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),
     }
@@ -205,4 +212,16 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     }
     return { kind: 'replay', status, body }
   }
+}
+
+/** As an error, and not as it was told: each protocol tells it in its own shape. */
+function writeFailure({ kind, message, details }: GatewayError): string {
+  return JSON.stringify({ kind, message, details: { ...details, cause: undefined, inside: undefined } })
+}
+
+/** The failure that is to be told again, where it is one. */
+export function failureIn({ status, body }: Pick<Extract<Begun, { kind: 'replay' }>, 'status' | 'body'>) {
+  if (status !== failedStatus) return undefined
+  const { kind, message, details } = JSON.parse(decodeUtf8(body)) as Pick<GatewayError, 'kind' | 'message' | 'details'>
+  return new GatewayError(kind, message, details)
 }

@@ -11,7 +11,7 @@ export type KeptAnswer = {
   readonly state: 'running' | 'done'
   readonly requestId: string
   readonly status: number | null
-  /** Absent where only the fact is kept: streams and sounds. */
+  /** Absent where only the fact is kept: streams, sounds, what nobody waited for. */
   readonly sealedBody: string | null
 }
 
@@ -100,14 +100,14 @@ export async function keepAnswer(
     .execute()
 }
 
-/** That it happened, where no more than that is known: an answer that was kept before is worth more, and stays. */
+/** That it happened, or how it failed: an answer that was kept before is worth more, and stays. */
 export async function keepFact(
   db: Queries,
   id: AnswerId,
-  fact: { readonly requestId: string; readonly status: number },
+  fact: { readonly requestId: string; readonly status: number; readonly sealedBody?: string | null },
 ): Promise<void> {
   await where(db.updateTable('idempotency'), id)
-    .set({ state: 'done', status: fact.status })
+    .set({ state: 'done', status: fact.status, sealed_body: fact.sealedBody ?? null })
     .where('request_id', '=', fact.requestId)
     .where('state', '=', 'running')
     .execute()

@@ -102,7 +102,7 @@ test.each([false, true])('where no channel serves after that, the failure is fin
   const response = await ask({ stream })
   expect((await errorOf(response)).status).toBe(502)
   expect(response.headers.get('x-should-retry')).toBe('false')
-  expect(await errorOf(await ask({ stream }))).toMatchObject({ status: 409, code: 'already_completed' })
+  expect(await errorOf(await ask({ stream }))).toMatchObject({ status: 502, code: 'upstream_failed' })
   expect(calls()).toEqual([3, 3])
   expect(await tried(response)).toEqual(
     ['c0', 'c1'].flatMap((channel) => [`${channel} 0 0 false`, `${channel} 0 0 false`, `${channel} 503 0 false`]),
@@ -116,7 +116,7 @@ test('it is final too where the last channel could not even be reached', async (
   const response = await ask()
   expect((await errorOf(response)).status).toBe(502)
   expect(response.headers.get('x-should-retry')).toBe('false')
-  expect((await errorOf(await ask())).code).toBe('already_completed')
+  expect((await errorOf(await ask())).code).toBe('upstream_failed')
   expect(await tried(response)).toContain('c1 0 0 false')
 })
 

@@ -133,7 +133,7 @@ describe('batches', () => {
       const response = await send()
       expect((await errorOf(response)).status).toBe(502)
       expect(response.headers.get('x-should-retry')).toBe('false')
-      expect(await errorOf(await send())).toMatchObject({ status: 409, code: 'already_completed' })
+      expect(await errorOf(await send())).toMatchObject({ status: 502, code: 'upstream_failed' })
 
       // Two once and one three times, and the next channel never.
       expect(vendor.requests).toHaveLength(5)

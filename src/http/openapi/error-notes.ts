@@ -65,7 +65,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       code: 'idempotency_in_progress',
     },
     {
-      when: 'a request with the same `Idempotency-Key` was answered, by what cannot be repeated: a stream, a sound, or a long answer that is not kept where this one came to; or it came to nothing when its vendor may have charged already',
+      when: 'a request with the same `Idempotency-Key` was answered, by what cannot be repeated: a stream, a sound, or a long answer that is not kept where this one came to; or nobody waited for its end',
       message: 'The request req_0123 with this Idempotency-Key has been completed.',
       code: 'already_completed',
     },
