@@ -22,7 +22,9 @@ export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): Reques
 export const crashedStatus = 500
 
 const recordedStatuses: { readonly [K in Kind]?: number } = {
+  'bad-request': 400,
   'client-gone': 499,
+  'too-large': 413,
   'too-many': 429,
   'upstream-rejected': 400,
   'upstream-timeout': 504,

@@ -194,6 +194,7 @@ describe.each([
       ['a page', 'sandbox:html', 502],
       ['an error under 200', 'sandbox:error200', 502],
       ['a refusal', 'sandbox:fail=content_policy_violation', 400],
+      ['a request that is too large for its vendor', 'sandbox:status=413', 413],
       ['a connection that dies', 'sandbox:cut=0', 502],
       ['an answer that was charged and never came', 'sandbox:charge-then-fail=500', 502],
     ])('%s', async (_name, words, status) => {
@@ -204,8 +205,18 @@ describe.each([
         // A stream may have sent its empty opening by the time the connection dies.
         if (response.status === 200) expect(text).toContain('"error"')
         else expect(response.status).toBe(status)
-        expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, basis: 'policy_zero' })
+        expect(await recordOf(gateway, response)).toMatchObject({ status, cost: 0n, basis: 'policy_zero' })
       }
+      expect(await charged()).toBe(nano(0n))
+    })
+
+    test('a link that cannot be read, whose record says whose fault it was', async () => {
+      const { key, charged } = await customer()
+      const image = { type: 'image_url', image_url: { url: 'https://10.0.0.1/fox.png' } }
+      const body = { model: 'gemini-2.5-flash', messages: [{ role: 'user', content: [image] }] }
+      const response = await chat(body, key)
+      expect(response.status).toBe(400)
+      expect(await recordOf(gateway, response)).toMatchObject({ status: 400, cost: 0n, basis: 'policy_zero' })
       expect(await charged()).toBe(nano(0n))
     })
 
