@@ -26,9 +26,9 @@ const table: readonly (readonly [Kind, number, string])[] = [
 ]
 
 const header = (kind: Kind) => writeError(new GatewayError(kind, 'why'), requestId).headers['x-should-retry']
-const refused = (protocol: string) =>
+const refused = (protocol: string, said = 'why') =>
   writeError(
-    new GatewayError('upstream-rejected', 'why', { refusal: { protocol, status: 413, body: '{"theirs":1}' } }),
+    new GatewayError('upstream-rejected', said, { refusal: { protocol, status: 413, body: '{"theirs":1}' } }),
     requestId,
   )
 
@@ -52,9 +52,14 @@ describe('an error', () => {
   test('of a vendor of this protocol passes as it came, of another in our words', () => {
     expect(refused('anthropic')).toMatchObject({ status: 413, body: '{"theirs":1}' })
     expect(JSON.parse(refused('openai').body)).toMatchObject({
-      error: { type: 'invalid_request_error', message: 'why' },
+      error: { type: 'request_too_large', message: 'why' },
     })
     expect(refused('openai').status).toBe(413)
+    // What clients shorten has the type that it has at the vendor.
+    const long = 'prompt is too long: 9 tokens > 8 maximum'
+    expect(JSON.parse(refused('openai', long).body)).toMatchObject({
+      error: { type: 'invalid_request_error', message: long },
+    })
   })
 
   test('of a vendor that was sent other fields names those of this protocol', () => {

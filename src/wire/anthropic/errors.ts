@@ -53,9 +53,11 @@ function shape(error: GatewayError) {
   const { kind, message, details } = error
   const { code, refusal } = details
   const said = refusal?.protocol === 'openai' ? inOwnFields(message) : message
-  const words = isTooLong(error) && !said.startsWith(wordsOfLength) ? `${wordsOfLength}: ${said}` : said
+  const isLong = isTooLong(error)
+  const words = isLong && !said.startsWith(wordsOfLength) ? `${wordsOfLength}: ${said}` : said
   const told = code !== undefined && codesActedUpon.has(code) ? { details: { error_code: code } } : {}
-  return { type: 'error', error: { type: rows[kind][1], message: words, ...told } }
+  const type = rows[refusal?.status === rows['too-large'][0] && !isLong ? 'too-large' : kind][1]
+  return { type: 'error', error: { type, message: words, ...told } }
 }
 
 /** A vendor of the common protocol names fields as it was sent them, which is not how this client wrote them. */

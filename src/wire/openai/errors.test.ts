@@ -86,3 +86,12 @@ test('a refusal in this protocol passes as it came, one in another is put in our
     error: { message: 'theirs', type: 'invalid_request_error', param: null, code: 'invalid_value' },
   })
 })
+
+test.each([
+  ['Request exceeds the maximum size', 'request_too_large'],
+  ['prompt is too long: 9 tokens > 8 maximum', 'context_length_exceeded'],
+])('a refusal in another protocol of what is too large has the code for that: %s', (said, code) => {
+  const refusal = { protocol: 'anthropic', status: 413, body: '{}' }
+  const { status, body } = writeError(new GatewayError('upstream-rejected', said, { refusal }), id)
+  expect([status, JSON.parse(body)]).toMatchObject([413, { error: { type: 'invalid_request_error', code } }])
+})

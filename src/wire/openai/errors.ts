@@ -52,7 +52,7 @@ function shape(error: GatewayError) {
 }
 
 export function errorObject(error: GatewayError) {
-  const [, type, code] = rows[error.kind]
-  const { param, code: finer } = error.details
+  const { param, code: finer, refusal } = error.details
+  const [, type, code] = rows[refusal?.status === rows['too-large'][0] ? 'too-large' : error.kind]
   return { message: error.message, type, param: param ?? null, code: isTooLong(error) ? tooLong : (finer ?? code) }
 }
