@@ -64,7 +64,7 @@ export function makeDocument(routes: readonly Route[]): Document {
         },
         Cost: {
           description:
-            'What the answer cost, in decimal dollars. Absent where it is sent before that is known, as a stream is.',
+            'What the answer cost, in decimal dollars; 0 on an error. Absent where it is sent before that is known, as a stream is.',
           schema: { type: 'string' },
         },
         RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },

@@ -1,6 +1,6 @@
 import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
-import { formatDollars } from '../base/money.ts'
+import { formatDollars, zeroNano } from '../base/money.ts'
 import type { Job } from '../flow/job.ts'
 import { run, type Parts } from '../flow/run.ts'
 import type { ReadBody, Received } from '../flow/stages.ts'
@@ -25,7 +25,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     const { request, requestId } = visit
     if (requestIdHeader !== undefined) visit.said[requestIdHeader] = requestId
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
-    const answer = await run(parts.line, received)
+    const answer = await run(parts.line, received).catch(sayFree(visit))
     if (answer.kind === 'stream') {
       visit.connection.follow()
       return new Response(answer.body, {
@@ -42,10 +42,20 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
       status: answer.status ?? 200,
       headers: {
         'content-type': answer.contentType,
-        'x-turnpike-cost': formatDollars(answer.cost),
+        [costHeader]: formatDollars(answer.cost),
         ...visit.said,
       },
     })
+  }
+}
+
+export const costHeader = 'x-turnpike-cost'
+
+/** What fails before any of it was delivered costs nothing, and says so as every answer says what it cost. */
+export function sayFree({ said }: Pick<Visit, 'said'>) {
+  return (thrown: unknown): never => {
+    said[costHeader] = formatDollars(zeroNano)
+    throw thrown
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GatewayError } from '../base/errors.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { formatDollars } from '../base/money.ts'
 import { taskStates } from '../capabilities/video.ts'
 import { bearerOf } from '../edge/credential.ts'
@@ -14,7 +14,7 @@ import { findTask, type Task } from '../store/tasks.ts'
 import { showTask } from '../tasks/show.ts'
 import { listedStates, statesShownAs } from '../tasks/state.ts'
 import { serveKeyed } from './keyed.ts'
-import { readJson, receive, type ServeParts } from './serve.ts'
+import { costHeader, readJson, receive, sayFree, type ServeParts } from './serve.ts'
 
 export type VideoRouteParts = ServeParts & VideoParts
 
@@ -26,7 +26,11 @@ export function serveVideoOrder(parts: VideoRouteParts) {
     const received = receive(visit, parts, bearerOf(request), readJson)
     const answer = await order(parts.line, received, (ordered, remembered) =>
       placeVideo(parts, ordered, (name) => query.get(name), remembered),
-    )
+    ).catch((thrown: unknown) => {
+      // After a failure that is final it may be on its way all the same.
+      if (asGatewayError(thrown).details.shouldRetry === false) throw thrown
+      return sayFree(visit)(thrown)
+    })
     if (answer.kind === 'stream') throw new GatewayError('bug', 'an order was answered by a stream')
     const { status = 200, cost } = answer
     return new Response(answer.body as Uint8Array<ArrayBuffer>, {
@@ -34,7 +38,7 @@ export function serveVideoOrder(parts: VideoRouteParts) {
       headers: {
         'content-type': answer.contentType,
         // What it will cost is known at its end.
-        ...(status === 200 && { 'x-turnpike-cost': formatDollars(cost) }),
+        ...(status === 200 && { [costHeader]: formatDollars(cost) }),
         ...said,
       },
     })

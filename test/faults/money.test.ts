@@ -204,11 +204,19 @@ describe.each([
         const text = await response.text()
         // A stream may have sent its empty opening by the time the connection dies.
         if (response.status === 200) expect(text).toContain('"error"')
-        else expect(response.status).toBe(status)
+        else expect([response.status, response.headers.get('x-turnpike-cost')]).toEqual([status, '0'])
         expect(await recordOf(gateway, response)).toMatchObject({ status, cost: 0n, basis: 'policy_zero' })
       }
       expect(await charged()).toBe(nano(0n))
     })
+
+    test.each(['messages', 'responses', 'embeddings', 'images/generations', 'audio/speech', 'videos/generations'])(
+      'and so is what %s refuses, which says so',
+      async (path) => {
+        const response = await gateway.post(`/v1/${path}`, {})
+        expect([response.status, response.headers.get('x-turnpike-cost')]).toEqual([400, '0'])
+      },
+    )
 
     test('a link that cannot be read, whose record says whose fault it was', async () => {
       const { key, charged } = await customer()
