@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
-import { readCap, readLimits, showCap, showLimits } from './allowance.ts'
+import { readCap, readLimits, readMetadata, showCap, showLimits } from './allowance.ts'
 
 test('a cap is dollars for a period', () => {
   expect(readCap('25/month')).toEqual({ amount: nano(25_000_000_000n), period: 'month' })
@@ -25,6 +25,18 @@ test('limits that are not given stay as they were', () => {
 test.each(['0', '-1', '1.5', 'many', '1000000001'])('%j is no limit', (text) => {
   expect(() => readLimits({ concurrent: text })).toThrow('whole number')
 })
+
+test('metadata is names with their texts', () => {
+  expect(readMetadata('team=blue, env=a=b')).toEqual({ team: 'blue', env: 'a=b' })
+  expect(readMetadata('none')).toEqual({})
+})
+
+test.each(['', 'team', '=blue', 'team=blue,', Array.from({ length: 17 }, (_, at) => `n${at}=x`).join(',')])(
+  '%j is no metadata',
+  (text) => {
+    expect(() => readMetadata(text)).toThrow('--metadata takes')
+  },
+)
 
 test('what is shown of them is what their options take', () => {
   expect(showCap(null)).toBe('-')

@@ -1,7 +1,7 @@
-import { creditMax, limitMax } from '../admin/fields.ts'
+import { creditMax, limitMax, metadata } from '../admin/fields.ts'
 import { formatDollars, parseDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
-import type { CapPeriod, KeyLimits } from '../store/schema.ts'
+import type { CapPeriod, KeyLimits, Metadata } from '../store/schema.ts'
 
 /** What the options of a command say of limits and caps. */
 export type LimitOptions = {
@@ -36,6 +36,15 @@ export function readCap(text: string): Cap | null {
 /** As `--cap` takes it. */
 export function showCap(cap: Cap | null): string {
   return cap === null ? '-' : `$${formatDollars(cap.amount)}/${cap.period}`
+}
+
+/** `--metadata team=blue,env=ci`, or `none`. */
+export function readMetadata(text: string): Metadata {
+  const pairs = text === 'none' ? [] : text.split(',').map((pair) => /^([^=]+)=(.*)$/s.exec(pair))
+  const given = Object.fromEntries(pairs.map((pair) => [pair?.[1]?.trim() ?? '', pair?.[2]?.trim() ?? '']))
+  const { success, data } = metadata.safeParse(given)
+  if (!success) throw new Error('--metadata takes up to 16 names with their texts, such as team=blue,env=ci; or none')
+  return data
 }
 
 export function showLimits(limits: KeyLimits | null): string {

@@ -8,7 +8,7 @@ import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from 
 import { accountById, type Account } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import { accountNamed, allAccounts, allPages } from './accounts.ts'
-import { mustChange, readCap, readLimits, showCap, showLimits, type LimitOptions } from './allowance.ts'
+import { mustChange, readCap, readLimits, readMetadata, showCap, showLimits, type LimitOptions } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
 import { actor, secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
@@ -21,6 +21,7 @@ type Allowance = LimitOptions & {
   readonly models?: string
   readonly expires?: string
   readonly cap?: string
+  readonly metadata?: string
 }
 
 /** `turnpike keys create` */
@@ -30,6 +31,7 @@ export async function create(options: Options & Allowance & { account: string })
   const expiresAt = never ? null : readExpiry(options.expires, Date.now())
   const limits = readLimits(options) ?? null
   const cap = options.cap === undefined ? null : readCap(options.cap)
+  const metadata = readMetadata(options.metadata ?? 'none')
   await withInstallation(options, async ({ environment, store, mode, plan }) => {
     const account = await accountNamed(store, mode, options.account)
     if (models !== null) warnOfStrays(models, await plan())
@@ -45,6 +47,7 @@ export async function create(options: Options & Allowance & { account: string })
       expiresAt,
       limits,
       cap,
+      metadata,
       ...(options.name !== undefined && { name: nameFrom(options.name) }),
     })
     const row = { key: made, account: account.name }
@@ -86,6 +89,7 @@ export async function change(
       ...(expires !== undefined && { expiresAt: expires === null ? null : readExpiry(expires, Date.now()) }),
       ...(options.cap !== undefined && { cap: readCap(options.cap) }),
       ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
+      ...(options.metadata !== undefined && { metadata: readMetadata(options.metadata) }),
       ...(limits !== undefined && { limits }),
     })
     if (changed === undefined)

@@ -71,6 +71,7 @@ function allowance(of: Command): Command {
     .option('--requests-per-minute <n>', 'a number; or none')
     .option('--tokens-per-minute <n>', 'a number; or none')
     .option('--concurrent <n>', 'requests at once; or none')
+    .option('--metadata <pairs>', 'texts of your own, such as team=blue,env=ci; or none')
 }
 
 function yesOrNo(flags: string, what: string): Option {

@@ -12,7 +12,15 @@ import { sharedPostgres } from '../support/postgres.ts'
 setDefaultTimeout(120_000)
 
 type ShownAccount = { id: string; name: string; mode: string; balance: string; unlimited: boolean }
-type ShownKey = { id: string; key: string; account: string; models: string[] | null; state: string; expires_at: number }
+type ShownKey = {
+  id: string
+  key: string
+  account: string
+  models: string[] | null
+  state: string
+  expires_at: number
+  metadata: Record<string, string>
+}
 
 describe('beside a running gateway', () => {
   let cli: Cli
@@ -103,8 +111,11 @@ describe('beside a running gateway', () => {
       'gpt-4o-*, o3',
       '--expires',
       '30d',
+      '--metadata',
+      'team=blue',
     ]
-    const { id, key, models, expires_at } = await cli.json<ShownKey>(args)
+    const { id, key, models, expires_at, metadata } = await cli.json<ShownKey>(args)
+    expect(metadata).toEqual({ team: 'blue' })
     expect(models).toEqual(['gpt-4o-*', 'o3'])
     expect(expires_at * 1000).toBeWithin(Date.now() + 29.9 * 86_400_000, Date.now() + 30 * 86_400_000)
 
@@ -122,8 +133,8 @@ describe('beside a running gateway', () => {
     expect(listed.out).toContain(`sk-…${key.slice(-4)}`)
     expect(listed.out).not.toContain(key.slice(0, 12))
 
-    const changed = await cli.json(['keys', 'change', id, '--name', 'nightly'])
-    expect(changed).toMatchObject({ id, name: 'nightly', account_name: 'spender' })
+    const changed = await cli.json(['keys', 'change', id, '--name', 'nightly', '--metadata', 'none'])
+    expect(changed).toMatchObject({ id, name: 'nightly', account_name: 'spender', metadata: {} })
 
     const revoked = await cli.run(['keys', 'revoke', id])
     expect(revoked).toMatchObject({ code: 0, err: '' })
