@@ -63,6 +63,14 @@ test('a reason that is empty is none', () => {
   expect(read(finish(''), finish('length'))).toEqual([{ kind: 'choice-finish', choice: 0, finish: 'length' }])
 })
 
+test('a list of no calls is no call, also where the reply ends with it', () => {
+  const said = { index: 0, delta: { content: 'Hi', tool_calls: [] } }
+  expect(read(said, finish('stop'))).toEqual([
+    { kind: 'text-delta', choice: 0, text: 'Hi' },
+    { kind: 'choice-finish', choice: 0, finish: 'stop' },
+  ])
+})
+
 test('what cannot be read, and an error, are failures', () => {
   for (const said of ['{"a":', '[]', '{"error":{"message":"no"}}']) {
     expect([...openReader().read(Buffer.from(`data: ${said}\n\n`))]).toMatchObject([{ kind: 'failure' }])

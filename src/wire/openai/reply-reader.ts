@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
-import { parseLoosely, textIn } from '../loose.ts'
+import { itemsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
@@ -14,7 +14,13 @@ export function openReader(): ReplyReader {
   // By choice: its calls in the order in which they began, which is how we count them.
   const calls = new Map<number, SeenCall[]>()
 
-  function readCalls(replyId: string, choice: number, deltas: readonly Json[], events: ReplyEvent[]): void {
+  /** Gives all that have begun: some servers send a list of none with every delta. */
+  function readCalls(
+    replyId: string,
+    choice: number,
+    deltas: readonly Json[],
+    events: ReplyEvent[],
+  ): readonly SeenCall[] {
     const known = calls.get(choice) ?? []
     calls.set(choice, known)
     for (const [position, delta] of deltas.entries()) {
@@ -39,6 +45,7 @@ export function openReader(): ReplyReader {
       const text = argumentsTextIn(called['arguments'])
       if (text !== '') events.push({ kind: 'tool-call-delta', choice, call, text })
     }
+    return known
   }
 
   function readChoice(replyId: string, written: JsonObject, events: ReplyEvent[]): void {
@@ -54,10 +61,10 @@ export function openReader(): ReplyReader {
     }
     if (typeof refusal === 'string' && refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
     for (const citation of readCitations(annotations)) events.push({ kind: 'citation-add', choice, citation })
-    if (Array.isArray(deltas)) readCalls(replyId, choice, deltas, events)
+    const known = readCalls(replyId, choice, itemsIn(deltas), events)
     const reason = written['finish_reason']
     if (typeof reason === 'string' && reason !== '') {
-      events.push({ kind: 'choice-finish', choice, finish: readFinish(reason, calls.has(choice)) })
+      events.push({ kind: 'choice-finish', choice, finish: readFinish(reason, known.length > 0) })
     }
   }
 
