@@ -164,6 +164,18 @@ describe('calls and their results', () => {
     ])
   })
 
+  test('so do those of a later turn whose calls have the ids of an earlier one', () => {
+    const turns: Turn[] = [
+      hi,
+      { role: 'assistant', blocks: [call('1', 'f'), call('2', 'g')] },
+      { role: 'user', blocks: [result('1', 'a'), result('2', 'b')] },
+      { role: 'assistant', blocks: [call('1', 'g'), call('2', 'f')] },
+      { role: 'user', blocks: [result('2', 'd'), result('1', 'c')] },
+    ]
+    const parts = [answered('1', 'g', { result: 'c' }), answered('2', 'f', { result: 'd' })]
+    expect(contents(turns)).toMatchObject([{}, {}, {}, {}, { parts }])
+  })
+
   test.each([
     ['sunny', false, { result: 'sunny' }],
     ['', false, { result: '' }],

@@ -24,7 +24,7 @@ const skippedSignature = 'skip_thought_signature_validator'
 type Draft = { readonly role: 'user' | 'model'; readonly answers: Answer[]; readonly parts: JsonObject[] }
 type Answer = { readonly order: number; readonly part: JsonObject }
 
-/** A call that was made: results name it by its id, and the vendor wants its name. */
+/** A call that was made: results name it by its id, and the vendor wants its name. `order`: its place in its turn. */
 type Made = { readonly name: string; readonly order: number }
 
 /**
@@ -174,7 +174,7 @@ function addModelBlocks(
       case 'tool-call': {
         const signature = googleSignature(block.signature) ?? carried
         carried = undefined
-        made.set(block.id, { name: block.name, order: made.size })
+        made.set(block.id, { name: block.name, order: draft.parts.length })
         draft.parts.push(writeCall(block, signature ?? (isThird && isFirst ? skippedSignature : undefined)))
         isFirst = false
       }
