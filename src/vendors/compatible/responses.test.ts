@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { newAttemptId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
@@ -82,4 +83,20 @@ test('a thought that one account cannot read is tried at the next', () => {
 test('other vendors of the common protocol have one protocol', () => {
   const both = [...vendors.values()].filter(({ chat }) => chat?.other !== undefined).map(({ id }) => id)
   expect(both).toEqual(['openai', 'azure'])
+})
+
+test('how long an answer is to be, and its place in the cache, are told there too', () => {
+  const tool = { type: 'function', function: { name: 'f' } }
+  const ask = askOf(openaiChat, { tools: [tool], verbosity: 'low', prompt_cache_key: 'mine' })
+  const call = vendors.get('openai')?.chat?.other?.chat.translate(ask, openaiChat.readConversation(ask), {
+    baseUrl: 'https://vendor.example/v1',
+    credential: 'k',
+    upstreamModel: 'gpt-6',
+    reasoning: true,
+    efforts: ['low', 'high'],
+    outputTokensMax: 1_000,
+    ref: newAttemptId(),
+    namespaced: (label) => `ours/${label}`,
+  })
+  expect(JSON.parse(call?.body as string)).toMatchObject({ text: { verbosity: 'low' }, prompt_cache_key: 'ours/mine' })
 })

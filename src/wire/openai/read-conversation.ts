@@ -35,6 +35,7 @@ export function readConversation(ask: ChatAsk): Conversation {
   checkForced(toolChoice, tools, legacy ? 'function_call.name' : 'tool_choice')
   const format = readFormat(request)
   const user = request.safety_identifier ?? request.user
+  const { verbosity, prompt_cache_key: cacheKey } = request
   return {
     system,
     turns,
@@ -54,7 +55,9 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...(request.logprobs === true && { logprobs: request.top_logprobs ?? 0 }),
     ...(format !== undefined && { format }),
     ...(isEffort(request.reasoning_effort) && { thinking: { effort: request.reasoning_effort, isShown: true } }),
+    ...(isGiven(verbosity) && { verbosity }),
     ...(isGiven(user) && { user }),
+    ...(isGiven(cacheKey) && { cacheKey }),
   }
 }
 
