@@ -324,6 +324,12 @@ describe('searches', () => {
     expect(read({ messages: user(added) }, searching).searchesMax).toBe(3)
   })
 
+  test.each([0, 0.5, -4])('brought in so are not allowed %p times, as any', (uses) => {
+    const added = { type: 'tool_addition', tool: { definition: { ...search, max_uses: uses } } }
+    const param = 'messages[0].content[0].tool.definition.max_uses'
+    expect(refusal(() => read({ messages: user(added) }, searching))).toMatchObject({ kind: 'bad-request', param })
+  })
+
   test('are none on a model that has no price for them', () => {
     expect(read({ tools: [search] }).searchesMax).toBe(0)
   })

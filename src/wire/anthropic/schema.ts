@@ -43,6 +43,17 @@ function openUnion<const Known extends readonly [KnownBlock, ...KnownBlock[]]>(k
 }
 type KnownBlock = z.ZodObject<{ type: z.ZodLiteral<string> }, z.core.$loose>
 
+/** A tool of the client's own has a schema; the vendor's carry a dated type and their own fields. */
+const tool = z.looseObject({
+  type: z.string().nullish(),
+  name: z.string().min(1).nullish(),
+  description: z.string().nullish(),
+  input_schema: z.looseObject({}).nullish(),
+  strict: z.boolean().nullish(),
+  max_uses: z.int().min(1).nullish(),
+  cache_control: cache,
+})
+
 const resultBlock = openUnion([textBlock, imageBlock, documentBlock])
 
 const block = openUnion([
@@ -65,22 +76,15 @@ const block = openUnion([
     is_error: z.boolean().nullish(),
     cache_control: cache,
   }),
+  z.looseObject({
+    type: z.literal('tool_addition'),
+    tool: z.looseObject({ definition: tool.nullish() }).nullish(),
+  }),
 ])
 
 const message = z.looseObject({
   role: z.enum(['user', 'assistant', 'system']),
   content: z.union([z.string(), z.array(block)]),
-})
-
-/** A tool of the client's own has a schema; the vendor's carry a dated type and their own fields. */
-const tool = z.looseObject({
-  type: z.string().nullish(),
-  name: z.string().min(1).nullish(),
-  description: z.string().nullish(),
-  input_schema: z.looseObject({}).nullish(),
-  strict: z.boolean().nullish(),
-  max_uses: z.int().min(1).nullish(),
-  cache_control: cache,
 })
 
 const toolChoice = z.discriminatedUnion('type', [

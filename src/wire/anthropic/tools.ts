@@ -1,5 +1,5 @@
 import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 /**
@@ -51,8 +51,8 @@ export function toolsIn(body: JsonObject): readonly PlacedTool[] {
     for (const [index, block] of placedObjectsIn(message['content'])) {
       if (block['type'] !== 'tool_addition') continue
       const { definition } = objectIn(block['tool'])
-      if (definition === undefined) continue
-      placed.push({ tool: objectIn(definition), at: `messages[${turn}].content[${index}].tool.definition` })
+      if (!isObject(definition)) continue
+      placed.push({ tool: definition, at: `messages[${turn}].content[${index}].tool.definition` })
     }
   }
   return placed
