@@ -36,6 +36,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** In a body, null says that a field is not there. */
+export function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined
+}
+
 /** An object but for some of its fields. */
 export function without(object: JsonObject, fields: ReadonlySet<string>): JsonObject {
   const kept: Record<string, Json | undefined> = {}

@@ -1,5 +1,5 @@
 import { estimateTokenCount } from 'tokenx'
-import { isObject, type Json } from '../base/json.ts'
+import { isGiven, isObject, type Json } from '../base/json.ts'
 
 /** About what a picture of usual size takes; nothing here can see how large one is. */
 export const imageTokens = 1_500
@@ -37,5 +37,5 @@ export function countText(value: Json | undefined, unread = everythingIsRead): n
 
 /** Tokens of what a model reads as JSON. Names are words there: a schema may have no others. */
 export function countJson(value: Json | undefined): number {
-  return value === undefined || value === null ? 0 : countWords(JSON.stringify(value))
+  return isGiven(value) ? countWords(JSON.stringify(value)) : 0
 }

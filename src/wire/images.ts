@@ -1,5 +1,5 @@
 import { badRequest } from '../base/errors.ts'
-import type { JsonObject } from '../base/json.ts'
+import { isGiven, type JsonObject } from '../base/json.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../capabilities/images.ts'
 import type { Asked } from '../capabilities/ask.ts'
@@ -19,8 +19,8 @@ type Name = { readonly requestId: string; readonly createdAt: number }
 
 /** Two forms meet on one path; a body with both is the native one. Undefined while it has neither. */
 export function formOf({ input, prompt }: JsonObject): ImagesAsk['form'] | undefined {
-  if (input !== undefined && input !== null) return 'native'
-  return prompt !== undefined && prompt !== null ? 'common' : undefined
+  if (isGiven(input)) return 'native'
+  return isGiven(prompt) ? 'common' : undefined
 }
 
 const stream = {

@@ -1,9 +1,9 @@
 import { badRequest } from '../base/errors.ts'
-import type { JsonObject } from '../base/json.ts'
+import { isGiven, type JsonObject } from '../base/json.ts'
 
 /** The model that a body names: looked up before anything else is read, since the rules are its own. */
 export function requireModel({ model }: JsonObject): string {
-  if (model === undefined || model === null || model === '') {
+  if (!isGiven(model) || model === '') {
     throw badRequest("Missing required parameter: 'model'.", 'model', 'missing_required_parameter')
   }
   if (typeof model !== 'string') throw badRequest("Invalid 'model': expected string.", 'model', 'invalid_type')

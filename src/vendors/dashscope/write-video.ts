@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
@@ -49,6 +49,6 @@ function writeFrame({ limits, kind, resolution, ratio }: VideoAsk): JsonObject {
 
 function withoutNull(fields: JsonObject): Record<string, Json> {
   const kept: Record<string, Json> = {}
-  for (const [name, value] of Object.entries(fields)) if (value !== null && value !== undefined) kept[name] = value
+  for (const [name, value] of Object.entries(fields)) if (isGiven(value)) kept[name] = value
   return kept
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { frameIn } from '../video-frames.ts'
@@ -60,7 +60,7 @@ type Operation = {
 /** A field that is false may be left out: one that waits is perhaps a name and nothing more. */
 function readOperation({ done, error, response }: JsonObject): Operation {
   if (done !== true) return { word: 'waiting', videoUrl: '' }
-  if (error !== undefined && error !== null) {
+  if (isGiven(error)) {
     const { code, message } = objectIn(error)
     const shown = typeof code === 'number' ? (codes[code] ?? String(code)) : textIn(code)
     return { word: 'failed', videoUrl: '', error: { code: shown || 'upstream_failed', message: textIn(message) } }

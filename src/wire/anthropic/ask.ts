@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
@@ -74,7 +74,7 @@ function betasOf(asked: Asked): string {
  * asks for one by itself. It is told so in the vendor's own code, and goes on with the whole conversation.
  */
 function refuseThread(body: JsonObject): void {
-  if (body['thread'] === undefined || body['thread'] === null) return
+  if (!isGiven(body['thread'])) return
   const message = "'thread' is not supported: conversations are not kept here. Send the whole conversation without it."
   throw badRequest(message, 'thread', 'thread_unsupported_request')
 }
@@ -97,7 +97,7 @@ function checkPricedFields(body: JsonObject): void {
     const supported = plain.map((name) => `'${name}'`).join(', ')
     throw badRequest(`Unsupported value: '${field}' may only be ${supported} here.`, field, 'unsupported_value')
   }
-  if (body['fallbacks'] !== undefined && body['fallbacks'] !== null) {
+  if (isGiven(body['fallbacks'])) {
     throw badRequest("'fallbacks' is not supported: another model has another price.", 'fallbacks', 'unsupported_value')
   }
   for (const { tool, at } of toolsIn(body)) {

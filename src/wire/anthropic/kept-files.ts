@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import { objectIn, placedObjectsIn } from '../loose.ts'
 
 /**
@@ -7,7 +7,7 @@ import { objectIn, placedObjectsIn } from '../loose.ts'
  * container there through this gateway, so one that names an id names somebody else's.
  */
 export function refuseKeptFiles(body: JsonObject): void {
-  if (body['container'] !== undefined && body['container'] !== null) throw refusal('container')
+  if (isGiven(body['container'])) throw refusal('container')
   for (const [index, { content }] of placedObjectsIn(body['messages'])) {
     refuseIn(content, `messages[${index}].content`)
   }

@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import {
   googleSignature,
   type AssistantBlock,
@@ -21,7 +21,7 @@ import { readCallId } from './tool-ids.ts'
 
 export function cacheOf(carrier: JsonObject): { readonly cache?: CacheHint } {
   const control = carrier['cache_control']
-  if (control === undefined || control === null) return {}
+  if (!isGiven(control)) return {}
   return { cache: objectIn(control)['ttl'] === '1h' ? '1h' : '5m' }
 }
 

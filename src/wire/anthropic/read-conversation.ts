@@ -1,5 +1,5 @@
 import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
-import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   efforts,
@@ -59,7 +59,7 @@ function refuseOwnServers(body: JsonObject): void {
 
 /** Asked for a summary, another vendor's model would go on with the conversation. */
 function refuseSummary({ compaction }: JsonObject): void {
-  if (compaction === undefined || compaction === null) return
+  if (!isGiven(compaction)) return
   throw badRequest("'compaction' is not supported: this model's vendor has none.", 'compaction', 'unsupported_value')
 }
 
@@ -120,7 +120,7 @@ function readFormat(body: JsonObject): ReplyFormat | undefined {
   // `output_format` is where the beta had it.
   const { format } = objectIn(body['output_config'])
   const given = format ?? body['output_format']
-  if (given === undefined || given === null) return undefined
+  if (!isGiven(given)) return undefined
   const { type, schema } = objectIn(given)
   const at = given === format ? 'output_config.format.type' : 'output_format.type'
   if (type !== 'json_schema') throw notOneOf(at, type, ['json_schema'])

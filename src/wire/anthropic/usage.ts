@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, objectsIn } from '../loose.ts'
 
@@ -37,7 +37,7 @@ function written(usage: JsonObject): { minutes: number; hour: number } {
 /** Counts so far, put together with later ones: each is a total, and one that is not repeated stays. */
 export function mergeUsage(known: JsonObject | undefined, later: Json | undefined): JsonObject | undefined {
   if (!isObject(later)) return known
-  const given = Object.entries(later).filter(([, value]) => value !== null && value !== undefined)
+  const given = Object.entries(later).filter(([, value]) => isGiven(value))
   return { ...known, ...Object.fromEntries(given) }
 }
 

@@ -1,14 +1,10 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { isPublicLink } from '../public-link.ts'
 
 /** A value, and where the client wrote it: a field, or a flag in one (`input.prompt --fps`). */
 export type Given<T> = { readonly value: T; readonly at: string }
-
-export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
-  return value !== undefined && value !== null
-}
 
 /** An empty text or list shows nothing. */
 export function bringsSomething(value: Json | undefined): boolean {

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import {
   bringsSomething,
-  isGiven,
   listOf,
   missing,
   notOneOf,

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
-import { agreed, isGiven, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
+import { agreed, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
 import { sizingFields } from './video-sizing.ts'
 
 /** A rule on one field of `parameters`; it throws, or lets the value pass. */

@@ -1,10 +1,9 @@
 import { badRequest } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import {
   bringsSomething,
-  isGiven,
   listOf,
   missing,
   notOneOf,

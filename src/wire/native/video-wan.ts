@@ -1,17 +1,8 @@
 import { badRequest } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
-import {
-  bringsSomething,
-  isGiven,
-  listOf,
-  missing,
-  optionalText,
-  readUrl,
-  requiredText,
-  unsupported,
-} from './video-fields.ts'
+import { bringsSomething, listOf, missing, optionalText, readUrl, requiredText, unsupported } from './video-fields.ts'
 import { readMediaList, shownFields } from './video-media.ts'
 import { countOf, type Placed, type RoleName, scene, type Scene, tooMany } from './video-scene.ts'
 

@@ -1,5 +1,5 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { asDouble, without, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, without, type JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
@@ -188,8 +188,4 @@ function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
     }
   }
   return tokens
-}
-
-export function isGiven<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined
 }

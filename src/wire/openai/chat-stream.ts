@@ -1,5 +1,5 @@
 import { dataOf, isNamedError } from '../../base/sse.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
@@ -172,5 +172,5 @@ function isSilent(delta: JsonObject): boolean {
 }
 
 function isEmpty(value: Json | undefined): boolean {
-  return value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+  return !isGiven(value) || value === '' || (Array.isArray(value) && value.length === 0)
 }

@@ -1,7 +1,6 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
-import { asDouble, type Json } from '../../base/json.ts'
+import { asDouble, isGiven, type Json } from '../../base/json.ts'
 import type { EmbeddingInput } from '../../capabilities/embeddings.ts'
-import { isGiven } from './chat-ask.ts'
 
 /** What the common protocol's own vendor takes at once. */
 export const inputsMax = 2_048

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
@@ -14,7 +14,7 @@ export function isLegacy({ native }: Pick<ChatAsk, 'native'>): boolean {
 export function readFunctions(native: JsonObject): Tool[] {
   return objectsIn(native['functions']).map(({ name, description, parameters }) => ({
     name: textIn(name),
-    schema: parameters === undefined || parameters === null ? noParameters : objectIn(parameters),
+    schema: isGiven(parameters) ? objectIn(parameters) : noParameters,
     ...(typeof description === 'string' && { description }),
   }))
 }

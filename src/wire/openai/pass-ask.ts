@@ -1,8 +1,8 @@
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { isEffort } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
-import { isGiven, outputCapOf } from './chat-ask.ts'
+import { outputCapOf } from './chat-ask.ts'
 import { takesGoogleSignatures } from './write-messages.ts'
 import { writeThinking, type Thinker } from './write-thinking.ts'
 

@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import { isObject, type Json } from '../../base/json.ts'
+import { isGiven, isObject, type Json } from '../../base/json.ts'
 import type {
   AssistantBlock,
   CacheHint,
@@ -153,7 +153,7 @@ function calls(message: AssistantMessage, at: number): ToolCallBlock[] {
       ...(signature !== undefined && { signature }),
     }
   })
-  if (legacy === null || legacy === undefined) return found
+  if (!isGiven(legacy)) return found
   const { name, arguments: text } = legacy
   return [...found, { kind: 'tool-call', id: legacyCallId(name), name, argumentsText: argumentsOf(text) }]
 }

@@ -1,5 +1,5 @@
 import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
-import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   isEffort,
@@ -14,7 +14,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { objectIn, textIn } from '../loose.ts'
 import { arrangeTurns } from '../turns.ts'
-import { isGiven, outputCapOf, searchesMax } from './chat-ask.ts'
+import { outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import type { ChatRequest } from './schema.ts'

@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import { asDouble, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   isEffort,
@@ -9,7 +9,6 @@ import {
   type Thinking,
   type Turn,
 } from '../../capabilities/conversation.ts'
-import { isGiven } from '../openai/chat-ask.ts'
 import { arrangeTurns } from '../turns.ts'
 import { carriedSignature, readItem } from './read-items.ts'
 import type { ResponsesRequest } from './schema.ts'

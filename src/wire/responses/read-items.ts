@@ -1,4 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
+import { isGiven } from '../../base/json.ts'
 import type {
   AssistantBlock,
   DocumentBlock,
@@ -9,7 +10,6 @@ import type {
   Turn,
   UserBlock,
 } from '../../capabilities/conversation.ts'
-import { isGiven } from '../openai/chat-ask.ts'
 import { readSignature } from '../openai/read-answer.ts'
 import { argumentsOf, mediaOf, pictureOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'

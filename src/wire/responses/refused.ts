@@ -1,7 +1,6 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { itemsIn, objectIn } from '../loose.ts'
-import { isGiven } from '../openai/chat-ask.ts'
 
 const nothingKept = 'nothing is kept here. Send the whole conversation in `input`.'
 // Vercel's AI SDK names what it was given by its id, unless it is told that nobody stored it.

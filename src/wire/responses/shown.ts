@@ -1,4 +1,4 @@
-import { isGiven } from '../openai/chat-ask.ts'
+import { isGiven } from '../../base/json.ts'
 import type { ResponsesRequest } from './schema.ts'
 
 /** What a client wants to see beside the words of the answer. */

@@ -1,7 +1,7 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
-import { isGiven, listValues } from '../openai/chat-ask.ts'
+import { listValues } from '../openai/chat-ask.ts'
 import { shortName } from '../short-name.ts'
 import type { ResponsesRequest, WrittenTool } from './schema.ts'
 
