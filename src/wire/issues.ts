@@ -19,9 +19,7 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
     return badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
   }
   const param = writeFieldPath(path)
-  if (receivedBy(issue) === 'undefined') {
-    return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
-  }
+  if (receivedBy(issue) === 'undefined') return missing(param)
   const number = keptNumber(body, path)
   if (number !== undefined && takesNumbers(issue)) {
     return badRequest(`Invalid '${param}': ${explainNumber(number)}.`, param, 'invalid_value')
@@ -32,6 +30,10 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
     param,
     isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value',
   )
+}
+
+export function missing(param: string): GatewayError {
+  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
 }
 
 /**

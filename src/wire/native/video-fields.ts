@@ -1,6 +1,7 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
+import { missing } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 
 /** A value, and where the client wrote it: a field, or a flag in one (`input.prompt --fps`). */
@@ -22,10 +23,6 @@ export function placesIn(
       const value = fields[name]
       return isGiven(value) ? [{ value, at: at(name) }] : []
     })
-}
-
-export function missing(at: string): GatewayError {
-  return badRequest(`Missing required parameter: '${at}'.`, at, 'missing_required_parameter')
 }
 
 /** A complaint about what stands at a place: a flag is named in the words, and the field that it stands in beside them. */

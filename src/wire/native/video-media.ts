@@ -2,16 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import {
-  bringsSomething,
-  listOf,
-  missing,
-  notOneOf,
-  optionalText,
-  readUrl,
-  unsupported,
-  wrongType,
-} from './video-fields.ts'
+import { missing } from '../issues.ts'
+import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
 /** `data:` is for pictures, and for sound that is only listened to. */

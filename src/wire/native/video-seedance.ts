@@ -2,16 +2,8 @@ import { badRequest } from '../../base/errors.ts'
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import {
-  bringsSomething,
-  listOf,
-  missing,
-  notOneOf,
-  optionalText,
-  readUrl,
-  unsupported,
-  wrongType,
-} from './video-fields.ts'
+import { missing } from '../issues.ts'
+import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { readMediaScene, shownFields } from './video-media.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, type Scene } from './video-scene.ts'
 

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
-import { missing, unsupported } from './video-fields.ts'
+import { missing } from '../issues.ts'
+import { unsupported } from './video-fields.ts'
 import { readMediaScene } from './video-media.ts'
 import type { Placed, Scene } from './video-scene.ts'
 

@@ -4,6 +4,7 @@ import type { AskedFile } from '../../capabilities/ask.ts'
 import { whyNotGiven } from '../../capabilities/given-picture.ts'
 import type { ImageFile } from '../../capabilities/images.ts'
 import type { ImageLimits } from '../../capabilities/limits.ts'
+import { missing } from '../issues.ts'
 
 export type EditFiles = { readonly images: readonly ImageFile[]; readonly mask?: ImageFile }
 
@@ -21,9 +22,7 @@ export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): 
   }
   const images = files.filter(({ field }) => field !== 'mask').map(readImage)
   const [first] = images
-  if (first === undefined) {
-    throw badRequest("Missing required parameter: 'image'.", 'image', 'missing_required_parameter')
-  }
+  if (first === undefined) throw missing('image')
   if (images.length > limits.references.max) {
     const message = `Invalid 'image': this model takes at most ${limits.references.max}, but ${images.length} were given.`
     throw badRequest(message, 'image')

@@ -1,6 +1,7 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { asDouble, isGiven, type Json } from '../../base/json.ts'
 import type { EmbeddingInput } from '../../capabilities/embeddings.ts'
+import { missing } from '../issues.ts'
 
 /** What the common protocol's own vendor takes at once. */
 export const inputsMax = 2_048
@@ -12,7 +13,7 @@ const tokensMax = 1_000_000
  * keeps a complaint about every one: half a second of an attacker's choosing.
  */
 export function readInputs(input: Json | undefined, inputTokensMax: number): EmbeddingInput[] {
-  if (!isGiven(input)) throw badRequest("Missing required parameter: 'input'.", 'input', 'missing_required_parameter')
+  if (!isGiven(input)) throw missing('input')
   if (typeof input === 'string') return [readText(input, 'input')]
   if (!Array.isArray(input)) throw wrong('input', 'expected a text, or a list of texts or tokens', 'invalid_type')
   const items: readonly Json[] = input

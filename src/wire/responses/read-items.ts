@@ -10,6 +10,7 @@ import type {
   Turn,
   UserBlock,
 } from '../../capabilities/conversation.ts'
+import { missing } from '../issues.ts'
 import { readSignature } from '../openai/read-answer.ts'
 import { argumentsOf, mediaOf, pictureOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'
@@ -168,10 +169,6 @@ function readShown(part: Shown, at: string): (TextBlock | ImageBlock | DocumentB
       throw missing(`${at}.file_data`)
     }
   }
-}
-
-function missing(param: string) {
-  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
 }
 
 function resultOf(callId: string, output: Output, at: string): ToolResultBlock {
