@@ -13,3 +13,13 @@ export function answerIn(body: Uint8Array, parse: typeof parseLoosely = parseLoo
 export function noAnswer(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
 }
+
+/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
+export function unreadableEvent(): GatewayError {
+  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
+}
+
+/** An event at the end that cannot be read must not pass for an end. */
+export function unreadableEnd(): GatewayError {
+  return new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
+}

@@ -1,8 +1,9 @@
-import { GatewayError } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import { SaidOutput } from '../../capabilities/said-output.ts'
+import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString, indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { readFailure } from './errors.ts'
@@ -96,9 +97,8 @@ export function passStream(ask: ChatAsk): ChatStream {
     failure = readFailure(objectIn(json['error']))
   }
 
-  /** A terminal event that cannot be read must not pass for an end. */
   function unreadable(): undefined {
-    failure = new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
+    failure = unreadableEnd()
   }
 
   function forward(event: Uint8Array, type: string): Uint8Array | undefined {

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import { gap, isCutOff, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { unreadableEvent } from '../answer-body.ts'
 import { objectIn, parseExactly, textIn } from '../loose.ts'
 import { readCitation } from './citations.ts'
 import { readFailure } from './errors.ts'
@@ -146,7 +146,7 @@ export function openReader(): ReplyReader {
       const data = dataOf(event)
       if (data === '') return [{ kind: 'heartbeat' }]
       const json = parseExactly(data)
-      if (!isObject(json)) return [{ kind: 'failure', error: unreadable() }]
+      if (!isObject(json)) return [{ kind: 'failure', error: unreadableEvent() }]
       switch (textIn(json['type'])) {
         case 'message_start':
           return readStart(objectIn(json['message']))
@@ -174,9 +174,4 @@ export function openReader(): ReplyReader {
 function thought(value: Json | undefined): ReplyEvent[] {
   const text = textIn(value)
   return text === '' ? [] : [{ kind: 'thinking-delta', choice, text }]
-}
-
-/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
-function unreadable(): GatewayError {
-  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
 }

@@ -5,7 +5,7 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { noAnswer } from '../answer-body.ts'
+import { noAnswer, unreadableEvent } from '../answer-body.ts'
 import { parseExactly } from '../loose.ts'
 import { joinLogprobs } from './read-logprobs.ts'
 import { openResponses, responsesIn } from './read-response.ts'
@@ -29,16 +29,11 @@ export function openReader(): ReplyReader {
       const data = dataOf(event)
       if (data.trim() === '') return [{ kind: 'heartbeat' }]
       const json = parseExactly(data)
-      // What it held is lost, and an answer with a gap in it must not look whole.
-      if (json === undefined) return [{ kind: 'failure', error: unreadable() }]
+      if (json === undefined) return [{ kind: 'failure', error: unreadableEvent() }]
       const events = responsesIn(json).flatMap(read)
       return events.length === 0 ? [{ kind: 'heartbeat' }] : events
     },
   }
-}
-
-function unreadable(): GatewayError {
-  return new GatewayError('upstream-failed', "The model's vendor sent an event that cannot be read.")
 }
 
 /** One candidate as its events tell it. */

@@ -1,9 +1,10 @@
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { GatewayError } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { SaidOutput } from '../../capabilities/said-output.ts'
+import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
@@ -79,9 +80,8 @@ export function passStream(ask: ChatAsk): ChatStream {
     return undefined
   }
 
-  /** A terminal event that cannot be read must not pass for an end. */
   function unreadable(): undefined {
-    failure = new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
+    failure = unreadableEnd()
     return undefined
   }
 

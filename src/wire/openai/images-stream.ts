@@ -1,8 +1,9 @@
-import { GatewayError } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { StreamFacts } from '../../capabilities/chat.ts'
 import type { ImageTokens, Looks, PictureAsk, PictureStream } from '../../capabilities/images.ts'
+import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString } from '../json-bytes.ts'
 import { parseLoosely, textIn } from '../loose.ts'
 import { readFailure } from './chat-answer.ts'
@@ -52,7 +53,7 @@ export function passStream(ask: PictureAsk): PictureStream {
   function takeCompleted(event: Uint8Array): Uint8Array | undefined {
     const json = parseLoosely(dataOf(event))
     if (!isObject(json)) {
-      failure = new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
+      failure = unreadableEnd()
       return undefined
     }
     completed++

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { unreadableEvent } from '../answer-body.ts'
 import { itemsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
@@ -75,7 +75,7 @@ export function openReader(): ReplyReader {
       if (data.trim() === '[DONE]') return [{ kind: 'reply-end' }]
       if (isNamedError(event)) return [{ kind: 'failure', error: namedFailure(data) }]
       const chunk = parseLoosely(data)
-      if (!isObject(chunk)) return [{ kind: 'failure', error: unreadable() }]
+      if (!isObject(chunk)) return [{ kind: 'failure', error: unreadableEvent() }]
       const failure = failureIn(chunk)
       if (failure !== undefined) return [{ kind: 'failure', error: failure }]
       const events: ReplyEvent[] = []
@@ -102,9 +102,4 @@ type SeenCall = { readonly index: number; readonly id: string }
 function findCall(known: readonly SeenCall[], index: number, id: string, name: string): number {
   const same = known.findLastIndex((call) => call.index === index && (id === '' || call.id === '' || call.id === id))
   return same === -1 && name === '' ? known.findLastIndex((call) => call.index === index) : same
-}
-
-/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
-function unreadable(): GatewayError {
-  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
 }

@@ -1,9 +1,10 @@
-import { GatewayError } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { SaidOutput } from '../../capabilities/said-output.ts'
+import { unreadableEvent } from '../answer-body.ts'
 import { findTopLevelString, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely } from '../loose.ts'
 import { commonError, readFailure, responseError } from './errors.ts'
@@ -57,7 +58,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   function readResponse(event: Uint8Array): JsonObject | undefined {
     const json = parseLoosely(dataOf(event))
     if (isObject(json) && isObject(json['response'])) return json
-    failure = new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
+    failure = unreadableEvent()
     return undefined
   }
 

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import { gap, isCutOff, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { unreadableEvent } from '../answer-body.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { readFailure } from './errors.ts'
 import { readCitation, readFinish, sealIn, thoughtIn } from './read-answer.ts'
@@ -129,7 +129,7 @@ export function openReader(): ReplyReader {
       const data = dataOf(event)
       if (data === '') return [{ kind: 'heartbeat' }]
       const json = parseLoosely(data)
-      if (!isObject(json)) return data.trim() === '[DONE]' ? [] : [{ kind: 'failure', error: unreadable() }]
+      if (!isObject(json)) return data.trim() === '[DONE]' ? [] : [{ kind: 'failure', error: unreadableEvent() }]
       if (beginnings.has(textIn(json['type']))) return []
       const events = readEvent(json)
       return events[0]?.kind === 'failure' ? events : [...start(), ...events]
@@ -139,9 +139,4 @@ export function openReader(): ReplyReader {
 
 function failure(error: JsonObject): ReplyEvent {
   return { kind: 'failure', error: readFailure(error) }
-}
-
-/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
-function unreadable(): GatewayError {
-  return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
 }
