@@ -3,6 +3,7 @@ import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
+import { objectIn } from '../loose.ts'
 import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
@@ -68,7 +69,7 @@ export const shownFields: readonly string[] = [...sceneFields, ...otherNames]
 
 /** Beside `input` nobody reads it: the film would be made, and paid for, without. At the top it may say the same again. */
 export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readonly string[]): void {
-  const parameters = isObject(body['parameters']) ? body['parameters'] : {}
+  const parameters = objectIn(body['parameters'])
   for (const name of shownFields) {
     const isUnread = !own.includes(name) && bringsSomething(body[name]) && !isDeepStrictEqual(body[name], input[name])
     const at = isUnread ? name : bringsSomething(parameters[name]) ? `parameters.${name}` : undefined

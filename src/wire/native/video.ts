@@ -1,10 +1,11 @@
 import { badRequest } from '../../base/errors.ts'
-import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
+import { isGiven, type JsonObject } from '../../base/json.ts'
 import { GuardRefusal, readTarget, type GuardPolicy, type IsOwnLink } from '../../base/untrusted-url.ts'
 import type { Asked, Bound } from '../../capabilities/ask.ts'
 import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoRequest } from '../../capabilities/video.ts'
 import { fieldError, missing } from '../issues.ts'
+import { objectIn } from '../loose.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
 import { placesIn, unsupported } from './video-fields.ts'
@@ -40,8 +41,8 @@ function readAsk(
   if (!parsed.success) throw fieldError(parsed.error, body)
 
   const scene = readScene(body, limits, isOwn)
-  const written = isObject(body['parameters']) ? besideScene(body['parameters']) : {}
-  const input = isObject(body['input']) ? body['input'] : {}
+  const written = besideScene(objectIn(body['parameters']))
+  const input = objectIn(body['input'])
   // Wan up to 2.7 is sent all of its `input`. Other vendors are sent parameters, and what else stands there is among them.
   const beside = isWanVersion(limits.form) ? {} : besideScene(input)
   const places = placesIn([
@@ -84,7 +85,7 @@ function readScene(body: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Sce
   const { form } = limits
   const isBeside = form === 'seedance' && isGiven(body['content'])
   if (!isGiven(body['input']) && !isBeside) throw missing('input')
-  const input = isObject(body['input']) ? body['input'] : {}
+  const input = objectIn(body['input'])
   refuseMisplaced(body, input, form === 'seedance' ? ['content'] : [])
   if (form === 'seedance') return readSeedanceScene(body, input, limits, isOwn)
   if (form === 'runway') return readRunwayScene(input, limits, isOwn)

@@ -5,7 +5,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
-import { countIn, parseLoosely, textIn } from '../loose.ts'
+import { countIn, objectIn, parseLoosely, textIn } from '../loose.ts'
 import { unread } from './estimate.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
@@ -38,8 +38,8 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   ) {
     return undefined // an object without numbers counts nothing, not zero
   }
-  const promptDetails = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
-  const completionDetails = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
+  const promptDetails = objectIn(usage['prompt_tokens_details'])
+  const completionDetails = objectIn(usage['completion_tokens_details'])
   // DeepSeek says prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
   const cachedInput = countIn(
     promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],

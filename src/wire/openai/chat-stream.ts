@@ -1,12 +1,12 @@
-import { dataOf, isNamedError } from '../../base/sse.ts'
-import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { GatewayError } from '../../base/errors.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { SaidOutput } from '../../capabilities/said-output.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
-import { parseLoosely } from '../loose.ts'
+import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
@@ -87,9 +87,8 @@ export function passStream(ask: ChatAsk): ChatStream {
 
   /** A reason to finish, given by one choice or several; words may come in the same event, and a reason may be empty. */
   function takeFinish(event: Uint8Array): void {
-    for (const choice of choicesIn(event)) {
-      if (isObject(choice) && typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishes++
-    }
+    const { choices } = objectIn(parseLoosely(dataOf(event)))
+    for (const { finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finishes++
     countOutput(event)
   }
 
@@ -148,11 +147,6 @@ function withoutRepetitions(event: Uint8Array): Uint8Array {
   const part = text.slice(calls)
   if (anyName.test(part) || !emptyId.test(part)) return event
   return Buffer.from(text.slice(0, calls) + part.replace(repeatedLater, '').replace(repeatedFirst, ''), 'latin1')
-}
-
-function choicesIn(event: Uint8Array): readonly Json[] {
-  const chunk = parseLoosely(dataOf(event))
-  return isObject(chunk) && Array.isArray(chunk['choices']) ? chunk['choices'] : []
 }
 
 /**

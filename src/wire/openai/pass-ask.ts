@@ -27,8 +27,7 @@ export const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
 export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   const body: Record<string, Json | undefined> = { ...ask.native, model: target.upstreamModel }
   if (ask.stream && target.usageInStream === 'asked') {
-    const given = isObject(body['stream_options']) ? body['stream_options'] : {}
-    body['stream_options'] = { ...given, include_usage: true }
+    body['stream_options'] = { ...objectIn(body['stream_options']), include_usage: true }
   }
   if (ask.stream && target.usageInStream === 'always') delete body['stream_options']
   spellCap(body, target)

@@ -10,7 +10,7 @@ import {
   type Reply,
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
-import { objectsIn, textIn } from '../loose.ts'
+import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { readChoices, readUsage } from './chat-answer.ts'
 
@@ -18,15 +18,14 @@ import { readChoices, readUsage } from './chat-answer.ts'
 export function readAnswer(body: Uint8Array): Reply {
   const { json, choices } = readChoices(body)
   return {
-    choices: choices.filter((choice) => isObject(choice)).map((choice) => readChoice(choice, textIn(json['id']))),
+    choices: objectsIn(choices).map((choice) => readChoice(choice, textIn(json['id']))),
     usage: readUsage(json['usage']),
   }
 }
 
 function readChoice(choice: JsonObject, replyId: string): Choice {
-  const message = isObject(choice['message']) ? choice['message'] : {}
   const at = typeof choice['index'] === 'number' ? choice['index'] : 0
-  const blocks = readBlocks(message, (call) => madeCallId(JSON.stringify([replyId, at, call])))
+  const blocks = readBlocks(objectIn(choice['message']), (call) => madeCallId(JSON.stringify([replyId, at, call])))
   const hasCalls = blocks.some(({ kind }) => kind === 'tool-call')
   const { logprobs } = choice
   const finish = readFinish(choice['finish_reason'], hasCalls)
@@ -54,7 +53,7 @@ const finishes: ReadonlyMap<string, Finish> = new Map([
 
 /** Some vendors say `stop` although they call: a client that is not told would wait for words. */
 export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish {
-  const finish = typeof reason === 'string' ? (finishes.get(reason) ?? 'stop') : 'stop'
+  const finish = finishes.get(textIn(reason)) ?? 'stop'
   return finish === 'stop' && hasCalls ? 'tool-calls' : finish
 }
 
@@ -70,8 +69,7 @@ function readBlocks(message: JsonObject, makeId: MakeId): AssistantBlock[] {
   const said = blocks.at(-1)
   if (said?.kind === 'text' && citations.length > 0) blocks[blocks.length - 1] = { ...said, citations }
   if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
-  const written: readonly Json[] = Array.isArray(calls) ? calls : []
-  return [...blocks, ...written.filter((call) => isObject(call)).map((call, index) => readCall(call, makeId(index)))]
+  return [...blocks, ...objectsIn(calls).map((call, index) => readCall(call, makeId(index)))]
 }
 
 /** What content says: one text, or a list of parts. Mistral's models send lists, with what they thought among them. */
@@ -100,21 +98,18 @@ function thoughtOf(thinking: Json | undefined): string {
 
 /** DeepSeek's name for it, which most vendors took over, and OpenRouter's and Groq's. */
 export function thoughtsIn(message: JsonObject): string | undefined {
-  const { reasoning_content: thoughts, reasoning } = message
-  if (typeof thoughts === 'string' && thoughts !== '') return thoughts
-  return typeof reasoning === 'string' && reasoning !== '' ? reasoning : undefined
+  return textIn(message['reasoning_content']) || textIn(message['reasoning']) || undefined
 }
 
 function readCall(call: JsonObject, madeId: string): ToolCallBlock {
-  const called = isObject(call['function']) ? call['function'] : {}
-  const { name, arguments: text } = called
+  const { name, arguments: text } = objectIn(call['function'])
   if (typeof name !== 'string') {
     throw new GatewayError('upstream-failed', "The model's vendor sent a tool call without a name.")
   }
   const signature = readSignature(call)
   return {
     kind: 'tool-call',
-    id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : madeId,
+    id: textIn(call['id']) || madeId,
     name,
     argumentsText: argumentsTextIn(text).trim() === '' ? '' : argumentsTextIn(text),
     ...(signature !== undefined && { signature }),
@@ -135,9 +130,7 @@ export function readSignature(call: object): string | undefined {
 }
 
 export function readCitations(annotations: Json | undefined): Citation[] {
-  const written: readonly Json[] = Array.isArray(annotations) ? annotations : []
-  return written.flatMap((annotation) => {
-    const cited = isObject(annotation) ? annotation['url_citation'] : undefined
+  return objectsIn(annotations).flatMap(({ url_citation: cited }) => {
     if (!isObject(cited)) return []
     const { url, title } = cited
     return [{ ...(typeof url === 'string' && { url }), ...(typeof title === 'string' && { title }) }]

@@ -3,7 +3,7 @@ import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { unreadableEvent } from '../answer-body.ts'
-import { itemsIn, parseLoosely, textIn } from '../loose.ts'
+import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
@@ -26,7 +26,7 @@ export function openReader(): ReplyReader {
     for (const [position, delta] of deltas.entries()) {
       if (!isObject(delta)) continue
       const index = typeof delta['index'] === 'number' ? delta['index'] : position
-      const called = isObject(delta['function']) ? delta['function'] : {}
+      const called = objectIn(delta['function'])
       const id = textIn(delta['id'])
       const name = textIn(called['name'])
       let call = findCall(known, index, id, name)
@@ -50,7 +50,7 @@ export function openReader(): ReplyReader {
 
   function readChoice(replyId: string, written: JsonObject, events: ReplyEvent[]): void {
     const choice = typeof written['index'] === 'number' ? written['index'] : 0
-    const delta = isObject(written['delta']) ? written['delta'] : {}
+    const delta = objectIn(written['delta'])
     const { content, refusal, tool_calls: deltas, annotations } = delta
     const thought = thoughtsIn(delta)
     if (thought !== undefined) events.push({ kind: 'thinking-delta', choice, text: thought })
@@ -83,8 +83,7 @@ export function openReader(): ReplyReader {
         started = true
         events.push({ kind: 'reply-start' })
       }
-      const choices: readonly Json[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
-      for (const choice of choices) if (isObject(choice)) readChoice(textIn(chunk['id']), choice, events)
+      for (const choice of objectsIn(chunk['choices'])) readChoice(textIn(chunk['id']), choice, events)
       const usage = readUsage(chunk['usage'])
       if (usage !== undefined) events.push({ kind: 'usage-count', usage })
       return events
