@@ -370,6 +370,11 @@ describe('the common protocol', () => {
     const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat' }, { limits, tokens: true }))
     expect(() => step.next([answer(body)])).toThrow()
   })
+
+  test.each([{ message: 'It broke.' }, 'It broke.'])('the error %p is said', (error) => {
+    const step = start('xai', 'grok-2-image', askFor({ prompt: 'a cat' }))
+    expect(() => step.next([answer({ error })])).toThrow('It broke.')
+  })
 })
 
 describe('fields of other vendors in the common form', () => {

@@ -4,12 +4,13 @@ import { unixSeconds } from '../../base/moment.ts'
 import type { ImagesAnswer, ImageTokens, MadeImage, PictureAsk } from '../../capabilities/images.ts'
 import { answerIn } from '../answer-body.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
-import { readFailure } from './chat-answer.ts'
+import { failureIn } from './chat-answer.ts'
 
 /** What a vendor of this protocol made. Throws for what is no answer, whatever its status said. */
 export function readAnswer(body: Uint8Array, mediaType: string): ImagesAnswer {
   const json = answerIn(body)
-  if (isObject(json['error'])) throw readFailure(json['error'])
+  const failure = failureIn(json)
+  if (failure !== undefined) throw failure
   const { data, created: _, ...said } = json
   const images = objectsIn(data).flatMap((member) => readImage(member, mediaType))
   if (images.length === 0) throw new GatewayError('upstream-failed', "The model's vendor sent no picture.")

@@ -47,6 +47,7 @@ describe('a stream of pictures', () => {
   test.each([
     ['error', { type: 'error', error: { message: 'It broke.', type: 'server_error' } }],
     ['no type', { error: { message: 'It broke.' } }],
+    ['a text', { error: 'It broke.', code: 'x' }],
     ['the error itself', { type: 'error', message: 'It broke.', code: 'x' }],
   ])('a failure inside: %s', (_name, data) => {
     const stream = passStream(ask(1))

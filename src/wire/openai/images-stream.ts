@@ -1,12 +1,12 @@
 import type { GatewayError } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { StreamFacts } from '../../capabilities/chat.ts'
 import type { ImageTokens, Looks, PictureAsk, PictureStream } from '../../capabilities/images.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString } from '../json-bytes.ts'
-import { parseLoosely, textIn } from '../loose.ts'
-import { readFailure } from './chat-answer.ts'
+import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { failureIn, readFailure } from './chat-answer.ts'
 import { eventPrefix, readTokens } from './images-answer.ts'
 
 const [typeKey, sizeKey, qualityKey] = [Buffer.from('type'), Buffer.from('size'), Buffer.from('quality')]
@@ -87,7 +87,7 @@ export function passStream(ask: PictureAsk): PictureStream {
       }
       const type = textOf(event, json, typeKey)
       if (type === 'error' || type === '') {
-        failure = failureIn(event)
+        failure = failureOf(event)
         if (failure !== undefined) return undefined
       }
       return type === completedType ? takeCompleted(event) : takePreview(event, json)
@@ -101,11 +101,9 @@ function textOf(event: Uint8Array, json: number, key: Buffer): string {
   return span === undefined ? '' : Buffer.from(event.subarray(span.start, span.end)).toString()
 }
 
-function failureIn(event: Uint8Array): GatewayError | undefined {
-  const json = parseLoosely(dataOf(event))
-  const error: JsonObject | undefined = isObject(json) && isObject(json['error']) ? json['error'] : undefined
-  if (error !== undefined) return readFailure(error)
-  return isObject(json) && json['type'] === 'error' ? readFailure(json) : undefined
+function failureOf(event: Uint8Array): GatewayError | undefined {
+  const json = objectIn(parseLoosely(dataOf(event)))
+  return failureIn(json) ?? (json['type'] === 'error' ? readFailure(json) : undefined)
 }
 
 /** Each picture of several may have its own usage. */
