@@ -20,13 +20,14 @@ export function readAnswer(body: Uint8Array): Reply {
   const items = objectsIn(response['output'])
   const finish = readFinish(response, items.some(isCall))
   const blocks = items.flatMap(readItem)
+  const firstText = blocks.findIndex(({ kind }) => kind === 'text')
   return {
     choices: [
       {
         finish,
         blocks: blocks.map((block, index) => {
-          const isFirstText = !blocks.slice(0, index).some(({ kind }) => kind === 'text')
-          return whole(block, { isCut: isCutOff(finish) && index === blocks.length - 1, isFirstText })
+          const isCut = isCutOff(finish) && index === blocks.length - 1
+          return whole(block, { isCut, isFirstText: index === firstText })
         }),
       },
     ],

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { toolName } from '../openai/schema.ts'
 
 /**
- * The responses request of the common protocol. Objects are loose: fields that nobody knows are dropped, since every
- * request is translated. An explicit null means the field is absent. What an item, a part or a tool is, its `type` says;
- * one that cannot be carried to every vendor is not among these, and is refused by that name.
+ * The responses request of the common protocol. Objects are loose: what we do not know goes on to vendors of this protocol.
+ * An explicit null means the field is absent. What an item, a part or a tool is, its `type` says; one that cannot be carried
+ * to every vendor is not among these, and is refused by that name.
  */
 const input = {
   text: z.looseObject({ type: z.literal('input_text'), text: z.string() }),
