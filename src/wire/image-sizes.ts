@@ -47,9 +47,10 @@ export function rulesOf({ step, sideMin, sideMax, ratioMax, pixelsMin, pixelsMax
 }
 
 /** The model's own size that is nearest to a wished one: the same way up, then of the most similar shape, then as large. */
-export function nearestSize(wished: Size, { sizes, free }: Pick<ImageLimits, 'sizes' | 'free'>): string {
+export function nearestSize(wished: Size, limits: Pick<ImageLimits, 'sizes' | 'free'>): string {
+  const { sizes, free } = limits
   const text = writeSize(wished)
-  if (sizes.includes(text) || !takesSize({ sizes, ...(free !== undefined && { free }) })) return text
+  if (sizes.includes(text) || !takesSize(limits)) return text
   if (free !== undefined) return writeSize(nearestFree(wished, free))
   const known = sizes.flatMap((size) => readSize(size) ?? [])
   const sameWay = known.filter((size) => orientation(size) === orientation(wished))

@@ -2,9 +2,9 @@ import { badRequest } from '../../base/errors.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Asked } from '../../capabilities/ask.ts'
-import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
+import type { GivenImage, ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
-import { checkReferences, imageLimitsOf, pictureFacts } from '../image-facts.ts'
+import { checkReferences, imageLimitsOf, pictureFacts, readQuality } from '../image-facts.ts'
 import { nearestSize, readSize } from '../image-sizes.ts'
 import { fieldError } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
@@ -25,7 +25,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
   const limits = imageLimitsOf(traits)
   checkReferences(images.length, limits, contentPath)
   const wished = readSize(parameters?.size ?? sizeDefault, '*')
-  const [onlyQuality] = limits.qualities.length === 1 ? limits.qualities : []
+  const quality = readQuality(undefined, limits)
   const facts = pictureFacts(
     {
       prompt: texts.join('\n'),
@@ -36,7 +36,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
       references: images.map(() => undefined),
       negativePrompt: parameters?.negative_prompt,
       ...(wished !== undefined && { size: nearestSize(wished, limits) }),
-      ...(onlyQuality !== undefined && { quality: onlyQuality }),
+      ...(quality !== undefined && { quality }),
     },
     traits,
     limits,
@@ -47,7 +47,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
     capability: 'images',
     form: 'native',
     written: {},
-    references: images.map(({ url, at }) => ({ media: { kind: 'url', url }, at })),
+    references: images,
     ...(typeof seed === 'number' && { seed }),
     ...(typeof watermark === 'boolean' && { watermark }),
     ...(typeof negativePrompt === 'string' && negativePrompt !== '' && { negativePrompt }),
@@ -58,9 +58,9 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
 function readBlocks(
   { messages }: NativeImagesRequest['input'],
   isOwn: IsOwnLink,
-): { texts: string[]; images: Linked[] } {
+): { texts: string[]; images: GivenImage[] } {
   const texts: string[] = []
-  const images: Linked[] = []
+  const images: GivenImage[] = []
   for (const [index, { text, image }] of (messages[0]?.content ?? []).entries()) {
     const path = `${contentPath}[${index}]`
     if ((text === undefined) === (image === undefined)) {
@@ -73,10 +73,8 @@ function readBlocks(
   return { texts, images }
 }
 
-type Linked = { readonly url: string; readonly at: string }
-
-function checkLink(link: string, path: string, isOwn: IsOwnLink): Linked {
-  if (isPublicLink(link, 'https') || isOwn(link)) return { url: link, at: path }
+function checkLink(link: string, path: string, isOwn: IsOwnLink): GivenImage {
+  if (isPublicLink(link, 'https') || isOwn(link)) return { media: { kind: 'url', url: link }, at: path }
   throw badRequest(`Invalid '${path}': an image is a publicly reachable https URL.`, path, 'invalid_url')
 }
 

@@ -5,7 +5,7 @@ import type { VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
 import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { readMediaScene, shownFields } from './video-media.ts'
-import { isRoleName, kindOf, type Placed, roleNames, type RoleName, type Scene } from './video-scene.ts'
+import { isRoleName, kindOf, roleNames, scene, type Placed, type RoleName, type Scene } from './video-scene.ts'
 
 /** What each type of content can be to the film; the first is what a single one is that does not say. */
 const roles = {
@@ -35,9 +35,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
   const prompt = text.map(({ fields, at: place }) => optionalText(fields, 'text', place)).join('\n')
   const placed = readPlaced(items, isOwn)
   const kind = kindOf(placed, limits, at)
-  const media = placed.map(({ role, url }) => ({ role, url }))
-  const flagsAt = `${text[0]?.at ?? `${at}[0]`}.text`
-  return withoutFlags({ kind, prompt, media, flags: {}, flagAt: () => flagsAt }, flagsAt)
+  return withoutFlags(scene(kind, prompt, placed), `${text[0]?.at ?? `${at}[0]`}.text`)
 }
 
 /** A film is told once: of two ways to say what it shows, one would be dropped unheard. */
