@@ -112,6 +112,11 @@ export type HostedTool = { readonly kind: 'web-search'; readonly usesMax?: numbe
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
+/** Whether a call must come, and no words. */
+export function isCallForced(choice: ToolChoice | undefined): boolean {
+  return choice === 'required' || typeof choice === 'object'
+}
+
 export type ReplyFormat =
   | { readonly kind: 'json' }
   | {

@@ -1,5 +1,11 @@
 import type { JsonObject } from '../../base/json.ts'
-import { efforts, type Conversation, type Effort, type Thinking } from '../../capabilities/conversation.ts'
+import {
+  isCallForced,
+  nearestEffort,
+  type Conversation,
+  type Effort,
+  type Thinking,
+} from '../../capabilities/conversation.ts'
 import type { Message } from './write-messages.ts'
 
 /** Tokens to think with, where the model is told a number: doubled from step to step, from the vendor's least. */
@@ -39,9 +45,12 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
   const { thinking } = conversation
   if (thinking === undefined) return {}
   if (thinking.effort === 'none') return listed.includes('none') ? { thinking: { type: 'disabled' } } : {}
-  const isForced = conversation.toolChoice === 'required' || typeof conversation.toolChoice === 'object'
+  const isForced = isCallForced(conversation.toolChoice)
   if (isAdaptive(listed)) {
-    const effort = nearest(thinking, listed)
+    const isSaid = thinking.effort !== undefined || thinking.budget !== undefined
+    // Minimal is a word of clients: the vendor's own begin with low.
+    const own = listed.filter((known) => known !== 'minimal')
+    const effort = isSaid ? nearestEffort(thinking, own) : undefined
     const display = thinking.isShown ? 'summarized' : 'omitted'
     return {
       // The vendor refuses to think and to be forced to call at once.
@@ -53,21 +62,6 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
   if (isForced || budget === undefined || !startsFromThought(ask.messages)) return {}
   const display = thinking.isShown ? {} : { display: 'omitted' }
   return { thinking: { type: 'enabled', budget_tokens: budget, ...display } }
-}
-
-/** The effort asked for, or the nearest below it that the model has, or its lowest. */
-function nearest({ effort, budget }: Thinking, listed: readonly string[]): string | undefined {
-  const wanted = effort ?? (budget === undefined ? undefined : effortFor(budget))
-  if (wanted === undefined) return undefined
-  const offered = efforts.filter((known) => known !== 'none' && known !== 'minimal' && listed.includes(known))
-  const rank = efforts.indexOf(wanted)
-  return offered.findLast((known) => efforts.indexOf(known) <= rank) ?? offered[0]
-}
-
-/** The bounds by which clients of this protocol are understood elsewhere too. */
-function effortFor(budget: number): Effort {
-  if (budget < 2_048) return 'low'
-  return budget < 8_192 ? 'medium' : 'high'
 }
 
 /**

@@ -1,7 +1,13 @@
 import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Protocol } from '../../capabilities/chat.ts'
-import type { Conversation, ReplyFormat, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import {
+  isCallForced,
+  type Conversation,
+  type ReplyFormat,
+  type Tool,
+  type ToolChoice,
+} from '../../capabilities/conversation.ts'
 import { sayFormat } from '../format-words.ts'
 import { familyOf } from './family.ts'
 import { writeContents, writeSystem } from './write-contents.ts'
@@ -29,7 +35,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const isSaid = contents.length > 0
   if (!isSaid && system.length === 0) throw badRequest('There is nothing to answer in the messages.', 'messages')
   const { tools, toolChoice, format } = conversation
-  // The second generation refuses a form beside functions.
+  // The second generation refuses a form beside functions; where a call is forced, there are no words to have one.
   const takesForm = family.isThird || tools.length === 0
   if (format !== undefined && !takesForm && !isCallForced(toolChoice)) system.push({ text: sayFormat(format) })
   const config = writeConfig(conversation, target, takesForm ? format : undefined)
@@ -60,11 +66,6 @@ const modes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const satisfies
 
 function only({ name }: { name: string }): JsonObject {
   return { mode: 'ANY', allowedFunctionNames: [name] }
-}
-
-/** Then there are no words to have a form. */
-function isCallForced(choice: ToolChoice | undefined): boolean {
-  return choice === 'required' || typeof choice === 'object'
 }
 
 function writeConfig(conversation: Conversation, target: AskTarget, format: ReplyFormat | undefined): JsonObject {

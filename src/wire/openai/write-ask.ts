@@ -1,7 +1,13 @@
 import { badRequest } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import type { Conversation, ReplyFormat, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import {
+  isCallForced,
+  type Conversation,
+  type ReplyFormat,
+  type Tool,
+  type ToolChoice,
+} from '../../capabilities/conversation.ts'
 import { follow } from '../schema-reference.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict } from './strict-schema.ts'
@@ -54,7 +60,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
 /** What must be had, a call or a form, goes before thoughts, where a vendor does not give both. */
 function writeEffort(conversation: Conversation, target: TranslationTarget): JsonObject {
   const { tools, toolChoice, format, thinking } = conversation
-  const isForced = tools.length > 0 && (toolChoice === 'required' || typeof toolChoice === 'object')
+  const isForced = tools.length > 0 && isCallForced(toolChoice)
   if (tools.length > 0 && restsBesideTools(target)) return { reasoning_effort: 'none' }
   const isRefused =
     target.thinkingSwitch === 'enable_thinking'
