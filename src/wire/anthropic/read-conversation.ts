@@ -1,5 +1,5 @@
 import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
-import { asDouble, isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   efforts,
@@ -13,6 +13,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
+import { number } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { refuseUnknownBlocks } from './known-blocks.ts'
 import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
@@ -61,13 +62,6 @@ function refuseOwnServers(body: JsonObject): void {
 function refuseSummary({ compaction }: JsonObject): void {
   if (!isGiven(compaction)) return
   throw badRequest("'compaction' is not supported: this model's vendor has none.", 'compaction', 'unsupported_value')
-}
-
-type NumberField = 'temperature' | 'topP' | 'topK'
-
-function number(field: NumberField, given: Json | undefined): { readonly [F in NumberField]?: number } {
-  const value = asDouble(given)
-  return typeof value === 'number' ? { [field]: value } : {}
 }
 
 /** What the vendor's command-line tool tells the vendor about itself, in the first line of the instructions. */

@@ -13,6 +13,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { argumentsIn } from '../loose.ts'
 import { notTaken } from '../not-taken.ts'
+import { headingOf } from '../openai/write-messages.ts'
 import { goingOnWords } from '../turns.ts'
 import type { Family } from './family.ts'
 import { writeMedia } from './write-media.ts'
@@ -85,13 +86,9 @@ function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, 
 function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media } = document
   return [
-    ...writeText(heading(document)),
+    ...writeText(headingOf(document)),
     ...(media.kind === 'text' ? writeText(media.text) : [writeMedia(media, document)]),
   ]
-}
-
-function heading({ title, context }: DocumentBlock): string {
-  return [title, context].filter((line) => line !== undefined && line !== '').join('\n')
 }
 
 function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
@@ -126,7 +123,7 @@ type ResultBlock = TextBlock | ImageBlock | DocumentBlock
 function writtenText(block: ResultBlock): string[] {
   if (block.kind === 'text') return [block.text]
   if (block.kind === 'image') return []
-  return block.media.kind === 'text' ? [heading(block), block.media.text] : [heading(block)]
+  return block.media.kind === 'text' ? [headingOf(block), block.media.text] : [headingOf(block)]
 }
 
 function writtenMedia(block: ResultBlock): JsonObject[] {

@@ -1,5 +1,5 @@
 import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
-import { asDouble, isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   isEffort,
@@ -13,6 +13,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { objectIn, textIn } from '../loose.ts'
+import { number } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
@@ -59,13 +60,6 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...(isGiven(user) && { user }),
     ...(isGiven(cacheKey) && { cacheKey }),
   }
-}
-
-type NumberField = 'temperature' | 'topP' | 'topK' | 'seed' | 'presencePenalty' | 'frequencyPenalty'
-
-function number(field: NumberField, given: Json | undefined): { readonly [F in NumberField]?: number } {
-  const value = asDouble(given)
-  return typeof value === 'number' ? { [field]: value } : {}
 }
 
 /** Instructions at the beginning stand apart; those in between keep their place. */

@@ -133,9 +133,14 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
   ]
 }
 
-export function withHeading({ title, context }: DocumentBlock, text: string): string {
-  const heading = [title, context].filter((line) => line !== undefined && line !== '').join('\n')
+export function withHeading(document: DocumentBlock, text: string): string {
+  const heading = headingOf(document)
   return heading === '' ? text : `${heading}\n\n${text}`
+}
+
+/** What a document is called and about, for vendors that have no fields for that. */
+export function headingOf({ title, context }: DocumentBlock): string {
+  return [title, context].filter((line) => line !== undefined && line !== '').join('\n')
 }
 
 export function urlOf(media: Media, place: Placed): string {

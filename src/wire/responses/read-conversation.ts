@@ -1,5 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
-import { asDouble, isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   isEffort,
@@ -9,6 +9,7 @@ import {
   type Thinking,
   type Turn,
 } from '../../capabilities/conversation.ts'
+import { number } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { carriedSignature, readItem } from './read-items.ts'
 import type { ResponsesRequest } from './schema.ts'
@@ -49,11 +50,6 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...(isGiven(user) && { user }),
     ...(isGiven(cacheKey) && { cacheKey }),
   }
-}
-
-function number(field: 'temperature' | 'topP', given: Json | undefined): { temperature?: number; topP?: number } {
-  const value = asDouble(given)
-  return typeof value === 'number' ? { [field]: value } : {}
 }
 
 /** Instructions at the beginning stand apart; those in between keep their place. */
