@@ -1,3 +1,4 @@
+import type { JsonObject } from '../base/json.ts'
 import type { Call, CallContext } from './vendor.ts'
 
 /** A call with a JSON body and our id of the attempt; `headers` has at least the key, as this vendor takes it. */
@@ -13,3 +14,10 @@ export function bearer({ credential }: CallContext): { authorization: string } {
 
 /** Where a vendor's paths are, and the headers that every call of it has. */
 export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
+
+/** A call to one of these paths. What is a text is JSON already. */
+export function jsonCallAt(reach: Reach, path: string, body: string | JsonObject, context: CallContext): Call {
+  const { url, headers } = reach(path, context)
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return { url, headers: { ...headers, 'content-type': 'application/json' }, body: text }
+}

@@ -3,7 +3,7 @@ import { readAnswer } from '../../wire/openai/read-answer.ts'
 import { openReader } from '../../wire/openai/reply-reader.ts'
 import { writeAsk, type TranslationTarget } from '../../wire/openai/write-ask.ts'
 import type { ThinkingSwitch } from '../../wire/openai/write-thinking.ts'
-import { bearer } from '../json-call.ts'
+import { bearer, jsonCallAt } from '../json-call.ts'
 import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { embeddingsAt, type EmbeddingsDialect } from './embeddings.ts'
@@ -93,8 +93,7 @@ export function compatible(dialect: Dialect): Vendor {
   }
 
   function callWith(body: string, context: CallContext): Call {
-    const { url, headers } = reach('/chat/completions', context)
-    return { url, headers: { ...headers, 'content-type': 'application/json' }, body }
+    return jsonCallAt(reach, '/chat/completions', body, context)
   }
 
   const { images: way } = dialect

@@ -3,7 +3,7 @@ import { objectIn, objectsIn } from '../../wire/loose.ts'
 import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches, type EmbeddingsForm } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
-import type { Reach } from '../json-call.ts'
+import { jsonCallAt, type Reach } from '../json-call.ts'
 import { statusInside } from './explain.ts'
 
 /** What a vendor of the common protocol takes on its path for embeddings, beside texts and numbers back. */
@@ -27,8 +27,7 @@ export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<
         dimensions: ask.dimensions,
         user: ask.user === undefined ? undefined : context.namespaced(ask.user),
       }
-      const { url, headers } = reach('/embeddings', context)
-      return { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+      return jsonCallAt(reach, '/embeddings', body, context)
     },
     read(answer) {
       const { data, usage } = objectIn(answer)

@@ -1,11 +1,11 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { without, type Json, type JsonObject } from '../../base/json.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabilities/images.ts'
 import { readAnswer } from '../../wire/openai/images-answer.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
-import type { Reach } from '../json-call.ts'
+import { jsonCallAt, type Reach } from '../json-call.ts'
 import { linkOrData, looksOf, measure, pictureOf, pictureStep } from '../pictures.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 import { statusInside } from './explain.ts'
@@ -15,10 +15,8 @@ type Fields = 'common' | 'any'
 
 /** Pictures of vendors that speak the common protocol. */
 export function imagesAt(reach: Reach, fields: Fields): Adapter<ImagesAsk, ImagesAnswer> {
-  const callWith = (body: JsonObject, context: CallContext): Call => {
-    const { url, headers } = reach('/images/generations', context)
-    return { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
-  }
+  const callWith = (body: JsonObject, context: CallContext): Call =>
+    jsonCallAt(reach, '/images/generations', body, context)
   return {
     start: (ask, context) => step(ask, callWith(writeAsk(ask, context, fields), context), ask.references.length),
     stream(ask, context) {
@@ -58,6 +56,7 @@ function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswe
 }
 
 const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality']
+const notEdited: ReadonlySet<string> = new Set([...gatewaysOwn, 'background'])
 /** OpenAI answers a field that it does not know with a 400, and the client may not know whose model it asked. */
 const othersOwn = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
 
@@ -69,7 +68,7 @@ function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObj
   const notPassed = fields === 'any' ? [...gatewaysOwn] : [...gatewaysOwn, ...othersOwn]
   // Who writes pictures in one way has no field to choose it.
   if (ask.limits.formats?.length === 1) notPassed.push('output_format')
-  const written = Object.fromEntries(Object.entries(ask.written).filter(([field]) => !notPassed.includes(field)))
+  const written = without(ask.written, new Set(notPassed))
   const image = ask.references.map(({ media }) => linkOrData(media))
   return {
     ...written,
@@ -80,16 +79,8 @@ function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObj
 }
 
 function writeEdit(ask: EditsAsk, context: CallContext): JsonObject {
-  const {
-    stream: _,
-    partial_images: __,
-    response_format: ___,
-    background: ____,
-    quality: _____,
-    ...written
-  } = ask.written
   return {
-    ...written,
+    ...without(ask.written, notEdited),
     ...settingsOf(ask, context),
     ...(ask.background !== undefined && { background: ask.background }),
   }

@@ -7,7 +7,7 @@ import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
 import { readAnswer } from '../../wire/responses/read-answer.ts'
 import { openReader } from '../../wire/responses/reply-reader.ts'
 import { writeAsk } from '../../wire/responses/write-ask.ts'
-import type { Reach } from '../json-call.ts'
+import { jsonCallAt, type Reach } from '../json-call.ts'
 import type { AskedModel, Call, CallContext, ChatAdapter } from '../vendor.ts'
 
 // The vendor refuses a smaller cap in this protocol, and in chat it does not.
@@ -24,8 +24,7 @@ const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
  */
 export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
   function callWith(body: string, context: CallContext): Call {
-    const { url, headers } = reach('/responses', context)
-    return { url, headers: { ...headers, 'content-type': 'application/json' }, body }
+    return jsonCallAt(reach, '/responses', body, context)
   }
 
   return {

@@ -4,7 +4,7 @@ import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
-import type { Reach } from '../json-call.ts'
+import { jsonCallAt, type Reach } from '../json-call.ts'
 
 /** Speech in the common protocol: bare sound, or events where only those tell what was used. */
 export function speechAt(reach: Reach): SpeechAdapter {
@@ -22,9 +22,8 @@ export function speechAt(reach: Reach): SpeechAdapter {
         speed: ask.speed,
         ...(asEvents && { stream_format: 'sse' }),
       }
-      const { url, headers } = reach('/audio/speech', context)
       return {
-        call: { url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) },
+        call: jsonCallAt(reach, '/audio/speech', body, context),
         openReader: () => (asEvents ? new EventReader(form) : bareReader(form)),
       }
     },
