@@ -32,6 +32,12 @@ export function refuseUnknown({ parameters }: VideoAsk, names: readonly string[]
   throw unsupported(`parameters.${asked}`, 'is not for this model: it would have no effect.')
 }
 
+/** The same for a vendor that refuses whatever it does not know. */
+export function refuseAllBut(ask: VideoAsk, taken: ReadonlySet<string>): void {
+  const others = Object.keys(ask.parameters).filter((name) => !taken.has(name))
+  refuseUnknown(ask, others)
+}
+
 /** What is not to be seen, in either of the places where clients write it; empty where nobody said. */
 export function negativeOf({ input, parameters }: VideoAsk): string {
   return textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])

@@ -32,6 +32,9 @@ export function newsOf(words: StateWords, { word, record, error, result, used }:
   }
 }
 
+/** Where the vendor does not know the task: it never was, or was too long ago, or has been deleted. */
+export const lost: VideoNews = { state: 'lost', word: '404', record: {} }
+
 /** The object that a good response holds. Anything else says nothing, of a task or of itself. */
 export function objectOf({ body }: Responded): JsonObject {
   const json = parseLoosely(decodeUtf8(body))

@@ -8,14 +8,15 @@ import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.t
 import {
   goodObjectOf,
   idIn,
+  lost,
   newsOf,
   objectOf,
   reachesBack,
   secondsIn,
   soughtAmong,
-  type StateWords,
   timeInSeconds,
   unexpected,
+  type StateWords,
 } from '../video-news.ts'
 import { refuseNegative, refuseUnknown } from '../video-foreign.ts'
 import { statusOf } from './explain.ts'
@@ -49,7 +50,7 @@ export const video: VideoAdapter = {
 
   readTask(response, facts) {
     // Its history ends after a week, and a deleted task is gone at once.
-    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    if (response.status === 404) return lost
     const record = goodObjectOf(response)
     const { status: word, error } = record
     if (typeof word !== 'string') throw unexpected()

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
+import { responsesIn } from '../../wire/gemini/read-response.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
@@ -59,7 +60,6 @@ function readDelay(details: readonly JsonObject[]): number | undefined {
 
 /** The error object; where a stream was asked for it can stand in a list of one. */
 function readError(body: string): JsonObject {
-  const json = parseLoosely(body)
-  const [first] = objectsIn(Array.isArray(json) ? json : [json ?? null])
+  const [first] = responsesIn(parseLoosely(body))
   return objectIn(first?.['error'])
 }

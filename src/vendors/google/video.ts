@@ -3,8 +3,8 @@ import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { frameIn } from '../video-frames.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
-import { goodObjectOf, idIn, newsOf, objectOf, type StateWords } from '../video-news.ts'
-import { negativeOf, readHere, refuseUnknown } from '../video-foreign.ts'
+import { goodObjectOf, idIn, lost, newsOf, objectOf, type StateWords } from '../video-news.ts'
+import { negativeOf, readHere, refuseAllBut } from '../video-foreign.ts'
 import { callTo } from './call.ts'
 
 /** Operations have no word for their state: these are ours for what the fields say together. */
@@ -17,10 +17,7 @@ export const video: VideoAdapter = {
   fetches: ({ media }) => media.flatMap(({ url }) => (url.startsWith('data:') ? [] : [url])),
 
   create(ask, context) {
-    refuseUnknown(
-      ask,
-      Object.keys(ask.parameters).filter((name) => !taken.has(name)),
-    )
+    refuseAllBut(ask, taken)
     const body = { instances: [writeInstance(ask, context)], parameters: writeParameters(ask) }
     return callTo('predictLongRunning', body, context)
   },
@@ -35,7 +32,7 @@ export const video: VideoAdapter = {
   },
 
   readTask(response, facts) {
-    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    if (response.status === 404) return lost
     const record = goodObjectOf(response)
     const { seconds, resolution, ratio, sound, seed } = facts
     const made = { needsKey: true, seconds, resolution, ratio, ...(seed !== undefined && { seed }) }

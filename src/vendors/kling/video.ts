@@ -6,7 +6,7 @@ import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Answered, Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, newsOf, objectOf, secondsIn, type StateWords, unexpected } from '../video-news.ts'
+import { goodObjectOf, idIn, lost, newsOf, objectOf, secondsIn, unexpected, type StateWords } from '../video-news.ts'
 import { authorizationFor } from './token.ts'
 import { negativeOf, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
@@ -38,7 +38,7 @@ export const video: VideoAdapter = {
   poll: (id, context, facts) => taskCall(id, facts.kind, context),
 
   readTask(response, facts) {
-    if (isUnknown(response)) return { state: 'lost', word: '404', record: {} }
+    if (isUnknown(response)) return lost
     const record = goodObjectOf(response)
     const data = objectIn(record['data'])
     const { task_status: word, task_status_msg: message } = data

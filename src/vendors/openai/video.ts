@@ -10,16 +10,17 @@ import { urlOf } from '../video-frames.ts'
 import {
   goodObjectOf,
   idIn,
+  lost,
   newsOf,
   objectOf,
   reachesBack,
   secondsIn,
   soughtAmong,
-  type StateWords,
   timeInSeconds,
   unexpected,
+  type StateWords,
 } from '../video-news.ts'
-import { readHere, refuseNegative, refuseUnknown } from '../video-foreign.ts'
+import { readHere, refuseAllBut, refuseNegative } from '../video-foreign.ts'
 
 const words: StateWords = {
   queued: 'submitted',
@@ -32,10 +33,7 @@ const words: StateWords = {
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
-    refuseUnknown(
-      ask,
-      Object.keys(ask.parameters).filter((name) => !taken.has(name)),
-    )
+    refuseAllBut(ask, taken)
     if (ask.seed !== undefined) throw unsupported('parameters.seed', 'is not for this model: it would have no effect.')
     return jsonCall(`${context.baseUrl}/videos`, writeBody(ask, context), context, bearer(context))
   },
@@ -53,7 +51,7 @@ export const video: VideoAdapter = {
 
   readTask(response, facts) {
     // What has been deleted is gone at once.
-    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    if (response.status === 404) return lost
     // What was asked is not kept once the vendor has it, so its echo is not either.
     const { prompt: _prompt, ...record } = goodObjectOf(response)
     const { status: word, error } = record

@@ -6,7 +6,7 @@ import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Answered, CallContext, CreateContext, Responded, VideoAdapter } from '../vendor.ts'
-import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import { goodObjectOf, idIn, lost, newsOf, objectOf, unexpected, type StateWords } from '../video-news.ts'
 import { frameIn, urlOf } from '../video-frames.ts'
 import { negativeOf, refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 import { statusOf } from './explain.ts'
@@ -59,7 +59,7 @@ export const video: VideoAdapter = {
   },
 
   readTask(response, facts) {
-    if (isUnknown(response)) return { state: 'lost', word: '404', record: {} }
+    if (isUnknown(response)) return lost
     const record = goodObjectOf(response)
     const film = objectIn(record['Resp'])
     const word = numberIn(film['status'])

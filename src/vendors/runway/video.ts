@@ -6,7 +6,7 @@ import { runwaySize } from '../../wire/native/runway-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import { goodObjectOf, idIn, lost, newsOf, objectOf, unexpected, type StateWords } from '../video-news.ts'
 import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
 const words: StateWords = {
@@ -44,7 +44,7 @@ export const video: VideoAdapter = {
 
   readTask(response, facts) {
     // What was deleted is gone at once.
-    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    if (response.status === 404) return lost
     const record = goodObjectOf(response)
     const { status: word, failure, failureCode } = record
     if (typeof word !== 'string') throw unexpected()

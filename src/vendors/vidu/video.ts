@@ -5,7 +5,7 @@ import { countIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import { goodObjectOf, idIn, lost, newsOf, objectOf, unexpected, type StateWords } from '../video-news.ts'
 import { reasonIn, statusOf } from './explain.ts'
 import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
@@ -38,7 +38,7 @@ export const video: VideoAdapter = {
   },
 
   readTask(response, facts) {
-    if (response.status === 404) return { state: 'lost', word: '404', record: {} }
+    if (response.status === 404) return lost
     const record = goodObjectOf(response)
     const { state: word, err_code: code } = record
     if (typeof word !== 'string') throw unexpected()
