@@ -117,8 +117,8 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
 }
 
 function newEntry(override: OperatorModel, path: Path): Entry {
-  const capabilities = override.capabilities ?? (override.capability === undefined ? [] : [override.capability])
-  if (capabilities.length === 0) {
+  const capabilities = capabilitiesOf(override)
+  if (capabilities === undefined) {
     const advice = 'a new one needs capability, and channels or vendor'
     throw new CatalogueError([...path, 'id'], `there is no model ${override.id} to change; ${advice}`)
   }
@@ -127,9 +127,9 @@ function newEntry(override: OperatorModel, path: Path): Entry {
   }
   const bare: Entry = {
     id: override.id,
-    vendor: override.vendor ?? 'custom',
+    vendor: 'custom',
     capabilities,
-    offers: [{ vendor: override.vendor ?? 'custom', upstreamModel: override.upstreamModel ?? override.id }],
+    offers: [],
     facts: {},
     layers: [],
     // An operator's model without a date lists as if released with the built-in price lists.
@@ -150,10 +150,9 @@ function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
   const { prices } = override
   if (prices !== undefined) checkTiers(entry.layers, prices, [...path, 'prices'])
   const amounts = prices !== undefined && Object.keys(prices).some((key) => key !== 'markup' && key !== 'currency')
-  const given = override.capabilities ?? (override.capability === undefined ? undefined : [override.capability])
   return {
     ...entry,
-    capabilities: given ?? entry.capabilities,
+    capabilities: capabilitiesOf(override) ?? entry.capabilities,
     vendor: override.vendor ?? entry.vendor,
     offers: offersOf(entry, override),
     facts: {
@@ -175,6 +174,10 @@ function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
     aliases: [...entry.aliases, ...readAliases(override.aliases ?? [])],
     path,
   }
+}
+
+function capabilitiesOf({ capability, capabilities }: OperatorModel): Entry['capabilities'] | undefined {
+  return capabilities ?? (capability === undefined ? undefined : [capability])
 }
 
 function offersOf(entry: Entry, override: OperatorModel): readonly Offer[] {
@@ -235,7 +238,6 @@ function readAliases(written: NonNullable<FamilyModel['aliases']>): Alias[] {
 }
 
 const factKeys = [
-  'created',
   'contextTokens',
   'outputTokensMax',
   'choicesMax',
