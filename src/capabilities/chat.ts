@@ -67,6 +67,11 @@ export type StreamFacts = {
   /** Events with output in them, and an estimate of the bytes of output they carried. */
   readonly outputEvents: number
   readonly outputBytes: number
+  /**
+   * Whether that output is the client's to pay for: it was shown some of it, or left by itself before that. Absent where
+   * it is shown all that comes.
+   */
+  readonly isOwed?: boolean
   /** What the vendor's own tools did so far, for when its count of it does not come. Absent where it has none. */
   readonly hosted?: HostedWork
 }
@@ -79,6 +84,8 @@ export type ChatStream = {
   readonly facts: StreamFacts
   /** One whole event in; the bytes to forward now, or undefined when it is held back or dropped. */
   take(event: Uint8Array): Uint8Array | undefined
+  /** Its client has left. */
+  left?(): void
   /** What was held back for the end, to be sent once the settlement is recorded. */
   closing(): Uint8Array
   /** An error in place of the end, where the protocol's events are counted and it has to go on with the count. */
@@ -97,6 +104,8 @@ export type ChatAnswer = {
 export type ReplyWriter = {
   /** The bytes to send now, or undefined where there is nothing to say yet. */
   write(events: readonly ReplyEvent[]): Uint8Array | undefined
+  /** Whether the client is shown nothing of an event with output. Absent where it sees them all. */
+  hides?(event: ReplyEvent): boolean
   /** The end of the stream, with the usage where the protocol or the client wants it: sent once it is settled. */
   closing(usage: Usage | undefined): Uint8Array
   /** An error in place of the end, where the protocol's events are counted and it has to go on with the count. */

@@ -86,6 +86,10 @@ export class StreamRelay implements Relay, Outlet {
     return this.#over === undefined && finished && usage?.output === undefined
   }
 
+  left(): void {
+    this.#stream.left?.()
+  }
+
   closing(): Uint8Array {
     return this.#stream.closing()
   }

@@ -15,8 +15,8 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
   return {
     attemptId,
     count() {
-      const { usage, outputEvents, finished, ended } = facts
-      if (outputEvents === 0 && !finished && !ended) return undefined
+      const { usage, outputEvents, isOwed = true, finished, ended } = facts
+      if ((outputEvents === 0 || !isOwed) && !finished && !ended) return undefined
       if (usage?.output !== undefined && (finished || ended)) return { usage, basis: 'vendor' }
       // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: of a
       // stream that was cut, the number is what had been counted, and may be 0 after a page of words.

@@ -11,7 +11,13 @@ export class ReplyFacts implements StreamFacts {
   ended = false
   failure: GatewayError | undefined
   hosted: HostedWork = { searches: 0, foundBytes: 0 }
+  isOwed = false
   readonly #said = new SaidOutput()
+  readonly #hides: ReplyWriter['hides']
+
+  constructor({ hides }: Pick<ReplyWriter, 'hides'> = {}) {
+    this.#hides = hides
+  }
 
   get outputEvents(): number {
     return this.#said.events
@@ -40,31 +46,42 @@ export class ReplyFacts implements StreamFacts {
         case 'thinking-delta':
         case 'refusal-delta':
         case 'tool-call-delta':
-          this.#said.add(event.text.length)
+          this.#say(event, event.text.length)
           break
         case 'tool-call-start':
-          this.#said.add(event.name.length)
+          this.#say(event, event.name.length)
           break
         case 'thinking-redact':
-          this.#said.add(event.data.length)
+          this.#say(event, event.data.length)
           break
         case 'image-add': // its bytes say nothing about its tokens
-          this.#said.add(0)
+          this.#say(event, 0)
           break
         case 'hosted-tool-run': // the client may see nothing of it, and it was made for the client all the same
-          this.#said.add(0)
+          this.#say(event, 0)
           this.hosted = {
             searches: this.hosted.searches + event.searches,
             foundBytes: this.hosted.foundBytes + event.foundBytes,
           }
           break
+        case 'thinking-sign': // of a thought that counts already, and maybe all that is shown of it
+          this.#show(event)
+          break
         case 'reply-start':
         case 'heartbeat':
-        case 'thinking-sign':
         case 'citation-add':
           break
       }
     }
+  }
+
+  #say(event: ReplyEvent, bytes: number): void {
+    this.#said.add(bytes)
+    this.#show(event)
+  }
+
+  #show(event: ReplyEvent): void {
+    this.isOwed ||= this.#hides?.(event) !== true
   }
 }
 
@@ -77,7 +94,7 @@ export function translateStream(
   writer: ReplyWriter,
   estimate: (facts: StreamFacts) => Usage | undefined,
 ): ChatStream {
-  const facts = new ReplyFacts()
+  const facts = new ReplyFacts(writer)
   return {
     facts,
     take(event) {
@@ -85,6 +102,7 @@ export function translateStream(
       facts.note(events)
       return events.length === 0 ? undefined : writer.write(events)
     },
+    left: () => void (facts.isOwed = true),
     closing: () => writer.closing(facts.usage ?? estimate(facts)),
   }
 }

@@ -52,9 +52,15 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return blocks.close()
   }
 
+  /** Of a thought that is left out, what seals it is shown all the same. */
+  function hides({ kind }: ReplyEvent): boolean {
+    if (kind === 'thinking-delta') return thoughts !== 'shown'
+    return thoughts === 'none' && (kind === 'thinking-sign' || kind === 'thinking-redact')
+  }
+
   function writeThought(event: Extract<ReplyEvent, { kind: `thinking-${string}` }>): string {
-    if (event.kind === 'thinking-delta') return thoughts === 'shown' ? blocks.think(event.text) : blocks.part() + hide()
-    if (thoughts === 'none') return blocks.part()
+    if (hides(event)) return blocks.part() + (event.kind === 'thinking-delta' ? hide() : '')
+    if (event.kind === 'thinking-delta') return blocks.think(event.text)
     if (event.kind === 'thinking-sign') return blocks.sign(event.signature)
     return blocks.whole({ type: 'redacted_thinking', data: event.data })
   }
@@ -104,6 +110,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       }
       return text === '' ? undefined : encoder.encode(text)
     },
+    hides,
     closing(usage) {
       const ending = start() + blocks.close()
       const stopReason = writeStopReason(refused && finish === 'stop' ? 'refusal' : finish, blocks.hasCalls)

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { googleSignature, type Citation, type Media } from '../../capabilities/conversation.ts'
+import { googleSignature, type Citation, type Media, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { isWholeObject, itemsIn, objectIn, parseLoosely } from '../loose.ts'
 import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
@@ -161,6 +161,19 @@ export class Output {
       events.push(...this.#closeCall(call, isEmpty ? 'completed' : status))
     }
     return events
+  }
+
+  /** It failed. A thought that was neither over nor shown is not handed out with the failure: nobody pays for it. */
+  breakOff(): void {
+    if (this.#open?.kind === 'thought' && !this.#open.isSummed) this.#open = undefined
+    this.finish('incomplete')
+  }
+
+  /** Whether the client is shown nothing of an event. Of a thought that is left out, what seals it may be shown. */
+  hides({ kind }: ReplyEvent): boolean {
+    const { thoughts, seals } = this.#parts.shown
+    if (kind === 'thinking-delta') return !thoughts
+    return !seals && (kind === 'thinking-sign' || kind === 'thinking-redact')
   }
 
   #id(prefix: string): string {

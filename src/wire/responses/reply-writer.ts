@@ -60,6 +60,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       }
       return text === '' ? undefined : encoder.encode(text)
     },
+    hides: (event) => output.hides(event),
     closing(usage) {
       const status = statusOf(finish)
       const ending = start() + write(output.finish(status))
@@ -71,7 +72,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     },
     /** Official clients throw where an event has an `error` of its own; others read the response that failed. */
     failing(error) {
-      output.finish('incomplete')
+      output.breakOff()
       const response = writeResponse({ status: 'failed', output: output.items, error: responseError(error) })
       return encoder.encode(
         eventOf('response.failed', `"response":${response},"error":${JSON.stringify(commonError(error))}`),

@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { nano, zeroNano } from '../../src/base/money.ts'
+import { compatible } from '../../src/vendors/compatible/compatible.ts'
+import { vendors } from '../../src/vendors/index.ts'
+import type { Vendor } from '../../src/vendors/vendor.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { jsonPost, openSocket } from '../support/raw-socket.ts'
+import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import {
+  chunk,
+  delta,
+  done,
+  event,
+  finish,
+  lastChunk,
+  opening,
+  startVendor,
+  streamHead,
+  usageEvent,
+  type RawVendor,
+  type Reply,
+} from '../support/vendor.ts'
+
+/** Streams that end while the model thinks, for clients that see its thoughts and for those that do not. */
+
+let gateway: TestGateway
+let vendor: RawVendor
+let reply: Reply
+const known = vendors as Map<string, Vendor>
+
+beforeAll(async () => {
+  known.set('drainer', compatible({ id: 'drainer', baseUrl: '', hangup: 'drain' }))
+  vendor = await startVendor((socket, request) => reply(socket, request))
+  const prices = '{ inputPerMillion: "1", outputPerMillion: "10" }'
+  const models = ['compatible', 'anthropic', 'drainer'].map(
+    (id) =>
+      `  - { id: ${id}, capability: chat, channels: [{ channel: ${id} }], outputTokensMax: 9000, prices: ${prices} }`,
+  )
+  const yaml = `
+sandbox: false
+channels:
+  - { id: compatible, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [k] }
+  - { id: anthropic, vendor: anthropic, baseUrl: "${vendor.baseUrl.replace(/\/v1$/, '')}", keys: [k] }
+  - { id: drainer, vendor: drainer, baseUrl: "${vendor.baseUrl}", keys: [k] }
+models:
+${models.join('\n')}
+`
+  gateway = await startTestGateway({ yaml, mode: 'leased' })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(async () => {
+  known.delete('drainer')
+  await gateway.close()
+  await vendor.stop()
+})
+
+// More than after which a client that sees none of them is told that its stream lives.
+const thoughts = 60
+
+const thought = event({ id: 'c1', choices: [{ index: 0, delta: { reasoning_content: 'word' }, finish_reason: null }] })
+const thinks = opening + thought.repeat(thoughts)
+
+const named = (type: string, fields: object) => `event: ${type}\n${event({ type, ...fields })}`
+const blockDelta = (fields: object) => named('content_block_delta', { index: 0, delta: fields })
+const anthropicThinks =
+  named('message_start', { message: { id: 'msg_1', content: [], usage: { input_tokens: 7, output_tokens: 1 } } }) +
+  named('content_block_start', { index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } }) +
+  blockDelta({ type: 'thinking_delta', thinking: 'word' }).repeat(thoughts)
+const anthropicSigns =
+  blockDelta({ type: 'signature_delta', signature: 'c2lnbmVk' }) + named('content_block_stop', { index: 0 })
+
+const messages = [{ role: 'user', content: 'Hello!' }]
+const thinking = { type: 'enabled', budget_tokens: 1_024 }
+const asMessages = (more: object = {}) => ({ messages, max_tokens: 2_000, stream: true, ...more })
+const asResponse = (more: object = {}) => ({ input: messages, max_output_tokens: 2_000, stream: true, ...more })
+const sealed = { include: ['reasoning.encrypted_content'] }
+
+const unseen: readonly [string, string, object][] = [
+  ['compatible', '/v1/messages', asMessages()],
+  ['compatible', '/v1/messages', asMessages({ thinking: { ...thinking, display: 'omitted' } })],
+  ['compatible', '/v1/responses', asResponse()],
+  ['compatible', '/v1/responses', asResponse(sealed)],
+  ['anthropic', '/v1/responses', asResponse(sealed)],
+]
+
+const writes = (model: string) => (model === 'anthropic' ? anthropicThinks : thinks)
+
+test.each(unseen)(
+  '%s on %s, unseen and cut: nothing was delivered, and it costs nothing',
+  async (model, path, body) => {
+    const before = await gateway.balance()
+    reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(writes(model))]))
+    const response = await gateway.post(path, { model, ...body })
+    const text = await response.text()
+    expect(text).toContain('"error"')
+    expect(text).not.toContain('word')
+    expect(text).not.toContain('encrypted_content')
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'policy_zero', cost: zeroNano })
+    expect(await attemptsOf(gateway, response)).toMatchObject([
+      { status: 200, vendor_cost: zeroNano, delivered: false },
+    ])
+    expect(await gateway.balance()).toEqual(before)
+  },
+)
+
+test.each([
+  ['compatible', '/v1/chat/completions', { messages, stream: true }, thinks],
+  ['compatible', '/v1/messages', asMessages({ thinking }), thinks],
+  ['compatible', '/v1/responses', asResponse({ reasoning: { summary: 'auto' } }), thinks],
+  ['compatible', '/v1/messages', asMessages(), thinks + delta('word')],
+  ['compatible', '/v1/responses', asResponse(), thinks + delta('word')],
+  // All that it is shown of a thought is its seal.
+  ['anthropic', '/v1/responses', asResponse(sealed), anthropicThinks + anthropicSigns],
+])('%s on %s, seen and cut: it costs what was thought', async (model, path, body, events) => {
+  const before = await gateway.balance()
+  reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(events)]))
+  const response = await gateway.post(path, { model, ...body })
+  expect(await response.text()).toContain('"error"')
+  const { usage, cost, ...record } = await recordOf(gateway, response)
+  expect(record).toMatchObject({ status: 502, basis: 'estimated' })
+  const output = events.includes('"content":"word"') ? thoughts + 1 : thoughts
+  expect(usage?.output).toBe(output)
+  expect(cost).toBe(nano(BigInt(usage?.input ?? 0) * 1_000n + BigInt(output) * 10_000n))
+  expect(before.posted - (await gateway.balance()).posted).toBe(cost)
+})
+
+/** Asks, and leaves when it has been told that its stream lives: by then most of the thoughts have been read. */
+async function leave(model: string, path: string, body: object) {
+  const { id, key } = await gateway.account()
+  const client = await openSocket(gateway.url)
+  let text = ''
+  client.on('data', (bytes: Buffer) => (text += bytes.toString()))
+  client.on('error', () => {})
+  client.write(jsonPost({ url: gateway.url, key }, { model, ...body }, path))
+  await until(() => (path === '/v1/messages' ? text.split('event: ping').length > 2 : text.includes(': waiting')))
+  expect(text).not.toContain('word')
+  client.destroy()
+  return id
+}
+
+test.each(unseen)('%s on %s, unseen and left: what was read is charged', async (model, path, body) => {
+  reply = (socket) => {
+    socket.write(Buffer.concat([Buffer.from(streamHead), chunk(writes(model))]))
+    return new Promise((resolve) => socket.on('close', resolve))
+  }
+  const account = await leave(model, path, body)
+  await until(async () => (await lastRequestOf(gateway, account)) !== undefined)
+  const record = await lastRequestOf(gateway, account)
+  expect(record).toMatchObject({ status: 499, basis: 'estimated' })
+  expect(record?.cost).toBeGreaterThan(nano(50n * 10_000n))
+})
+
+test.each([
+  ['comes', finish + usageEvent(7, 520) + done, { basis: 'vendor', cost: 5_207_000n }],
+  ['does not come', '', { basis: 'estimated', usage: { output: thoughts } }],
+])('unseen and left, a vendor that charges on is read on, and its count %s', async (_what, rest, charged) => {
+  const gone = Promise.withResolvers<void>()
+  reply = async (socket) => {
+    socket.write(Buffer.concat([Buffer.from(streamHead), chunk(thinks)]))
+    await gone.promise
+    // Slowly, so that the hang-up is noticed long before the end.
+    for (let index = 0; index < 50; index++) {
+      socket.write(chunk(': alive\n\n'))
+      await new Promise((resolve) => setTimeout(resolve, 4))
+    }
+    socket.end(rest === '' ? '' : Buffer.concat([chunk(rest), Buffer.from(lastChunk)]))
+  }
+  const account = await leave('drainer', '/v1/messages', asMessages())
+  gone.resolve()
+  await until(async () => (await lastRequestOf(gateway, account)) !== undefined)
+  expect(await lastRequestOf(gateway, account)).toMatchObject({ status: 499, ...charged })
+})
