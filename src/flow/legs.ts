@@ -1,5 +1,5 @@
 import type { AttemptId } from '../base/ids.ts'
-import type { Nano } from '../base/money.ts'
+import { zeroNano, type Nano } from '../base/money.ts'
 import { priceOfParts } from '../billing/price.ts'
 import { sumOf, type Basis, type Counted, type PriceList, type Usage } from '../capabilities/usage.ts'
 
@@ -8,16 +8,24 @@ export type Leg = {
   readonly attemptId: AttemptId
   /** What it has used by now, by the vendor's count or our estimate; undefined while it has delivered nothing. */
   count(): Counted | undefined
+  /** What the vendor has made by now, where there may be something although nothing was delivered. */
+  made?(): Counted | undefined
 }
 
-/** What a call costs us, by the vendor's own way of counting. */
+/** What a call has cost us by now, whether or not any of it was delivered. */
+export function costOfLeg(leg: Leg, costs: PriceList, delivered = leg.count()): Nano {
+  const made = delivered ?? leg.made?.()
+  return made === undefined ? zeroNano : costOf(made, costs)
+}
+
+/** By the vendor's own way of counting. */
 export function costOf({ usage, vendorUsage = usage }: Counted, costs: PriceList): Nano {
   return priceOfParts([vendorUsage], costs)
 }
 
 type LegsCount = {
   /** All of them; `counted` is undefined of those that have delivered nothing. */
-  readonly legs: readonly { readonly attemptId: AttemptId; readonly counted: Counted | undefined }[]
+  readonly legs: readonly { readonly leg: Leg; readonly counted: Counted | undefined }[]
   readonly parts: readonly Usage[]
   readonly usage: Usage
   readonly basis: Basis
@@ -25,7 +33,7 @@ type LegsCount = {
 
 /** What all legs used so far; undefined where none has delivered anything. */
 export function countLegs(all: readonly Leg[]): LegsCount | undefined {
-  const legs = all.map((leg) => ({ attemptId: leg.attemptId, counted: leg.count() }))
+  const legs = all.map((leg) => ({ leg, counted: leg.count() }))
   const delivered = legs.flatMap(({ counted }) => counted ?? [])
   if (delivered.length === 0) return undefined
   const parts = delivered.map(({ usage }) => usage)

@@ -62,8 +62,8 @@ export class Marks {
     funds.mark({
       usage: counted.usage,
       price: priceOfParts(counted.parts, model.prices),
-      delivered: counted.legs.flatMap(({ attemptId: id, counted: count }) =>
-        count === undefined ? [] : [{ id, vendorCost: costOf(count, model.costs) }],
+      delivered: counted.legs.flatMap(({ leg, counted: count }) =>
+        count === undefined ? [] : [{ id: leg.attemptId, vendorCost: costOf(count, model.costs) }],
       ),
     })
   }

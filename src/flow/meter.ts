@@ -1,9 +1,8 @@
 import { crashPoint } from '../base/crash-points.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { asGatewayError, final, GatewayError } from '../base/errors.ts'
-import type { AttemptId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
-import { zeroNano, type Nano } from '../base/money.ts'
+import type { Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
 import { Tap } from '../base/tap.ts'
 import type { Sale } from '../billing/funds.ts'
@@ -14,7 +13,7 @@ import type { AttemptRecord } from '../store/requests.ts'
 import { attemptRecord } from './attempt.ts'
 import type { Drains } from './drains.ts'
 import { KeepAlive } from './keep-alive.ts'
-import { costOf, countLegs, type Leg } from './legs.ts'
+import { costOfLeg, countLegs, type Leg } from './legs.ts'
 import { Marks } from './marks.ts'
 import type { Relay } from './relay.ts'
 import { release, releaseOrLog } from './release.ts'
@@ -231,9 +230,9 @@ function saleOf(
   const counted = countLegs(legs)
   if (counted === undefined) return undefined
   const { prices, costs } = routed.model
-  const delivered = counted.legs.map(({ attemptId, counted: count }) => {
-    const vendorCost = count === undefined ? zeroNano : costOf(count, costs)
-    return attemptRecord(legRouted(routed, attemptId), { status: 200, vendorCost, delivered: count !== undefined })
+  const delivered = counted.legs.map(({ leg, counted: count }) => {
+    const vendorCost = costOfLeg(leg, costs, count)
+    return attemptRecord(legRouted(routed, leg), { status: 200, vendorCost, delivered: count !== undefined })
   })
   return {
     status,
@@ -247,7 +246,7 @@ function saleOf(
   }
 }
 
-function legRouted(routed: Routed, attemptId: AttemptId): Routed {
+function legRouted(routed: Routed, { attemptId }: Leg): Routed {
   return attemptId === routed.attemptId ? routed : { ...routed, attemptId }
 }
 

@@ -1,7 +1,7 @@
 import { zeroNano, type Nano } from '../base/money.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import { attemptRecord } from './attempt.ts'
-import { costOf, type Leg } from './legs.ts'
+import { costOfLeg, type Leg } from './legs.ts'
 import type { Routed } from './stages.ts'
 
 /** Calls that were answered and that nobody pays us for, as what they cost us. */
@@ -14,8 +14,7 @@ export function wastedAttempts(routed: Routed, legs: readonly Leg[]): AttemptRec
 
 function knownCost({ model }: Routed, leg: Leg): Nano {
   try {
-    const counted = leg.count()
-    return counted === undefined ? zeroNano : costOf(counted, model.costs)
+    return costOfLeg(leg, model.costs)
   } catch {
     return zeroNano // nobody can read it: the vendor's bill will tell
   }

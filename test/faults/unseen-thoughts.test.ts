@@ -5,7 +5,7 @@ import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { jsonPost, openSocket } from '../support/raw-socket.ts'
-import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
+import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import {
   chunk,
   delta,
@@ -85,23 +85,24 @@ const unseen: readonly [string, string, object][] = [
 
 const writes = (model: string) => (model === 'anthropic' ? anthropicThinks : thinks)
 
-test.each(unseen)(
-  '%s on %s, unseen and cut: nothing was delivered, and it costs nothing',
-  async (model, path, body) => {
-    const before = await gateway.balance()
-    reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(writes(model))]))
-    const response = await gateway.post(path, { model, ...body })
-    const text = await response.text()
-    expect(text).toContain('"error"')
-    expect(text).not.toContain('word')
-    expect(text).not.toContain('encrypted_content')
-    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'policy_zero', cost: zeroNano })
-    expect(await attemptsOf(gateway, response)).toMatchObject([
-      { status: 200, vendor_cost: zeroNano, delivered: false },
-    ])
-    expect(await gateway.balance()).toEqual(before)
-  },
-)
+test.each(unseen)('%s on %s, unseen and cut: nothing was delivered, and nobody pays', async (model, path, body) => {
+  const before = await gateway.balance()
+  const lostBefore = await booked(gateway, 'platform:loss')
+  reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(writes(model))]))
+  const response = await gateway.post(path, { model, ...body })
+  const text = await response.text()
+  expect(text).toContain('"error"')
+  expect(text).not.toContain('word')
+  expect(text).not.toContain('encrypted_content')
+  expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'policy_zero', cost: zeroNano })
+  expect(await gateway.balance()).toEqual(before)
+  // The vendor has thought all the same, which is our loss.
+  const [attempt] = await attemptsOf(gateway, response)
+  const cost = attempt?.vendor_cost ?? zeroNano
+  expect(attempt).toMatchObject({ status: 200, delivered: false })
+  expect(cost).toBeGreaterThan(nano(BigInt(thoughts) * 10_000n))
+  expect(lostBefore - (await booked(gateway, 'platform:loss'))).toBe(cost)
+})
 
 test.each([
   ['compatible', '/v1/chat/completions', { messages, stream: true }, thinks],

@@ -1,5 +1,5 @@
 import type { ChatAsk, StreamFacts } from '../../capabilities/chat.ts'
-import { tokensOf, type Usage } from '../../capabilities/usage.ts'
+import { tokensOf, type Counted, type Usage } from '../../capabilities/usage.ts'
 import type { Leg } from '../legs.ts'
 import type { ChatRouted } from './chat.ts'
 import { bytesPerToken, estimateOutput } from './estimate.ts'
@@ -12,19 +12,26 @@ export function inputCounter({ codec, ask }: Pick<ChatRouted, 'codec' | 'ask'>):
 
 export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens = inputCounter(routed)): Leg {
   const { ask, attemptId } = routed
+
+  function made(): Counted | undefined {
+    const { usage, outputEvents, finished, ended } = facts
+    if (outputEvents === 0 && !finished && !ended) return undefined
+    if (usage?.output !== undefined && (finished || ended)) return { usage, basis: 'vendor' }
+    // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: of a
+    // stream that was cut, the number is what had been counted, and may be 0 after a page of words.
+    const estimated = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
+    const output = Math.max(usage?.output ?? 0, estimated)
+    if (usage?.output !== undefined) return { usage: { ...usage, output }, basis: 'estimated' }
+    // Others count the input at the start and the output at the end, which may not have come.
+    return { usage: { ...withHosted(usage ?? { input: inputTokens() }, facts, ask), output }, basis: 'estimated' }
+  }
+
   return {
     attemptId,
+    made,
     count() {
-      const { usage, outputEvents, isOwed = true, finished, ended } = facts
-      if ((outputEvents === 0 || !isOwed) && !finished && !ended) return undefined
-      if (usage?.output !== undefined && (finished || ended)) return { usage, basis: 'vendor' }
-      // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: of a
-      // stream that was cut, the number is what had been counted, and may be 0 after a page of words.
-      const estimated = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
-      const output = Math.max(usage?.output ?? 0, estimated)
-      if (usage?.output !== undefined) return { usage: { ...usage, output }, basis: 'estimated' }
-      // Others count the input at the start and the output at the end, which may not have come.
-      return { usage: { ...withHosted(usage ?? { input: inputTokens() }, facts, ask), output }, basis: 'estimated' }
+      const { isOwed = true, finished, ended } = facts
+      return isOwed || finished || ended ? made() : undefined
     },
   }
 }

@@ -28,10 +28,7 @@ export type Speaking = {
 
 /** Says the pieces of a text one after another, as one sound. */
 export class SpeechRelay implements Relay {
-  /** What the customer owes for. */
   readonly legs: Leg[] = []
-  /** The same calls, whether or not any of it went out: the vendor charges for what it has made. */
-  readonly made: Leg[] = []
   readonly #failed: AttemptRecord[] = []
   readonly #parts: CallParts
   readonly #routed: Routed
@@ -222,8 +219,8 @@ export class SpeechRelay implements Relay {
       this.#current = sound
       const { attemptId } = routed
       const count = () => sound.count(ask, codec)
-      const leg = this.made.push({ attemptId, count }) - 1
-      this.legs.push({ attemptId, count: () => (this.#isOwed(leg) ? count() : undefined) })
+      const leg = this.legs.length
+      this.legs.push({ attemptId, made: count, count: () => (this.#isOwed(leg) ? count() : undefined) })
       return undefined
     } finally {
       this.#opening = undefined

@@ -71,6 +71,6 @@ function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
 function wasted(parts: CallParts, routed: Routed, relay: SpeechRelay, error: GatewayError): Failed {
   const last = final(discreet(error, routed))
   logFailure(parts, routed, 200, last)
-  const attempts = [...relay.failed, ...wastedAttempts(routed, relay.made)]
+  const attempts = [...relay.failed, ...wastedAttempts(routed, relay.legs)]
   return { kind: 'failed', error: last, retry: 'no', attempts }
 }
