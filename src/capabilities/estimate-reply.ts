@@ -1,24 +1,20 @@
-import type { Reply } from './conversation.ts'
+import type { AssistantBlock, Reply } from './conversation.ts'
+import { countWords } from './count-words.ts'
 
-// English text averages about four characters a token.
-const charactersPerToken = 4
-
-/** Output tokens of a reply that came without usage: what is charged for it, and what is shown where usage must be. */
+/**
+ * Output tokens of a reply that came without usage: what is charged for it, and what is shown where usage must be. As of an
+ * answer that passes through, by a tokenizer's rule of thumb: letters are few to a token in some scripts.
+ */
 export function estimateReply(
-  reply: Reply,
+  { choices }: Reply,
   ask: { readonly outputTokensMax: number; readonly choices: number },
 ): number {
-  const estimated = Math.max(1, Math.ceil(textLength(reply) / charactersPerToken))
-  return Math.min(estimated, ask.outputTokensMax * ask.choices)
+  const said = choices.flatMap(({ blocks }) => blocks.flatMap(wordsOf))
+  const estimated = said.reduce((sum, words) => sum + countWords(words), 0)
+  return Math.min(Math.max(1, estimated), ask.outputTokensMax * ask.choices)
 }
 
-function textLength(reply: Reply): number {
-  let length = 0
-  for (const { blocks } of reply.choices) {
-    for (const block of blocks) {
-      if (block.kind === 'tool-call') length += block.argumentsText.length
-      else if ('text' in block) length += block.text.length
-    }
-  }
-  return length
+function wordsOf(block: AssistantBlock): string[] {
+  if (block.kind === 'tool-call') return [block.name, block.argumentsText]
+  return 'text' in block ? [block.text] : []
 }

@@ -1,26 +1,10 @@
-import { estimateTokenCount } from 'tokenx'
 import { isGiven, isObject, type Json } from '../base/json.ts'
+import { countWords } from '../capabilities/count-words.ts'
 
 /** About what a picture of usual size takes; nothing here can see how large one is. */
 export const imageTokens = 1_500
 
 const everythingIsRead: ReadonlySet<string> = new Set()
-
-// The rule of thumb takes seven letters of a script that it does not know for a token. Measured with o200k_base.
-const languageConfigs = [
-  { pattern: /[\p{Script=Ethiopic}\p{Script=Lao}\p{Script=Tibetan}]/u, averageCharsPerToken: 0.6 },
-  { pattern: /[\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Sinhala}]/u, averageCharsPerToken: 1.8 },
-  { pattern: /\p{Script=Thai}/u, averageCharsPerToken: 2.3 },
-  {
-    pattern:
-      /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Bengali}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Malayalam}]/u,
-    averageCharsPerToken: 4,
-  },
-]
-
-function countWords(text: string): number {
-  return estimateTokenCount(text, { languageConfigs })
-}
 
 /**
  * Tokens of all text inside a value, but for what stands under names that no model reads as words. By a tokenizer's rule of

@@ -8,7 +8,9 @@ import { jsonPost, openSocket } from '../support/raw-socket.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import {
+  answer,
   chunk,
+  completion,
   delta,
   done,
   event,
@@ -98,6 +100,33 @@ describe('a stream that breaks off', () => {
     expect(cost).toBe(nano(BigInt(usage?.input ?? 0) * 1_000n + 10_000n))
   })
 })
+
+// In some scripts a token is a letter or two, whoever writes the answer anew for its client.
+test.each([false, true])(
+  'what nobody counted costs alike, passed through or translated (streamed: %p)',
+  async (stream) => {
+    const said = '海上生明月，天涯共此时。'.repeat(10)
+    const { gateway } = await gatewayTo((socket) => {
+      if (stream) socket.end(Buffer.concat([head, chunk(opening + delta(said).repeat(3))]))
+      else socket.end(answer(200, completion(said, { usage: undefined })))
+    })
+    const messages = [{ role: 'user', content: 'Hello!' }]
+    const charged = async (path: string, body: object) => {
+      const response = await gateway.post(path, { model: 'm', stream, ...body })
+      await response.text()
+      const { basis, usage } = await recordOf(gateway, response)
+      expect(basis).toBe('estimated')
+      return usage?.output ?? 0
+    }
+    const passed = await charged('/v1/chat/completions', { messages })
+    expect(passed).toBeGreaterThan(80)
+    for (const translated of [
+      await charged('/v1/messages', { messages, max_tokens: 2_000 }),
+      await charged('/v1/responses', { input: messages }),
+    ])
+      expect(Math.abs(translated - passed)).toBeLessThan(5) // an answer in one piece has a word or two around its own
+  },
+)
 
 describe('a reader that does not read', () => {
   test('holds up the vendor, not our memory, and goes on where it stopped', async () => {

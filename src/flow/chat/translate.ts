@@ -46,19 +46,19 @@ export class ReplyFacts implements StreamFacts {
         case 'thinking-delta':
         case 'refusal-delta':
         case 'tool-call-delta':
-          this.#say(event, event.text.length)
+          this.#say(event, event.text)
           break
         case 'tool-call-start':
-          this.#say(event, event.name.length)
+          this.#say(event, event.name)
           break
         case 'thinking-redact':
-          this.#say(event, event.data.length)
+          this.#say(event, event.data)
           break
         case 'image-add': // its bytes say nothing about its tokens
-          this.#say(event, 0)
+          this.#say(event, '')
           break
         case 'hosted-tool-run': // the client may see nothing of it, and it was made for the client all the same
-          this.#say(event, 0)
+          this.#say(event, '')
           this.hosted = {
             searches: this.hosted.searches + event.searches,
             foundBytes: this.hosted.foundBytes + event.foundBytes,
@@ -75,8 +75,8 @@ export class ReplyFacts implements StreamFacts {
     }
   }
 
-  #say(event: ReplyEvent, bytes: number): void {
-    this.#said.add(bytes)
+  #say(event: ReplyEvent, words: string): void {
+    this.#said.add(Buffer.byteLength(words))
     this.#show(event)
   }
 
