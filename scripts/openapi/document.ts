@@ -19,8 +19,9 @@ import {
 import { messageError } from '../../src/wire/anthropic/answer-schema.ts'
 import { writeError as writeMessagesError } from '../../src/wire/anthropic/errors.ts'
 import { writeEitherError } from '../../src/wire/native/errors.ts'
-import { writeError } from '../../src/wire/openai/errors.ts'
+import { writeError, writeErrorWithPlain402 } from '../../src/wire/openai/errors.ts'
 import { chatMessage, chatRequest } from '../../src/wire/openai/schema.ts'
+import { writeSpeechError } from '../../src/wire/openai/speech-errors.ts'
 import { response } from '../../src/wire/responses/answer-schema.ts'
 import { responsesRequest } from '../../src/wire/responses/schema.ts'
 import type { Document, Responses, Schema } from './types.ts'
@@ -120,7 +121,7 @@ function describePath(route: Route) {
       ...Object.fromEntries(
         [...docs.errors, ...(docs.once ? [409, 422] : []), 500].map((status) => [
           status,
-          { $ref: `#/components/responses/${shapeOf(route).name}${status}` as const },
+          { $ref: `#/components/responses/${shapeOf(route, status).name}${status}` as const },
         ]),
       ),
     },
@@ -164,16 +165,33 @@ function describeAnswer({ description, schema, types = [json], event, metered }:
   }
 }
 
-/** How errors look, by what writes those of a path: most have the common shape. Images have it too, in one of their forms. */
-const errorShapes = [
-  { name: 'Error', of: writeError, write: writeError },
-  { name: 'MessageError', of: writeMessagesError, write: writeMessagesError },
-  { name: 'ImageError', of: writeEitherError, write: writeError },
-] as const
-type ErrorShape = (typeof errorShapes)[number]
+type ErrorShape = {
+  readonly name: string
+  readonly schema: string
+  /** What writes the errors of its paths. */
+  readonly of: readonly Route['writeError'][]
+  readonly write: Route['writeError']
+  /** The one status that has it, where the others have the common shape. */
+  readonly only?: number
+}
 
-function shapeOf(route: Route): ErrorShape {
-  return errorShapes.find(({ of }) => of === route.writeError) ?? errorShapes[0]
+/** How errors look: most have the common shape. Images have it too, in one of their forms. */
+const commonShape: ErrorShape = { name: 'Error', schema: 'Error', of: [writeError], write: writeError }
+const errorShapes: readonly ErrorShape[] = [
+  commonShape,
+  { name: 'MessageError', schema: 'MessageError', of: [writeMessagesError], write: writeMessagesError },
+  { name: 'ImageError', schema: 'ImageError', of: [writeEitherError], write: writeError },
+  {
+    name: 'PlainError',
+    schema: 'Error',
+    of: [writeErrorWithPlain402, writeSpeechError],
+    write: writeErrorWithPlain402,
+    only: 402,
+  },
+]
+
+function shapeOf({ writeError: write }: Route, status: number): ErrorShape {
+  return errorShapes.find(({ of, only = status }) => of.includes(write) && only === status) ?? commonShape
 }
 
 const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
@@ -210,7 +228,7 @@ function errorResponses(shape: ErrorShape): Responses {
       },
       content: {
         [json]: {
-          schema: { $ref: `#/components/schemas/${shape.name}` },
+          schema: { $ref: `#/components/schemas/${shape.schema}` },
           examples: { ...examples, [exampleName]: { summary: when, value: JSON.parse(body) } },
         },
       },

@@ -1,7 +1,7 @@
 import { fieldTable } from './fields.ts'
 import { html, inline, paragraphs, type Html } from './html.ts'
 import { style } from './style.ts'
-import type { Document, Operation, Response, Responses, Schema } from './types.ts'
+import type { Document, ErrorExample, Operation, Response, Responses, Schema } from './types.ts'
 
 const json = 'application/json'
 const icon = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='M2 3h12v3H2zM6 6h4v8H6z' fill='#2563c9'/></svg>`
@@ -149,9 +149,10 @@ function errors(responses: Responses): Html {
     <h2>Errors</h2>
     <p>
       Errors have one shape, with all four fields, but for those of messages, which are
-      <code>{"type": "error", "error": {"type", "message"}, "request_id"}</code>, and of the native form of images,
-      which are <code>{"code", "message", "request_id"}</code>. Where <code>x-should-retry</code> is <code>false</code>,
-      another try cannot help.
+      <code>{"type": "error", "error": {"type", "message"}, "request_id"}</code>, of the native form of images, which
+      are <code>{"code", "message", "request_id"}</code>, and a 402 of edits and speech, which has only
+      <code>message</code>. A vendor's own refusal passes as it came: <code>code</code> and others may be null or
+      missing, and there may be more. Where <code>x-should-retry</code> is <code>false</code>, another try cannot help.
     </p>
     <pre tabindex="0"><code>${JSON.stringify(example, null, 2)}</code></pre>
     ${errorTable(
@@ -167,7 +168,7 @@ function errorTable(names: readonly string[], responses: Responses): Html {
       ({ summary, value }) =>
         html`<tr role="row">
           <th role="rowheader" scope="row">${name.replace(/\D+/, '')}</th>
-          <td role="cell"><code>${value.error.type}</code>${codeLine(value.error.code)}</td>
+          <td role="cell">${typeAndCode(value.error)}</td>
           <td role="cell">${inline(summary)}</td>
         </tr> `,
     ),
@@ -189,8 +190,9 @@ function errorTable(names: readonly string[], responses: Responses): Html {
   </table> `
 }
 
-function codeLine(code: string | undefined): Html | undefined {
-  return code === undefined ? undefined : html`<br /><code>${code}</code>`
+function typeAndCode({ type, code }: ErrorExample['error']): Html {
+  if (type === undefined) return html`none: only a <code>message</code>`
+  return html`<code>${type}</code>${code === undefined ? undefined : html`<br /><code>${code}</code>`}`
 }
 
 function resolve(schema: Schema, document: Document): Schema {

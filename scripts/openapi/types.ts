@@ -22,7 +22,7 @@ type Content = Record<
   string,
   { schema: Schema; example?: unknown; examples?: Record<string, { summary: string; value: ErrorExample }> }
 >
-type ErrorExample = { error: { message: string; type: string; param?: string | null; code?: string } }
+export type ErrorExample = { error: { message: string; type?: string; param?: string | null; code?: string } }
 
 export type Response = {
   description: string

@@ -120,7 +120,10 @@ describe('/openapi.json', () => {
     const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 431, 500, 502, 503, 504]
     expect(Object.keys(responses)).toEqual(statuses.map((status) => `Error${status}`))
     for (const { content } of Object.values(responses)) {
-      for (const { value } of Object.values(content['application/json']?.examples ?? {})) errorBody.parse(value)
+      for (const { value } of Object.values(content['application/json']?.examples ?? {})) {
+        expect(Object.keys(value)).toEqual(['error'])
+        expect(Object.keys(value.error)).toEqual(['message', 'type', 'param', 'code'])
+      }
     }
   })
 

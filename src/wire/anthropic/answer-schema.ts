@@ -51,7 +51,7 @@ export const messageEvent = z.looseObject({
 
 export const tokenCount = z.looseObject({ input_tokens: z.int() })
 
-export const messageError = z.object({
+export const messageError = z.looseObject({
   type: z.literal('error'),
   error: z.looseObject({
     type: z.string().meta({ description: 'The kind of error, for programs.' }),

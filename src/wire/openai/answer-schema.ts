@@ -105,17 +105,21 @@ export const model = z.looseObject({
 
 export const modelList = z.looseObject({ object: z.literal('list'), data: z.array(model) })
 
-export const errorBody = z.object({
-  error: z.object({
+/** The gateway's own have all four fields, but for a 402 of edits and speech. A vendor's refusal passes as it came. */
+export const errorBody = z.looseObject({
+  error: z.looseObject({
     message: text('What went wrong, for people.'),
-    type: text('The kind of error, for programs.'),
-    param: text('The field at fault, such as `messages[0].content`; null where it is none.').nullable(),
-    code: text('The finer kind, for programs.'),
+    type: text('The kind of error, for programs.').nullish(),
+    param: text('The field at fault, such as `messages[0].content`; null where it is none.').nullish(),
+    code: z
+      .union([z.string(), z.number()])
+      .nullish()
+      .meta({ description: 'The finer kind, for programs. A vendor that refuses may have a number, or none.' }),
   }),
 })
 
 /** Of images: `error` in the common form, the other three in the native one, and all where the form was not known yet. */
-export const imageErrorBody = z.object({
+export const imageErrorBody = z.looseObject({
   error: errorBody.shape.error.optional(),
   code: text('The kind of error, for programs.').optional(),
   message: text('What went wrong, for people.').optional(),
