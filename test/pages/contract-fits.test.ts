@@ -3,17 +3,20 @@ import { z } from 'zod'
 import type { Document, Response as Shown } from '../../scripts/openapi/types.ts'
 import { png } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { filmsOf } from '../support/ordered-films.ts'
 
 /** What is answered, held against `/openapi.json` as a client that is generated from it would. */
 
 let gateway: TestGateway
 let contract: Document
+const { idle } = filmsOf(() => gateway)
 
 beforeAll(async () => {
   gateway = await startTestGateway()
   contract = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as Document
 })
 afterAll(async () => {
+  await idle()
   await gateway.assertBooks()
   await gateway.close()
 })
@@ -77,6 +80,70 @@ describe('errors', () => {
       expectFit(path, 402, told)
       const examples = Object.values(shownBy(path, 402).examples ?? {}).map(({ value }) => Object.keys(value.error))
       expect({ path, fields: [Object.keys(told.error)] }).toEqual({ path, fields: examples })
+    }
+  })
+})
+
+describe('videos', () => {
+  const path = '/v1/videos/generations'
+  const prompt = 'A fox.'
+  const url = 'https://example.com/a.png'
+
+  // Some vendors have an `error` in every record, which is null until there is one.
+  test.each(['wan2.6-t2v', 'doubao-seedance-1-5-pro-251215', 'sora-2'])('the record of %s', async (model) => {
+    for (const status of ['succeeded', 'failed']) {
+      const text = status === 'failed' ? `${prompt} sandbox:fail=InternalError` : prompt
+      const film = await gateway.post(`${path}?wait=true`, { model, input: { prompt: text } })
+      const record = (await film.json()) as { status: string }
+      expect(record.status).toBe(status)
+      expectFit(path, 200, record)
+    }
+  })
+
+  const multi = { size: '1280*720', duration: 5, audio: true, shot_type: 'multi', prompt_extend: true }
+  const parameters = { resolution: '720P', duration: 5, prompt_extend: true, watermark: false }
+  const media = [{ type: 'first_frame', url }]
+
+  test.each([
+    { name: 'a text, 2.6', status: 202, body: { model: 'wan2.6-t2v', input: { prompt }, parameters: multi } },
+    { name: 'a text, 2.7', status: 202, body: { model: 'wan2.7-t2v', input: { prompt }, parameters } },
+    { name: 'a picture, 2.6', status: 202, body: { model: 'wan2.6-i2v', input: { prompt, img_url: url } } },
+    { name: 'a picture, 2.7', status: 202, body: { model: 'wan2.7-i2v', input: { prompt, media }, parameters } },
+    { name: 'references, 2.6', status: 202, body: { model: 'wan2.6-r2v', input: { prompt, reference_urls: [url] } } },
+    {
+      name: 'a length as a text',
+      status: 202,
+      body: { model: 'kling-v2-6', input: { prompt }, parameters: { duration: '5' } },
+    },
+    {
+      name: 'nulls',
+      status: 202,
+      body: { model: 'wan2.6-t2v', input: { prompt, media: null }, parameters: { audio: null }, content: null },
+    },
+    { name: 'a prompt that is no text', status: 400, body: { model: 'wan2.6-t2v', input: { prompt: 1 } } },
+    {
+      name: 'one link for several',
+      status: 400,
+      body: { model: 'wan2.6-r2v', input: { prompt, reference_urls: url } },
+    },
+    { name: 'media without a type', status: 400, body: { model: 'wan2.7-i2v', input: { prompt, media: [{ url }] } } },
+    {
+      name: 'a word for yes',
+      status: 400,
+      body: { model: 'wan2.6-t2v', input: { prompt }, parameters: { audio: 'yes' } },
+    },
+    { name: 'too long a wait', status: 400, body: { model: 'wan2.6-t2v', input: { prompt }, timeout: 301 } },
+  ])('an order is taken where it fits: $name', async ({ status, body }) => {
+    const { schema = {} } = contract.paths[path]?.['post']?.requestBody?.content['application/json'] ?? {}
+    const isFit = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema).safeParse(body).success
+    const ordered = await gateway.post(path, body)
+    expect([ordered.status, isFit]).toEqual([status, status === 202])
+  })
+
+  test('says what is taken where nothing is said', () => {
+    const { schema } = contract.paths[path]?.['post']?.requestBody?.content['application/json'] ?? {}
+    for (const [field, value] of Object.entries({ duration: '5', resolution: '`720p`', aspect_ratio: '`16:9`' })) {
+      expect(schema?.properties?.[field]?.description).toContain(`Default ${value}`)
     }
   })
 })

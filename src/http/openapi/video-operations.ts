@@ -1,16 +1,61 @@
 import { z } from 'zod'
 import { taskStates } from '../../capabilities/video.ts'
+import { roleNames } from '../../wire/native/video-scene.ts'
 import { videoRequest } from '../../wire/native/video-schema.ts'
 import type { OperationDocs } from './operations.ts'
 
 const text = (description: string) => z.string().meta({ description })
 const unixTime = (description: string) => z.int().meta({ description: `${description} Unix seconds.` })
 
+// Each is read by the models that have it; null means absent.
+const input = z.looseObject({
+  prompt: text('What it shows.').nullish(),
+  media: z
+    .array(
+      z.looseObject({
+        type: z.literal(Object.keys(roleNames)).meta({ description: 'What it is there for, as the model has it.' }),
+        url: text('A public http(s) link; of a picture also a `data:` URL.'),
+      }),
+    )
+    .nullish()
+    .meta({ description: 'Pictures, films and sounds: Wan 2.7 and later, and other families.' }),
+  img_url: text('The first frame: i2v of Wan 2.5 and 2.6; for short on other families.').nullish(),
+  audio_url: text('A sound to go with it: Wan 2.5 and 2.6, and t2v of 2.7.').nullish(),
+  reference_urls: z.array(z.string()).nullish().meta({ description: 'Pictures and films to follow: r2v of Wan 2.6.' }),
+})
+
+const parameters = z.looseObject({
+  resolution: text('As above; in upper case too.').nullish(),
+  size: text('Width and height in its place, such as `1280*720`: Wan, Sora.').nullish(),
+  duration: z
+    .union([z.int(), z.string()])
+    .nullish()
+    .meta({ description: 'As above; a text where the vendor has one.' }),
+  audio: z.boolean().nullish().meta({ description: 'Whether it has sound, on models that leave the choice.' }),
+  shot_type: text('`single` or `multi`: Wan 2.5, 2.6 and 3.0.').nullish(),
+  prompt_extend: z.boolean().nullish().meta({ description: 'Whether the vendor may enrich the prompt: Wan, Hailuo.' }),
+  watermark: z.boolean().nullish().meta({ description: 'Whether the vendor marks it, where it can.' }),
+  seed: z
+    .int()
+    .nullish()
+    .meta({ description: 'The same order and seed give a similar film, on models that take one.' }),
+})
+
+/** Told of here, and checked later: what `input` and `parameters` hold, by the model, and how long one may wait. */
+const shape = {
+  ...videoRequest.shape,
+  input: input.nullish(),
+  parameters: parameters.nullish(),
+  timeout: z.int().min(1).max(300).nullish(),
+}
+
 const notes = {
   model: 'An id of the list of models that makes videos.',
-  duration: 'Seconds of the video; billing follows it.',
-  resolution: '`480p`, `720p` or `1080p`, as the model has it; billing follows it.',
-  aspect_ratio: 'Such as `16:9`.',
+  duration: "Seconds of the video; billing follows it. Default 5, or the model's own where it has no such length.",
+  resolution:
+    "`480p`, `720p` or `1080p`, as the model has it; billing follows it. Default `720p`, or the model's own where it " +
+    'lacks that.',
+  aspect_ratio: 'Default `16:9`; on models that can follow it, the shape of the first frame.',
   input:
     'What it is made from: a `prompt`, and pictures, films or sound in the way of the model. Required, but for `content`.',
   parameters: "What else the model's vendor takes.",
@@ -22,16 +67,16 @@ const notes = {
 /** Read where it stands by the models that know it, and no business of the others. */
 const content = z
   .array(z.looseObject({ type: z.enum(['text', 'image_url', 'video_url', 'audio_url', 'draft_task']) }))
-  .optional()
+  .nullish()
   .meta({ description: "Seedance alone: its vendor's own list of contents, in place of `input`." })
 
 const described = z.looseObject({
   ...(Object.fromEntries(
-    Object.entries(videoRequest.shape).map(([name, schema]) => [
+    Object.entries(shape).map(([name, schema]) => [
       name,
       schema.meta({ description: notes[name as keyof typeof notes] }),
     ]),
-  ) as typeof videoRequest.shape),
+  ) as typeof shape),
   content,
 })
 
@@ -73,7 +118,10 @@ const videoTask = z.looseObject({
   seed: z.int().nullable().optional().meta({
     description: 'With a final status: as the vendor returns it, or as it was given; null where nobody named one.',
   }),
-  error: z.object({ code: z.string(), message: z.string() }).optional().meta({ description: 'With `failed`.' }),
+  error: z
+    .object({ code: z.string(), message: z.string() })
+    .nullish()
+    .meta({ description: "With `failed`; else absent, or null where the vendor's own record has it so." }),
 })
 
 const videoList = z.object({
