@@ -41,6 +41,12 @@ export function isGiven<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined
 }
 
+export function withoutNull(object: JsonObject): Record<string, Json> {
+  const kept: Record<string, Json> = {}
+  for (const [name, value] of Object.entries(object)) if (isGiven(value)) kept[name] = value
+  return kept
+}
+
 /** An object but for some of its fields. */
 export function without(object: JsonObject, fields: ReadonlySet<string>): JsonObject {
   const kept: Record<string, Json | undefined> = {}

@@ -287,6 +287,11 @@ describe('what only other vendors have a field for', () => {
     for (const field of Object.keys(foreign)) expect(body).not.toHaveProperty(field)
   })
 
+  test.each([{ image: null, background: null, input: null }, { image: [] }])('%j says nothing', async (nothing) => {
+    await made(await ask('dall-e-3', nothing))
+    for (const field of Object.keys(nothing)) expect((await lastSent()).body).not.toHaveProperty(field)
+  })
+
   test('goes on to those who have it', async () => {
     await made(await ask('qwen-image-max', foreign))
     expect((await lastSent()).body).toMatchObject({ parameters: foreign })

@@ -1,4 +1,4 @@
-import { without, type Json, type JsonObject } from '../../base/json.ts'
+import { without, withoutNull, type Json, type JsonObject } from '../../base/json.ts'
 import { countPictures } from '../../capabilities/image-tokens.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabilities/images.ts'
 import { readAnswer } from '../../wire/openai/images-answer.ts'
@@ -55,7 +55,7 @@ function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswe
   return pictureStep(ask, call, read, statusInside)
 }
 
-const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality']
+const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality', 'image']
 const notEdited: ReadonlySet<string> = new Set([...gatewaysOwn, 'background'])
 /** OpenAI answers a field that it does not know with a 400, and the client may not know whose model it asked. */
 const othersOwn = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
@@ -68,13 +68,14 @@ function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObj
   const notPassed = fields === 'any' ? [...gatewaysOwn] : [...gatewaysOwn, ...othersOwn]
   // Who writes pictures in one way has no field to choose it.
   if (ask.limits.formats?.length === 1) notPassed.push('output_format')
-  const written = without(ask.written, new Set(notPassed))
+  // OpenAI's older models have no field for much that may be null.
+  const written = withoutNull(without(ask.written, new Set(notPassed)))
   const image = ask.references.map(({ media }) => linkOrData(media))
   return {
     ...written,
     ...shared,
     ...(fields === 'common' && { prompt }),
-    ...(image.length > 0 && { image: typeof written['image'] === 'string' ? (image[0] ?? '') : image }),
+    ...(image.length > 0 && { image: typeof ask.written['image'] === 'string' ? (image[0] ?? '') : image }),
   }
 }
 

@@ -1,4 +1,4 @@
-import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import { withoutNull, type JsonObject } from '../../base/json.ts'
 import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
@@ -45,10 +45,4 @@ function writeFrame({ limits, kind, resolution, ratio }: VideoAsk): JsonObject {
   if (writesSize(limits)) return { size: wanSize(limits.form, { resolution, ratio }) }
   const takesRatio = limits.ratios.length > 0 && kind !== 'i2v'
   return { resolution: resolution.toUpperCase(), ...(takesRatio && { ratio }) }
-}
-
-function withoutNull(fields: JsonObject): Record<string, Json> {
-  const kept: Record<string, Json> = {}
-  for (const [name, value] of Object.entries(fields)) if (isGiven(value)) kept[name] = value
-  return kept
 }
