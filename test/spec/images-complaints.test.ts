@@ -89,3 +89,15 @@ describe('a linked picture that cannot be fetched is named by its field', () => 
     expect(await errorOf(second)).toMatchObject({ status: 400, param: 'input.media' })
   })
 })
+
+test.each(['dall-e-2', 'dall-e-3', 'imagen-4.0-generate-001'])(
+  'what %s is said to support, it takes',
+  async (model) => {
+    const { message } = await complaint({ model, background: 'transparent' })
+    expect(message).toContain("Supported values are: 'auto', 'opaque'.")
+    for (const background of ['auto', 'opaque']) {
+      const body = { model, prompt: 'A cat', background, moderation: 'low', output_compression: 100 }
+      expect((await gateway.post(path, body)).status).toBe(200)
+    }
+  },
+)

@@ -59,6 +59,8 @@ const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality', '
 const notEdited: ReadonlySet<string> = new Set([...gatewaysOwn, 'background'])
 /** OpenAI answers a field that it does not know with a 400, and the client may not know whose model it asked. */
 const othersOwn = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
+/** Its older models, which write pictures in one way, have none of these either. */
+const newersOwn = ['output_compression', 'background', 'moderation']
 
 /** The client's own body, but for the values that are the gateway's; of the native form, only what this one has. */
 function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObject {
@@ -67,7 +69,9 @@ function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObj
   if (ask.form === 'native') return { ...shared, prompt }
   const notPassed = fields === 'any' ? [...gatewaysOwn] : [...gatewaysOwn, ...othersOwn]
   // Who writes pictures in one way has no field to choose it.
-  if (ask.limits.formats?.length === 1) notPassed.push('output_format')
+  const isOneWay = ask.limits.formats?.length === 1
+  if (isOneWay) notPassed.push('output_format')
+  if (isOneWay && fields === 'common') notPassed.push(...newersOwn)
   // OpenAI's older models have no field for much that may be null.
   const written = withoutNull(without(ask.written, new Set(notPassed)))
   const image = ask.references.map(({ media }) => linkOrData(media))
