@@ -1,5 +1,5 @@
 import { fieldTable } from './fields.ts'
-import { html, inline, paragraphs, type Html } from './html.ts'
+import { html, inline, join, paragraphs, type Html } from './html.ts'
 import { style } from './style.ts'
 import type { Document, ErrorExample, Operation, Response, Responses, Schema } from './types.ts'
 
@@ -111,15 +111,23 @@ function example({ label, source }: Operation['x-codeSamples'][number], index: n
   return html`<details${state}><summary>${label}</summary><pre tabindex="0"><code>${source}</code></pre></details>`
 }
 
+const contentCaptions: ReadonlyMap<string, string> = new Map([
+  [json, 'Fields of the answer'],
+  ['text/event-stream', 'Fields of each event of a stream'],
+])
+
 function answerTables(answer: Response, document: Document): Html {
   const headers = Object.entries(answer.headers).map(([name, { $ref }]) => {
     const description = document.components.headers[nameOf($ref)]?.description ?? ''
     return html`<li><code>${name}</code>: ${inline(description)}</li> `
   })
-  const tables = Object.entries(answer.content).flatMap(([type, { schema }]) => {
-    const caption = type === json ? 'Fields of the answer' : 'Fields of each event of a stream'
-    return formTables(schema, 'answer', caption, document)
+  const contents = Object.entries(answer.content)
+  const tables = contents.flatMap(([type, { schema }]) => {
+    const caption = contentCaptions.get(type)
+    return caption === undefined ? [] : formTables(schema, 'answer', caption, document)
   })
+  const bare = contents.flatMap(([type]) => (contentCaptions.has(type) ? [] : [html`<code>${type}</code>`]))
+  if (bare.length > 0) tables.unshift(html`<p>As it is asked for: ${join(bare, ', ')}.</p> `)
   return html`${paragraphs(answer.description)}
     <ul>
       ${headers}

@@ -147,3 +147,16 @@ describe('videos', () => {
     }
   })
 })
+
+test.each(['mp3', 'wav', 'pcm', 'opus', 'aac', 'flac'])(
+  'a sound in %s is of a type that is told of',
+  async (format) => {
+    const path = '/v1/audio/speech'
+    const sound = await gateway.post(path, { model: 'tts-1', input: 'Hello!', response_format: format })
+    expect(sound.status).toBe(200)
+    await sound.bytes()
+    const told = contract.paths[path]?.['post']?.responses['200']
+    const types = told !== undefined && 'content' in told ? Object.keys(told.content) : []
+    expect(types).toContain(sound.headers.get('content-type') ?? '')
+  },
+)

@@ -217,6 +217,12 @@ describe('the pages over HTTP', () => {
     expect(links.filter((id) => !places.has(id))).toEqual([])
   })
 
+  test('/docs has no table without a field in it, and names the types of sounds', async () => {
+    const page = await (await fetch(`${gateway.url}/docs`)).text()
+    expect(page.match(/<tbody role="rowgroup">\s*<\/tbody>/g)).toBeNull()
+    for (const type of ['audio/mpeg', 'audio/flac']) expect(page).toContain(`<code>${type}</code>`)
+  })
+
   test('without a publicUrl the examples lead to the listener', async () => {
     expect(exportedBy(await (await fetch(`${gateway.url}/docs`)).text())).toBe(gateway.url)
   })

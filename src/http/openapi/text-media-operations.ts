@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { inputsMax } from '../../wire/openai/embeddings-input.ts'
 import { embeddingsRequest, embeddingsResult } from '../../wire/openai/embeddings-schema.ts'
+import { contentTypes } from '../../wire/openai/speech.ts'
 import { speechEvent, speechRequest } from '../../wire/openai/speech-schema.ts'
 import type { OperationDocs } from './operations.ts'
 import { pythonClient, typescriptClient } from './samples.ts'
@@ -62,7 +63,7 @@ print(len(made.data[0].embedding))`,
     answer: {
       description: 'The sound; with `stream_format` `sse`, the same as events.',
       schema: z.string().meta({ format: 'binary' }),
-      types: ['audio/mpeg', 'audio/wav'],
+      types: Object.values(contentTypes),
       event: speechEvent,
       metered: true,
     },

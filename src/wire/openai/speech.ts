@@ -22,7 +22,7 @@ export const openaiSpeech: SpeechCodec = {
   writeStreamError: ({ asEvents }, error) => (asEvents ? writeStreamError(error) : undefined),
 }
 
-const contentTypes: Readonly<Record<string, string>> = {
+export const contentTypes: Readonly<Record<string, string>> = {
   mp3: 'audio/mpeg',
   wav: 'audio/wav',
   pcm: 'audio/pcm',
