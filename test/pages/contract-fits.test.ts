@@ -148,6 +148,13 @@ describe('videos', () => {
   })
 })
 
+test.each(['/v1/models', '/v1/models/gpt-4o-mini'])('%s in another form is told of', async (path) => {
+  const headers = { authorization: `Bearer ${gateway.key}`, 'anthropic-version': '2023-06-01' }
+  expect(await (await fetch(gateway.url + path, { headers })).json()).not.toHaveProperty('object')
+  const told = contract.paths[path.replace('gpt-4o-mini', '{id}')]?.['get']?.description
+  expect(told).toContain('`anthropic-version`')
+})
+
 test.each(['mp3', 'wav', 'pcm', 'opus', 'aac', 'flac'])(
   'a sound in %s is of a type that is told of',
   async (format) => {

@@ -64,6 +64,9 @@ const messageAsk = {
 }
 const { max_tokens: _, ...countAsk } = messageAsk
 
+const inAnthropicsForm =
+  "With a header `anthropic-version` the answer and errors are in the form of Anthropic's protocol, and `x-api-key` is taken."
+
 export const operations = {
   createChatCompletion: {
     summary: 'Create a chat completion',
@@ -123,14 +126,15 @@ export const operations = {
     summary: 'List models',
     description:
       'The models that the calling key may use, with their prices. Availability changes: read it before choosing one. Ids are in lower case, ' +
-      'with `-` where a vendor writes `/`, `:` or `_`.',
+      'with `-` where a vendor writes `/`, `:` or `_`. ' +
+      inAnthropicsForm,
     answer: { description: 'The models.', schema: modelList },
     errors: [401, 429, 503],
     samples: listSamples,
   },
   retrieveModel: {
     summary: 'Retrieve a model',
-    description: 'One model of the list, by its id.',
+    description: `One model of the list, by its id. ${inAnthropicsForm}`,
     answer: { description: 'The model.', schema: model },
     errors: [401, 404, 429, 503],
     samples: modelSamples(ask.model),
