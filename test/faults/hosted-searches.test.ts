@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { recordOf } from '../support/records.ts'
+import { booked, recordOf } from '../support/records.ts'
 
 /** Searches that the vendor made itself, and charges for, in streams that do not come to its count of them. */
 
@@ -32,13 +32,26 @@ describe.each([
     })
   }
 
-  test.each([1, 12, 30])('cut after %d tokens, the search is paid for', async (tokens) => {
+  // The words begin behind the twelfth. Of the search, whoever speaks another protocol than its vendor sees nothing.
+  const shown = path === '/v1/messages' ? [1, 12, 30] : [30]
+  const unseen = path === '/v1/messages' ? [] : [1, 12]
+
+  test.each(shown)('cut after %d tokens, the search is paid for', async (tokens) => {
     const response = await send(`Search the web for roads. sandbox:cut=${tokens}`)
     await response.text()
     await until(() => gateway.openHolds() === 0)
     const record = await recordOf(gateway, response)
     expect(record).toMatchObject({ basis: 'estimated', usage: { webSearch: 1 } })
     expect(record.cost).toBeGreaterThan(searchPrice)
+  })
+
+  test.each(unseen)('cut after %d tokens, before the first word, it is our loss', async (tokens) => {
+    const before = await booked(gateway, 'platform:loss')
+    const response = await send(`Search the web for roads. sandbox:cut=${tokens}`)
+    await response.text()
+    await until(() => gateway.openHolds() === 0)
+    expect(await recordOf(gateway, response)).toMatchObject({ basis: 'policy_zero', cost: 0n })
+    expect(before - (await booked(gateway, 'platform:loss'))).toBeGreaterThan(searchPrice)
   })
 
   test('the client hangs up after it: it is paid for', async () => {

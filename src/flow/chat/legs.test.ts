@@ -73,16 +73,18 @@ describe('a stream that was cut', () => {
   })
 })
 
-test('a search that the client saw nothing of is output all the same', () => {
+test('a search that the client saw nothing of was made, and is owed with the first word behind it', () => {
   const facts = new ReplyFacts()
-  expect(legOfStream(routed, facts).count()).toBeUndefined()
+  const leg = legOfStream(routed, facts)
+  expect(leg.made?.()).toBeUndefined()
   facts.note([
     { kind: 'usage-count', usage: { input: 7 } },
     { kind: 'hosted-tool-run', searches: 1, foundBytes: 0 },
     { kind: 'hosted-tool-run', searches: 0, foundBytes: 80 },
   ])
-  expect(legOfStream(routed, facts).count()).toMatchObject({
-    usage: { input: 27, webSearch: 1 },
-    basis: 'estimated',
-  })
+  const made = { usage: { input: 27, webSearch: 1 }, basis: 'estimated' } as const
+  expect(leg.made?.()).toMatchObject(made)
+  expect(leg.count()).toBeUndefined()
+  facts.note([{ kind: 'text-delta', choice: 0, text: 'Roads' }])
+  expect(leg.count()).toMatchObject(made)
 })

@@ -57,8 +57,8 @@ export class ReplyFacts implements StreamFacts {
         case 'image-add': // its bytes say nothing about its tokens
           this.#say(event, '')
           break
-        case 'hosted-tool-run': // the client may see nothing of it, and it was made for the client all the same
-          this.#say(event, '')
+        case 'hosted-tool-run': // the client sees nothing of it, and it is made for the client all the same
+          this.#said.add(0)
           this.hosted = {
             searches: this.hosted.searches + event.searches,
             foundBytes: this.hosted.foundBytes + event.foundBytes,
