@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { nano, pico } from '../base/money.ts'
-import type { Counts, PriceList, Rates, Unit } from '../capabilities/usage.ts'
-import { affordableOutput, holdFor, priceOf, priceOfParts } from './price.ts'
+import { rated, type Counts, type PriceList, type Rates, type Unit, type Usage } from '../capabilities/usage.ts'
+import { affordableOutput, holdFor, priceOf, priceOfParts, sellsFilm, sellsImage } from './price.ts'
 
 const list = (rates: Rates, tiers: PriceList['tiers'] = []): PriceList => ({
   version: 'v',
@@ -63,6 +63,8 @@ test('output that was thought over has its own price where there is one, all of 
   expect(priceOf({ output: 8, reasoning: 6 }, list({ output: pico(2_000n) }))).toBe(nano(16n))
 })
 
+const each = <T>(names: readonly string[], of: T) => Object.fromEntries(names.map((name) => [name, of]))
+const sum = (of: Usage, among: readonly Unit[]) => among.reduce((all, unit) => all + (of[unit] ?? 0), 0)
 const priceOfOne = (unit: Unit, rates: Rates) => priceOf({ [unit]: 1 }, list(rates))
 
 describe('a price', () => {
@@ -111,12 +113,21 @@ describe('a price', () => {
     }
   })
 
+  test('of several calls is of as many requests, each in its own tier, rounded once', () => {
+    const rates = { input: pico(1_400n), request: pico(10_000n) }
+    const tiered = list(rates, [{ aboveInputTokens: 1, rates: { input: pico(5_000n) } }])
+    expect(priceOfParts([{ input: 1 }, { input: 1 }], tiered)).toBe(nano(23n))
+    expect(priceOfParts([{ input: 1 }, { input: 2 }], tiered)).toBe(nano(31n))
+  })
+
   test('of a unit without a rate is that of the unit it is a kind of', () => {
     const plain = { input: pico(2_000n), output: pico(3_000n) }
-    expect(priceOfOne('cachedInput', plain)).toBe(nano(2n))
+    for (const unit of ['cachedInput', 'cacheWrite', 'imageInput', 'audioInput'] as const) {
+      expect(priceOfOne(unit, plain)).toBe(nano(2n))
+    }
+    for (const unit of ['imageOutput', 'audioOutput'] as const) expect(priceOfOne(unit, plain)).toBe(nano(3n))
     expect(priceOfOne('cacheWriteHour', { ...plain, cacheWrite: pico(7_000n) })).toBe(nano(7n))
     expect(priceOfOne('cacheWriteHour', plain)).toBe(nano(2n))
-    expect(priceOfOne('audioOutput', plain)).toBe(nano(3n))
     expect(priceOfOne('webSearch', plain)).toBe(nano(0n))
   })
 })
@@ -144,10 +155,9 @@ describe('a tier', () => {
 
 describe('a hold', () => {
   test('is never less than what any usage within its bounds costs', () => {
-    const rates = fc.record(
-      { input: rate, cachedInput: rate, cacheWrite: rate, output: rate, request: rate },
-      { requiredKeys: ['input', 'output'] },
-    )
+    // Films are held for by themselves.
+    const sold = rated.filter((unit) => unit !== 'videoToken')
+    const rates = fc.record(each(sold, rate), { requiredKeys: ['input', 'output'] })
     const tiers = fc
       .array(
         fc.record({
@@ -160,23 +170,38 @@ describe('a hold', () => {
       )
       .map((of) => of.toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens))
     const small = fc.integer({ min: 0, max: 2_000 })
+    const used = fc.record(each([...sold, 'reasoning'], small))
     fc.assert(
-      fc.property(
-        rates,
-        tiers,
-        small,
-        small,
-        small,
-        small,
-        small,
-        (of, at, input, cachedInput, cacheWrite, output, spare) => {
-          const prices = list(of, at)
-          const hold = holdFor({ input: input + cachedInput + cacheWrite + spare, output: output + spare }, prices)
-          expect(priceOf({ input, cachedInput, cacheWrite, output, request: 1 }, prices)).toBeLessThanOrEqual(hold)
-        },
-      ),
+      fc.property(rates, tiers, used, small, (of, at, usage: Usage, spare) => {
+        const prices = list(of, at)
+        const input = sum(usage, ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput'])
+        const output = sum(usage, ['output', 'imageOutput', 'audioOutput'])
+        const { webSearch = 0, character = 0 } = usage
+        const hold = holdFor({ webSearch, character, input: input + spare, output: output + spare }, prices)
+        expect(priceOf({ ...usage, request: 1 }, prices)).toBeLessThanOrEqual(hold)
+      }),
       { numRuns: 500 },
     )
+  })
+
+  test.each([
+    ['input', ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput']],
+    ['output', ['output', 'thinkingOutput', 'imageOutput', 'audioOutput']],
+  ] as const)('is at the dearest that %s may turn out to be', (kind, among) => {
+    for (const dearest of among) {
+      const rates = { input: pico(1_000n), output: pico(1_000n), [dearest]: pico(9_000n) }
+      expect(holdFor({ [kind]: 10 }, list(rates))).toBe(nano(90n))
+    }
+  })
+
+  test('is at the dearest tier below, where more costs less: what was counted may be less too', () => {
+    const cheaper = list({ input: pico(5_000n) }, [{ aboveInputTokens: 100, rates: { input: pico(1_000n) } }])
+    expect(holdFor({ input: 101 }, cheaper)).toBe(nano(505n))
+  })
+
+  test('is for pictures beside what is read and written', () => {
+    const prices = { ...list({ input: pico(2_000n), request: pico(1_000n) }), perImage: { default: pico(30_000n) } }
+    expect(holdFor({ input: 5, images: { count: 2 } }, prices)).toBe(nano(71n))
   })
 
   test('the output it says is affordable is affordable, and one more is not', () => {
@@ -188,6 +213,9 @@ describe('a hold', () => {
         (available, input, perToken) => {
           const prices = list({ input: pico(1_000n), output: pico(perToken) })
           const affordable = affordableOutput(nano(available), { input }, prices)
+          expect(affordable).toBeGreaterThanOrEqual(0)
+          // The cap that was asked for does not lower what could be afforded.
+          expect(affordableOutput(nano(available), { input, output: 1_000 }, prices)).toBe(affordable)
           if (affordable > 0) expect(holdFor({ input, output: affordable }, prices)).toBeLessThanOrEqual(available)
           expect(holdFor({ input, output: affordable + 2 }, prices)).toBeGreaterThan(available)
         },
@@ -206,6 +234,28 @@ describe('a hold', () => {
   })
 })
 
+describe('a picture', () => {
+  const bySize = { ...list({}), perImage: { '1024x1024': pico(2_000n), '1024x1024/high': pico(9_000n) } }
+
+  test.each([
+    [{ size: '1024x1024', quality: 'high' }, 27n],
+    [{ size: '1024x1024', quality: 'low' }, 6n],
+    [{ size: '1024x1024' }, 6n],
+  ])('costs by its size and quality where these have a price, else by its size: %j', (picture, cost) => {
+    expect(priceOf({ images: { count: 3, ...picture } }, bySize)).toBe(nano(cost))
+    expect(holdFor({ images: { count: 3, ...picture } }, bySize)).toBe(nano(cost))
+    expect(sellsImage(picture, bySize)).toBe(true)
+  })
+
+  test('of a size without a price is not sold, and a mistake of ours where it was made', () => {
+    const odd = { size: '512x512', quality: 'high' }
+    expect(sellsImage(odd, bySize)).toBe(false)
+    expect(() => priceOf({ images: { count: 1, ...odd } }, bySize)).toThrow('has no price')
+    expect(() => holdFor({ images: { count: 1, ...odd } }, bySize)).toThrow('has no price')
+    expect(priceOf({ images: { count: 1, ...odd } }, { ...bySize, perImage: { default: pico(4_000n) } })).toBe(nano(4n))
+  })
+})
+
 describe('a film', () => {
   const second = {
     '720p': pico(1_000n),
@@ -221,6 +271,7 @@ describe('a film', () => {
       '720p/input': pico(400n),
       'default/sound': pico(8_000n),
       'default/silent': pico(7_000n),
+      default: pico(6_000n),
     },
   }
 
@@ -241,6 +292,7 @@ describe('a film', () => {
   test.each([
     [{ seconds: 5, resolution: '720p', sound: true }, 10n],
     [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 4n],
+    [{ seconds: 5, resolution: '720p', hasInputVideo: false }, 10n],
     [{ seconds: 5, resolution: '1080p', sound: true }, 80n],
     [{ seconds: 5, resolution: '1080p' }, 70n],
     [{ seconds: 5, resolution: '1080p', hasInputVideo: true }, 70n],
@@ -258,13 +310,17 @@ describe('a film', () => {
       const video = { seconds, resolution: '768p', sound: false }
       expect(priceOf({ video }, byFilm)).toBe(nano(cost))
       expect(holdFor({ video }, byFilm)).toBe(nano(cost))
+      expect(sellsFilm(video, byFilm)).toBe(true)
     }
+    expect(sellsFilm({ seconds: 12, resolution: '768p' }, byFilm)).toBe(false)
+    expect(sellsFilm({ seconds: 12, resolution: '768p' }, bySecond)).toBe(true)
     expect(() => priceOf({ video: { seconds: 12, resolution: '768p' } }, byFilm)).toThrow('no price')
     expect(() => priceOf({ video: { seconds: 6, resolution: '1080p' } }, byFilm)).toThrow('no price')
   })
 
   test('that cost no tokens costs nothing, and one without a price is a mistake of ours', () => {
     expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: 0 }, byToken)).toBe(nano(0n))
+    expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: -10 }, byToken)).toBe(nano(0n))
     expect(priceOf({ videoToken: 10 }, byToken)).toBe(nano(70n))
     expect(() => priceOf({ video: { seconds: 5, resolution: '720p' } }, list({}))).toThrow('has no price')
   })

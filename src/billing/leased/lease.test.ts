@@ -48,13 +48,18 @@ describe('a lease', () => {
     ['a charge beyond the hold', (lease: Lease) => lease.end(5n, 12n)],
     ['an end of what was not taken', (lease: Lease) => lease.end(6n, 0n)],
     ['a posting of what was not charged', (lease: Lease) => lease.flushed(1n)],
-    ['a debt beyond the lease', (lease: Lease) => lease.owe(11n)],
     ['a bank that has leased less than is in use', (lease: Lease) => lease.correct(4n)],
   ])('that lies stops: %s', (_, lie) => {
     const lease = new Lease(0)
     lease.granted(10n)
     lease.take(5n, 1)
     expect(() => lie(lease)).toThrow('a lease is off')
+  })
+
+  test('cannot owe more than there is of it: that is told to whoever has to put it right', () => {
+    const lease = new Lease(0)
+    lease.granted(10n)
+    expect(() => lease.owe(11n)).toThrow('charges on money that is not leased to this node')
   })
 
   test('is exactly what is left, held and owed, whatever happens', () => {
