@@ -247,9 +247,15 @@ describe('model and prompt', () => {
     await isInvalid(form({ prompt: '' }), 'prompt')
   })
 
-  test('an unknown model is a 404, and one that edits on the other path a 400', async () => {
+  test('an unknown model, or one out of the key’s scope, is a 404, and one that edits on the other path a 400', async () => {
     const unknown = await refusedForFree(gateway, () => send(form({ model: 'gpt-image-0' })))
     expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }])
+    const { key } = await gateway.account({ models: ['gpt-4o'] })
+    const [forbidden, absent] = await refusedForFree(gateway, () =>
+      Promise.all([send(form({ model: 'gpt-image-1' }), key), send(form({ model: 'gpt-image-0' }), key)]),
+    )
+    expect([forbidden.status, absent.status]).toEqual([404, 404])
+    expect((await forbidden.text()).replaceAll('gpt-image-1', 'gpt-image-0')).toBe(await absent.text())
     await isInvalid(form({ model: 'qwen-image-edit' }), 'model', 'endpoint_model_mismatch')
     await isInvalid(form({ model: 'gpt-4o' }), 'model', 'endpoint_model_mismatch')
   })
