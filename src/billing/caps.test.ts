@@ -288,6 +288,9 @@ test('while the books cannot be read, what this node knows has to do', async () 
   expect(
     await billing.take({ ...order(1n), caps: [{ ...daily, of: { accountId: 'other' } }] }).catch(String),
   ).toContain('cannot be checked')
+  // What was spent yesterday says nothing of today, nor of what other nodes have spent since.
+  clock.advance(dayMs)
+  expect(await billing.take(order(1n)).catch(String)).toContain('cannot be checked')
 })
 
 test('leased: a charge counts until the books have it, however often they are read, and then once', async () => {

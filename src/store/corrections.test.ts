@@ -73,6 +73,17 @@ async function changedBy(store: Store, change: () => Promise<unknown>): Promise<
 }
 
 eachEngine('a correction', (open) => {
+  test('made again keeps what was recorded at first, and none takes anything from a customer', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await sold(store, 'a')
+    expect([await correct(store, 'a', 30n), await correct(store, 'a', 25n)]).toEqual(['corrected', 'corrected'])
+    const attempt = await store.db.selectFrom('attempt').select(['vendor_cost', 'recorded_cost']).executeTakeFirst()
+    expect(attempt).toEqual({ vendor_cost: nano(25n), recorded_cost: nano(20n) })
+    expect(await changedBy(store, () => correct(store, 'a', 25n, -1n).catch(String))).toEqual({})
+    expect(await correct(store, 'a', 25n, -1n).catch(String)).toContain('would be charged for afterwards')
+  })
+
   test('changes nothing of what is like it in all but one thing', async () => {
     const store = await open()
     await fundedAccount(store)

@@ -167,6 +167,14 @@ eachEngine('settling', (open) => {
     expect(booked['suspense'] ?? 0n).toBe(expected.suspense)
   })
 
+  test('a price below nothing is a mistake of ours, and books nothing', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('a', 100n))
+    expect(await settleHold(store, settlementOf('a', -1n)).catch(String)).toContain('is negative')
+    expect(await funds(store)).toEqual(amounts(1_000n, 100n))
+  })
+
   test('nothing used is nothing paid, by the vendor’s word', async () => {
     const store = await open()
     await fundedAccount(store)

@@ -3,11 +3,12 @@ import { CompiledQuery, type RootOperationNode } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { nano } from '../base/money.ts'
+import type { Usage } from '../capabilities/usage.ts'
 import { createAccount } from './accounts.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
-import { hourMs } from './rollups.ts'
+import { addUsage, hourMs, usedBy } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
 
@@ -34,6 +35,26 @@ async function history(store: Store): Promise<void> {
     await settleHold(store, settlementOf(id, price, { hold, request, attempts, usage: { input, reasoning: 1 } }))
   }
 }
+
+const used = (id: string, createdAt: number, usage: Usage) =>
+  usedBy({
+    accountId,
+    cost: nano(10n),
+    usage,
+    request: requestOf(id, { createdAt }),
+    // Whose answer was delivered counts, wherever it stands; what the others cost is a cost too.
+    attempts: [attemptOf(id, 4n, { vendor: 'ark' }), attemptOf(`${id}_lost`, 3n, { delivered: false })],
+  })
+
+const sumOf = (requests: number) => ({
+  vendor: 'ark',
+  requests,
+  cost: nano(10n * BigInt(requests)),
+  vendor_cost: nano(7n * BigInt(requests)),
+  input: 5 * requests,
+  images: 2 * requests,
+  video_seconds: 6 * requests,
+})
 
 eachEngine('usage', (open) => {
   test('an account sees its own requests, newest first, page by page', async () => {
@@ -82,6 +103,17 @@ eachEngine('usage', (open) => {
     expect(await sumUsage(store, { scope: { accountId: 'acc_x' } }, 'nothing')).toMatchObject([
       { group: null, requests: 0, cost: nano(0n), counts: { input: 0 } },
     ])
+  })
+
+  test('of what is added at once, each hour has its own and the day has all of it', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const made = { input: 5, images: { count: 2 }, video: { seconds: 6, resolution: '720p' } }
+    const added = [used('a', monday, made), used('b', monday + hourMs, made), used('c', monday + hourMs + 1, made)]
+    await store.transaction((tx) => addUsage(tx, added))
+    const hours = await store.db.selectFrom('usage_hour').selectAll().orderBy('hour').execute()
+    expect(hours).toMatchObject([sumOf(1), sumOf(2)])
+    expect(await store.db.selectFrom('usage_day').selectAll().execute()).toMatchObject([sumOf(3)])
   })
 
   test('sums come page by page, whatever they are grouped by', async () => {
