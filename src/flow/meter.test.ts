@@ -5,10 +5,15 @@ import { World } from '../../test/simulation/world.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { Deadlines } from '../base/deadlines.ts'
+import { GatewayError } from '../base/errors.ts'
 import { silentLog } from '../base/log.ts'
+import { nano, pico } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
+import type { Ending, Sale } from '../billing/funds.ts'
+import type { Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import { Drains } from './drains.ts'
+import type { Leg } from './legs.ts'
 import { makeMeter } from './meter.ts'
 import { StreamRelay, type Relay } from './relay.ts'
 import type { Delivered } from './stages.ts'
@@ -19,18 +24,29 @@ const leg = {
   count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
 }
 
-/** A request that has reached the meter, and how often its hold was marked and ended. */
-function atMeter({ marksBroken = false } = {}) {
+type AtMeter = {
+  readonly marksBroken?: boolean
+  readonly settlesBroken?: boolean
+  readonly hangup?: 'stop' | 'drain'
+  readonly believable?: { readonly input: number; readonly output: number }
+}
+
+const perToken = (rate: bigint) => ({ rates: { input: pico(rate), output: pico(rate) }, tiers: [] })
+
+/** A request that has reached the meter, and what became of its hold. A token costs us one nano, and the customer two. */
+function atMeter({ marksBroken = false, settlesBroken = false, hangup = 'stop', believable }: AtMeter = {}) {
   const world = new World(1)
   const seen = { marked: 0, settled: 0 }
+  const sales: Sale[] = []
+  const releases: Ending[] = []
   let letGo = 0
   const routed = {
     requestId: 'req_1',
     attemptId: 'att_1',
     signal: new AbortController().signal,
-    route: { channel: { id: 'c', vendor: { id: 'v', hangup: 'stop' } }, upstreamModel: 'm' },
-    model: { prices: { rates: {}, tiers: [] }, costs: { rates: {}, tiers: [] } },
-    ask: { stream: true },
+    route: { channel: { id: 'c', vendor: { id: 'v', hangup } }, upstreamModel: 'm' },
+    model: { prices: perToken(2_000n), costs: perToken(1_000n) },
+    ask: { stream: true, believable },
     errand: { writeStreamError: () => Buffer.from('error'), keepAlive: Buffer.from(': alive\n\n') },
     client: { letGo: () => void letGo++, untaken: () => Promise.resolve(4_000_000) },
     elapsedMs: () => 0,
@@ -39,12 +55,15 @@ function atMeter({ marksBroken = false } = {}) {
         if (marksBroken) throw new Error('EIO')
         seen.marked++
       },
-      settle: async () => {
+      settle: async (sale: Sale) => {
+        if (settlesBroken) throw new Error('EIO')
         seen.settled++
-        return 0n
+        sales.push(sale)
+        return sale.price
       },
-      release: async () => {
+      release: async (ending: Ending) => {
         seen.settled++
+        releases.push(ending)
       },
     },
   }
@@ -56,13 +75,13 @@ function atMeter({ marksBroken = false } = {}) {
     timeouts,
   })
   const measure = (delivered: Delivered, failed: AttemptRecord[]) => meter(routed as never, delivered, failed)
-  return { measure, seen, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
+  return { measure, seen, sales, releases, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
 }
 
 /** One stream's way through the meter: what its reader gets, and what became of its hold. */
-function metered(relay: Relay, options: Parameters<typeof atMeter>[0] = {}) {
+function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
   const { measure, ...rest } = atMeter(options)
-  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, []) as {
+  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as {
     body: ReadableStream
     ended: Promise<void>
   }
@@ -97,14 +116,62 @@ test('an answer that has no price is our loss, and nobody is to buy it again', a
   expect(failed).toMatchObject([{ id: 'att_1', status: 200, delivered: false }])
 })
 
-test('a stream is settled once', async () => {
-  expect(await streamed([piece, piece], false)).toMatchObject({ settled: 1 })
+const lost = (id: string) => ({ id, status: 500, vendorCost: 0n, delivered: false }) as unknown as AttemptRecord
+const legOf = (attemptId: string, usage: Usage | undefined): Leg => ({
+  attemptId: attemptId as never,
+  count: () => usage && { usage, basis: 'vendor' },
 })
-test('a mark that cannot be written in the second piece ends the stream and its hold', async () => {
-  expect(await streamed(['data: a\n\n', piece], true)).toMatchObject({ settled: 1 })
+const wholeOf = (legs: readonly Leg[], failed: AttemptRecord[] = []) =>
+  ({ kind: 'answered', body: Buffer.from('{}'), contentType: 'application/json', legs, failed }) as const
+
+test('an answer is sold at its price, and records what each call of it cost us, and which of them came to nothing', async () => {
+  const { measure, sales } = atMeter()
+  const legs = [legOf('att_1', { input: 3, output: 1 }), legOf('att_2', { output: 2 }), legOf('att_3', undefined)]
+  expect(await measure(wholeOf(legs, [lost('att_again')]), [lost('att_0')])).toMatchObject({ cost: nano(12n) })
+  expect(sales).toMatchObject([
+    {
+      status: 200,
+      basis: 'estimated', // one of them has said nothing
+      price: nano(12n),
+      streamed: true,
+      attempts: [
+        { id: 'att_0', delivered: false },
+        { id: 'att_again', delivered: false },
+        { id: 'att_1', vendorCost: nano(4n), delivered: true },
+        { id: 'att_2', vendorCost: nano(2n), delivered: true },
+        { id: 'att_3', vendorCost: nano(0n), delivered: false },
+      ],
+    },
+  ])
 })
-test('a mark that cannot be written in the first piece ends the stream and its hold', async () => {
-  expect(await streamed([piece], true)).toMatchObject({ settled: 1 })
+
+test('one that cannot be settled is lost with all its calls, and nobody is to buy it again', async () => {
+  const failed = [lost('att_0')]
+  const answered = wholeOf([legOf('att_1', { input: 3 })], [lost('att_again')])
+  const thrown = await thrownBy(Promise.resolve(atMeter({ settlesBroken: true }).measure(answered, failed)))
+  expect(thrown).toMatchObject({ kind: 'overloaded', details: { shouldRetry: false } })
+  const wasted = { id: 'att_1', status: 200, vendorCost: nano(3n), delivered: false }
+  expect(failed).toMatchObject([{ id: 'att_0' }, { id: 'att_again' }, wasted])
+})
+
+test.each<[Usage, 'believed' | 'suspense']>([
+  [{ input: 5, cachedInput: 5, cacheWrite: 5, cacheWriteHour: 5, output: 40 }, 'believed'],
+  [{ input: 21 }, 'suspense'],
+  [{ cachedInput: 21 }, 'suspense'],
+  [{ cacheWrite: 20, cacheWriteHour: 1 }, 'suspense'],
+  [{ input: 1, output: 41 }, 'suspense'],
+])('of a model for 10 tokens in and 20 out, %j is %s', async (usage, outcome) => {
+  const { measure, sales } = atMeter({ believable: { input: 10, output: 20 } })
+  await measure(wholeOf([legOf('att_1', usage)]), [])
+  expect(sales[0]?.excessTo ?? 'believed').toBe(outcome)
+})
+
+test.each<[string, string[], boolean]>([
+  ['a stream is settled once', [piece, piece], false],
+  ['a mark that cannot be written in the second piece ends the stream and its hold', ['data: a\n\n', piece], true],
+  ['so does one in the first piece', [piece], true],
+])('%s', async (_name, pieces, marksBroken) => {
+  expect(await streamed(pieces, marksBroken)).toMatchObject({ settled: 1 })
 })
 
 /** A stream in the hands of a test. */
@@ -117,7 +184,12 @@ function byHand() {
     closing: () => Buffer.from('done'),
     abort() {},
   }
-  return { relay, give: (text: string) => outlet?.take(Buffer.from(text)), end: () => outlet?.end() }
+  return {
+    relay,
+    give: (text: string) => outlet?.take(Buffer.from(text)),
+    end: () => outlet?.end(),
+    fail: (cut: GatewayError) => outlet?.end(cut),
+  }
 }
 
 test('what a quiet stream has delivered is marked after two seconds, once, and never after its end', async () => {
@@ -204,13 +276,59 @@ test('what comes after the reader left is not marked', async () => {
   expect(seen).toEqual({ marked: 0, settled: 1 })
 })
 
-const unpriced = (): never => {
-  throw new Error('there is no price for this size')
-}
+describe('a stream whose reader leaves', () => {
+  /** What was done to the call behind it. */
+  async function left(options: AtMeter, more: Partial<Relay> = {}) {
+    const { relay, give, end } = byHand()
+    const done: string[] = []
+    const watched = { left: () => void done.push('left'), abort: () => void done.push('aborted') }
+    const { body, ended, pass, ...rest } = metered({ ...relay, ...more, ...watched }, options, [lost('att_0')])
+    const reader = body.getReader()
+    void reader.read()
+    pass(0)
+    give('a')
+    await reader.cancel()
+    // Whoever drains it hears of the end, and whoever has stopped does not listen any more.
+    end()
+    await ended
+    return { done, ...rest }
+  }
+
+  test('is stopped where its vendor then stops charging, and read to its end where it does not', async () => {
+    expect((await left({ hangup: 'stop' })).done).toEqual(['left', 'aborted'])
+    expect((await left({ hangup: 'drain' })).done).toEqual(['left'])
+    expect((await left({ hangup: 'stop' }, { isUncounted: true })).done).toEqual(['left'])
+  })
+
+  test('pays for what it was given, and the record has every call that failed before and meanwhile', async () => {
+    const { sales } = await left({}, { failed: [lost('att_again')] })
+    expect(sales).toMatchObject([
+      { status: 499, price: nano(4n), attempts: [{ id: 'att_0' }, { id: 'att_again' }, { id: 'att_1' }] },
+    ])
+  })
+
+  test('pays nothing where nothing was given, and the record has the call all the same', async () => {
+    const { sales, releases } = await left({}, { legs: [legOf('att_1', undefined)] })
+    expect(sales).toEqual([])
+    expect(releases).toMatchObject([{ status: 499, attempts: [{ id: 'att_0' }, { id: 'att_1', delivered: false }] }])
+  })
+})
+
+test('a stream that breaks is recorded as that, and its call is given up', async () => {
+  const { relay, give, fail } = byHand()
+  let aborted = 0
+  const { body, ended, sales } = metered({ ...relay, abort: () => void aborted++ })
+  const text = new Response(body).text()
+  give('a')
+  fail(new GatewayError('upstream-failed', 'broken off'))
+  expect(await text).toBe('aerror')
+  await ended
+  expect([aborted, sales.map(({ status }) => status)]).toEqual([1, [502]])
+})
 
 test('what cannot be priced is released, not left open', async () => {
   const { relay, give, end } = byHand()
-  const { body, seen, ended } = metered({ ...relay, legs: [{ ...leg, count: unpriced }] })
+  const { body, seen, ended } = metered({ ...relay, legs: [{ ...leg, count: hasNoPrice }] })
   const text = new Response(body).text()
   give('a')
   end()

@@ -27,7 +27,9 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(refused).toMatchObject({ kind: 'upstream-rejected', details: { refusal: { status: 400 } } })
         expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
         expect(await requestsOf(store)).toMatchObject([{ status: 400, cost: nano(0n) }])
-        expect(await store.db.selectFrom('task').select('state').execute()).toEqual([{ state: 'refused' }])
+        expect(await store.db.selectFrom('task').select(['state', 'ask']).execute()).toEqual([
+          { state: 'refused', ask: null },
+        ])
         expect(await eventsOf(store)).toEqual([])
         await world.pass(60 * minute)
         expect(vendor.tasks.size).toBe(0)
@@ -62,7 +64,9 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await thrownBy(world.order())).toMatchObject({
           kind: expect.stringMatching(/^upstream-rejected|too-many$/),
         })
-        expect(await store.db.selectFrom('task').select('state').execute()).toEqual([{ state: 'refused' }])
+        expect(await store.db.selectFrom('task').select(['state', 'ask']).execute()).toEqual([
+          { state: 'refused', ask: null },
+        ])
         expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
       }),
     )
@@ -179,7 +183,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         const task = await world.order()
         for (let looks = 0; looks < 10; looks++) await world.pass(2 * minute)
         await world.pass(deadlineSeconds * 1000)
-        expect(await world.task(task.id)).toMatchObject({ state: 'failed', failure: { code: 'timeout' } })
+        expect(await world.task(task.id)).toMatchObject({ state: 'failed', ask: null, failure: { code: 'timeout' } })
         expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
         expect(vendor.tasks.size).toBe(0)
       }))

@@ -80,15 +80,21 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect((await requestsOf(store))[0]).toMatchObject({ id: task.requestId, cost: nano(5n * price.sold) })
     }))
 
-  test('what a vendor counts beyond the hold is our loss', () =>
+  test.each([
+    [15, 'platform:loss'],
+    [20, 'platform:loss'],
+    // Twice what a hold is for cannot be true, and waits for somebody to find out.
+    [21, 'suspense'],
+  ])('of %d seconds that a vendor counts, what is beyond the hold of ten goes to %s', (seconds, bearer) =>
     within(async ({ store, vendor, world }) => {
-      vendor.seconds = 15
+      vendor.seconds = seconds
       await world.order()
       vendor.become('done')
       await world.pass(minute)
       expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n) - held), held: nano(0n) })
-      expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.sold))
-    }))
+      expect((await balances(store))[bearer]).toBe(nano(BigInt(10 - seconds) * price.sold))
+    }),
+  )
 
   test('a film without a usage is charged by what was asked for, and marked', () =>
     within(async ({ store, vendor, world }) => {
@@ -97,6 +103,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       vendor.become('done')
       await world.pass(minute)
       expect((await requestsOf(store))[0]).toMatchObject({ basis: 'estimated', cost: held })
+      expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(10n * price.bought) }])
     }))
 
   test('and not by all that its hold is for', () =>

@@ -7,8 +7,10 @@ import { endingOf, orderOf, saleOf, sentOf } from '../../../test/simulation/requ
 import { World } from '../../../test/simulation/world.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Hold, Taken } from '../funds.ts'
+import { DiskFull } from './disk.ts'
 import { recoverJournal } from './journal.ts'
 import type { LeasedBilling } from './leased.ts'
+import { replay } from './replay.ts'
 
 /** One node or several on a bank, all of it in a world that stands still until it is told to go on. */
 function town(options: { nodes?: number; balance?: bigint; segmentBytes?: number } = {}) {
@@ -99,6 +101,21 @@ test('a hold is written with its first attempt, and each further attempt by itse
   ])
 })
 
+test('an attempt that cannot be written has not left: the next one is the first', () => {
+  const { machines, start, pass } = town()
+  const [machine] = machines
+  if (machine === undefined) throw new Error('no machine')
+  start()
+  const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(5)
+  machine.disk.othersBytes = 1_000_000
+  expect(() => held(taken).sending(sentOf('att_1'))).toThrow(DiskFull)
+  machine.disk.othersBytes = 0
+  held(taken).sending(sentOf('att_2'))
+  const [owed] = replay(recoverJournal(machine.disk.attach(machine.life)).records)
+  expect(owed?.attempts.map(({ id }) => id)).toEqual(['att_2'])
+})
+
 test('a second ending changes nothing', () => {
   const { model, machines, start, pass } = town()
   start()
@@ -114,6 +131,8 @@ test('a second ending changes nothing', () => {
   pass(3_500)
   expect(endings[0]?.value).toBeDefined()
   expect(endings[1]?.error).toBeInstanceOf(GatewayError)
+  expect(endings[2]).toEqual({ value: undefined })
+  expect(() => hold.sending(sentOf('att_2'))).toThrow('has ended, and is sent')
   expect(model.accounts.get('acc_a')).toMatchObject({ posted: 993n, held: 0n })
 })
 
@@ -145,12 +164,16 @@ describe('a disk that is full', () => {
     const taken = Array.from({ length: 20 }, (_, at) => watch(up(machine).take(orderOf(`req_${at}`, 'acc_a', 10n))))
     pass(50)
     const holds = taken.map(held)
+    const unsent = watch(up(machine).take(orderOf('req_unsent', 'acc_a', 10n)))
+    pass(50)
     holds.forEach((hold, at) => hold.sending(sentOf(`att_${at}`)))
     machine.disk.othersBytes = 70_000
     const endings = holds.map((hold, at) => watch(hold.settle(saleOf(5n, [`att_${at}`]))))
     pass(0)
     expect(up(machine).ready).toBe(false)
     const late = watch(up(machine).take(orderOf('req_late', 'acc_a', 1n)))
+    expect(() => held(unsent).sending(sentOf('att_unsent'))).toThrow('Nothing new can be recorded')
+    watch(held(unsent).release(endingOf([], 0n)))
     pass(3_500)
     expect(late.error).toEqual(overloaded)
     for (const { value } of endings) expect(value as bigint).toBe(5n)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { movableClock } from '../../../test/support/movable-clock.ts'
+import { movableClock, standingClock } from '../../../test/support/movable-clock.ts'
 import { nano } from '../../base/money.ts'
 import { Leases } from './leases.ts'
 
@@ -48,4 +48,17 @@ test('who waits gets what is missing, and the larger of twenty holds and eight t
     expect(leases.ask(nobody)).toEqual({ takes: [takeOf(3n, extra)], returns: [] })
     expect(waiter.isAsked).toBe(true)
   }
+})
+
+test('one of which somebody takes is not idle, whatever its age', () => {
+  const clock = standingClock()
+  const leases = new Leases(clock)
+  leases.of('acc_a').granted(10n)
+  leases.of('acc_b').granted(10n)
+  clock.advance(1_500)
+  leases.of('acc_a').take(1n, clock.monotonic())
+  clock.advance(1_000)
+  expect(leases.idleFor(2_000)).toEqual(['acc_b'])
+  clock.advance(1_000)
+  expect(leases.idleFor(2_000)).toEqual(['acc_a', 'acc_b'])
 })
