@@ -1,93 +1,16 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { connect } from 'node:net'
+import { describe, expect, test } from 'bun:test'
 import { until } from '../../test/support/gateway.ts'
-import { World } from '../../test/simulation/world.ts'
+import { atMeter, byHand, leg, metered, type AtMeter } from '../../test/support/metered.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { Deadlines } from '../base/deadlines.ts'
 import { GatewayError } from '../base/errors.ts'
-import { silentLog } from '../base/log.ts'
-import { nano, pico } from '../base/money.ts'
-import type { Outlet } from '../base/pour.ts'
-import type { Ending, Sale } from '../billing/funds.ts'
+import { nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import { Drains } from './drains.ts'
 import type { Leg } from './legs.ts'
-import { makeMeter } from './meter.ts'
 import { StreamRelay, type Relay } from './relay.ts'
-import type { Delivered } from './stages.ts'
 
 const piece = `data: ${'x'.repeat(40_000)}\n\n`
-const leg = {
-  attemptId: 'att_1' as never,
-  count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
-}
-
-type AtMeter = {
-  readonly marksBroken?: boolean
-  readonly settlesBroken?: boolean
-  readonly hangup?: 'stop' | 'drain'
-  readonly believable?: { readonly input: number; readonly output: number }
-}
-
-const perToken = (rate: bigint) => ({ rates: { input: pico(rate), output: pico(rate) }, tiers: [] })
-
-/** A request that has reached the meter, and what became of its hold. A token costs us one nano, and the customer two. */
-function atMeter({ marksBroken = false, settlesBroken = false, hangup = 'stop', believable }: AtMeter = {}) {
-  const world = new World(1)
-  const seen = { marked: 0, settled: 0 }
-  const sales: Sale[] = []
-  const releases: Ending[] = []
-  let letGo = 0
-  const routed = {
-    requestId: 'req_1',
-    attemptId: 'att_1',
-    signal: new AbortController().signal,
-    route: { channel: { id: 'c', vendor: { id: 'v', hangup } }, upstreamModel: 'm' },
-    model: { prices: perToken(2_000n), costs: perToken(1_000n) },
-    ask: { stream: true, believable },
-    errand: { writeStreamError: () => Buffer.from('error'), keepAlive: Buffer.from(': alive\n\n') },
-    client: { letGo: () => void letGo++, untaken: () => Promise.resolve(4_000_000) },
-    elapsedMs: () => 0,
-    funds: {
-      mark() {
-        if (marksBroken) throw new Error('EIO')
-        seen.marked++
-      },
-      settle: async (sale: Sale) => {
-        if (settlesBroken) throw new Error('EIO')
-        seen.settled++
-        sales.push(sale)
-        return sale.price
-      },
-      release: async (ending: Ending) => {
-        seen.settled++
-        releases.push(ending)
-      },
-    },
-  }
-  const timeouts = { readerMs: 1_000, totalMs: 60_000, quietMs: 15_000 }
-  const meter = makeMeter({
-    log: silentLog,
-    drains: new Drains(),
-    deadlines: new Deadlines(world.clock, world),
-    timeouts,
-  })
-  const measure = (delivered: Delivered, failed: AttemptRecord[]) => meter(routed as never, delivered, failed)
-  return { measure, seen, sales, releases, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
-}
-
-/** One stream's way through the meter: what its reader gets, and what became of its hold. */
-function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
-  const { measure, ...rest } = atMeter(options)
-  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as {
-    body: ReadableStream
-    ended: Promise<void>
-  }
-  return { ...answer, ...rest }
-}
-
 async function streamed(pieces: string[], marksBroken: boolean) {
   const facts = { ended: false, finished: true, failure: undefined }
   const stream = { facts, take: (event: Uint8Array) => event, closing: () => Buffer.from('done') }
@@ -174,24 +97,6 @@ test.each<[string, string[], boolean]>([
   expect(await streamed(pieces, marksBroken)).toMatchObject({ settled: 1 })
 })
 
-/** A stream in the hands of a test. */
-function byHand() {
-  let outlet: Outlet | undefined
-  const relay: Relay = {
-    legs: [leg],
-    pour: (to) => void (outlet = to),
-    hold() {},
-    closing: () => Buffer.from('done'),
-    abort() {},
-  }
-  return {
-    relay,
-    give: (text: string) => outlet?.take(Buffer.from(text)),
-    end: () => outlet?.end(),
-    fail: (cut: GatewayError) => outlet?.end(cut),
-  }
-}
-
 test('what a quiet stream has delivered is marked after two seconds, once, and never after its end', async () => {
   const { relay, give, end } = byHand()
   const { body, seen, pass } = metered(relay)
@@ -276,24 +181,24 @@ test('what comes after the reader left is not marked', async () => {
   expect(seen).toEqual({ marked: 0, settled: 1 })
 })
 
-describe('a stream whose reader leaves', () => {
-  /** What was done to the call behind it. */
-  async function left(options: AtMeter, more: Partial<Relay> = {}) {
-    const { relay, give, end } = byHand()
-    const done: string[] = []
-    const watched = { left: () => void done.push('left'), abort: () => void done.push('aborted') }
-    const { body, ended, pass, ...rest } = metered({ ...relay, ...more, ...watched }, options, [lost('att_0')])
-    const reader = body.getReader()
-    void reader.read()
-    pass(0)
-    give('a')
-    await reader.cancel()
-    // Whoever drains it hears of the end, and whoever has stopped does not listen any more.
-    end()
-    await ended
-    return { done, ...rest }
-  }
+/** A stream whose reader leaves, and what was done to the call behind it. */
+async function left(options: AtMeter, more: Partial<Relay> = {}) {
+  const { relay, give, end } = byHand()
+  const done: string[] = []
+  const watched = { left: () => void done.push('left'), abort: () => void done.push('aborted') }
+  const { body, ended, pass, ...rest } = metered({ ...relay, ...more, ...watched }, options, [lost('att_0')])
+  const reader = body.getReader()
+  void reader.read()
+  pass(0)
+  give('a')
+  await reader.cancel()
+  // Whoever drains it hears of the end, and whoever has stopped does not listen any more.
+  end()
+  await ended
+  return { done, ...rest }
+}
 
+describe('a stream whose reader leaves', () => {
   test('is stopped where its vendor then stops charging, and read to its end where it does not', async () => {
     expect((await left({ hangup: 'stop' })).done).toEqual(['left', 'aborted'])
     expect((await left({ hangup: 'drain' })).done).toEqual(['left'])
@@ -312,6 +217,27 @@ describe('a stream whose reader leaves', () => {
     expect(sales).toEqual([])
     expect(releases).toMatchObject([{ status: 499, attempts: [{ id: 'att_0' }, { id: 'att_1', delivered: false }] }])
   })
+})
+
+test('one that cannot be settled is released with what it cost us, and is not told to be whole', async () => {
+  const { relay, give, end } = byHand()
+  const { body, ended, releases } = metered(relay, { settlesBroken: true })
+  const text = new Response(body).text()
+  give('a')
+  end()
+  expect(await text).toBe('aerror')
+  await ended
+  expect(releases).toMatchObject([{ attempts: [{ id: 'att_1', vendorCost: nano(2n), delivered: false }] }])
+})
+
+test('one that breaks where its protocol has no words for that is cut off', async () => {
+  const { relay, give, fail } = byHand()
+  const { body, ended } = metered(relay, { isWordless: true })
+  const text = new Response(body).text()
+  give('a')
+  fail(new GatewayError('upstream-failed', 'broken off'))
+  await ended
+  expect(await text.catch(() => 'cut off')).toBe('cut off')
 })
 
 test('a stream that breaks is recorded as that, and its call is given up', async () => {
@@ -335,62 +261,4 @@ test('what cannot be priced is released, not left open', async () => {
   expect(await text).toEndWith('error')
   await ended
   expect(seen.settled).toBe(1)
-})
-
-describe('an end that its reader has no room for', () => {
-  const last = Buffer.alloc(64 * 1024 * 1024, 'x')
-  const bodies: ReadableStream[] = []
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    fetch: () => new Response(bodies.shift()),
-  })
-  afterAll(() => server.stop(true))
-
-  /** A stream that is all end, on its way to a client that does not read it. */
-  async function unread() {
-    const { relay, end } = byHand()
-    const { body, ...made } = metered({ ...relay, closing: () => last })
-    bodies.push(body)
-    const socket = connect(server.port ?? 0, '127.0.0.1')
-    const read = { bytes: 0, tail: '', isClosed: false }
-    socket.pause()
-    socket.on('error', () => {})
-    socket.on('close', () => (read.isClosed = true))
-    socket.on('data', (bytes) => {
-      read.bytes += bytes.length
-      read.tail = (read.tail + bytes.toString('latin1')).slice(-7)
-    })
-    socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n')
-    await until(() => {
-      end()
-      return made.seen.settled === 1
-    })
-    await made.ended
-    return { ...made, socket, read }
-  }
-
-  test('waits until there is some, and nobody else guards the connection before that', async () => {
-    const { socket, read, letGo, seen, pass } = await unread()
-    pass(500)
-    expect(letGo()).toBe(0)
-    socket.resume()
-    await until(() => read.tail.endsWith('0\r\n\r\n'))
-    expect(read.bytes).toBeGreaterThan(last.length)
-    expect([letGo(), seen.settled]).toEqual([1, 1])
-    socket.destroy()
-  })
-
-  test('is cut off where that takes too long, and stays paid for', async () => {
-    const { socket, read, letGo, seen, pass } = await unread()
-    pass(900)
-    await Bun.sleep(300)
-    expect(read.isClosed).toBe(false)
-    pass(1_000)
-    socket.resume()
-    await until(() => read.isClosed)
-    expect(read.tail).not.toEndWith('0\r\n\r\n')
-    expect([letGo(), seen.settled]).toEqual([0, 1])
-  })
 })

@@ -52,6 +52,7 @@ async function meterWhole(
     return { kind: 'whole', body, contentType, cost }
   } catch (thrown) {
     failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // what it cost is our loss, for whoever releases the hold
+    // The vendor has been paid by now: a client that tried again would be served, and pay, a second time.
     throw final(asGatewayError(thrown))
   }
 }
@@ -262,7 +263,6 @@ function canBeTrue(usage: Usage, { believable }: AskFacts): boolean {
   )
 }
 
-/** The vendor has been paid by now: a client that tried again would be served, and pay, a second time. */
 async function settle(routed: Routed, sale: Sale): Promise<Nano> {
   try {
     crashPoint('after-usage')
@@ -273,7 +273,7 @@ async function settle(routed: Routed, sale: Sale): Promise<Nano> {
     const what = sale.streamed
       ? 'The answer could not be billed'
       : 'The answer could not be billed, so it is not delivered'
-    throw new GatewayError('overloaded', `${what}. Nothing was charged.`, { shouldRetry: false, cause: thrown })
+    throw new GatewayError('overloaded', `${what}. Nothing was charged.`, { cause: thrown })
   }
 }
 

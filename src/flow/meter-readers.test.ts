@@ -1,0 +1,87 @@
+import { afterAll, expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { until } from '../../test/support/gateway.ts'
+import { byHand, metered } from '../../test/support/metered.ts'
+import type { Outlet } from '../base/pour.ts'
+
+// O-03: readers of a metered stream that have no room for what comes.
+
+const last = Buffer.alloc(64 * 1024 * 1024, 'x')
+const bodies: ReadableStream[] = []
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  idleTimeout: 0,
+  fetch: () => new Response(bodies.shift()),
+})
+afterAll(() => server.stop(true))
+
+/** On its way to a client that does not read it. */
+function unreadBy(body: ReadableStream) {
+  bodies.push(body)
+  const socket = connect(server.port ?? 0, '127.0.0.1')
+  const read = { bytes: 0, tail: '', isClosed: false }
+  socket.pause()
+  socket.on('error', () => {})
+  socket.on('close', () => (read.isClosed = true))
+  socket.on('data', (bytes) => {
+    read.bytes += bytes.length
+    read.tail = (read.tail + bytes.toString('latin1')).slice(-7)
+  })
+  socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n')
+  return { socket, read }
+}
+
+/** A stream that is all end. */
+async function unread() {
+  const { relay, end } = byHand()
+  const { body, ...made } = metered({ ...relay, closing: () => last })
+  const client = unreadBy(body)
+  await until(() => {
+    end()
+    return made.seen.settled === 1
+  })
+  await made.ended
+  return { ...made, ...client }
+}
+
+test('a reader without room holds its vendor up until it has some', async () => {
+  const { relay, give } = byHand()
+  const told: string[] = []
+  const pour = (outlet: Outlet) => {
+    told.push('pour')
+    relay.pour(outlet)
+  }
+  const { body } = metered({ ...relay, pour, hold: () => void told.push('hold') })
+  const { socket } = unreadBy(body)
+  await until(() => told.length === 1)
+  give(last.toString('latin1'))
+  expect(told).toEqual(['pour', 'hold'])
+  socket.resume()
+  await until(() => told.length === 3)
+  expect(told).toEqual(['pour', 'hold', 'pour'])
+  socket.destroy()
+})
+
+test('an end that it has no room for waits for it, and nobody else guards the connection before that', async () => {
+  const { socket, read, letGo, seen, pass } = await unread()
+  pass(500)
+  expect(letGo()).toBe(0)
+  socket.resume()
+  await until(() => read.tail.endsWith('0\r\n\r\n'))
+  expect(read.bytes).toBeGreaterThan(last.length)
+  expect([letGo(), seen.settled]).toEqual([1, 1])
+  socket.destroy()
+})
+
+test('one is cut off where that takes too long, and stays paid for', async () => {
+  const { socket, read, letGo, seen, pass } = await unread()
+  pass(900)
+  await Bun.sleep(300)
+  expect(read.isClosed).toBe(false)
+  pass(1_000)
+  socket.resume()
+  await until(() => read.isClosed)
+  expect(read.tail).not.toEndWith('0\r\n\r\n')
+  expect([letGo(), seen.settled]).toEqual([0, 1])
+})

@@ -1,0 +1,105 @@
+import { World } from '../simulation/world.ts'
+import { Deadlines } from '../../src/base/deadlines.ts'
+import type { GatewayError } from '../../src/base/errors.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { pico } from '../../src/base/money.ts'
+import type { Outlet } from '../../src/base/pour.ts'
+import type { Ending, Sale } from '../../src/billing/funds.ts'
+import { Drains } from '../../src/flow/drains.ts'
+import { makeMeter } from '../../src/flow/meter.ts'
+import type { Relay } from '../../src/flow/relay.ts'
+import type { Delivered } from '../../src/flow/stages.ts'
+import type { AttemptRecord } from '../../src/store/requests.ts'
+
+/** What an answer has used that nobody has counted: two tokens. */
+export const leg = {
+  attemptId: 'att_1' as never,
+  count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
+}
+
+export type AtMeter = {
+  readonly marksBroken?: boolean
+  readonly settlesBroken?: boolean
+  readonly isWordless?: boolean
+  readonly hangup?: 'stop' | 'drain'
+  readonly believable?: { readonly input: number; readonly output: number }
+}
+
+const perToken = (rate: bigint) => ({ rates: { input: pico(rate), output: pico(rate) }, tiers: [] })
+
+/** A request that has reached the meter, and what became of its hold. A token costs us one nano, and the customer two. */
+export function atMeter(options: AtMeter = {}) {
+  const { marksBroken = false, settlesBroken = false, isWordless = false, hangup = 'stop', believable } = options
+  const world = new World(1)
+  const seen = { marked: 0, settled: 0 }
+  const sales: Sale[] = []
+  const releases: Ending[] = []
+  let letGo = 0
+  const routed = {
+    requestId: 'req_1',
+    attemptId: 'att_1',
+    signal: new AbortController().signal,
+    route: { channel: { id: 'c', vendor: { id: 'v', hangup } }, upstreamModel: 'm' },
+    model: { prices: perToken(2_000n), costs: perToken(1_000n) },
+    ask: { stream: true, believable },
+    errand: {
+      writeStreamError: () => (isWordless ? undefined : Buffer.from('error')),
+      keepAlive: Buffer.from(': alive\n\n'),
+    },
+    client: { letGo: () => void letGo++, untaken: () => Promise.resolve(4_000_000) },
+    elapsedMs: () => 0,
+    funds: {
+      mark() {
+        if (marksBroken) throw new Error('EIO')
+        seen.marked++
+      },
+      settle: async (sale: Sale) => {
+        if (settlesBroken) throw new Error('EIO')
+        seen.settled++
+        sales.push(sale)
+        return sale.price
+      },
+      release: async (ending: Ending) => {
+        seen.settled++
+        releases.push(ending)
+      },
+    },
+  }
+  const timeouts = { readerMs: 1_000, totalMs: 60_000, quietMs: 15_000 }
+  const meter = makeMeter({
+    log: silentLog,
+    drains: new Drains(),
+    deadlines: new Deadlines(world.clock, world),
+    timeouts,
+  })
+  const measure = (delivered: Delivered, failed: AttemptRecord[]) => meter(routed as never, delivered, failed)
+  return { measure, seen, sales, releases, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
+}
+
+/** One stream's way through the meter: what its reader gets, and what became of its hold. */
+export function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
+  const { measure, ...rest } = atMeter(options)
+  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as {
+    body: ReadableStream
+    ended: Promise<void>
+  }
+  return { ...answer, ...rest }
+}
+
+/** A stream in the hands of a test. */
+export function byHand() {
+  let outlet: Outlet | undefined
+  const relay: Relay = {
+    legs: [leg],
+    pour: (to) => void (outlet = to),
+    hold() {},
+    closing: () => Buffer.from('done'),
+    abort() {},
+  }
+  return {
+    relay,
+    give: (text: string) => outlet?.take(Buffer.from(text)),
+    end: () => outlet?.end(),
+    fail: (cut: GatewayError) => outlet?.end(cut),
+  }
+}
