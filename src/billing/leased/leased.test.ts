@@ -71,6 +71,9 @@ test('a hold, and its end, without the bank in between', () => {
   const second = watch(up(machines[0]).take(orderOf('req_2', 'acc_a', 10n)))
   pass(0)
   expect(settled.value as bigint).toBe(7n)
+  // Posted soon, and not only when the lease is given back.
+  pass(600)
+  expect([...model.costs]).toEqual([['req_1', 7n]])
   const released = watch(held(second).release(endingOf([], 0n)))
   pass(3_500)
   expect(released).toEqual({ value: undefined })
@@ -99,6 +102,71 @@ test('a hold is written with its first attempt, and each further attempt by itse
     { type: 'HOLD', id, order: orderOf('req_1', 'acc_a', 10n), attempt: sentOf('att_1') },
     { type: 'SEND', id, attempt: sentOf('att_2') },
   ])
+})
+
+test('a new segment has every attempt of what is under way', () => {
+  const { machines, start, pass } = town({ segmentBytes: 2_000 })
+  const [machine] = machines
+  if (machine === undefined) throw new Error('no machine')
+  start()
+  const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(50)
+  for (const id of ['att_1', 'att_2', 'att_3']) held(taken).sending(sentOf(id))
+  const written = () => recoverJournal(machine.disk.attach(machine.life))
+  const { generation } = written().last
+  for (let at = 0; at < 50 && written().last.generation === generation; at++) {
+    const other = watch(up(machine).take(orderOf(`req_other_${at}`, 'acc_a', 0n)))
+    pass(10)
+    held(other).sending(sentOf(`att_other_${at}`))
+    watch(held(other).release(endingOf([], 0n)))
+    pass(10)
+  }
+  expect(written().last.generation).toBeGreaterThan(generation)
+  const owed = replay(written().records).find(({ request }) => request.id === 'req_1')
+  expect(owed?.attempts.map(({ id }) => id)).toEqual(['att_1', 'att_2', 'att_3'])
+})
+
+test('of what the last process left, that had reached a vendor which was sent', () => {
+  const { machines, start, pass } = town()
+  const [machine] = machines
+  start()
+  const [sent, unsent] = ['req_sent', 'req_unsent'].map((id) => watch(up(machine).take(orderOf(id, 'acc_a', 10n))))
+  pass(50)
+  if (sent === undefined || unsent === undefined) throw new Error('no holds')
+  held(sent).sending(sentOf('att_1'))
+  watch(held(unsent).release(endingOf([], 0n)))
+  machine?.kill('kill')
+  start()
+  expect(up(machine).reachedVendors).toEqual(['req_sent'])
+})
+
+test('a node that was fenced off is not ready, and spends no more of what it had leased', () => {
+  const { world, model, machines, start, pass } = town()
+  const [machine] = machines
+  start()
+  const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(5)
+  model.open('node_0', [])
+  const settled = watch(held(taken).settle(saleOf(7n, [])))
+  const billing = up(machine)
+  world.run(world.now + 600)
+  expect(settled.value as bigint).toBe(7n)
+  expect(world.failures).toEqual([expect.stringContaining('was fenced off')])
+  expect(billing.ready).toBe(false)
+  const late = watch(billing.take(orderOf('req_2', 'acc_a', 1n)))
+  world.run(world.now + 10)
+  expect(late.error).toEqual(overloaded)
+})
+
+test('a node that holds something is heard of, however long nothing ends', () => {
+  const { model, machines, start, pass } = town()
+  start()
+  const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
+  pass(5_000)
+  held(taken)
+  const { turn = 0 } = model.nodes.get('node_0') ?? {}
+  pass(60_000)
+  expect(model.nodes.get('node_0')?.turn).toBeWithin(turn + 2, turn + 5)
 })
 
 test('an attempt that cannot be written has not left: the next one is the first', () => {
