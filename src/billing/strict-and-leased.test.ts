@@ -48,7 +48,8 @@ async function spend(billing: Billing, seed: number): Promise<string[]> {
       const price = nano(BigInt(random.between(0, 140)))
       const basis = random.pick(['vendor', 'estimated'] as const)
       const usage = { input: random.between(0, 9), output: random.between(0, 9) }
-      told.push(`${id} charged ${await hold.settle({ ...ending, basis, usage, price })}`)
+      const bearer = random.chance(0.3) ? { excessTo: 'suspense' as const } : {}
+      told.push(`${id} charged ${await hold.settle({ ...ending, basis, usage, price, ...bearer })}`)
     }
   }
   for (const { hold } of open) await hold.release({ status: 499, streamed: false, durationMs: 1, attempts: [] })

@@ -111,13 +111,17 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
 
 // A machine that slept wakes up behind all deadlines, and with every connection broken.
 test('what was sold is charged however late the database comes back', async () => {
-  const { flaky, hold, behind, charged, balance, comeBack, unbooked } = await held({ deadline: 1 })
+  const { billing, flaky, hold, behind, charged, balance, comeBack, unbooked, store } = await held({ deadline: 1 })
+  const { id } = await store.db.selectFrom('hold').select('id').executeTakeFirstOrThrow()
   Object.assign(flaky, { commitsToLose: 1, staysAway: true })
   expect(await hold.settle(sale)).toBe(nano(40n))
+  // Nobody may call it abandoned meanwhile.
+  expect(billing.isAtWork?.(id)).toBe(true)
   behind.fire()
   await until(() => behind.waiting.length > 0 || unbooked() === 0)
   await comeBack()
   expect([await charged(), (await balance())?.held, unbooked()]).toEqual([40n, nano(0n), 0])
+  expect(billing.isAtWork?.(id)).toBe(false)
 })
 
 test('one that the database was plainly away for was not made: nobody waits for its release, which comes to pass', async () => {

@@ -22,6 +22,7 @@ eachEngine('a turn', (open) => {
     const store = await open()
     await fundedAccount(store)
     const { identity, turn } = await leasing(store, 100n)
+    await store.db.updateTable('node').set({ seen_at: 0 }).execute()
     const attempts = [attemptOf('lost', 4n, { delivered: false }), attemptOf('good', 20n)]
     const grants = await takeTurn(
       store,
@@ -32,6 +33,8 @@ eachEngine('a turn', (open) => {
       }),
     )
     expect(grants).toEqual(new Map())
+    // A node that is not heard of is taken for dead.
+    expect((await store.db.selectFrom('node').select('seen_at').executeTakeFirst())?.seen_at).toBeGreaterThan(0)
     expect(await standingOf(store)).toEqual({
       accounts: [{ id: accountId, posted: nano(970n), held: nano(20n) }],
       leases: [{ node: 'node_a', account: accountId, amount: nano(20n) }],

@@ -68,6 +68,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect(await world.task(lookedAt.id)).toMatchObject({ state: 'submitted' })
       await world.pass(minute)
       expect(await world.task(lookedAt.id)).toMatchObject({ state: 'succeeded' })
+      for (const { duration_ms: ms } of await requestsOf(store)) expect(ms).toBeGreaterThanOrEqual(0)
     }))
 
   test('prices that change meanwhile change nothing', () =>
@@ -229,8 +230,11 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await world.task(task.id)).failure?.code).toBe('timeout')
         expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
 
+        // Looked at again, it still runs: it may yet be made, and charged.
+        await world.pass(40 * minute)
+        expect((await world.task(task.id)).nextPollAt).not.toBeNull()
         vendor.become('done')
-        await world.pass(31 * minute)
+        await world.pass(40 * minute)
         await world.pass(60 * minute)
         const late = await world.task(task.id)
         expect(late).toMatchObject({ state: 'failed', nextPollAt: null })
@@ -267,6 +271,16 @@ taskSuite('video tasks', ({ begin, within }) => {
         vendor.become('done')
         await world.pass(deadlineSeconds * 1000 + minute)
         expect((await requestsOf(store))[0]).toMatchObject({ cost: nano(5n * price.sold), basis: 'vendor' })
+      }))
+
+    test('is not watched any more once its vendor says that it failed', () =>
+      within(async ({ vendor, world }) => {
+        const task = await world.order()
+        vendor.become('running')
+        await world.pass(deadlineSeconds * 1000 + minute)
+        vendor.become('failed')
+        await world.pass(40 * minute)
+        expect((await world.task(task.id)).nextPollAt).toBeNull()
       }))
 
     test('is not watched for ever', () =>
