@@ -301,6 +301,14 @@ describe('an answer that is none', () => {
     }
   })
 
+  test('a whole answer where a stream was asked for is a 502 too', async () => {
+    const { gateway } = await gatewayTo((socket) => void socket.write(answer(200, completion('Hi'))))
+    const response = await streamed(gateway)
+    await costsNothing(gateway, response)
+    expect(await errorOf(response)).toMatchObject({ status: 502, message: expect.stringContaining('did not stream') })
+    expect((await whole(gateway)).status).toBe(200)
+  })
+
   // B-14
   test('a packed body is not unpacked: a kilobyte must not become a gigabyte', async () => {
     const bomb = await zeros(256 * 1024 * 1024)
@@ -318,6 +326,9 @@ describe('an answer that is none', () => {
     expect(vendor.requests[0]?.head).toMatch(/accept-encoding: identity/i)
     packed = bomb
     for (const ask of [whole, streamed]) expect((await ask(gateway)).status).toBe(502)
+    // Nor is anything looked at that is only said to be packed.
+    packed = Buffer.from(completion('Hi'))
+    expect((await whole(gateway)).status).toBe(502)
   })
 
   test('an answer without an end is cut at its limit', async () => {

@@ -41,6 +41,7 @@ describe('a stream that was cut', () => {
     expect(countOf({ usage })).toEqual({ usage: { input: 7, output: 10 }, basis: 'estimated' })
     expect(countOf({ usage: { ...usage, output: 25 } })?.usage.output).toBe(25)
     expect(countOf({ usage, finished: true })).toEqual({ usage, basis: 'vendor' })
+    expect(countOf({ usage, ended: true })).toEqual({ usage, basis: 'vendor' })
   })
 
   test('and is never more than all its choices together may be', () => {

@@ -126,11 +126,14 @@ describe('usage', () => {
     expect(readUsage(null)).toBeUndefined()
   })
 
-  test('of sounds and pictures is shown with the rest', () => {
-    const shown = writeUsage({ input: 1, imageInput: 2, audioInput: 3, output: 4, audioOutput: 5 })
+  test('of sounds, of pictures and of what is kept for later is shown with the rest', () => {
+    const kept = { cacheWrite: 7, cacheWriteHour: 8 }
+    const shown = writeUsage({ input: 1, imageInput: 2, audioInput: 3, ...kept, output: 4, audioOutput: 5 })
     expect(shown).toMatchObject({
       input_tokens: 6,
       output_tokens: 9,
+      cache_creation_input_tokens: 15,
+      cache_creation: { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 8 },
       cache_read_input_tokens: 0,
       server_tool_use: null,
     })

@@ -1,0 +1,53 @@
+import { expect, test } from 'bun:test'
+import type { Task } from '../store/tasks.ts'
+import { showTask, writeEvent } from './show.ts'
+
+const expiresAt = 2_000_000
+
+const done = {
+  id: 'vid_1',
+  model: 'film',
+  state: 'succeeded',
+  upstreamId: 'up-1',
+  createdAt: 1_000_000,
+  updatedAt: 1_500_000,
+  failure: null,
+  facts: { seconds: 5, resolution: '720p' },
+  usage: { video: { seconds: 5, resolution: '720p' } },
+  // As vendors have it: links in lists, and lists in them.
+  record: {
+    note: 'theirs',
+    links: ['https://vendor/film', 'https://vendor/frame', 'https://vendor/other'],
+    task_result: { videos: [{ url: 'https://vendor/film', frames: ['https://vendor/frame'] }] },
+  },
+  result: {
+    videoUrl: 'https://ours/film',
+    lastFrameUrl: 'https://ours/frame',
+    vendorUrl: 'https://vendor/film',
+    vendorFrameUrl: 'https://vendor/frame',
+    expiresAt,
+  },
+} as unknown as Task
+
+test('our links stand wherever the vendor’s record has its own, until they expire', () => {
+  expect(showTask(done, expiresAt - 1)).toMatchObject({
+    id: 'vid_1',
+    note: 'theirs',
+    links: ['https://ours/film', 'https://ours/frame', 'https://vendor/other'],
+    task_result: { videos: [{ url: 'https://ours/film', frames: ['https://ours/frame'] }] },
+    content: { video_url: 'https://ours/film', last_frame_url: 'https://ours/frame' },
+  })
+  expect(showTask(done, expiresAt)).toMatchObject({
+    links: [null, null, 'https://vendor/other'],
+    task_result: { videos: [{ url: null, frames: [null] }] },
+    content: { video_url: null, last_frame_url: null, expired: true },
+  })
+})
+
+test('what went wrong on the way is shown at the end alone, and no event is made before it', () => {
+  const failure = { code: 'timeout', message: 'too late' }
+  const running: Task = { ...done, state: 'running', failure }
+  expect(showTask(running, 0)).not.toHaveProperty('error')
+  expect(() => writeEvent(running, 0)).toThrow('is not over')
+  expect(showTask({ ...running, state: 'failed', result: null }, 0)).toMatchObject({ error: failure, content: null })
+})

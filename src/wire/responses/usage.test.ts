@@ -1,0 +1,22 @@
+import { expect, test } from 'bun:test'
+import { readUsage, writeUsage } from './usage.ts'
+
+test('an object without numbers counts nothing, which is not zero', () => {
+  for (const usage of [undefined, null, {}, { input_tokens: '5' }]) {
+    expect(readUsage(usage === undefined ? {} : { usage })).toBeUndefined()
+  }
+  expect(readUsage({ usage: { input_tokens: 0 } })).toMatchObject({ input: 0, output: 0 })
+  expect(readUsage({ usage: { output_tokens: 3 } })).toMatchObject({ input: 0, output: 3 })
+})
+
+test('a client is told of every kind of token, in the two counts that it has', () => {
+  const read = { input: 1, cachedInput: 2, cacheWrite: 4, cacheWriteHour: 8, imageInput: 16, audioInput: 32 }
+  const shown = writeUsage({ ...read, output: 100, audioOutput: 200, imageOutput: 400, reasoning: 50 })
+  expect(shown).toEqual({
+    input_tokens: 63,
+    input_tokens_details: { cached_tokens: 2, cache_write_tokens: 12 },
+    output_tokens: 700,
+    output_tokens_details: { reasoning_tokens: 50 },
+    total_tokens: 763,
+  })
+})
