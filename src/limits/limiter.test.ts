@@ -48,6 +48,18 @@ test.each([
   expect(said['x-ratelimit-remaining-tokens']).toBe(left)
 })
 
+test('a minute is used to its last token, and nothing that is asked is none', async () => {
+  const { enter, said } = keyWith({ tokensPerMinute: 100 })
+  const pass = await enter()
+  await pass.spend({ estimateInput: () => 0 })
+  expect(said['x-ratelimit-remaining-tokens']).toBe('99')
+  await pass.spend({ estimateInput: () => 99 })
+  expect(said['x-ratelimit-remaining-tokens']).toBe('0')
+  expect(await thrownBy(pass.spend({ estimateInput: () => 0 }) ?? Promise.resolve())).toMatchObject({
+    kind: 'too-many',
+  })
+})
+
 test('what a minute has no room for is not counted, and the minute is told', async () => {
   const { enter, said } = keyWith({ tokensPerMinute: 100 })
   const pass = await enter()

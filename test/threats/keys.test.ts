@@ -189,8 +189,11 @@ describe('guessing keys', () => {
     const { key } = await gateway.account()
     expect((await list(key, attacker)).status).toBe(200)
     expect((await list(guess(3_000), from('203.0.113.8'))).status).toBe(401)
+    // The next minute has as many guesses, and no more.
     clock.advance(61_000)
-    expect((await list(guess(4_000), attacker)).status).toBe(401)
+    const again = await Promise.all(Array.from({ length: 50 }, (_, index) => list(guess(4_000 + index), attacker)))
+    expect(new Set(again.map(({ status }) => status))).toEqual(new Set([401]))
+    expect((await list(guess(4_100), attacker)).status).toBe(429)
   })
 
   test('an address in front of the trusted proxy’s own entry is not believed', async () => {
