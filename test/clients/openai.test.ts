@@ -297,18 +297,18 @@ describe('errors', () => {
     expect(error).toMatchObject({ status: 404, code: 'model_not_found' })
   })
 
-  test('an empty balance is tried once, and says what would be affordable', async () => {
+  test.each([1, 3])('an empty balance is tried once, and says what would be affordable: n of %d', async (n) => {
     const { key } = await gateway.account({ dollars: '0.0001' })
     tries = 0
-    const call = () => clientWith(key).chat.completions.create({ model, messages: hello })
+    const call = () => clientWith(key).chat.completions.create({ model, messages: hello, n })
     const error = await refusedForFree(gateway, () => thrownBy(call(), OpenAI.APIError))
     expect(error).toMatchObject({ status: 402, code: 'insufficient_balance', type: 'insufficient_balance' })
     expect(tries).toBe(1)
     const affordable = Number(/affords (\d+) output tokens/.exec(error.message)?.[1])
     expect(affordable).toBeGreaterThan(0)
     // What the message says is true.
-    const smaller = await clientWith(key).chat.completions.create({ model, messages: hello, max_tokens: affordable })
-    expect(smaller.choices).toHaveLength(1)
+    const shorter = { model, messages: hello, n, max_tokens: affordable }
+    expect((await clientWith(key).chat.completions.create(shorter)).choices).toHaveLength(n)
   })
 
   test("a vendor's rate limit is ours to say, with a time to wait", async () => {

@@ -180,6 +180,17 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect(await callsWith('streamed once')).toBe(1)
   })
 
+  test('a stream is running until its end, and has been run when its client leaves', async () => {
+    const key = newKey()
+    const body = says('a story on and on sandbox:endless sandbox:pace=3', { stream: true })
+    const first = await send(body, key)
+    const codeNow = async () => ((await (await send(body, key)).json()) as { error: { code: string } }).error.code
+    expect(await codeNow()).toBe('idempotency_in_progress')
+    await first.body?.cancel()
+    await until(async () => (await codeNow()) === 'already_completed')
+    expect(await callsWith('a story on and on')).toBe(1)
+  })
+
   test('a failure that cost nothing frees it', async () => {
     const key = newKey()
     const body = says('fails at first sandbox:status=503')
