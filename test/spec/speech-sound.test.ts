@@ -215,12 +215,10 @@ describe('sound is sent as it is made', () => {
   })
 })
 
-test('the same Idempotency-Key is not said twice', async () => {
-  const headers = { 'idempotency-key': 'say-once' }
-  const first = await gateway.post(speechPath, { model: basic, input: 'Once.' }, headers)
-  await first.arrayBuffer()
-  const second = await refusedForFree(gateway, () =>
-    gateway.post(speechPath, { model: basic, input: 'Once.' }, headers),
-  )
+test.each(['mp3', 'wav'])('the same Idempotency-Key is not said twice, nor kept: %s', async (format) => {
+  const headers = { 'idempotency-key': `say-once-${format}` }
+  const say = () => gateway.post(speechPath, { model: basic, input: 'Once.', response_format: format }, headers)
+  await (await say()).arrayBuffer()
+  const second = await refusedForFree(gateway, say)
   expect(await errorOf(second)).toMatchObject({ status: 409, code: 'already_completed' })
 })
