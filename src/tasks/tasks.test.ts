@@ -107,6 +107,17 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(10n * price.bought) }])
     }))
 
+  // What has no price must not keep a task from its end.
+  test.each([2.5, -3])('so is one of which %d seconds are counted', (seconds) =>
+    within(async ({ store, vendor, world }) => {
+      vendor.seconds = seconds
+      await world.order()
+      vendor.become('done')
+      await world.pass(minute)
+      expect((await requestsOf(store))[0]).toMatchObject({ basis: 'estimated', cost: held })
+    }),
+  )
+
   test('and not by all that its hold is for', () =>
     within(async ({ store, vendor, world }) => {
       vendor.counts = false
