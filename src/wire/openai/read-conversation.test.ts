@@ -60,3 +60,26 @@ test('a hint for the cache on a whole message is one on the last of what it says
 })
 
 const cacheOf = (block: object) => ('cache' in block ? block.cache : undefined)
+
+test.each<[JsonObject, unknown]>([
+  [{}, undefined],
+  [
+    { reasoning_effort: 'low', thinking: { type: 'disabled' } },
+    { effort: 'low', isShown: true },
+  ],
+  [{ thinking: { type: 'enabled', budget_tokens: 2_000 } }, { budget: 2_000, isShown: true }],
+  [{ thinking: { type: 'enabled', budget_tokens: -1 } }, { isShown: true }],
+  [{ thinking: { type: 'auto' } }, { isShown: true }],
+  [{ thinking: { type: 'disabled' } }, { effort: 'none', isShown: false }],
+  [{ thinking: { type: 'otherwise' } }, undefined],
+  [
+    { thinking: null, reasoning: { effort: 'high', exclude: true } },
+    { effort: 'high', isShown: false },
+  ],
+  [{ reasoning: { max_tokens: 3_000 } }, { budget: 3_000, isShown: true }],
+  [{ reasoning: { enabled: true } }, { isShown: true }],
+  [{ reasoning: { enabled: false, effort: 'high' } }, { effort: 'none', isShown: false }],
+  [{ reasoning: { exclude: true } }, undefined],
+])('how much is to be thought, as clients say it: %j', (fields, thinking) => {
+  expect(readConversation(askOf({ model: 'm', messages: [user], ...fields })).thinking).toEqual(thinking as never)
+})

@@ -2,7 +2,6 @@ import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
-  isEffort,
   type AssistantBlock,
   type Conversation,
   type ReplyFormat,
@@ -19,6 +18,7 @@ import { outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import type { ChatRequest } from './schema.ts'
+import { readThinking } from './read-thinking.ts'
 import { isToolWord } from './tool-choice.ts'
 
 type Message = ChatRequest['messages'][number]
@@ -35,6 +35,7 @@ export function readConversation(ask: ChatAsk): Conversation {
   const toolChoice = legacy ? readFunctionChoice(ask.native['function_call']) : readToolChoice(request)
   checkForced(toolChoice, tools, legacy ? 'function_call.name' : 'tool_choice')
   const format = readFormat(request)
+  const thinking = readThinking(ask)
   const user = request.safety_identifier ?? request.user
   const { verbosity, prompt_cache_key: cacheKey } = request
   return {
@@ -55,7 +56,7 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...number('frequencyPenalty', request.frequency_penalty),
     ...(request.logprobs === true && { logprobs: request.top_logprobs ?? 0 }),
     ...(format !== undefined && { format }),
-    ...(isEffort(request.reasoning_effort) && { thinking: { effort: request.reasoning_effort, isShown: true } }),
+    ...(thinking !== undefined && { thinking }),
     ...(isGiven(verbosity) && { verbosity }),
     ...(isGiven(user) && { user }),
     ...(isGiven(cacheKey) && { cacheKey }),

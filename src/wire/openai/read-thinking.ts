@@ -1,0 +1,37 @@
+import { asDouble, type Json } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import { isEffort, type Thinking } from '../../capabilities/conversation.ts'
+import { objectIn, textIn } from '../loose.ts'
+
+const switchedOff: Thinking = { effort: 'none', isShown: false }
+const switchedOn: ReadonlySet<string> = new Set(['enabled', 'adaptive', 'auto'])
+
+/**
+ * How much the model is to think. The protocol's own field comes first. Clients also write `thinking`, which Anthropic takes on
+ * its endpoint of this protocol and others took over, and `reasoning`, which is OpenRouter's.
+ */
+export function readThinking({ native }: Pick<ChatAsk, 'native'>): Thinking | undefined {
+  const effort = textIn(native['reasoning_effort'])
+  if (isEffort(effort)) return { effort, isShown: true }
+  return inThinking(native['thinking']) ?? inReasoning(native['reasoning'])
+}
+
+function inThinking(written: Json | undefined): Thinking | undefined {
+  const { type, budget_tokens: budget } = objectIn(written)
+  if (type === 'disabled') return switchedOff
+  return switchedOn.has(textIn(type)) ? { ...budgetOf(budget), isShown: true } : undefined
+}
+
+function inReasoning(written: Json | undefined): Thinking | undefined {
+  const { effort, max_tokens: budget, enabled, exclude } = objectIn(written)
+  if (enabled === false) return switchedOff
+  const word = textIn(effort)
+  const amount = { ...(isEffort(word) && { effort: word }), ...budgetOf(budget) }
+  if (enabled !== true && Object.keys(amount).length === 0) return undefined
+  return { ...amount, isShown: exclude !== true }
+}
+
+function budgetOf(written: Json | undefined): Pick<Thinking, 'budget'> {
+  const budget = asDouble(written)
+  return typeof budget === 'number' && Number.isInteger(budget) && budget >= 0 ? { budget } : {}
+}
