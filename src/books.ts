@@ -17,7 +17,6 @@ import { databaseFile, type Environment } from './config/environment.ts'
 import { keepAnswersMs } from './idempotency/idempotency.ts'
 import { nodeIdentity } from './config/node-identity.ts'
 import type { FileSettings } from './config/schema.ts'
-import { databaseTime } from './store/database-time.ts'
 import { isAway } from './store/faults.ts'
 import { closeAbandoned } from './store/idempotency.ts'
 import { recoverAll } from './store/ledger.ts'
@@ -85,7 +84,7 @@ export type OpeningBooks = {
  * takes 70 ms to start, in which the caller may do what needs the database alone.
  */
 export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
-  const { environment, log, closing } = options
+  const { environment, clock, log, closing } = options
   const { dataFolder, databaseUrl } = environment
   const patience = options.waitMs !== undefined && { waitMs: options.waitMs }
   // A journal, and a SQLite file, belong to one process at a time.
@@ -93,7 +92,7 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   closing.opened('lock', () => lock.release())
   const node = nodeIdentity(dataFolder)
   const opening = openPatiently(
-    databaseUrl === undefined ? { file: databaseFile(environment) } : { url: databaseUrl, ...patience },
+    databaseUrl === undefined ? { file: databaseFile(environment), clock } : { url: databaseUrl, ...patience },
     log,
   )
   const billing = new Closing<BillingStep>(['endings', 'bank'])
@@ -109,16 +108,13 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
     const { failed } = await recoverAll(store)
     if (failed.length > 0)
       log.error({ cause: failed.join('; ') }, 'holds of the last process cannot be ended, and stay held')
-  } else await compareClocks(store, options)
+  } else compareClocks(store, options)
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
 
-/** Nodes that disagree on the time take each other's video tasks and webhooks for abandoned. */
-async function compareClocks(store: Store, { clock, log }: BooksOptions): Promise<void> {
-  const askedAt = clock.now()
-  const there = await databaseTime(store.db)
-  // However long the answer took: as far as it surely is.
-  const aheadMs = there < askedAt ? askedAt - there : Math.min(0, clock.now() - there)
+/** What is kept goes by the database's clock. What others are told, and when a key or a link runs out, by the machine's own. */
+function compareClocks(store: Store, { clock, log }: BooksOptions): void {
+  const aheadMs = clock.now() - store.now()
   if (Math.abs(aheadMs) <= aheadMsMax) return
   log.warn({ aheadSeconds: Math.round(aheadMs / 1000) }, "this machine's clock is not that of the database")
 }
@@ -146,7 +142,7 @@ async function openWhole(options: OpenStore): Promise<Books> {
   await closeAbandoned(store, node, opened.reachedVendors)
 
   const isAtWork = (holdId: string) => opened.billing.isAtWork?.(holdId) ?? false
-  const stopTidying = startTidying({ store, clock, timers: systemTimers, log: options.log, keepAnswersMs, isAtWork })
+  const stopTidying = startTidying({ store, timers: systemTimers, log: options.log, keepAnswersMs, isAtWork })
   options.closing.opened('tidying', stopTidying)
   return {
     store,

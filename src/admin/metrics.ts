@@ -27,7 +27,7 @@ export type MetricParts = {
 const storedMsMax = 2_000
 
 export function metricCalls(parts: MetricParts) {
-  const { store, mode, clock } = parts
+  const { store, mode } = parts
 
   return {
     /** `GET /metrics`: what happened on this node, and how things stand, as Prometheus reads it. */
@@ -51,7 +51,7 @@ export function metricCalls(parts: MetricParts) {
   }
 
   async function lookUp(): Promise<StoredStanding> {
-    const now = clock.now()
+    const now = store.now()
     const [watched, events] = await Promise.all([
       countWatchedTasks(store.db, { now, mode }),
       countWaitingEvents(store.db, { now, mode }),

@@ -16,17 +16,19 @@ const setBackMsMin = 1_000
 
 /** Notices that the time of day was set back: what was put off by it until then is put off for too long. */
 export class SetBack {
-  readonly #clock: Clock
+  readonly #day: Pick<Clock, 'now'>
+  readonly #steady: Pick<Clock, 'monotonic'>
   #ahead: number
 
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.#ahead = clock.now() - clock.monotonic()
+  constructor(day: Pick<Clock, 'now'>, steady: Pick<Clock, 'monotonic'>) {
+    this.#day = day
+    this.#steady = steady
+    this.#ahead = day.now() - steady.monotonic()
   }
 
   /** Does `work` where it was, with by how much since this was last done. Where it fails, it is left for the next time. */
   async makeUp(work: (ms: number) => Promise<void>): Promise<void> {
-    const ahead = this.#clock.now() - this.#clock.monotonic()
+    const ahead = this.#day.now() - this.#steady.monotonic()
     const ms = Math.round(this.#ahead - ahead)
     if (ms >= setBackMsMin) await work(ms)
     this.#ahead = ahead

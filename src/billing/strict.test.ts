@@ -10,6 +10,8 @@ import { checkLedger } from '../store/check.ts'
 import { recoverHolds } from '../store/ledger.ts'
 import type { Order, Sale } from './funds.ts'
 
+const hour = 3_600_000
+const startedAt = Date.now()
 const order: Order = {
   requestId: 'req_1' as Order['requestId'],
   accountId,
@@ -19,8 +21,8 @@ const order: Order = {
   amount: nano(100n),
   caps: [],
   priceVersion: 'v',
-  startedAt: 0,
-  deadline: Date.now() + 3_600_000,
+  startedAt,
+  deadline: startedAt + hour,
 }
 const sale: Sale = {
   status: 200,
@@ -62,7 +64,7 @@ test.each([
 ])('a hold is not overdue while it is worked on, whatever the clock says, and $name', async ({ amount }) => {
   const { billing, hold, charged, balance, store } = await held()
   const tidyUp = async (isAtWork: (holdId: string) => boolean) =>
-    (await recoverHolds(store, { now: order.deadline + 1, isAtWork })).voided.length
+    (await recoverHolds(store, { now: store.now() + hour + 1, isAtWork })).voided.length
   expect(await tidyUp((holdId) => billing.isAtWork?.(holdId) ?? false)).toBe(0)
   if (amount > 0n) await hold.settle(sale)
   else await hold.release({ ...sale, status: 502 })
@@ -72,13 +74,21 @@ test.each([
   expect(await tidyUp(() => false)).toBe(1)
 })
 
+test('a hold of a node whose clock is hours behind is not overdue for the others', async () => {
+  const { hold, charged, store } = await held({ startedAt: startedAt - 3 * hour, deadline: startedAt - 2 * hour })
+  expect((await recoverHolds(store, { now: store.now() })).voided).toEqual([])
+  await hold.settle(sale)
+  expect(await charged()).toBe(40n)
+  expect(await checkLedger(store)).toEqual([])
+})
+
 // Nobody should, and I4 holds all the same.
 test('a hold that nobody ends is overdue once it has lasted as long as a request can', async () => {
-  const clock = standingClock(order.startedAt)
+  const clock = standingClock(startedAt)
   const { billing, store, balance } = await held({}, clock)
   const tidyUp = () =>
     recoverHolds(store, { now: order.deadline + 1, isAtWork: (id) => billing.isAtWork?.(id) ?? false })
-  clock.advance(order.deadline - order.startedAt - 1)
+  clock.advance(hour - 1)
   expect((await tidyUp()).voided).toHaveLength(0)
   clock.advance(1)
   expect((await tidyUp()).voided).toHaveLength(1)

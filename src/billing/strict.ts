@@ -110,7 +110,9 @@ export function makeStrictBilling(parts: {
     close: () => behind.close(),
     async take(order) {
       const id = newId('hold')
-      const { accountId, keyId, amount, priceVersion, deadline } = order
+      const { accountId, keyId, amount, priceVersion } = order
+      // Other nodes judge it, by the clock that all share.
+      const deadline = store.now() + order.deadline - order.startedAt
       const hold = { id, accountId, keyId, kind: 'request', amount, priceVersion, deadline, node: parts.node } as const
       let mayBeTaken = false
       const taken = await takeHold(store, hold, () => (mayBeTaken = true)).catch((thrown: unknown) => {

@@ -1,8 +1,59 @@
 import { sql } from 'kysely'
+import { type Clock, systemClock, systemTimers, type Timers } from '../base/clock.ts'
 import type { Queries } from './schema.ts'
 
-/** The time of day that PostgreSQL's machine has, as unix milliseconds. */
-export async function databaseTime(db: Queries): Promise<number> {
+// Far less than what a node has claimed is its own for, and in which two clocks go apart by next to nothing.
+const everyMs = 5_000
+
+export type DatabaseTime = {
+  /** Unix milliseconds. */
+  now(): number
+  close(): void
+}
+
+/**
+ * The time of day that PostgreSQL's machine has: nodes that share a database go by one clock, whatever their own say. It is
+ * asked from time to time, and carried on in between by the time that never jumps.
+ */
+export async function followDatabaseTime(
+  db: Queries,
+  clock: Clock = systemClock,
+  timers: Timers = systemTimers,
+): Promise<DatabaseTime> {
+  let ahead = clock.now() - clock.monotonic()
+  let isClosed = false
+  let callOff: (() => void) | undefined
+
+  async function ask(): Promise<void> {
+    const askedAt = clock.monotonic()
+    const there = await databaseTime(db)
+    // However long the answer took: as far as it surely is, so that clocks that agree are never moved.
+    ahead = Math.max(there - clock.monotonic(), Math.min(there - askedAt, ahead))
+  }
+
+  function askLater(): void {
+    if (!isClosed) callOff = timers.after(everyMs, askAgain)
+  }
+
+  /** One that is away is complained of elsewhere. */
+  function askAgain(): void {
+    void ask()
+      .catch(() => {})
+      .finally(askLater)
+  }
+
+  await ask()
+  askLater()
+  return {
+    now: () => Math.round(clock.monotonic() + ahead),
+    close() {
+      isClosed = true
+      callOff?.()
+    },
+  }
+}
+
+async function databaseTime(db: Queries): Promise<number> {
   const asked = sql<{ seen_at: number }>`
     select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as seen_at`
   const { rows } = await asked.execute(db)

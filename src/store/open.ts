@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Dialect, Kysely, sql } from 'kysely'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { followDatabaseTime } from './database-time.ts'
 import { migrate } from './migrate.ts'
 import { SameRows } from './rows.ts'
 import type { Queries, Schema, Tx } from './schema.ts'
@@ -14,6 +15,7 @@ export type StoreOptions = {
   readonly url?: string
   /** A path, or `:memory:`. */
   readonly file?: string
+  /** In place of the machine's own, or the database's: for tests. */
   readonly clock?: Pick<Clock, 'now'>
   /** How long PostgreSQL is waited for where a request of a customer would be refused, in milliseconds. */
   readonly waitMs?: number
@@ -26,7 +28,7 @@ export type Store = {
    * the very transaction it stands in.
    */
   readonly db: Queries
-  /** Unix milliseconds. */
+  /** Unix milliseconds, by the clock of all who share the database: on PostgreSQL that of its own machine. */
   now(): number
   /** All of it or nothing. On SQLite transactions run one after another, and plain queries wait for the open one. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
@@ -42,9 +44,8 @@ export type Store = {
 
 /** Opens and migrates the database. Rejects while PostgreSQL is not to be reached: `isUnavailable` tells, try again. */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const clock = options.clock ?? systemClock
-  if (options.url !== undefined) return openOnPostgres(options.url, clock, options.waitMs)
-  if (options.file !== undefined) return openOnSqlite(options.file, clock)
+  if (options.url !== undefined) return openOnPostgres(options.url, options)
+  if (options.file !== undefined) return openOnSqlite(options.file, options.clock ?? systemClock)
   throw new Error('openStore needs a url or a file')
 }
 
@@ -86,7 +87,7 @@ function storeOnSqlite(db: Queries, clock: Pick<Clock, 'now'>): Store {
   }
 }
 
-async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: number): Promise<Store> {
+async function openOnPostgres(url: string, { clock, waitMs }: StoreOptions): Promise<Store> {
   // Its driver is loaded where there is a server to talk to, and nowhere else.
   const { openPostgres } = await import('./postgres.ts')
   const migration = connect(openPostgres(url, 'migration', waitMs))
@@ -97,11 +98,16 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: n
     await migration.destroy()
   }
   const db = connect(openPostgres(url, 'requests', waitMs))
+  const time = await followDatabaseTime(db).catch(async (thrown: unknown) => {
+    await db.destroy()
+    throw thrown
+  })
+  const shared = clock ?? time
   const reports = connect(openPostgres(url, 'reports', waitMs))
   return {
     engine: 'postgres',
     db,
-    now: () => clock.now(),
+    now: () => shared.now(),
     transaction: (work) => db.transaction().execute(work),
     snapshot: (work, statementMsMax) =>
       reports
@@ -115,6 +121,7 @@ async function openOnPostgres(url: string, clock: Pick<Clock, 'now'>, waitMs?: n
         }),
     ping: () => pingPostgres(db),
     close: async () => {
+      time.close()
       await Promise.all([db.destroy(), reports.destroy()])
     },
   }

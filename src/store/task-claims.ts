@@ -115,7 +115,7 @@ export async function releaseClaims(db: Queries, owner: string, now: number): Pr
 
 /**
  * Where the clock was set back: what was to be looked at later is so by as much earlier, and so do one's own claims run out.
- * Those of others are by their clocks. What may have been sent is looked for in a vendor's list as of then: by the old clock it
+ * Others see to theirs, as they notice it too. What may have been sent is looked for in a vendor's list as of then: by the old clock it
  * would not be among those that could be it, and be bought again.
  */
 export async function bringForward(

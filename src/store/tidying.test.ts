@@ -20,7 +20,7 @@ async function left(store: Store) {
 
 eachEngine('what is overdue', (open) => {
   async function begin(isAtWork: (holdId: string) => boolean = () => false) {
-    const flaky = flakyStore(await open())
+    const flaky = flakyStore(await open({ clock: { now: () => 10_000 } }))
     const { store } = flaky
     await fundedAccount(store)
     await takeHold(store, holdOf('hold_1', 100n, { deadline: 500 }))
@@ -30,7 +30,7 @@ eachEngine('what is overdue', (open) => {
     const timers = handTimers()
     const logged: string[] = []
     const log = makeLog({ level: 'info', write: (line) => logged.push(line) })
-    const stop = startTidying({ store, clock: { now: () => 10_000 }, timers, log, keepAnswersMs, isAtWork })
+    const stop = startTidying({ store, timers, log, keepAnswersMs, isAtWork })
     const round = async () => {
       timers.fire()
       await until(() => timers.waiting.length === 2)

@@ -1,4 +1,4 @@
-import type { Clock, Timers } from '../base/clock.ts'
+import type { Timers } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { dropOldAnswers } from './idempotency.ts'
 import { recoverHolds } from './ledger.ts'
@@ -8,7 +8,6 @@ const everyMs = 60_000
 
 type TidyingParts = {
   readonly store: Store
-  readonly clock: Pick<Clock, 'now'>
   readonly timers: Timers
   readonly log: Log
   readonly keepAnswersMs: number
@@ -20,13 +19,13 @@ type TidyingParts = {
  * promised. Neither waits for the other, of which there may be millions. The returned function ends it.
  */
 export function startTidying(parts: TidyingParts): () => void {
-  const { store, clock, keepAnswersMs, isAtWork } = parts
+  const { store, keepAnswersMs, isAtWork } = parts
   const stopHolds = repeat(parts, 'holds past their deadline', async () => {
-    const { failed } = await recoverHolds(store, { now: clock.now(), isAtWork })
+    const { failed } = await recoverHolds(store, { now: store.now(), isAtWork })
     if (failed.length > 0) throw new Error(failed.join('; '))
   })
   const stopAnswers = repeat(parts, 'answers that are too old', () =>
-    dropOldAnswers(store.db, clock.now() - keepAnswersMs),
+    dropOldAnswers(store.db, store.now() - keepAnswersMs),
   )
   return () => {
     stopHolds()

@@ -11,7 +11,7 @@ import type { TaskParts } from './parts.ts'
  * never be taken for two of ours: what it calls by the id of another one is in doubt.
  */
 export async function adopt(parts: TaskParts, task: Task, upstreamId: string): Promise<Task> {
-  const { store, clock } = parts
+  const { store } = parts
   const wait = pollWait(paceAt(parts, task), 0, parts.random)
   const change = {
     state: 'submitted',
@@ -20,8 +20,8 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
     ask: json(null),
     lost: 0,
     failures: 0,
-    updated_at: clock.now(),
-    next_poll_at: Math.min(clock.now() + wait, task.deadline),
+    updated_at: store.now(),
+    next_poll_at: Math.min(store.now() + wait, task.deadline),
     claim_owner: null,
     claim_until: null,
   } as const
@@ -47,12 +47,12 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
 
 /** Nobody knows whether the vendor has it. It is looked for in a while, and never simply sent again. */
 export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
-  const { store, clock, node } = parts
+  const { store, node } = parts
   const { doubtMs } = paceAt(parts, task)
   const change = {
     in_doubt: true,
-    updated_at: clock.now(),
-    next_poll_at: Math.min(clock.now() + jittered(doubtMs, parts.random), task.deadline),
+    updated_at: store.now(),
+    next_poll_at: Math.min(store.now() + jittered(doubtMs, parts.random), task.deadline),
     claim_owner: null,
     claim_until: null,
   } as const

@@ -141,7 +141,7 @@ async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken
   const isOurs = await parts.insist(move, 'ends', { task: task.id, attempt: task.attemptId })
   if (!isOurs) throw tooLate()
   parts.tally.attempted(failed)
-  return { ...task, ...next, sentAt: parts.clock.now() }
+  return { ...task, ...next, sentAt: parts.store.now() }
 }
 
 /** Whoever has it now looks what became of it; sending it here too might buy it twice. */
@@ -184,7 +184,7 @@ function newTask(parts: TaskParts, order: VideoOrder, id: string, first: Leg): N
   const { route, ref } = first
   const { ask, model } = order
   const { kind, seconds, resolution, ratio, sound, hasInputVideo, seed, bound } = ask
-  const now = parts.clock.now()
+  const now = parts.store.now()
   return {
     id,
     accountId: order.accountId,

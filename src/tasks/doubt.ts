@@ -29,12 +29,12 @@ const unsureMsMax = 10 * 60_000
  */
 export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked> {
   const pace = paceAt(parts, task)
-  const isLate = parts.clock.now() >= task.deadline
+  const isLate = parts.store.now() >= task.deadline
   const wait = (ms: number, change: TaskChange = {}) =>
     isLate ? fail(parts, task, timedOut) : lookAgain(parts, task, ms, change)
   // A call that was cut off may still be on its way through the vendor.
   const settledAt = task.sentAt + pace.doubtMs
-  if (parts.clock.now() < settledAt) return wait(settledAt - parts.clock.now())
+  if (parts.store.now() < settledAt) return wait(settledAt - parts.store.now())
   const home = homeOf(parts, task)
   if (home === undefined) return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
   const found = await find(parts, home, task)
@@ -81,7 +81,7 @@ async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
 
 /** The vendor surely never got it. That it is sent again is recorded before it is. */
 async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Looked> {
-  const { store, clock, node } = parts
+  const { store, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
   const route = routeHome(parts, home, task)
   // It would be refused.
@@ -97,7 +97,7 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
     if (parts.stopping.aborted) return lookAgain(parts, task, 0, {})
     return fail(parts, task, failureOf(thrown))
   }
-  const now = clock.now()
+  const now = store.now()
   // A claim can run out while its owner sleeps, and be had again under its name: who has sent it meanwhile has counted.
   const resent = await changeTask(
     store.db,
@@ -130,7 +130,7 @@ async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<L
 }
 
 async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskChange): Promise<Looked> {
-  const { store, clock, random, node } = parts
+  const { store, random, node } = parts
   await changeTask(
     store.db,
     { id: task.id, from: ['creating'], owner: node },
@@ -138,7 +138,7 @@ async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskC
       ...change,
       in_doubt: true,
       polls: task.polls + 1,
-      next_poll_at: Math.min(clock.now() + jittered(ms, random), task.deadline),
+      next_poll_at: Math.min(store.now() + jittered(ms, random), task.deadline),
       claim_owner: null,
       claim_until: null,
     },

@@ -50,14 +50,14 @@ export type TaskEnd = {
  * over. Of any number who see the end at once, one gets the task, and the others undefined.
  */
 export async function endTask(
-  { store, clock, log, told, tally }: Pick<TaskParts, 'store' | 'clock' | 'log' | 'told' | 'tally'>,
+  { store, log, told, tally }: Pick<TaskParts, 'store' | 'log' | 'told' | 'tally'>,
   task: Task,
   end: TaskEnd,
 ): Promise<Task | undefined> {
   const sale = end.state === 'succeeded' ? saleOf(task, end.used) : undefined
   if (sale?.basis === 'estimated') log.warn({ task: task.id, model: task.model }, 'a video without a usable usage')
   const ended = await store.transaction(async (tx) => {
-    const now = clock.now()
+    const now = store.now()
     const from =
       'ofSending' in end
         ? { id: task.id, from: before('refused'), sends: task.sends }

@@ -45,7 +45,7 @@ export async function keepLinks(
   { result }: Pick<VideoNews, 'result'>,
 ): Promise<TaskResult | TaskError | NotHad> {
   if (result === undefined) return noOutput
-  const asGiven = { ...result, expiresAt: madeAt(task, result, parts.clock.now()) + linkMs }
+  const asGiven = { ...result, expiresAt: madeAt(task, result, parts.store.now()) + linkMs }
   if (!hasToBeKept(parts, { result })) return asGiven
   const { needsKey } = result
   const keep = (url: string, mediaType: string) =>
@@ -75,8 +75,8 @@ export async function keepLinks(
  * The film is paid for and there: until its deadline it is not given up for a store of ours that is away or full. What anybody
  * can fetch need not wait for that. One that was cut off because the node stops is the next one's.
  */
-function isForgiven({ clock, stopping }: TaskParts, task: Task, { needsKey }: VideoResult, thrown: unknown): boolean {
-  return stopping.aborted || (isOurTrouble(thrown) && needsKey && clock.now() < task.deadline)
+function isForgiven({ store, stopping }: TaskParts, task: Task, { needsKey }: VideoResult, thrown: unknown): boolean {
+  return stopping.aborted || (isOurTrouble(thrown) && needsKey && store.now() < task.deadline)
 }
 
 /** Of what a film is fetched and kept with, our own store alone says so. */

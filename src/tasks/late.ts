@@ -19,15 +19,15 @@ const everyMs = 30 * 60_000
  * the vendor charges for it is our loss, and is booked as that.
  */
 export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
-  const { clock } = parts
+  const { store } = parts
   const home = homeOf(parts, task)
   const { upstreamId } = task
-  const isOver = upstreamId === null || clock.now() >= task.deadline + watchMs
+  const isOver = upstreamId === null || store.now() >= task.deadline + watchMs
   const news = isOver || home === undefined ? undefined : await askVendor(parts, home, task, upstreamId)
   if (news?.state === 'succeeded') await bookLoss(parts, task, news.used)
   else if (isOver || (news !== undefined && isEnd(news.state))) await changeOver(parts, task, unwatched)
   else {
-    const next = clock.now() + jittered(everyMs, parts.random)
+    const next = store.now() + jittered(everyMs, parts.random)
     await changeOver(parts, task, { next_poll_at: next, polls: task.polls + 1, claim_owner: null, claim_until: null })
   }
   return 'over'

@@ -46,7 +46,7 @@ async function heed(parts: TaskParts, home: Home, task: Task, news: VideoNews): 
     case 'stay':
       return goOn(parts, task, { ...known, lost: decision.lost })
     case 'run':
-      return goOn(parts, task, { ...known, state: 'running', updated_at: parts.clock.now() })
+      return goOn(parts, task, { ...known, state: 'running', updated_at: parts.store.now() })
     case 'end':
       if (decision.state === 'succeeded') {
         if (!hasToBeKept(parts, news)) return succeed(parts, home, task, news)
@@ -67,7 +67,7 @@ async function end(
   said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
 ): Promise<Looked> {
   // What the vendor has lost it may find again, and charge.
-  const watched = said.failure === lostByVendor && { lookAgainAt: parts.clock.now() }
+  const watched = said.failure === lostByVendor && { lookAgainAt: parts.store.now() }
   await endTask(parts, task, { state: 'failed', ...said, ...watched })
   return 'over'
 }
@@ -90,7 +90,7 @@ function made({ record, used }: VideoNews, failures: number): TaskChange {
 /** It is not over for the vendor. At its deadline, with this as the last question, it is for us. */
 async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
   if (isMade(task)) return insistOnFilm(parts, task, change)
-  const now = parts.clock.now()
+  const now = parts.store.now()
   if (now < task.deadline) return again(parts, task, change)
   await endTask(parts, task, { state: 'failed', failure: timedOut, lookAgainAt: now })
   return 'over'
@@ -101,7 +101,7 @@ async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<L
  * after the deadline it counts as one, so that it ends. The vendor has made it, and charges it.
  */
 async function insistOnFilm(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
-  const isLate = parts.clock.now() >= task.deadline
+  const isLate = parts.store.now() >= task.deadline
   const failures = task.failures + (isLate ? 1 : 0)
   if (!isLate || failures < keepTriesMax) return again(parts, task, { ...change, failures })
   await endTask(parts, task, { state: 'failed', failure: noOutput, used: task.usage ?? undefined })
@@ -110,7 +110,7 @@ async function insistOnFilm(parts: TaskParts, task: Task, change: TaskChange): P
 
 /** Puts the task back among those that are looked at, under our own claim: whoever has it by now decides himself. */
 async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
-  const { store, clock, random, node } = parts
+  const { store, random, node } = parts
   const pace = paceAt(parts, task)
   const failures = change.failures ?? 0
   const lost = change.lost ?? 0
@@ -120,7 +120,7 @@ async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<
       : lost > 0
         ? jittered(pace.lostMs, random)
         : pollWait(pace, task.polls + 1, random)
-  const now = clock.now()
+  const now = store.now()
   // A film that is there is fetched after the deadline too.
   const next = now < task.deadline ? Math.min(now + wait, task.deadline) : now + wait
   await changeTask(

@@ -18,6 +18,7 @@ export type TaskParts = {
   readonly node: string
   /** Whose tasks: those of the other mode wait until it runs again. */
   readonly mode: Mode
+  /** The machine's own, for durations and for what vendors are told. What is kept goes by the store's. */
   readonly clock: Clock
   readonly timers: Timers
   readonly random: () => number

@@ -51,11 +51,11 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   const lookingAt = new Map<string, number>()
   const keeping = new Map<string, Promise<void>>()
   const missing = new Set<string>()
-  const setBack = new SetBack(clock)
+  const setBack = new SetBack(store, clock)
   let renewedAt = clock.monotonic()
   let turnsTaken = 0
   let tidiedAt = Number.NEGATIVE_INFINITY
-  let running: Promise<unknown> = releaseClaims(store.db, node, clock.now()).catch(complain)
+  let running: Promise<unknown> = releaseClaims(store.db, node, store.now()).catch(complain)
   let isRunning = false
   let isWanted = false
   const state = { isClosed: false, isComplained: false, isIdle: false }
@@ -105,10 +105,10 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   async function turn(): Promise<number> {
     if (state.isClosed) return 0
     await setBack.makeUp(async (ms) => {
-      await bringForward(store.db, { owner: node, now: clock.now(), ms })
+      await bringForward(store.db, { owner: node, now: store.now(), ms })
       log.warn({ ms }, 'the clock was set back')
     })
-    const now = clock.now()
+    const now = store.now()
     const claim = { owner: node, until: now + claimMs }
     await renew(claim)
     let taken = 0

@@ -137,7 +137,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     async hint(token) {
       const id = parts.callbacks?.taskOf(token)
       if (id === undefined) return 'unknown'
-      if (await hintTask(store.db, id, clock.now())) poller.wake()
+      if (await hintTask(store.db, id, store.now())) poller.wake()
       return 'heard'
     },
 

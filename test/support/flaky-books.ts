@@ -13,7 +13,7 @@ const behindPauseMs = 500
  * once, and notes itself; what is tried behind the client waits until the database comes back.
  */
 export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = {}, clock: Clock = systemClock) {
-  const store = await openStore({ file: ':memory:' })
+  const store = await openStore({ file: ':memory:', clock })
   await fundedAccount(store, account)
   const flaky = flakyStore(store)
   const pauses: number[] = []

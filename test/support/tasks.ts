@@ -122,6 +122,14 @@ export function makeTaskWorld(
   overrides: TaskOverrides = {},
 ): TaskWorld {
   const clock = movableClock()
+  const shared: Store = {
+    ...store,
+    // Asked for each time: a test may take it away.
+    get db() {
+      return store.db
+    },
+    now: () => (overrides.clock ?? clock).now(),
+  }
   const logged: string[] = []
   const opened: Tasks[] = []
   let told = 0
@@ -139,7 +147,7 @@ export function makeTaskWorld(
   if (first === undefined) throw new Error('a world without a vendor')
   const node = (name: string): Tasks => {
     const made = openTasks({
-      store,
+      store: shared,
       node: name,
       mode: 'sandbox',
       clock,

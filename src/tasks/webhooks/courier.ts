@@ -60,7 +60,7 @@ export function startCourier(parts: CourierParts): Courier {
   const { store, mode, node, secrets, clock, timers, log, random = Math.random } = parts
   const attempting = { fetch: parts.fetch, clock, limits: parts.attemptLimits ?? attemptLimits }
   const gate = new Gate(clock, parts.gateLimits ?? gateLimits)
-  const setBack = new SetBack(clock)
+  const setBack = new SetBack(store, clock)
   const underWay = new Set<Promise<void>>()
   const stop = new AbortController()
   let state: 'idle' | 'looking' | 'look-again' | 'closed' = 'idle'
@@ -84,7 +84,7 @@ export function startCourier(parts: CourierParts): Courier {
     try {
       if (!hasBegun) await releaseClaimsOf(store.db, node)
       hasBegun = true
-      await setBack.makeUp((ms) => bringForward(store.db, { now: clock.now(), ms }))
+      await setBack.makeUp((ms) => bringForward(store.db, { now: store.now(), ms }))
       if (!isIdle || (await hasWaitingEvents(store.db, mode))) await lookClosely()
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false
@@ -107,7 +107,7 @@ export function startCourier(parts: CourierParts): Courier {
     for (let looks = 0; looks < looksMax; looks++) {
       const except = state === 'closed' ? undefined : gate.passOver()
       if (except === undefined) return
-      const due = await dueEvents(store.db, { mode, now: clock.now(), limit: lookMax, except })
+      const due = await dueEvents(store.db, { mode, now: store.now(), limit: lookMax, except })
       const admitted = await begin(due)
       if (due.length < lookMax || admitted === 0) return
     }
@@ -122,7 +122,7 @@ export function startCourier(parts: CourierParts): Courier {
     }
     const admitted = places.size
     try {
-      const now = clock.now()
+      const now = store.now()
       const claim = { ids: [...places.keys()], now, owner: node, until: now + claimMs }
       for (const event of await claimEvents(store, claim)) {
         const place = places.get(event.id)
@@ -145,7 +145,7 @@ export function startCourier(parts: CourierParts): Courier {
       const attempt = await attemptDelivery(attempting, event, valid, stop.signal)
       if (attempt === undefined) return await releaseClaim(store.db, event)
       ending = endingOf(attempt)
-      const next = nextAfter(attempt, event.attempts + 1, clock.now(), random)
+      const next = nextAfter(attempt, event.attempts + 1, store.now(), random)
       const { status, why, durationMs } = attempt
       const outcome = next.state === 'delivered' ? 'a webhook was delivered' : 'a webhook was not delivered'
       log.info({ event: event.id, status, why, durationMs, state: next.state }, outcome)
@@ -162,7 +162,7 @@ export function startCourier(parts: CourierParts): Courier {
 
   async function tidyUp(): Promise<void> {
     overdueAt = clock.monotonic() + overdueEveryMs
-    const now = clock.now()
+    const now = store.now()
     const overdue = { mode, now, madeBefore: now - giveUpAfterMs, dueBefore: now - turnMsMax }
     const count = await giveUpOverdue(store.db, overdue)
     if (count > 0) log.warn({ count }, 'webhooks to hosts that do not answer were given up')

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '../../test/support/gateway.ts'
+import { handTimers } from '../../test/support/hand-timers.ts'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
+import { followDatabaseTime } from './database-time.ts'
+import { openStore, type Store } from './open.ts'
+import type { Queries } from './schema.ts'
+
+const minute = 60_000
+let url: string
+let store: Store
+
+beforeAll(async () => {
+  url = await (await sharedPostgres()).freshDatabase()
+  store = await openStore({ url })
+}, coldStartMs)
+
+afterAll(async () => {
+  await store.close()
+  await (await sharedPostgres()).dropDatabase(url)
+})
+
+/** In minutes. The database of a test is on this machine; an answer is as exact as the time that it took. */
+function awayFromHere(now: number): string {
+  return ((now - Date.now()) / minute).toFixed(0).replace('-0', '0')
+}
+
+/** The database, and what happens on the way to it. */
+function askedAfter(happens: () => void): Queries {
+  // All that a question without a table asks for.
+  const asked: Pick<Queries, 'getExecutor'> = {
+    getExecutor() {
+      happens()
+      return store.db.getExecutor()
+    },
+  }
+  return asked as Queries
+}
+
+test.each([5, -5, 0])('a machine that is %i minutes ahead has the time of its database', async (minutes) => {
+  const clock = movableClock()
+  clock.setBack(-minutes * minute)
+  const time = await followDatabaseTime(store.db, clock, handTimers())
+  expect(awayFromHere(time.now())).toBe('0')
+  // Whoever sets its clock changes nothing.
+  clock.setBack(60 * minute)
+  expect(awayFromHere(time.now())).toBe('0')
+  time.close()
+})
+
+test('clocks that agree are not moved, however long an answer takes', async () => {
+  const clock = movableClock()
+  const time = await followDatabaseTime(
+    askedAfter(() => clock.advance(minute)),
+    clock,
+    handTimers(),
+  )
+  expect(Math.abs(time.now() - clock.now())).toBeLessThanOrEqual(1)
+  time.close()
+})
+
+test('it is asked again, whether or not it answered, until it is closed', async () => {
+  const timers = handTimers()
+  const clock = movableClock()
+  let isAway = false
+  const flaky = askedAfter(() => {
+    if (isAway) throw new Error('gone')
+  })
+  const time = await followDatabaseTime(flaky, clock, timers)
+  // A machine that slept: the time that never jumps stood still.
+  clock.advance(-30 * minute)
+  isAway = true
+  timers.fire()
+  await until(() => timers.waiting.length === 1)
+  expect(awayFromHere(time.now())).toBe('-30')
+  isAway = false
+  timers.fire()
+  await until(() => timers.waiting.length === 1)
+  expect(awayFromHere(time.now())).toBe('0')
+  timers.fire()
+  time.close()
+  expect(timers.waiting).toEqual([])
+})
