@@ -64,9 +64,23 @@ eachEngine('events that were on their way', (open) => {
     const now = store.now()
     await claimEvents(store, { ids: [own], now, owner: 'node_a', until: now + 60_000 })
     await claimEvents(store, { ids: [others], now, owner: 'node_b', until: now + 60_000 })
-    await releaseClaimsOf(store.db, 'node_a')
+    await releaseClaimsOf(store.db, { owner: 'node_a', now, putOffMsMax: hour })
     const due = await dueEvents(store.db, { mode: 'sandbox', now, limit: 10, except: nobody })
     expect(due.map(({ id }) => id)).toEqual([own])
+  })
+
+  test('that nobody puts off for so long are due at a start, and the others in their time', async () => {
+    const store = await open()
+    const [far, near, sent] = [await waiting(store), await waiting(store), await waiting(store)]
+    const now = store.now()
+    const put = (id: string, next_at: number | null) =>
+      store.db.updateTable('webhook_event').set({ next_at }).where('id', '=', id).execute()
+    await put(far, now + hour + 1)
+    await put(near, now + hour)
+    await put(sent, null)
+    await releaseClaimsOf(store.db, { owner: 'node_a', now, putOffMsMax: hour })
+    const due = await dueEvents(store.db, { mode: 'sandbox', now, limit: 10, except: nobody })
+    expect(due.map(({ id }) => id)).toEqual([far])
   })
 })
 

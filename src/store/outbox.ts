@@ -194,13 +194,24 @@ export async function releaseClaim(db: Queries, { id, claim }: Pick<ClaimedEvent
     .execute()
 }
 
-/** At the start of a node: what its last process was delivering arrived or not, and is sent again. */
-export async function releaseClaimsOf(db: Queries, owner: string): Promise<void> {
+/**
+ * At the start of a node: what its last process was delivering arrived or not, and is sent again. So is what nobody puts off for
+ * so long: a clock that was far ahead did that, and was put right while nobody could notice.
+ */
+export async function releaseClaimsOf(
+  db: Queries,
+  { owner, now, putOffMsMax }: { readonly owner: string; readonly now: number; readonly putOffMsMax: number },
+): Promise<void> {
   await db
     .updateTable('webhook_event')
     .set({ claim_owner: null, claim_until: null })
     .where('claim_owner', '=', owner)
     .where('next_at', 'is not', null)
+    .execute()
+  await db
+    .updateTable('webhook_event')
+    .set({ next_at: now })
+    .where('next_at', '>', now + putOffMsMax)
     .execute()
 }
 

@@ -103,7 +103,13 @@ export async function renewClaims(db: Queries, ids: readonly string[], claim: Cl
     .execute()
 }
 
-/** At the start of a node: what its last process had claimed is due at once. */
+// Longer than any look is put off for. What may be longer in its creation is its creator's all the same.
+const putOffMsMax = 60 * 60_000
+
+/**
+ * At the start of a node: what its last process had claimed is due at once, and so is what nobody puts off for so long. A clock
+ * that was far ahead did that, and was put right while nobody could notice.
+ */
 export async function releaseClaims(db: Queries, owner: string, now: number): Promise<void> {
   await db
     .updateTable('task')
@@ -111,12 +117,17 @@ export async function releaseClaims(db: Queries, owner: string, now: number): Pr
     .where('claim_owner', '=', owner)
     .where('next_poll_at', 'is not', null)
     .execute()
+  await db
+    .updateTable('task')
+    .set({ next_poll_at: now })
+    .where('next_poll_at', '>', now + putOffMsMax)
+    .execute()
 }
 
 /**
  * Where the clock was set back: what was to be looked at later is so by as much earlier, and so do one's own claims run out.
- * Others see to theirs, as they notice it too. What may have been sent is looked for in a vendor's list as of then: by the old clock it
- * would not be among those that could be it, and be bought again.
+ * Others see to theirs, as they notice it too. What may have been sent is looked for in a vendor's list as of then: by the old
+ * clock it would not be among those that could be it, and be bought again.
  */
 export async function bringForward(
   db: Queries,

@@ -9,6 +9,7 @@ import {
   dollars,
   eventsOf,
   held,
+  makeTaskWorld,
   model,
   moneyOf,
   orderOf,
@@ -69,6 +70,19 @@ taskSuite('video tasks', ({ begin, within }) => {
       await world.pass(minute)
       expect(await world.task(lookedAt.id)).toMatchObject({ state: 'succeeded' })
       for (const { duration_ms: ms } of await requestsOf(store)) expect(ms).toBeGreaterThanOrEqual(0)
+    }))
+
+  test('a clock that was days ahead, and is put right between two starts, puts off no look', () =>
+    within(async ({ store, vendor, world }) => {
+      world.clock.setBack(-30 * 24 * 60 * minute)
+      const { id } = await world.order()
+      await world.tasks.close()
+      const next = makeTaskWorld(store, { first: vendor })
+      vendor.become('done')
+      await next.tasks.idle()
+      await next.pass(0)
+      expect(await next.task(id)).toMatchObject({ state: 'succeeded' })
+      await next.close()
     }))
 
   test('prices that change meanwhile change nothing', () =>

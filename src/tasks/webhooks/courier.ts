@@ -18,7 +18,7 @@ import type { Mode } from '../../store/schema.ts'
 import type { Tally } from '../../telemetry/tally.ts'
 import { attemptDelivery, attemptLimits, endingOf, nextAfter, type AttemptLimits } from './attempt.ts'
 import { Gate, gateLimits, type Ending, type GateLimits, type Place } from './gate.ts'
-import { giveUpAfterMs, turnMsMax } from './schedule.ts'
+import { giveUpAfterMs, putOffMsMax, turnMsMax } from './schedule.ts'
 import type { WebhookSecrets } from './secrets.ts'
 
 export type CourierParts = {
@@ -82,7 +82,7 @@ export function startCourier(parts: CourierParts): Courier {
 
   async function lookAndWait(): Promise<void> {
     try {
-      if (!hasBegun) await releaseClaimsOf(store.db, node)
+      if (!hasBegun) await releaseClaimsOf(store.db, { owner: node, now: store.now(), putOffMsMax })
       hasBegun = true
       await setBack.makeUp((ms) => bringForward(store.db, { now: store.now(), ms }))
       if (!isIdle || (await hasWaitingEvents(store.db, mode))) await lookClosely()

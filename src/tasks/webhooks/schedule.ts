@@ -20,6 +20,9 @@ export const retryWaitsMs = [
   12 * hourMs,
 ] as const
 
+/** The longest wait, with its jitter, and some. */
+export const putOffMsMax = 15 * hourMs
+
 /**
  * Behind a host that is dead ten thousand events may wait for their turn, and each has but one chance in minutes. One that
  * is older than the whole schedule and has waited for so long is given up, whatever attempts it has left.
