@@ -103,7 +103,8 @@ export async function renewClaims(db: Queries, ids: readonly string[], claim: Cl
     .execute()
 }
 
-// Longer than any look is put off for. What may be longer in its creation is its creator's all the same.
+// Longer than looks are put off for, but where `pollSeconds` is long: one look too early is no harm. What may take longer in
+// its creation is its creator's all the same.
 const putOffMsMax = 60 * 60_000
 
 /**
