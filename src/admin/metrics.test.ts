@@ -14,14 +14,13 @@ const minute = 60_000
 
 eachEngine('a scrape', (open) => {
   test('tells of open tasks, those in doubt, and for how long something has been due', async () => {
-    const store = await open()
-    const now = store.now()
+    const now = Date.now()
+    const store = await open({ clock: { now: () => now } })
     const closing = new Closing(['telemetry'])
     // A node that serves nothing: what is asked here is what the database says.
     const { show } = metricCalls({
       store,
       mode: 'sandbox',
-      clock: { now: () => now },
       telemetry: openTelemetry({ version: '0.0.0', timers: handTimers(), closing }),
       channels: () => ({ all: [] }),
       models: () => new Map(),

@@ -1,4 +1,3 @@
-import type { Clock } from '../base/clock.ts'
 import { within } from '../base/within.ts'
 import type { Model } from '../catalogue/model.ts'
 import { countWaitingEvents } from '../store/outbox.ts'
@@ -14,7 +13,6 @@ import type { Call } from './call.ts'
 export type MetricParts = {
   readonly store: Store
   readonly mode: Mode
-  readonly clock: Clock
   readonly channels: () => Channels
   readonly tasks: Pick<Tasks, 'oddWords'>
   readonly models: () => ReadonlyMap<string, Model>

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts'
 import type { Unsold } from '../catalogue/model.ts'
 import { bearerOf } from '../edge/credential.ts'
 import type { Route, Visit } from '../edge/route.ts'
@@ -18,6 +19,7 @@ import { taskCalls } from './tasks.ts'
 import { webhookCalls } from './webhooks.ts'
 
 export type AdminParts = MetricParts & {
+  readonly clock: Clock
   readonly operators: Operators
   readonly secretKeys: SecretKeys
   readonly idempotency: Idempotency
