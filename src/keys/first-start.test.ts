@@ -76,6 +76,13 @@ eachEngine('a first start', (open) => {
     expect(await anyAdminKey(store.db)).toBe(true)
   })
 
+  test('that was given keys is the first: one without them makes no others', async () => {
+    const store = await open()
+    await start(store, { bootstrapKey: 'sk-given-by-the-operator', adminKey: 'adm-given-by-the-operator' })
+    expect(await start(store)).toMatchObject({ key: undefined, adminKey: undefined })
+    expect(await listKeys(store.db, { scope: 'every-account', limit: 10 })).toHaveLength(1)
+  })
+
   test('of several nodes that are given a new key at once, all start, and it is there once', async () => {
     const store = await open()
     await start(store)

@@ -97,13 +97,15 @@ async function ensureKey(
   const key = given ?? secretKeys.make('sk')
   const digest = secretKeys.digest(account.mode, key)
   const found = await keyByDigest(tx, digest)
+  const id = found?.key.id ?? newId('key')
+  // One that was given is the first too: a later start without it would make and print a key that nobody waits for.
+  const first = await claimSetting(tx, setting, id)
   if (found !== undefined) {
     if (!found.key.enabled || found.key.revokedAt !== null) await reinstateKey(changing, { id: found.key.id, actor })
     return undefined
   }
-  const id = newId('key')
   // Of several nodes that start at once, one makes the key.
-  if (given === undefined && (await claimSetting(tx, setting, id)) !== id) return undefined
+  if (given === undefined && first !== id) return undefined
   await insertKey(changing, { id, accountId: account.id, digest, hint: hintOf(key), actor, name: 'first' })
   return given === undefined ? key : undefined
 }
