@@ -25,7 +25,7 @@ export function makeOperators(parts: {
   const { store, secretKeys, metricsKey } = parts
   const failures = new AuthFailures({ ...parts, message: badKey })
   const scraping = metricsKey === undefined ? undefined : digestOf(metricsKey)
-  // Keys of operators are never taken back while a process runs. These still work from an address that guesses others.
+  // Those that were good since this process began. They still work from an address that guesses others.
   const good = new Set<string>()
 
   /** While the database is away, a key that was good stays so: whoever watches the gateway wants to look just then. */

@@ -17,6 +17,21 @@ export async function addAdminKey(store: Changing, digest: string): Promise<void
   })
 }
 
+/** For one that leaked, or that was lost: whoever holds any but this one is an operator no longer. */
+export async function revokeOtherAdminKeys(store: Changing, digest: string): Promise<void> {
+  await store.transaction(async (tx) => {
+    const revoked = await tx.deleteFrom('admin_key').where('digest', '!=', digest).returning('digest').execute()
+    if (revoked.length === 0) return
+    await recordChange(tx, {
+      at: store.now(),
+      actor: 'start',
+      action: 'admin-key.revoke',
+      subject: 'admin',
+      detail: {},
+    })
+  })
+}
+
 export async function hasAdminKey(db: Queries, digest: string): Promise<boolean> {
   const row = await db.selectFrom('admin_key').select('digest').where('digest', '=', digest).executeTakeFirst()
   return row !== undefined
