@@ -56,7 +56,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   })
 
   test('a failure is told again, without what only the log is told', async () => {
-    const { ask, attempt } = await begin()
+    const { store, ask, attempt } = await begin()
     const details = { code: 'upstream_failed', shouldRetry: false } as const
     const inside = { status: 500, body: 'sk-of-ours' }
     await attempt.keepFailure(new GatewayError('upstream-failed', 'It broke off.', { ...details, inside, cause: 1 }))
@@ -64,6 +64,8 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     if (begun.kind !== 'replay') throw new Error('nothing was kept')
     const told = failureIn(begun)
     expect([told?.kind, told?.message, told?.details]).toEqual(['upstream-failed', 'It broke off.', details])
+    // The version before gives whatever has a status and a body as an answer; of this it says that it has been completed.
+    expect(await store.db.selectFrom('idempotency').select('status').execute()).toEqual([{ status: null }])
   })
 
   test('is of one account, of one path and of one key: each has its own', async () => {

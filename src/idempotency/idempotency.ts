@@ -112,7 +112,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     const keepShort = (db: Queries, status: number, body: string) =>
       keepAnswer(db, id, { requestId, status, sealedBody: sealed(body) })
     const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer was not kept')
-    const happened = (status: number, sealedBody: string | null = null) =>
+    const happened = (status: number | null, sealedBody: string | null = null) =>
       keepFact(store.db, id, { requestId, status, sealedBody })
 
     /** Tried again while the database is away: a client that comes back must not find its request running for ever. */
@@ -143,7 +143,8 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
-      keepFailure: (failure) => surely(() => happened(failedStatus, sealed(writeFailure(failure)))),
+      // Without a status: the version before, which may be at work on the same database, takes it for a fact, and no answer.
+      keepFailure: (failure) => surely(() => happened(null, sealed(writeFailure(failure)))),
       free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),
     }
@@ -204,13 +205,13 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     }
     const { requestId, status, sealedBody } = found
     const body = sealedBody === null ? undefined : await bodyOf(sealedBody, asked)
-    if (body === undefined || status === null) {
+    if (body === undefined) {
       throw new GatewayError('conflict', `The request ${requestId} with this Idempotency-Key has been completed.`, {
         code: 'already_completed',
         shouldRetry: false,
       })
     }
-    return { kind: 'replay', status, body }
+    return { kind: 'replay', status: status ?? failedStatus, body }
   }
 }
 

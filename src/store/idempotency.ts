@@ -10,6 +10,7 @@ export type KeptAnswer = {
   readonly fingerprint: string
   readonly state: 'running' | 'done'
   readonly requestId: string
+  /** Absent where it failed, and the body says how. */
   readonly status: number | null
   /** Absent where only the fact is kept: streams, sounds, what nobody waited for. */
   readonly sealedBody: string | null
@@ -104,10 +105,10 @@ export async function keepAnswer(
 export async function keepFact(
   db: Queries,
   id: AnswerId,
-  fact: { readonly requestId: string; readonly status: number; readonly sealedBody?: string | null },
+  fact: Pick<KeptAnswer, 'requestId' | 'status' | 'sealedBody'>,
 ): Promise<void> {
   await where(db.updateTable('idempotency'), id)
-    .set({ state: 'done', status: fact.status, sealed_body: fact.sealedBody ?? null })
+    .set({ state: 'done', status: fact.status, sealed_body: fact.sealedBody })
     .where('request_id', '=', fact.requestId)
     .where('state', '=', 'running')
     .execute()
@@ -137,7 +138,8 @@ export async function closeAbandonedIn(tx: Tx, node: string, sentRequestIds: rea
     const ids = left.map(({ requestId }) => requestId)
     const paid = sentRequestIds === 'all' ? new Set(ids) : await paidAmong(tx, ids)
     for (const { requestId, ...id } of left) {
-      if (sent.has(requestId) || paid.has(requestId)) await keepFact(tx, id, { requestId, status: 500 })
+      if (sent.has(requestId) || paid.has(requestId))
+        await keepFact(tx, id, { requestId, status: 500, sealedBody: null })
       else await freeAnswer(tx, id, requestId)
     }
   }
