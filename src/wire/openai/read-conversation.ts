@@ -17,8 +17,8 @@ import { arrangeTurns } from '../turns.ts'
 import { outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
-import type { ChatRequest } from './schema.ts'
 import { readThinking } from './read-thinking.ts'
+import type { ChatRequest } from './schema.ts'
 import { isToolWord } from './tool-choice.ts'
 
 type Message = ChatRequest['messages'][number]

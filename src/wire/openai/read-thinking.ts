@@ -4,7 +4,7 @@ import { isEffort, type Thinking } from '../../capabilities/conversation.ts'
 import { objectIn, textIn } from '../loose.ts'
 
 const switchedOff: Thinking = { effort: 'none', isShown: false }
-const switchedOn: ReadonlySet<string> = new Set(['enabled', 'adaptive', 'auto'])
+const switchedOn: ReadonlySet<string> = new Set(['enabled', 'adaptive', 'between_tools', 'auto'])
 
 /**
  * How much the model is to think. The protocol's own field comes first. Clients also write `thinking`, which Anthropic takes on
@@ -13,13 +13,15 @@ const switchedOn: ReadonlySet<string> = new Set(['enabled', 'adaptive', 'auto'])
 export function readThinking({ native }: Pick<ChatAsk, 'native'>): Thinking | undefined {
   const effort = textIn(native['reasoning_effort'])
   if (isEffort(effort)) return { effort, isShown: true }
-  return inThinking(native['thinking']) ?? inReasoning(native['reasoning'])
+  const thinking = inThinking(native['thinking']) ?? inReasoning(native['reasoning'])
+  // Nothing to think with is no thinking: Anthropic, which has a least number, would be sent that.
+  return thinking?.budget === 0 ? switchedOff : thinking
 }
 
 function inThinking(written: Json | undefined): Thinking | undefined {
-  const { type, budget_tokens: budget } = objectIn(written)
+  const { type, budget_tokens: budget, display } = objectIn(written)
   if (type === 'disabled') return switchedOff
-  return switchedOn.has(textIn(type)) ? { ...budgetOf(budget), isShown: true } : undefined
+  return switchedOn.has(textIn(type)) ? { ...budgetOf(budget), isShown: display !== 'omitted' } : undefined
 }
 
 function inReasoning(written: Json | undefined): Thinking | undefined {
