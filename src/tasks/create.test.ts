@@ -130,8 +130,8 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         await world.pass(2 * minute)
         const found = await world.task(id)
         expect(found.state).toBe('submitted')
-        // How far it was set back is known to a millisecond.
-        expect(Math.abs(sentAt - 60 * minute - found.sentAt)).toBeLessThanOrEqual(1)
+        // How far it was set back is as near as two readings, between which a busy machine may do something else.
+        expect(Math.abs(sentAt - 60 * minute - found.sentAt)).toBeLessThan(1_000)
       }))
 
     test('that surely did not is sent once more, under the same reference', () =>
