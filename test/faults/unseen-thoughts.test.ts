@@ -21,7 +21,7 @@ import {
   type Reply,
 } from '../support/vendor.ts'
 
-/** Streams that end while the model thinks, for clients that see its thoughts and for those that do not. */
+/** Streams that end while the model thinks or searches, for clients that see that and for those that do not. */
 
 let gateway: TestGateway
 let vendor: RawVendor
@@ -31,7 +31,7 @@ const known = vendors as Map<string, Vendor>
 beforeAll(async () => {
   known.set('drainer', compatible({ id: 'drainer', baseUrl: '', hangup: 'drain' }))
   vendor = await startVendor((socket, request) => reply(socket, request))
-  const prices = '{ inputPerMillion: "1", outputPerMillion: "10" }'
+  const prices = '{ inputPerMillion: "1", outputPerMillion: "10", webSearchPerThousand: "10" }'
   const models = ['compatible', 'anthropic', 'drainer'].map(
     (id) =>
       `  - { id: ${id}, capability: chat, channels: [{ channel: ${id} }], outputTokensMax: 9000, prices: ${prices} }`,
@@ -62,8 +62,11 @@ const thinks = opening + thought.repeat(thoughts)
 
 const named = (type: string, fields: object) => `event: ${type}\n${event({ type, ...fields })}`
 const blockDelta = (fields: object) => named('content_block_delta', { index: 0, delta: fields })
+const anthropicStarts = named('message_start', {
+  message: { id: 'msg_1', content: [], usage: { input_tokens: 7, output_tokens: 1 } },
+})
 const anthropicThinks =
-  named('message_start', { message: { id: 'msg_1', content: [], usage: { input_tokens: 7, output_tokens: 1 } } }) +
+  anthropicStarts +
   named('content_block_start', { index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } }) +
   blockDelta({ type: 'thinking_delta', thinking: 'word' }).repeat(thoughts)
 const anthropicSigns =
@@ -125,15 +128,16 @@ test.each([
   expect(before.posted - (await gateway.balance()).posted).toBe(cost)
 })
 
-/** Asks, and leaves when it has been told that its stream lives: by then most of the thoughts have been read. */
-async function leave(model: string, path: string, body: object) {
+/** Asks, and leaves when it has been told so often that its stream lives: by then most of the thoughts have been read. */
+async function leave(model: string, path: string, body: object, times = 1) {
   const { id, key } = await gateway.account()
   const client = await openSocket(gateway.url)
   let text = ''
   client.on('data', (bytes: Buffer) => (text += bytes.toString()))
   client.on('error', () => {})
   client.write(jsonPost({ url: gateway.url, key }, { model, ...body }, path))
-  await until(() => (path === '/v1/messages' ? text.split('event: ping').length > 2 : text.includes(': waiting')))
+  const [sign, before] = path === '/v1/messages' ? ['event: ping', 1] : [': waiting', 0]
+  await until(() => text.split(sign).length > before + times)
   expect(text).not.toContain('word')
   client.destroy()
   return id
@@ -149,6 +153,22 @@ test.each(unseen)('%s on %s, unseen and left: what was read is charged', async (
   const record = await lastRequestOf(gateway, account)
   expect(record).toMatchObject({ status: 499, basis: 'estimated' })
   expect(record?.cost).toBeGreaterThan(nano(50n * 10_000n))
+})
+
+test.each([1, 3])('searches that are unseen and left are charged, in each of %d choices', async (n) => {
+  const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
+  const searches = anthropicStarts + named('content_block_start', { index: 0, content_block: search })
+  reply = (socket) => {
+    socket.write(Buffer.concat([Buffer.from(streamHead), chunk(searches)]))
+    return new Promise((resolve) => socket.on('close', resolve))
+  }
+  const body = { messages, stream: true, n, web_search_options: {} }
+  const account = await leave('anthropic', '/v1/chat/completions', body, n)
+  await until(async () => (await lastRequestOf(gateway, account)) !== undefined)
+  const record = await lastRequestOf(gateway, account)
+  expect(record).toMatchObject({ status: 499, basis: 'estimated', usage: { input: 7 * n, webSearch: n, output: n } })
+  // At a cent a search.
+  expect(record?.cost).toBe(nano(BigInt(n) * (10_000_000n + 7_000n + 10_000n)))
 })
 
 test.each([

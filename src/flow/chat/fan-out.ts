@@ -155,6 +155,7 @@ function streamOfChoice(choice: number, reader: ReplyReader, writer: ReplyWriter
       facts.note(events)
       return events.length === 0 ? undefined : writer.write(events.map(placed))
     },
+    left: () => void (facts.isOwed = true),
     closing: () => new Uint8Array(),
   }
 }
@@ -196,6 +197,10 @@ export class MergedRelay implements Relay {
 
   get isUncounted(): boolean {
     return this.#open.size > 0 && [...this.#open].every((relay) => relay.isUncounted)
+  }
+
+  left(): void {
+    for (const relay of this.#open) relay.left()
   }
 
   closing(): Uint8Array {
