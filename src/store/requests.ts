@@ -82,6 +82,12 @@ export function requestRow(accountId: string, request: RequestRecord, charged: C
   }
 }
 
+/** When a request came that is on record, by the clock of the node that took it: in that hour and day it counts. */
+export async function requestedAt(db: Queries, id: string): Promise<number> {
+  const row = await db.selectFrom('request').select('created_at').where('id', '=', id).executeTakeFirstOrThrow()
+  return row.created_at
+}
+
 export function attemptRecords(db: Queries, requestId: string, attempts: readonly AttemptRecord[]): Write[] {
   return attempts.length === 0 ? [] : [db.insertInto('attempt').values(attemptRows(requestId, attempts))]
 }

@@ -8,11 +8,14 @@ import { putAccount, putEvent } from '../../test/support/outbox.ts'
 import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
 import { startReceiver } from '../../test/support/receiver.ts'
 import { put } from '../../test/support/stored-tasks.ts'
-import { accountId, dollars, makeTaskWorld, type TaskOverrides } from '../../test/support/tasks.ts'
+import { accountId, dollars, makeTaskWorld, price, type TaskOverrides } from '../../test/support/tasks.ts'
 import { silentLog } from '../base/log.ts'
+import { nano } from '../base/money.ts'
+import { startOf } from '../billing/caps.ts'
 import { checkLedger } from '../store/check.ts'
 import { followDatabaseTime } from '../store/database-time.ts'
 import { openStore, type Store } from '../store/open.ts'
+import { spentSince } from '../store/usage.ts'
 import { eventById } from '../store/webhooks.ts'
 import { openWebhooks } from './webhooks/webhooks.ts'
 
@@ -87,6 +90,23 @@ test('what a node orders whose clock is hours behind is not too late for the oth
   await other.world.tasks.idle()
   expect(await one.world.task(id)).toMatchObject({ state: 'submitted', polls: 1 })
   for (const { world } of [one, other]) await world.close()
+})
+
+test('what a node orders whose clock is days ahead counts in the day that its caps go by', async () => {
+  const vendor = filmVendor()
+  const one = await nodeAhead('node_a', 2 * 24 * 60 * minute, vendor)
+  await fundedAccount(one.store, { id: accountId, amount: dollars(100n) })
+  const { id } = await one.world.order({ receivedAt: one.clock.now() })
+  await put(one.store, id, { next_poll_at: one.store.now() })
+  vendor.become('done')
+  expect(await one.world.tasks.turn()).toBe(1)
+  await one.world.tasks.idle()
+  expect(await one.world.task(id)).toMatchObject({ state: 'succeeded' })
+  expect(await spentSince(one.store.db, { accountId, since: startOf('day', one.clock.now()) })).toBe(
+    nano(5n * price.sold),
+  )
+  await one.world.close()
+  expect(await checkLedger(one.store)).toEqual([])
 })
 
 test('a node whose clock is minutes ahead leaves alone the webhook that another one is sending', async () => {

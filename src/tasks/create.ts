@@ -257,7 +257,7 @@ async function take(parts: TaskParts, order: VideoOrder, task: NewTask, amount: 
     status: 202,
     streamed: false,
     durationMs: Math.max(0, parts.clock.now() - order.receivedAt),
-    createdAt: task.createdAt,
+    createdAt: order.receivedAt,
   } as const
   let isWritten = false
   const also = async (tx: Tx) => {

@@ -8,7 +8,7 @@ import { holdFor, priceOf } from '../billing/price.ts'
 import { logExcess } from '../billing/record.ts'
 import type { PriceList, Usage } from '../capabilities/usage.ts'
 import { type Settled, settleHoldIn, type Voided, voidHoldIn } from '../store/ledger.ts'
-import type { AttemptRecord, RequestRecord } from '../store/requests.ts'
+import { requestedAt, type AttemptRecord, type RequestRecord } from '../store/requests.ts'
 import { json } from '../store/rows.ts'
 import type { Tx } from '../store/schema.ts'
 import { addEventIn } from '../store/task-events.ts'
@@ -64,7 +64,8 @@ export async function endTask(
         : { id: task.id, from: before(end.state) }
     const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined
-    const records = recordsOf(changed, end, sale, now)
+    const times = { now, requestedAt: await requestedAt(tx, changed.requestId) }
+    const records = recordsOf(changed, end, sale, times)
     const booked = await book(tx, changed, { ...records, sale, note: `task ${end.state}` }, now)
     // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.
     if (booked.outcome === 'already-ended') throw new GatewayError('bug', `hold ${task.holdId} is ${booked.state}`)
@@ -115,11 +116,13 @@ async function book(tx: Tx, task: Task, { sale, note, ...records }: Booking, now
   return settleHoldIn(tx, { hold, price, basis, usage, ...records, ...(excessTo && { excessTo }) }, now)
 }
 
+type Times = { readonly now: number; readonly requestedAt: number }
+
 /** What is kept of the request and of the call that made the film. */
-function recordsOf(task: Task, end: TaskEnd, sale: VideoSale | undefined, now: number): Records {
+function recordsOf(task: Task, end: TaskEnd, sale: VideoSale | undefined, times: Times): Records {
   const accepted = { status: 202, vendorStatus: 200 }
   const { status, vendorStatus } = end.state === 'refused' ? end : accepted
-  const request = requestOf(task, status, now)
+  const request = requestOf(task, status, times)
   if (sale !== undefined) {
     return { request, attempts: [attemptOf(task, { status: vendorStatus, vendorCost: sale.cost, delivered: true })] }
   }
@@ -129,7 +132,7 @@ function recordsOf(task: Task, end: TaskEnd, sale: VideoSale | undefined, now: n
   return { request, attempts: [attemptOf(task, { status: reached, vendorCost, delivered: false })] }
 }
 
-function requestOf(task: Task, status: number, now: number): RequestRecord {
+function requestOf(task: Task, status: number, { now, requestedAt: createdAt }: Times): RequestRecord {
   return {
     id: task.requestId,
     keyId: task.keyId,
@@ -138,7 +141,7 @@ function requestOf(task: Task, status: number, now: number): RequestRecord {
     status,
     streamed: false,
     durationMs: Math.max(0, now - task.createdAt),
-    createdAt: task.createdAt,
+    createdAt,
   }
 }
 
