@@ -10,7 +10,7 @@ const longestMs = 5_000
 export async function pauseBefore(
   tries: number,
   error: GatewayError,
-  untilAny: readonly [client: AbortSignal, stop: AbortSignal],
+  untilAny: readonly AbortSignal[],
 ): Promise<boolean> {
   const signal = AbortSignal.any([...untilAny])
   const { retryAfterSeconds = 0 } = error.details

@@ -148,6 +148,23 @@ describe('batches', () => {
     },
   )
 
+  test.each([503, 429])(
+    'of which a %d answers every one go to the next channel as they are, and none is sent there twice before',
+    async (status) => {
+      const busy = answer(status, '{"error":{"message":"busy"}}', { 'retry-after': '4' })
+      await start((socket, { head, body }) => {
+        socket.write(head.includes('vendor-key') ? busy : vectorFor(inputOf(body)))
+      })
+      const response = await embed(['1', '2', '3', '4'])
+      expect(await numbersIn(response)).toEqual([1, 2, 3, 4])
+      const attempts = await attemptsOf(gateway, response)
+      expect(attempts.filter(({ channel }) => channel === 'own').map((each) => each.status)).toEqual(
+        Array.from({ length: 4 }, () => status),
+      )
+      expect(await recordOf(gateway, response)).toMatchObject({ usage: { input: 12 }, cost: 12_000n, basis: 'vendor' })
+    },
+  )
+
   test('two that fail are both on record', async () => {
     const both = Promise.withResolvers<void>()
     await start(async (socket, { call }) => {

@@ -76,6 +76,8 @@ class Walk {
   /** Calls that were answered, in the order of the adapter's asking, and what each used where that can be told. */
   readonly #answered: { readonly leg: Routed; count(): Counted | undefined }[] = []
   #attempts = 0
+  #underway = 0
+  #hasMade = false
   #mayBeCharged = false
 
   constructor(parts: CallParts, routed: Routed, bytesMax: number) {
@@ -146,6 +148,7 @@ class Walk {
     for (let tries = 1; ; tries++) {
       const leg = { ...this.#nextLeg(), connection }
       const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
+      this.#underway++
       const outcome = await attempt(this.#parts, leg, { ...call, headers }, async (exchange): Promise<Responded> => {
         const response = {
           header: (name: string) => exchange.header(name),
@@ -155,17 +158,21 @@ class Walk {
         if (status !== exchange.status) throw refusedInside({ status, body: decodeUtf8(response.body) })
         return response
       })
-      if (outcome.kind === 'accepted') return { kind: 'made', response: outcome.accepted, leg }
-      // Alone it is tried again only where its neighbours succeeded: a whole that failed is the line's to send elsewhere.
-      if (outcome.retry === 'no' || tries === triesMax || this.#isAlone()) return outcome
+      this.#underway--
+      if (outcome.kind === 'accepted') {
+        this.#hasMade = true
+        return { kind: 'made', response: outcome.accepted, leg }
+      }
+      // Alone it is tried again only where its neighbours may succeed: a whole that failed is the line's to send elsewhere.
+      if (outcome.retry === 'no' || tries === triesMax || this.#hasFailed()) return outcome
       this.#noteFailed(outcome)
       if (outcome.retry === 'anew') connection = 'new'
-      else if (!(await this.#pauseBefore(tries, outcome.error))) return { ...outcome, attempts: [] }
+      else if (!(await this.#pauseBefore(tries, outcome.error, stop))) return { ...outcome, attempts: [] }
     }
   }
 
-  #pauseBefore(tries: number, error: GatewayError): Promise<boolean> {
-    return pauseBefore(tries, error, [this.#routed.signal, this.#parts.stopping])
+  #pauseBefore(tries: number, error: GatewayError, stop: AbortSignal): Promise<boolean> {
+    return pauseBefore(tries, error, [this.#routed.signal, this.#parts.stopping, stop])
   }
 
   #noteFailed({ attempts, mayBeCharged = false }: Failed): void {
@@ -173,8 +180,9 @@ class Walk {
     this.#mayBeCharged ||= mayBeCharged
   }
 
-  #isAlone(): boolean {
-    return this.#attempts === 1
+  /** None of the calls was answered, and none is still to be. */
+  #hasFailed(): boolean {
+    return !this.#hasMade && this.#underway === 0
   }
 
   #nextLeg(): Routed {
