@@ -200,10 +200,10 @@ export function failed(parts: CallParts, routed: Routed, { status, error, retry 
 }
 
 /** Whose fault it was. What a client did, and what is no more than refused, says nothing against the channel. */
-function tellChannels(parts: CallParts, { route }: Routed, status: number, { kind }: GatewayError): void {
+function tellChannels(parts: CallParts, { route, requestId }: Routed, status: number, { kind }: GatewayError): void {
   if (kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500) {
     const { channel, upstreamModel } = route
-    if (!parts.channels().failed(route)) return
+    if (!parts.channels().failed(route, requestId)) return
     parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
   } else if (status > 0) parts.channels().answered(route)
 }

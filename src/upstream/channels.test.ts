@@ -60,15 +60,16 @@ describe('the order of routes', () => {
     const [a, b] = [channel('a'), channel('b', { priority: 1 })]
     const { channels, clock, ids } = open([a, b])
     const had = { channel: a, upstreamModel: 'm' }
-    expect([channels.failed(had), channels.failed(had)]).toEqual([false, false])
+    const failedIn = (...requests: readonly string[]) => requests.map((request) => channels.failed(had, request))
+    expect(failedIn('1', '2')).toEqual([false, false])
     channels.answered(had)
-    expect([1, 2, 3, 4].map(() => channels.failed(had))).toEqual([false, false, true, false])
+    expect(failedIn('3', '4', '4', '4', '5', '5', '6')).toEqual([false, false, false, false, true, false, false])
     expect(ids()).toEqual(['b', 'a'])
     expect([...channels.routes([{ vendor: 'v', upstreamModel: 'n' }])].map((route) => route.channel.id)).toEqual([
       'a',
       'b',
     ])
-    for (let time = 0; time < 3; time++) channels.failed({ channel: b, upstreamModel: 'm' })
+    for (const request of ['1', '2', '3']) channels.failed({ channel: b, upstreamModel: 'm' }, request)
     expect(ids()).toEqual(['a', 'b'])
     channels.answered({ channel: b, upstreamModel: 'm' })
     expect(ids()).toEqual(['b', 'a'])
@@ -84,7 +85,9 @@ describe('the order of routes', () => {
   test('is the same for simulators, whatever they are made to do', () => {
     const a = channel('a', { tireless: true })
     const { channels, ids } = open([a, channel('b', { priority: 1 })])
-    for (let time = 0; time < 5; time++) expect(channels.failed({ channel: a, upstreamModel: 'm' })).toBe(false)
+    for (const request of ['1', '2', '3', '4']) {
+      expect(channels.failed({ channel: a, upstreamModel: 'm' }, request)).toBe(false)
+    }
     expect(ids()).toEqual(['a', 'b'])
   })
 

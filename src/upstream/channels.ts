@@ -46,8 +46,11 @@ export type Channels = {
   secondsOverRate(offers: readonly Offer[]): number | undefined
   /** A request is sent there. Where it was asked last for long enough, this one finds out how it is, and no other meanwhile. */
   asking(had: Had): void
-  /** A channel failed, or did not answer, when it was asked for a model. Says whether it is asked last from now on. */
-  failed(had: Had): boolean
+  /**
+   * A channel failed, or did not answer, when it was asked for a model. Says whether it is asked last from now on: by several
+   * requests, since one may be more than a vendor can take.
+   */
+  failed(had: Had, request: string): boolean
   /** It is alive, whatever it said. */
   answered(had: Had): void
   /** Whether there is a model for which the channel is asked last. */
@@ -137,7 +140,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     secondsOverRate,
     rest,
     asking: (had) => failures.asking(modelAt(had)),
-    failed: (had) => had.channel.tireless !== true && failures.failed(modelAt(had)),
+    failed: (had, request) => had.channel.tireless !== true && failures.failed(modelAt(had), request),
     answered: (had) => failures.answered(modelAt(had)),
     isFailing: ({ id }) => failures.anyOf(`${id}\n`),
     hideThoughts: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),

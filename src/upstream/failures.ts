@@ -5,12 +5,12 @@ const inARow = 3
 // As long as a refused key rests: whether it still fails is worth one call a minute.
 const asideMs = 60_000
 
-type Failing = { readonly failures: number; readonly asideUntil: number }
+type Failing = { readonly failures: number; readonly asideUntil: number; readonly request: string }
 
 /** Which of the places where models are had fail time and again. A place is a name that stands for one. */
 export type Failures = {
-  /** Says whether it is set aside by this. */
-  failed(place: string): boolean
+  /** Says whether it is set aside by this. A request is one failure, however many calls were made for it. */
+  failed(place: string, request: string): boolean
   answered(place: string): void
   isAside(place: string): boolean
   /** Whether any is set aside whose name begins so. */
@@ -23,18 +23,21 @@ export function makeFailures(clock: Clock): Failures {
   const failing = new Map<string, Failing>()
 
   return {
-    failed(place) {
-      const sofar = failing.get(place)?.failures ?? 0
-      failing.set(place, { failures: sofar + 1, asideUntil: sofar + 1 < inARow ? 0 : clock.monotonic() + asideMs })
-      return sofar + 1 === inARow
+    failed(place, request) {
+      const last = failing.get(place)
+      const sofar = last?.failures ?? 0
+      const failures = last?.request === request ? sofar : sofar + 1
+      failing.set(place, { failures, asideUntil: failures < inARow ? 0 : clock.monotonic() + asideMs, request })
+      return sofar < inARow && failures === inARow
     },
     answered: (place) => void (failing.size > 0 && failing.delete(place)),
     isAside: (place) => failing.size > 0 && (failing.get(place)?.asideUntil ?? 0) > clock.monotonic(),
     anyOf: (beginning) =>
       failing.entries().some(([place, { failures }]) => failures >= inARow && place.startsWith(beginning)),
     asking(place) {
-      const { failures = 0 } = failing.get(place) ?? {}
-      if (failures >= inARow) failing.set(place, { failures, asideUntil: clock.monotonic() + asideMs })
+      const last = failing.get(place)
+      if (last === undefined || last.failures < inARow) return
+      failing.set(place, { ...last, asideUntil: clock.monotonic() + asideMs })
     },
   }
 }

@@ -165,6 +165,18 @@ describe('batches', () => {
     },
   )
 
+  test('that stay failed say no more against their channel than one request does', async () => {
+    const broken = answer(500, '{"error":{"message":"broken"}}')
+    const chokesOn = ['2', '3']
+    await start((socket, { body }) => {
+      socket.write(chokesOn.includes(inputOf(body) ?? '') ? broken : vectorFor(inputOf(body)))
+    })
+    expect((await embed(['1', '2', '3'])).status).toBe(502)
+    expect(gateway.logged.filter((line) => line.includes('a channel fails time and again'))).toEqual([])
+    const next = await embed(['4'])
+    expect((await attemptsOf(gateway, next)).map(({ channel }) => channel)).toEqual(['own'])
+  })
+
   test('two that fail are both on record', async () => {
     const both = Promise.withResolvers<void>()
     await start(async (socket, { call }) => {
