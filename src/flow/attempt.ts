@@ -201,11 +201,14 @@ export function failed(parts: CallParts, routed: Routed, { status, error, retry 
 
 /** Whose fault it was. What a client did, and what is no more than refused, says nothing against the channel. */
 function tellChannels(parts: CallParts, { route, requestId }: Routed, status: number, { kind }: GatewayError): void {
-  if (kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500) {
+  const channels = parts.channels()
+  const isFailure = kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500
+  // A key that was refused is at rest by now, and the next one may be good.
+  if (isFailure && !(status > 0 && channels.isResting(route))) {
     const { channel, upstreamModel } = route
-    if (!parts.channels().failed(route, requestId)) return
+    if (!channels.failed(route, requestId)) return
     parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
-  } else if (status > 0) parts.channels().answered(route)
+  } else if (status > 0) channels.answered(route)
 }
 
 /** The vendor had begun, and nothing came of it. */

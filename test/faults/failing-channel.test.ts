@@ -46,3 +46,25 @@ test('a channel that fails time and again is asked last, until it answers again'
     for (const vendor of [first, second]) await vendor.stop()
   }
 })
+
+test('keys that are refused one after another say nothing against their channel, which another key serves', async () => {
+  const first = await startVendor((socket, { call }) => {
+    socket.write(call <= 3 ? answer(401, '{"error":{"message":"no"}}') : answer(200, completion('Hi')))
+  })
+  const second = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
+  const yaml = channelsTo({ v0: { ...first, key: 'first-key' }, v1: second })
+  const keys = '"first-key", "second-key", "third-key", "fourth-key"'
+  const gateway = await startTestGateway({ yaml: yaml.replace('"first-key"', keys) })
+  try {
+    for (let time = 0; time < 5; time++) {
+      const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm' }))
+      await response.text()
+      expect(response.status).toBe(200)
+    }
+    expect([first.requests.length, second.requests.length]).toEqual([5, 3])
+    expect(gateway.logged.filter((line) => line.includes('a channel fails time and again'))).toEqual([])
+  } finally {
+    await gateway.close()
+    for (const vendor of [first, second]) await vendor.stop()
+  }
+})
