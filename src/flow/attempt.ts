@@ -50,7 +50,7 @@ export async function attempt<T>(
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
   routed.inHands()
   routed.funds.sending(sentAttempt(routed))
-  parts.channels().asking(routed.route)
+  parts.channels().asking(routed.route, timeouts.totalMs)
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
   if (sent.kind === 'failed') {
@@ -209,6 +209,7 @@ function tellChannels(parts: CallParts, { route, requestId }: Routed, status: nu
     if (!channels.failed(route, requestId)) return
     parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
   } else if (status > 0) channels.answered(route)
+  else channels.leftOpen(route)
 }
 
 /** The vendor had begun, and nothing came of it. */

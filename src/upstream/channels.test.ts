@@ -76,9 +76,31 @@ describe('the order of routes', () => {
     // Whoever comes when its time is over finds out how it is, and no other does.
     clock.advance(60_000)
     expect(ids()).toEqual(['a', 'b'])
-    channels.asking(had)
+    channels.asking(had, 600_000)
+    expect(ids()).toEqual(['b', 'a'])
+    clock.advance(599_999)
     expect(ids()).toEqual(['b', 'a'])
     channels.answered(had)
+    expect(ids()).toEqual(['a', 'b'])
+  })
+
+  test('has one request at a time find out about what fails, and the next a minute after that has left', () => {
+    const [a, b] = [channel('a'), channel('b', { priority: 1 })]
+    const { channels, clock, ids } = open([a, b])
+    const had = { channel: a, upstreamModel: 'm' }
+    for (const request of ['1', '2', '3']) channels.failed(had, request)
+    clock.advance(60_000)
+    channels.asking(had, 600_000)
+    clock.advance(60_000)
+    channels.leftOpen(had)
+    expect(ids()).toEqual(['b', 'a'])
+    clock.advance(60_000)
+    expect(ids()).toEqual(['a', 'b'])
+    // Its first failures are no reason yet to ask another first.
+    channels.answered(had)
+    channels.failed(had, '4')
+    channels.asking(had, 600_000)
+    channels.leftOpen(had)
     expect(ids()).toEqual(['a', 'b'])
   })
 

@@ -44,8 +44,13 @@ export type Channels = {
   isResting(resting: Resting): boolean
   /** Until the first of the credentials at rest that are no more than over their rate for a model may be used again. */
   secondsOverRate(offers: readonly Offer[]): number | undefined
-  /** A request is sent there. Where it was asked last for long enough, this one finds out how it is, and no other meanwhile. */
-  asking(had: Had): void
+  /**
+   * A request is sent there, which may take so long. Where it was asked last for long enough, this one finds out how it is, and no
+   * other meanwhile.
+   */
+  asking(had: Had, longestMs: number): void
+  /** The client left, say, before anything was found out. */
+  leftOpen(had: Had): void
   /**
    * A channel failed, or did not answer, when it was asked for a model. Says whether it is asked last from now on: by several
    * requests, since one may be more than a vendor can take.
@@ -139,7 +144,8 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     isResting,
     secondsOverRate,
     rest,
-    asking: (had) => failures.asking(modelAt(had)),
+    asking: (had, longestMs) => failures.asking(modelAt(had), longestMs),
+    leftOpen: (had) => failures.leftOpen(modelAt(had)),
     failed: (had, request) => had.channel.tireless !== true && failures.failed(modelAt(had), request),
     answered: (had) => failures.answered(modelAt(had)),
     isFailing: ({ id }) => failures.anyOf(`${id}\n`),

@@ -15,29 +15,38 @@ export type Failures = {
   isAside(place: string): boolean
   /** Whether any is set aside whose name begins so. */
   anyOf(beginning: string): boolean
-  /** The first that asks when the time of a place is over finds out how it is: for all others it is set aside once more. */
-  asking(place: string): void
+  /**
+   * The first that asks when the time of a place is over finds out how it is: for all others it is set aside once more, for as
+   * long as that can take.
+   */
+  asking(place: string, longestMs: number): void
+  /** Whoever asked has not found out. */
+  leftOpen(place: string): void
 }
 
 export function makeFailures(clock: Clock): Failures {
   const failing = new Map<string, Failing>()
+
+  function setAside(place: string, ms: number): void {
+    const last = failing.get(place)
+    if (last === undefined || last.failures < inARow) return
+    failing.set(place, { ...last, asideUntil: clock.monotonic() + ms })
+  }
 
   return {
     failed(place, request) {
       const last = failing.get(place)
       const sofar = last?.failures ?? 0
       const failures = last?.request === request ? sofar : sofar + 1
-      failing.set(place, { failures, asideUntil: failures < inARow ? 0 : clock.monotonic() + asideMs, request })
+      failing.set(place, { failures, asideUntil: 0, request })
+      setAside(place, asideMs)
       return sofar < inARow && failures === inARow
     },
     answered: (place) => void (failing.size > 0 && failing.delete(place)),
     isAside: (place) => failing.size > 0 && (failing.get(place)?.asideUntil ?? 0) > clock.monotonic(),
     anyOf: (beginning) =>
       failing.entries().some(([place, { failures }]) => failures >= inARow && place.startsWith(beginning)),
-    asking(place) {
-      const last = failing.get(place)
-      if (last === undefined || last.failures < inARow) return
-      failing.set(place, { ...last, asideUntil: clock.monotonic() + asideMs })
-    },
+    asking: (place, longestMs) => setAside(place, Math.max(longestMs, asideMs)),
+    leftOpen: (place) => setAside(place, asideMs),
   }
 }
