@@ -64,7 +64,9 @@ export async function attempt<T>(
     if (exchange.status !== 200) return await refused(parts, routed, exchange)
     checkEncoding(exchange)
     const accepted = await accept(exchange)
-    parts.channels().answered(routed.route)
+    // What streams has begun, and is an answer once it has come to its end.
+    if (routed.ask.stream) parts.channels().leftOpen(routed.route)
+    else parts.channels().answered(routed.route)
     return { kind: 'accepted', accepted }
   } catch (thrown) {
     exchange.abort()
@@ -147,8 +149,12 @@ function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Fail
  */
 export function failedInside(parts: CallParts, routed: Routed, error: GatewayError): GatewayError {
   const { inside } = error.details
-  if (inside === undefined) return discreet(error, routed)
+  if (inside === undefined) {
+    tellChannels(parts, routed, 0, error)
+    return discreet(error, routed)
+  }
   const { error: judged, restCredentialSeconds } = verdictOn(parts, routed, { ...inside, retryAfterSeconds: undefined })
+  tellChannels(parts, routed, inside.status, judged)
   return judged.kind === 'upstream-failed' && restCredentialSeconds === undefined ? discreet(error, routed) : judged
 }
 

@@ -18,6 +18,7 @@ async function streamed(pieces: string[], marksBroken: boolean) {
     bytesMax: { event: 1024, stream: 64 * 1024 },
     leg,
     judge: (failure) => failure,
+    complete() {},
   })
   await relay.begin()
   const { body, ended, seen } = metered(relay, { marksBroken })

@@ -59,6 +59,7 @@ function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
     bytesMax: { event: 1024, stream: 64 * 1024 },
     leg,
     judge: (failure) => failure,
+    complete() {},
   })
 }
 
@@ -122,6 +123,7 @@ describe('one stream', () => {
       bytesMax: { event: 1024, stream: 64 * 1024 },
       leg: {} as never,
       judge: (failure) => failure,
+      complete() {},
     })
     const { promise: ended, resolve } = Promise.withResolvers<string>()
     relay.pour({

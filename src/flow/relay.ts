@@ -27,6 +27,8 @@ export type RelayOptions = {
   readonly leg: Leg
   /** What a failure means once something was delivered. Before that, whoever waits for the beginning judges it. */
   readonly judge: (failure: GatewayError) => GatewayError
+  /** It has come to its proper end. */
+  readonly complete: () => void
 }
 
 /** Carries one stream: takes what the vendor sends, and passes on what each read completes. */
@@ -36,6 +38,7 @@ export class StreamRelay implements Relay, Outlet {
   readonly #stream: ChatStream
   readonly #splitter: EventSplitter
   readonly #judge: (failure: GatewayError) => GatewayError
+  readonly #complete: () => void
   readonly #bytesMax: number
   #bytes = 0
   #first: Uint8Array | undefined
@@ -48,6 +51,7 @@ export class StreamRelay implements Relay, Outlet {
     this.#exchange = exchange
     this.#stream = stream
     this.#judge = options.judge
+    this.#complete = options.complete
     this.#splitter = new EventSplitter(options.bytesMax.event)
     this.#bytesMax = options.bytesMax.stream
   }
@@ -134,6 +138,7 @@ export class StreamRelay implements Relay, Outlet {
   #tellEnd({ failure }: { readonly failure: GatewayError | undefined }): void {
     const outlet = this.#outlet
     this.#outlet = undefined
+    if (failure === undefined) this.#complete()
     outlet?.end(failure !== undefined && this.#hasBegun ? this.#judge(failure) : failure)
   }
 

@@ -3,7 +3,19 @@ import { startTestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { operatorOf } from '../support/operator.ts'
 import { says } from '../support/streams.ts'
-import { answer, channelsTo, completion, startVendor } from '../support/vendor.ts'
+import {
+  answer,
+  channelsTo,
+  completion,
+  delta,
+  done,
+  event,
+  finish,
+  opening,
+  startVendor,
+  stream,
+  usageEvent,
+} from '../support/vendor.ts'
 
 test('a channel that fails time and again is asked last, until it answers again', async () => {
   const clock = movableClock()
@@ -63,6 +75,53 @@ test('keys that are refused one after another say nothing against their channel,
     }
     expect([first.requests.length, second.requests.length]).toEqual([5, 3])
     expect(gateway.logged.filter((line) => line.includes('a channel fails time and again'))).toEqual([])
+  } finally {
+    await gateway.close()
+    for (const vendor of [first, second]) await vendor.stop()
+  }
+})
+
+const chat = { path: '/v1/chat/completions', body: says('Hello!', { model: 'm', stream: true }) }
+const wholeStream = stream(opening + delta('Hi') + finish + usageEvent(10, 5) + done)
+const speech = { path: '/v1/audio/speech', body: { model: 'voice', input: 'Hi', response_format: 'pcm' } }
+const voice = `
+  - id: voice
+    capability: speech
+    channels: [{ channel: v0 }, { channel: v1 }]
+    speech: { formats: [pcm], charactersMax: 20 }
+    prices: { inputPerMillion: "1", audioOutputPerMillion: "10" }
+`
+const sound = { type: 'speech.audio.delta', audio: Buffer.from([1, 0]).toString('base64') }
+const soundEnd = { type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
+
+test.each([
+  ['chats breaks off', chat, stream(opening + delta('H')), wholeStream],
+  ['chats fails in words', chat, stream(opening + delta('H') + event({ error: { message: 'no' } })), wholeStream],
+  ['sounds breaks off', speech, stream(event(sound)), stream(event(sound) + event(soundEnd))],
+])('a channel each of whose %s is asked last, until one comes to its end', async (_how, asked, broken, whole) => {
+  const clock = movableClock()
+  let isWell = false
+  const first = await startVendor((socket) => void socket.write(isWell ? whole : broken))
+  const second = await startVendor((socket) => void socket.write(whole))
+  const gateway = await startTestGateway({ clock, yaml: channelsTo({ v0: first, v1: second }, voice) })
+  const ask = async (times: number) => {
+    for (let time = 0; time < times; time++) {
+      const response = await gateway.post(asked.path, asked.body)
+      await response.arrayBuffer().catch(() => 'cut off')
+    }
+    return [first.requests.length, second.requests.length]
+  }
+  try {
+    expect(await ask(2)).toEqual([2, 0])
+    expect(await ask(3)).toEqual([3, 2])
+    expect(gateway.logged.filter((line) => line.includes('a channel fails time and again'))).toHaveLength(1)
+    // That it has begun is no end yet.
+    clock.advance(60_000)
+    expect(await ask(2)).toEqual([4, 3])
+    isWell = true
+    clock.advance(60_000)
+    expect(await ask(2)).toEqual([6, 3])
+    await gateway.assertBooks()
   } finally {
     await gateway.close()
     for (const vendor of [first, second]) await vendor.stop()

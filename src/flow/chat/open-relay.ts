@@ -33,5 +33,6 @@ export function openRelay(
       : { event: eventBytesMax, stream: said },
     leg,
     judge: (failure) => failedInside(parts, routed, failure),
+    complete: () => parts.channels().answered(routed.route),
   })
 }

@@ -28,6 +28,7 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
       bytesMax: following.bytesMax,
       leg: { attemptId: routed.attemptId, count: () => following.count() },
       judge: (failure) => failedInside(parts, routed, failure),
+      complete: () => parts.channels().answered(routed.route),
     })
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }

@@ -5,7 +5,7 @@ import { Pump, type Outlet } from '../../base/pour.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { SpeechAdapter } from '../../vendors/vendor.ts'
-import { attempt, attemptRecord, contextOf, discreet, type CallParts, type Failed } from '../attempt.ts'
+import { attempt, attemptRecord, contextOf, failedInside, type CallParts, type Failed } from '../attempt.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import { pauseBefore } from '../pause.ts'
 import type { Relay } from '../relay.ts'
@@ -169,9 +169,10 @@ export class SpeechRelay implements Relay {
     for (;;) {
       const current = this.#current ?? (await this.#openNext())
       const bytes = await current.next().catch((thrown: unknown) => {
-        throw thrown instanceof GatewayError ? discreet(thrown, this.#routed) : thrown
+        throw thrown instanceof GatewayError ? failedInside(this.#parts, this.#routed, thrown) : thrown
       })
       if (bytes !== undefined) return { bytes, form: current.form }
+      this.#parts.channels().answered(this.#routed.route)
       shaper.endPiece()
       this.#current = undefined
       if (++this.#said === ask.pieces.length) return undefined
