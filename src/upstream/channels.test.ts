@@ -138,6 +138,16 @@ describe('credentials', () => {
     expect(used.slice(3)).toEqual(used.slice(0, 3))
   })
 
+  test('are used in turn for each model, whatever is asked for between', () => {
+    const { channels } = open([channel('a', { credentials: ['one', 'two'] }), channel('b', { vendor: other })])
+    const used = Array.from({ length: 4 }, () => {
+      const [route] = channels.routes(offers)
+      Array.from(channels.routes([{ vendor: 'w', upstreamModel: 'n' }]))
+      return route?.credential
+    })
+    expect(new Set(used)).toEqual(new Set(['one', 'two']))
+  })
+
   test('at rest are left out until they have rested', () => {
     const a = channel('a', { credentials: ['one', 'two'] })
     const { channels, clock } = open([a])
@@ -219,7 +229,7 @@ describe('credentials', () => {
       if (used.length === 1) channels.rest(route, 60)
       if (used.length === 3) channels.rest({ channel: a, credential: route.credential }, 60)
     }
-    expect(used).toEqual(['a two', 'b key', 'a one', 'a three'])
+    expect(used).toEqual(['a two', 'b key', 'a three', 'a one'])
   })
 
   test('that one attempt sends to rest are not offered to the next', () => {

@@ -85,7 +85,8 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   const hiddenUntil = new Map<string, number>()
   const failures = makeFailures(clock)
   const found = new WeakMap<readonly Offer[], readonly Had[]>()
-  let turn = 0
+  // By model: who embeds and chats by turns would else have one key for the one and another for the other.
+  const turns = new Map<string, number>()
 
   function isResting(resting: Resting): boolean {
     const rests = restsUntil.get(resting.channel.id)
@@ -116,9 +117,18 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return now
   }
 
-  function nextCredential({ channel, upstreamModel }: Had): string | undefined {
+  function nextTurn(had: Had): number {
+    const { length } = had.channel.credentials
+    if (length === 1) return 0
+    const turn = ((turns.get(modelAt(had)) ?? 0) + 1) % length
+    turns.set(modelAt(had), turn)
+    return turn
+  }
+
+  function nextCredential(had: Had): string | undefined {
+    const { channel, upstreamModel } = had
     const { credentials } = channel
-    turn = (turn + 1) % Number.MAX_SAFE_INTEGER
+    const turn = nextTurn(had)
     for (let i = 0; i < credentials.length; i++) {
       const credential = credentials[(turn + i) % credentials.length]
       if (credential !== undefined && !isResting({ channel, credential, upstreamModel })) return credential
