@@ -32,6 +32,10 @@ export type CallParts = {
   readonly log: Log
 }
 
+// A vendor's own time is longer than the patience of many clients, and of nearly every proxy in front: where it says nothing,
+// they may be the only ones who find out.
+const silentMs = 30_000
+
 const failsAgain =
   'a channel fails time and again: others that have the model are asked before it, and once a minute whether it still does'
 
@@ -46,7 +50,8 @@ export async function attempt<T>(
 ): Promise<Failed | { readonly kind: 'accepted'; readonly accepted: T }> {
   const limits = routed.ask.stream ? parts.timeouts.stream : parts.timeouts.whole
   // The total is the request's, however many calls it makes: its hold waits for no longer.
-  const timeouts = { ...limits, totalMs: limits.totalMs - routed.elapsedMs() }
+  const begunMs = routed.elapsedMs()
+  const timeouts = { ...limits, totalMs: limits.totalMs - begunMs }
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
   routed.inHands()
   routed.funds.sending(sentAttempt(routed))
@@ -54,6 +59,7 @@ export async function attempt<T>(
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)
   if (sent.kind === 'failed') {
+    if (sent.error.kind === 'client-gone' && routed.elapsedMs() - begunMs >= silentMs) noteFailure(parts, routed)
     if (sent.delivery === 'unknown') return brokenOff(parts, routed, 0, sent.error)
     const retry = sent.delivery === 'unsent' ? 'elsewhere' : 'anew'
     return failed(parts, routed, { status: 0, error: sent.error, retry })
@@ -206,16 +212,20 @@ export function failed(parts: CallParts, routed: Routed, { status, error, retry 
 }
 
 /** Whose fault it was. What a client did, and what is no more than refused, says nothing against the channel. */
-function tellChannels(parts: CallParts, { route, requestId }: Routed, status: number, { kind }: GatewayError): void {
+function tellChannels(parts: CallParts, routed: Routed, status: number, { kind }: GatewayError): void {
+  const { route } = routed
   const channels = parts.channels()
   const isFailure = kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500
   // A key that was refused is at rest by now, and the next one may be good.
-  if (isFailure && !(status > 0 && channels.isResting(route))) {
-    const { channel, upstreamModel } = route
-    if (!channels.failed(route, requestId)) return
-    parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
-  } else if (status > 0) channels.answered(route)
+  if (isFailure && !(status > 0 && channels.isResting(route))) noteFailure(parts, routed)
+  else if (status > 0) channels.answered(route)
   else channels.leftOpen(route)
+}
+
+function noteFailure(parts: CallParts, { route, requestId }: Routed): void {
+  const { channel, upstreamModel } = route
+  if (!parts.channels().failed(route, requestId)) return
+  parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
 }
 
 /** The vendor had begun, and nothing came of it. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { startTestGateway } from '../support/gateway.ts'
+import { startTestGateway, until } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { operatorOf } from '../support/operator.ts'
 import { says } from '../support/streams.ts'
@@ -121,6 +121,39 @@ test.each([
     isWell = true
     clock.advance(60_000)
     expect(await ask(2)).toEqual([6, 3])
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    for (const vendor of [first, second]) await vendor.stop()
+  }
+})
+
+test.each([
+  [10_000, 4],
+  [30_000, 3],
+])('clients that leave a silent channel after %d ms each: of four, it is asked %d times', async (waitedMs, asked) => {
+  const clock = movableClock()
+  const first = await startVendor(() => new Promise(() => {}))
+  const second = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
+  const gateway = await startTestGateway({ clock, yaml: channelsTo({ v0: first, v1: second }) })
+  const { url, key } = gateway
+  const leave = async (time: number) => {
+    const abort = new AbortController()
+    const sent = fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(says('Hello!', { model: 'm' })),
+      signal: abort.signal,
+    }).catch(() => 'left')
+    await until(() => first.requests.length + second.requests.length === time)
+    clock.advance(waitedMs)
+    abort.abort()
+    await sent
+    await until(() => gateway.openHolds() === 0)
+  }
+  try {
+    for (let time = 1; time <= 4; time++) await leave(time)
+    expect(first.requests).toHaveLength(asked)
     await gateway.assertBooks()
   } finally {
     await gateway.close()
