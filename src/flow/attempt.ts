@@ -211,14 +211,14 @@ export function failed(parts: CallParts, routed: Routed, { status, error, retry 
   }
 }
 
-/** Whose fault it was. What a client did, and what is no more than refused, says nothing against the channel. */
+/** Whose fault it was. What a client did says nothing of the channel, and what is no more than refused nothing against it. */
 function tellChannels(parts: CallParts, routed: Routed, status: number, { kind }: GatewayError): void {
   const { route } = routed
   const channels = parts.channels()
   const isFailure = kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500
   // A key that was refused is at rest by now, and the next one may be good.
   if (isFailure && !(status > 0 && channels.isResting(route))) noteFailure(parts, routed)
-  else if (status > 0) channels.answered(route)
+  else if (status > 0 && kind !== 'client-gone') channels.answered(route)
   else channels.leftOpen(route)
 }
 

@@ -63,7 +63,7 @@ describe('the order of routes', () => {
     const failedIn = (...requests: readonly string[]) => requests.map((request) => channels.failed(had, request))
     expect(failedIn('1', '2')).toEqual([false, false])
     channels.answered(had)
-    expect(failedIn('3', '4', '4', '4', '5', '5', '6')).toEqual([false, false, false, false, true, false, false])
+    expect(failedIn('3', '4', '3', '4', '5', '5', '6')).toEqual([false, false, false, false, true, false, false])
     expect(ids()).toEqual(['b', 'a'])
     expect([...channels.routes([{ vendor: 'v', upstreamModel: 'n' }])].map((route) => route.channel.id)).toEqual([
       'a',

@@ -5,7 +5,8 @@ const inARow = 3
 // As long as a refused key rests: whether it still fails is worth one call a minute.
 const asideMs = 60_000
 
-type Failing = { readonly failures: number; readonly asideUntil: number; readonly request: string }
+/** The requests that failed in a row, no more of them than count. */
+type Failing = { readonly requests: Set<string>; readonly asideUntil: number }
 
 /** Which of the places where models are had fail time and again. A place is a name that stands for one. */
 export type Failures = {
@@ -28,24 +29,24 @@ export function makeFailures(clock: Clock): Failures {
   const failing = new Map<string, Failing>()
 
   function setAside(place: string, ms: number): void {
-    const last = failing.get(place)
-    if (last === undefined || last.failures < inARow) return
-    failing.set(place, { ...last, asideUntil: clock.monotonic() + ms })
+    if (failing.size === 0) return
+    const { requests } = failing.get(place) ?? {}
+    if (requests?.size === inARow) failing.set(place, { requests, asideUntil: clock.monotonic() + ms })
   }
 
   return {
     failed(place, request) {
-      const last = failing.get(place)
-      const sofar = last?.failures ?? 0
-      const failures = last?.request === request ? sofar : sofar + 1
-      failing.set(place, { failures, asideUntil: 0, request })
+      const { requests } = failing.get(place) ?? { requests: new Set() }
+      const wasEnough = requests.size === inARow
+      if (!wasEnough) requests.add(request)
+      failing.set(place, { requests, asideUntil: 0 })
       setAside(place, asideMs)
-      return sofar < inARow && failures === inARow
+      return !wasEnough && requests.size === inARow
     },
     answered: (place) => void (failing.size > 0 && failing.delete(place)),
     isAside: (place) => failing.size > 0 && (failing.get(place)?.asideUntil ?? 0) > clock.monotonic(),
     anyOf: (beginning) =>
-      failing.entries().some(([place, { failures }]) => failures >= inARow && place.startsWith(beginning)),
+      failing.entries().some(([place, { requests }]) => requests.size === inARow && place.startsWith(beginning)),
     asking: (place, longestMs) => setAside(place, Math.max(longestMs, asideMs)),
     leftOpen: (place) => setAside(place, asideMs),
   }
