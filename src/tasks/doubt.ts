@@ -56,26 +56,46 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked
 type Found = { readonly upstreamId: string } | 'absent' | 'unsure' | 'failed'
 
 async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
+  const asked = await askWhether(parts, home, task, 0)
+  // A list goes by its vendor's clock. Where that is far from ours, what is not there as of when we sent it may be as of when that
+  // was for the vendor.
+  if (asked.found !== 'absent' || Math.abs(asked.aheadMs) < clockSkewMs / 2) return asked.found
+  return (await askWhether(parts, home, task, asked.aheadMs)).found
+}
+
+type AskedWhether = {
+  readonly found: Found
+  /** By how much the vendor's clock is ahead of ours, as far as it says. */
+  readonly aheadMs: number
+}
+
+async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: number): Promise<AskedWhether> {
   const { adapter } = home
-  if (adapter.find === undefined) return 'unsure'
+  const failed = { found: 'failed', aheadMs: 0 } as const
+  if (adapter.find === undefined) return { found: 'unsure', aheadMs: 0 }
   const { channel, attemptId: ref, upstreamModel, sentAt, facts } = task
   // The vendor may date what it lists so much too early, and whoever sent it may have dated that so much too early.
-  const knownIds = await knownUpstreamIds(parts.store.db, { channel, sentSince: sentAt - 2 * clockSkewMs })
-  const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt, knownIds }
+  const sentSince = sentAt - Math.abs(aheadMs) - 2 * clockSkewMs
+  const knownIds = await knownUpstreamIds(parts.store.db, { channel, sentSince })
+  // By either clock: ours may have been set since.
+  const [earliest, latest] = [sentAt + Math.min(0, aheadMs), sentAt + Math.max(0, aheadMs)]
+  const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt: earliest, sentUntil: latest, knownIds }
   const call = adapter.find.call(sought, contextOf(parts, home, task))
   const answered = await ask(parts, home, call, task)
-  if (answered.kind === 'failed') return 'failed'
+  if (answered.kind === 'failed') return failed
   if (isAboutUs(answered)) {
     judgeQuestion(parts, home, answered)
-    return 'failed'
+    return failed
   }
+  const saidMs = Date.parse(answered.header('date') ?? '') - parts.store.now()
   try {
     const found = adapter.find.read(answered, sought)
     // One task of the vendor's must never be taken for two of ours.
-    return typeof found === 'object' && knownIds.has(found.upstreamId) ? 'unsure' : found
+    const isAnothers = typeof found === 'object' && knownIds.has(found.upstreamId)
+    return { found: isAnothers ? 'unsure' : found, aheadMs: Number.isNaN(saidMs) ? 0 : saidMs }
   } catch (thrown) {
     parts.log.warn({ task: task.id, channel, cause: String(thrown) }, 'a list of tasks could not be read')
-    return 'failed'
+    return failed
   }
 }
 

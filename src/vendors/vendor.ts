@@ -222,8 +222,9 @@ export type SoughtTask = {
   readonly ref: string
   readonly upstreamModel: string
   readonly kind: VideoKind
-  /** Unix milliseconds at which it was sent. */
+  /** Unix milliseconds at which it was sent, or between which, where the vendor's clock and ours do not agree. */
   readonly sentAt: number
+  readonly sentUntil?: number
   /** Tasks of the same time that are known to be others. */
   readonly knownIds?: ReadonlySet<string>
 }

@@ -3,6 +3,7 @@ import OpenAI from 'openai'
 import { nano, parseDollars } from '../../src/base/money.ts'
 import { changeKey } from '../../src/store/keys.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { movableClock } from '../support/movable-clock.ts'
 
 let gateway: TestGateway | undefined
 
@@ -73,3 +74,24 @@ test('a vendor that fails and makes it all the same sells one film to a client t
   expect(await task()).toMatchObject([{ id, sends: 1 }])
   await world.gateway.assertBooks()
 }, 120_000)
+
+test.each([20, -20])(
+  'a film whose answer was lost is found to be there by a clock that is %i minutes ahead',
+  async (ahead) => {
+    const clock = movableClock()
+    clock.setBack(-ahead * 60_000)
+    gateway = await startTestGateway({ clock })
+    const { store, logged } = gateway
+    // Those whose lists have no references.
+    const models = ['wan2.6-t2v', 'doubao-seedance-1-5-pro-251215', 'sora-2']
+    for (const model of models) {
+      const ordered = await gateway.post('/v1/videos/generations', { model, input: { prompt: 'A fox. sandbox:lost' } })
+      expect(ordered.status).toBe(202)
+    }
+    const isUnsure = (id: string) => logged.some((line) => line.includes('nobody knows') && line.includes(id))
+    const tasks = () => store.db.selectFrom('task').select(['id', 'lost', 'sends']).execute()
+    await until(async () => (await tasks()).every(({ id, lost }) => lost > 0 || isUnsure(id)))
+    expect((await tasks()).filter(({ id, lost, sends }) => lost === 0 && sends === 1 && isUnsure(id))).toHaveLength(3)
+  },
+  60_000,
+)

@@ -75,10 +75,10 @@ export const video: VideoAdapter = {
   },
 
   find: {
-    call({ sentAt, upstreamModel }, context) {
+    call({ sentAt, sentUntil = sentAt, upstreamModel }, context) {
       const query = new URLSearchParams({
         start_time: writeTime(sentAt - clockSkewMs),
-        end_time: writeTime(sentAt + listedMs),
+        end_time: writeTime(sentUntil + listedMs),
         model_name: upstreamModel,
         page_size: '100',
       })
