@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { sql } from 'kysely'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
 import { movableClock } from '../../test/support/movable-clock.ts'
@@ -82,4 +83,30 @@ test('it is asked again, whether or not it answered, until it is closed', async 
   timers.fire()
   time.close()
   expect(timers.waiting).toEqual([])
+})
+
+test('nothing is read from a server that has taken over before its clock is known', async () => {
+  const postgres = await sharedPostgres()
+  const own = await postgres.freshDatabase()
+  const opened = await openStore({ url: own })
+  const other = await openStore({ url: own })
+  const operator = other.db.withoutPlugins()
+  // New sessions find another clock, as those do that are with another server.
+  await sql`create schema another`.execute(operator)
+  await sql`create function another.clock_timestamp() returns timestamptz language sql as
+    'select pg_catalog.clock_timestamp() - interval ''3 hours'''`.execute(operator)
+  const [name] = (await sql<{ name: string }>`select current_database() as name`.execute(operator)).rows
+  await sql`alter database ${sql.id(name?.name ?? '')} set search_path = another, pg_catalog, public`.execute(operator)
+  expect(awayFromHere(opened.now())).toBe('0')
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`.execute(operator)
+  await until(() =>
+    opened.ping().then(
+      () => true,
+      () => false,
+    ),
+  )
+  expect(awayFromHere(opened.now())).toBe('-180')
+  await Promise.all([opened.close(), other.close()])
+  await postgres.dropDatabase(own)
 })

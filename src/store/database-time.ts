@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { CompiledQuery, type DatabaseConnection, sql } from 'kysely'
 import { type Clock, systemClock, systemTimers, type Timers } from '../base/clock.ts'
 import type { Queries } from './schema.ts'
 
@@ -8,6 +8,8 @@ const everyMs = 5_000
 export type DatabaseTime = {
   /** Unix milliseconds. */
   now(): number
+  /** Asks on a new connection, before it is used for anything else: another server may have taken over, with another clock. */
+  askOn(connection: DatabaseConnection): Promise<void>
   close(): void
 }
 
@@ -24,9 +26,9 @@ export async function followDatabaseTime(
   let isClosed = false
   let callOff: (() => void) | undefined
 
-  async function ask(): Promise<void> {
+  async function ask(read: () => Promise<number>): Promise<void> {
     const askedAt = clock.monotonic()
-    const there = await databaseTime(db)
+    const there = await read()
     // However long the answer took: as far as it surely is, so that clocks that agree are never moved.
     ahead = Math.max(there - clock.monotonic(), Math.min(there - askedAt, ahead))
   }
@@ -37,15 +39,16 @@ export async function followDatabaseTime(
 
   /** One that is away is complained of elsewhere. */
   function askAgain(): void {
-    void ask()
+    void ask(() => databaseTime(db))
       .catch(() => {})
       .finally(askLater)
   }
 
-  await ask()
+  await ask(() => databaseTime(db))
   askLater()
   return {
     now: () => Math.round(clock.monotonic() + ahead),
+    askOn: (connection) => ask(() => timeOn(connection)).catch(() => {}),
     close() {
       isClosed = true
       callOff?.()
@@ -53,9 +56,14 @@ export async function followDatabaseTime(
   }
 }
 
+const question = 'select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as seen_at'
+
 async function databaseTime(db: Queries): Promise<number> {
-  const asked = sql<{ seen_at: number }>`
-    select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as seen_at`
-  const { rows } = await asked.execute(db)
+  const { rows } = await sql.raw<{ seen_at: number }>(question).execute(db)
   return rows[0]?.seen_at ?? Number.NaN
+}
+
+async function timeOn(connection: DatabaseConnection): Promise<number> {
+  const { rows } = await connection.executeQuery<{ seen_at: bigint }>(CompiledQuery.raw(question))
+  return Number(rows[0]?.seen_at)
 }

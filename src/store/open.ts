@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Dialect, Kysely, sql } from 'kysely'
 import { type Clock, systemClock } from '../base/clock.ts'
-import { followDatabaseTime } from './database-time.ts'
+import { type DatabaseTime, followDatabaseTime } from './database-time.ts'
 import { migrate } from './migrate.ts'
 import { SameRows } from './rows.ts'
 import type { Queries, Schema, Tx } from './schema.ts'
@@ -97,11 +97,13 @@ async function openOnPostgres(url: string, { clock, waitMs }: StoreOptions): Pro
   } finally {
     await migration.destroy()
   }
-  const db = connect(openPostgres(url, 'requests', waitMs))
+  let followed: DatabaseTime | undefined
+  const db = connect(openPostgres(url, 'requests', waitMs, async (connection) => followed?.askOn(connection)))
   const time = await followDatabaseTime(db).catch(async (thrown: unknown) => {
     await db.destroy()
     throw thrown
   })
+  followed = time
   const shared = clock ?? time
   const reports = connect(openPostgres(url, 'reports', waitMs))
   return {

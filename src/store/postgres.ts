@@ -1,4 +1,4 @@
-import { type Dialect, PostgresDialect } from 'kysely'
+import { type DatabaseConnection, type Dialect, PostgresDialect } from 'kysely'
 import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
 import { codeOf } from '../base/system-errors.ts'
 import { NotConnected, readOnlyCode } from './faults.ts'
@@ -43,8 +43,16 @@ function statementWithin(limitMs: number) {
   return { statement_timeout: limitMs, query_timeout: limitMs + clientGraceMs }
 }
 
-/** `waitMs`: for whoever would rather wait than be refused. As long may a connection take, and a statement of a request. */
-export function openPostgres(url: string, purpose: keyof typeof purposes, waitMs?: number): Dialect {
+/**
+ * `waitMs`: for whoever would rather wait than be refused. As long may a connection take, and a statement of a request.
+ * `greet` has each new connection before anybody else, and must not throw.
+ */
+export function openPostgres(
+  url: string,
+  purpose: keyof typeof purposes,
+  waitMs?: number,
+  greet?: (connection: DatabaseConnection) => Promise<void>,
+): Dialect {
   const pool = new Pool({
     ...purposes[purpose],
     ...(waitMs !== undefined && purpose === 'requests' && statementWithin(waitMs)),
@@ -66,7 +74,10 @@ export function openPostgres(url: string, purpose: keyof typeof purposes, waitMs
   pool.on('release', (_error, client) => {
     if (onlyRead.has(client)) end(client)
   })
-  return new PostgresDialect({ pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() } })
+  return new PostgresDialect({
+    pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() },
+    ...(greet !== undefined && { onCreateConnection: greet }),
+  })
 }
 
 async function connect(pool: Pool): Promise<PoolClient> {
