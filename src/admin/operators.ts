@@ -25,7 +25,7 @@ export function makeOperators(parts: {
   const { store, secretKeys, metricsKey } = parts
   const failures = new AuthFailures({ ...parts, message: badKey })
   const scraping = metricsKey === undefined ? undefined : digestOf(metricsKey)
-  // Those that were good since this process began. They still work from an address that guesses others.
+  // Those that are good, as far as this process knows. They still work from an address that guesses others.
   const good = new Set<string>()
 
   /** While the database is away, a key that was good stays so: whoever watches the gateway wants to look just then. */
@@ -44,7 +44,10 @@ export function makeOperators(parts: {
     const digest = secretKeys.digest('admin', key)
     if (!good.has(digest)) failures.mayTry(key, address)
     // Asked every time, known or not: operators call seldom, and a good key takes the same steps as a bad one.
-    if (!(await isKey(digest))) throw failures.refusal(address)
+    if (!(await isKey(digest))) {
+      good.delete(digest)
+      throw failures.refusal(address)
+    }
     good.add(digest)
     return `admin:${hintOf(key)}`
   }

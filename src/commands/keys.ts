@@ -6,6 +6,7 @@ import { allows } from '../keys/scope.ts'
 import type { Plan } from '../market.ts'
 import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from '../store/keys.ts'
 import { accountById, type Account } from '../store/accounts.ts'
+import { revokeAdminKeys } from '../store/admin-keys.ts'
 import type { Store } from '../store/open.ts'
 import { accountNamed, allAccounts, allPages } from './accounts.ts'
 import { mustChange, readCap, readLimits, readMetadata, showCap, showLimits, type LimitOptions } from './allowance.ts'
@@ -108,6 +109,16 @@ export async function list(options: Options & { account?: string }): Promise<voi
     if (options.json) return sayJson({ data: rows.map(show) })
     if (rows.length === 0) return say(`No keys were found in ${mode} mode.`)
     say(table(columns, rows))
+  })
+}
+
+/** `turnpike keys revoke-operators` */
+export async function revokeOperators(options: Pick<Options, 'json'>): Promise<void> {
+  await withInstallation({ mode: 'real' }, async ({ store }) => {
+    const revoked = await revokeAdminKeys(store, actor)
+    if (options.json) return sayJson({ revoked })
+    const next = 'The next start takes TURNPIKE_ADMIN_KEY, or makes a new one and prints it.'
+    say(`${revoked === 1 ? '1 key of an operator is' : `${revoked} keys of operators are`} revoked. ${next}`)
   })
 }
 

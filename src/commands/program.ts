@@ -120,6 +120,11 @@ keys
   .argument('<id>', 'as keys list shows it')
   .addOption(jsonOption())
   .action(async (id, options) => (await import('./keys.ts')).revoke(id, options))
+keys
+  .command('revoke-operators')
+  .description("end every operator's key at once; the next start takes the one it is given, or makes one")
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./keys.ts')).revokeOperators(options))
 
 program
   .command('reconcile')

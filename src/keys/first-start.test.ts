@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { anyAdminKey, hasAdminKey } from '../store/admin-keys.ts'
-import { listAudit } from '../store/audit.ts'
 import { changeKey, insertKey, keyByDigest, listKeys, revokeKey } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import { ensureFirstAccount, isOtherSecret, type FirstStart } from './first-start.ts'
@@ -82,19 +81,6 @@ eachEngine('a first start', (open) => {
     await start(store, { bootstrapKey: 'sk-given-by-the-operator', adminKey: 'adm-given-by-the-operator' })
     expect(await start(store)).toMatchObject({ key: undefined, adminKey: undefined })
     expect(await listKeys(store.db, { scope: 'every-account', limit: 10 })).toHaveLength(1)
-  })
-
-  test('ends every other key of the operator where the environment gives one, and none where it does not', async () => {
-    const store = await open()
-    const isGood = (key = '') => hasAdminKey(store.db, secretKeys.digest('admin', key))
-    const { adminKey: printed } = await start(store)
-    await start(store, { adminKey: 'adm-given-by-the-operator' })
-    expect([await isGood(printed), await isGood('adm-given-by-the-operator')]).toEqual([false, true])
-    await start(store, { adminKey: 'adm-given-after-a-leak' })
-    await start(store)
-    expect([await isGood('adm-given-by-the-operator'), await isGood('adm-given-after-a-leak')]).toEqual([false, true])
-    const audited = (await listAudit(store.db, { limit: 10 })).map(({ action }) => action)
-    expect(audited.filter((action) => action === 'admin-key.revoke')).toHaveLength(2)
   })
 
   test('of several nodes that are given a new key at once, all start, and it is there once', async () => {

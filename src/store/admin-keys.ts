@@ -1,4 +1,4 @@
-import { recordChange } from './audit.ts'
+import { type Actor, recordChange } from './audit.ts'
 import type { Changing } from './joined.ts'
 import type { Queries } from './schema.ts'
 
@@ -17,18 +17,13 @@ export async function addAdminKey(store: Changing, digest: string): Promise<void
   })
 }
 
-/** For one that leaked, or that was lost: whoever holds any but this one is an operator no longer. */
-export async function revokeOtherAdminKeys(store: Changing, digest: string): Promise<void> {
-  await store.transaction(async (tx) => {
-    const revoked = await tx.deleteFrom('admin_key').where('digest', '!=', digest).returning('digest').execute()
-    if (revoked.length === 0) return
-    await recordChange(tx, {
-      at: store.now(),
-      actor: 'start',
-      action: 'admin-key.revoke',
-      subject: 'admin',
-      detail: {},
-    })
+/** For one that was lost or has leaked: nobody is an operator until the next start. Says how many there were. */
+export async function revokeAdminKeys(store: Changing, actor: Actor): Promise<number> {
+  return store.transaction(async (tx) => {
+    const { length } = await tx.deleteFrom('admin_key').returning('digest').execute()
+    const change = { at: store.now(), actor, action: 'admin-key.revoke', subject: 'admin', detail: {} } as const
+    if (length > 0) await recordChange(tx, change)
+    return length
   })
 }
 

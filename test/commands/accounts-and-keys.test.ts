@@ -22,6 +22,13 @@ type ShownKey = {
   metadata: Record<string, string>
 }
 
+/** Where the operator's API is, and the key that was printed for it. */
+function operatorIn(gateway: Served): readonly [url: string | undefined, key: string | undefined] {
+  const [, url] = /operator's API is at (\S+)\/admin/.exec(gateway.output()) ?? []
+  const [, key] = /^ {2}(adm-\S+)$/m.exec(gateway.output()) ?? []
+  return [url, key]
+}
+
 describe('beside a running gateway', () => {
   let cli: Cli
   let gateway: Served
@@ -141,6 +148,27 @@ describe('beside a running gateway', () => {
     await until(async () => (await gateway.chat({}, key)).status === 401)
     expect((await cli.run(['keys', 'revoke', id])).out).toBe(`${id} was revoked already.\n`)
     expect((await cli.run(['keys', 'list', '--account', 'spender'])).out).toContain('revoked')
+  })
+
+  test("operators' keys are revoked at once, and the next start makes another", async () => {
+    const own = makeCli()
+    try {
+      const first = await own.serve()
+      const [url, key] = operatorIn(first)
+      const headers = { authorization: `Bearer ${key}` }
+      expect((await fetch(`${url}/admin/accounts`, { headers })).status).toBe(200)
+      const revoked = await own.run(['keys', 'revoke-operators'])
+      expect(revoked).toMatchObject({ code: 0, out: expect.stringMatching(/^1 key of an operator is revoked\. /) })
+      expect((await fetch(`${url}/admin/accounts`, { headers })).status).toBe(401)
+      expect(await own.json(['keys', 'revoke-operators'])).toEqual({ revoked: 0 })
+      first.signal('SIGTERM')
+      await first.exited
+      const [, next] = operatorIn(await own.serve())
+      expect(next).toMatch(/^adm-/)
+      expect(next).not.toBe(key)
+    } finally {
+      await own.close()
+    }
   })
 
   test('a key that is changed is shown as it is then', async () => {

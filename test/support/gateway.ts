@@ -72,8 +72,6 @@ export type TestGateway = Gateway & {
 const databaseWaitMs = 20_000
 
 const secret = 'test-secret-test-secret-test-secret'
-// One for all: of gateways on one database, the last to start would end the others' keys.
-const adminKey = makeSecretKeys(Buffer.from(secret)).make('adm')
 
 export async function startTestGateway(
   options: {
@@ -92,6 +90,7 @@ export async function startTestGateway(
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
   const secretKeys = makeSecretKeys(Buffer.from(secret))
   const key = secretKeys.make('sk')
+  const adminKey = secretKeys.make('adm')
   const logged: string[] = []
   const databaseUrl =
     options.databaseUrl ?? (options.engine === 'postgres' ? await (await sharedPostgres()).freshDatabase() : undefined)
