@@ -33,6 +33,13 @@ async function booked(calls: number): Promise<Line[]> {
   return data
 }
 
+/** Beside a gateway that may be writing: then this one waits. */
+function databaseOf({ folder }: Cli): Database {
+  const database = new Database(join(folder, 'data', 'turnpike.sqlite'))
+  database.run('pragma busy_timeout = 60000')
+  return database
+}
+
 describe('reconcile', () => {
   test('says what differs and why, books it when told to, and has nothing to do the second time', async () => {
     await say('Hello!')
@@ -57,7 +64,7 @@ describe('reconcile', () => {
     await say('Hello! sandbox:nousage sandbox:tokens=40')
     await say('Hello! sandbox:nousage sandbox:tokens=50')
     const [stuck, other] = await booked(2)
-    const database = new Database(join(cli.folder, 'data', 'turnpike.sqlite'))
+    const database = databaseOf(cli)
     database.run(`create trigger stuck before update on attempt when new.id = '${stuck?.ref}'
       begin select raise(abort, 'the disk says no'); end`)
     const applied = await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])
@@ -130,7 +137,7 @@ test('a node is reclaimed only when it is silent, and named', async () => {
   expect(alive).toMatchObject({ code: 1, err: expect.stringContaining('was heard of at') })
   const early = await cli.run(['ledger', 'reclaim', '--node', node])
   expect(early).toMatchObject({ code: 1, out: '', err: expect.stringContaining('was heard of at') })
-  const database = new Database(join(cli.folder, 'data', 'turnpike.sqlite'))
+  const database = databaseOf(cli)
   database.run(`insert into node (id, epoch, turn, seen_at) select 'node_silent', epoch, turn, 0 from node limit 1`)
   database.close()
   const silent = await cli.run(['ledger', 'reclaim', '--node', 'node_silent'])
