@@ -107,7 +107,7 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   if (databaseUrl === undefined) {
     const { failed } = await recoverAll(store)
     if (failed.length > 0)
-      log.error({ cause: failed.join('; ') }, 'holds of the last process cannot be ended, and stay held')
+      log.error({ cause: failed.join('; ') }, 'holds left by the last process could not be released')
   } else compareClocks(store, options)
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
@@ -116,7 +116,7 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
 function compareClocks(store: Store, { clock, log }: BooksOptions): void {
   const aheadMs = clock.now() - store.now()
   if (Math.abs(aheadMs) <= aheadMsMax) return
-  log.warn({ aheadSeconds: Math.round(aheadMs / 1000) }, "this machine's clock is not that of the database")
+  log.warn({ aheadSeconds: Math.round(aheadMs / 1000) }, "this machine's clock differs from that of the database")
 }
 
 type BillingStep = 'endings' | 'bank'

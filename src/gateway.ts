@@ -108,7 +108,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     return await build(options, closing)
   } catch (thrown) {
     await closing.close().catch((cause: unknown) => {
-      options.log.error({ cause: String(cause) }, 'what the start had opened could not be closed')
+      options.log.error({ cause: String(cause) }, 'what the failed start had opened could not be closed')
     })
     throw thrown
   }
@@ -340,7 +340,7 @@ function openTools(
 }
 
 const otherSecret =
-  'the last start on this database had another TURNPIKE_SECRET: keys made under it do not work here, and all nodes need the same one'
+  'the last start on this database used a different TURNPIKE_SECRET: keys made under it do not work here, and all nodes need the same one'
 
 async function notReady(books: Books, market: Market, isDraining: boolean): Promise<readonly string[]> {
   if (isDraining) return ['draining']

@@ -34,7 +34,7 @@ test('what a server on this machine adds is in the log', () => {
   market.addLocal([found])
   expect([...market.current.models.keys()]).toEqual(['llama3.1-8b', 'phi4'])
   expect(logged.map((line) => JSON.parse(line))).toMatchObject([
-    { channel: 'ollama', models: 2, msg: 'a model server on this machine was found, and is offered' },
+    { channel: 'ollama', models: 2, msg: 'a local model server was found; its models are offered' },
   ])
 })
 

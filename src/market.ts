@@ -109,7 +109,7 @@ export function makeMarket(options: MarketOptions): Market {
       found = servers
       for (const { channel, upstreamModels } of reload(used)) {
         const fields = { channel: channel.id, models: upstreamModels.length }
-        log.info(fields, 'a model server on this machine was found, and is offered')
+        log.info(fields, 'a local model server was found; its models are offered')
       }
     },
     warmUp: () => sandbox?.warmUp(),
@@ -126,7 +126,7 @@ export async function offerLocalModels(
   try {
     market.addLocal(await discoverLocalServers(transport, ownPort, localVendors))
   } catch (thrown) {
-    log.warn({ cause: String(thrown) }, 'the models of local servers cannot be offered')
+    log.warn({ cause: String(thrown) }, 'the models of local servers could not be added')
   }
 }
 
@@ -217,7 +217,7 @@ export function notServed(catalogue: Catalogue, channels: readonly Channel[]): r
 /** Where no model at all is served. */
 export function whyNothing(configured: readonly Channel[]): string {
   if (configured.length === 0) return 'no vendor is configured'
-  return 'no model can be had at the channels that are configured (turnpike models --all says why)'
+  return 'no configured channel offers a model (turnpike models --all says why)'
 }
 
 function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]): string {

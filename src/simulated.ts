@@ -22,10 +22,10 @@ export function openSandbox(
   }
   if (databaseUrl !== undefined) {
     const message =
-      "videos are asked after at this node's own simulators: where several nodes share this database, run npx turnpike sandbox and give each its address as SANDBOX_URL"
+      "video tasks are polled at this node's own simulators: if several nodes share this database, run npx turnpike sandbox and give every node its address as SANDBOX_URL"
     log.info({}, message)
   }
-  const complain = (cause: unknown) => log.warn({ cause: String(cause) }, 'the simulators cannot keep what they make')
+  const complain = (cause: unknown) => log.warn({ cause: String(cause) }, 'the simulators cannot save their state')
   return startSandbox({ port: sandboxPort, models, memory: { folder: join(dataFolder, 'sandbox'), complain } })
 }
 

@@ -87,7 +87,11 @@ function showChanged(outcome: AccountChanged) {
       throw nameTaken()
     case 'below-zero': {
       const owed = formatDollars(outcome.available)
-      throw badRequest(`The account stands at $${owed}: credit it before it has to pay.`, 'unlimited', 'below_zero')
+      throw badRequest(
+        `The balance is $${owed}: credit the account before making it limited.`,
+        'unlimited',
+        'below_zero',
+      )
     }
     default:
       return unreachable(outcome)

@@ -26,7 +26,7 @@ export async function checkKey(db: Queries, id: string | undefined): Promise<voi
 export async function checkPlace(of: 'accounts' | 'keys', db: Queries, after: string | undefined): Promise<void> {
   if (after === undefined) return
   const found = of === 'accounts' ? await accountById(db, after) : await keyById(db, after)
-  if (found === undefined) throw badRequest(`'after' must be the 'next' of the page before.`, 'after')
+  if (found === undefined) throw badRequest(`'after' must be the 'next' of the previous page.`, 'after')
 }
 
 export function noSuchAccount(param: string) {

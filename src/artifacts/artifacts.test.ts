@@ -344,7 +344,7 @@ describe('the sweeper', () => {
     writeFileSync(join(folder, 'notes.txt'), 'mine')
     await swept()
     expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).toBe('mine')
-    expect(warnings).toEqual([expect.stringContaining('expired results cannot be deleted now')])
+    expect(warnings).toEqual([expect.stringContaining('expired results cannot be deleted at the moment')])
     expect(timers.waiting).toEqual([600_000])
   })
 
@@ -354,7 +354,7 @@ describe('the sweeper', () => {
     await swept()
     await thrownBy(artifacts.keep(bytesOf(10), about))
     expect(warnings).toEqual([
-      expect.stringMatching(/^expired results cannot be deleted now .*ConnectionRefused/),
+      expect.stringMatching(/^expired results cannot be deleted at the moment .*ConnectionRefused/),
       expect.stringMatching(/^Kept results cannot be reached at the moment\. .*ConnectionRefused/),
     ])
   })

@@ -155,7 +155,9 @@ function inPieces(
 
 /** Why nobody waits any longer: a client hung up, where whoever aborted does not say otherwise. */
 function gone({ reason }: { readonly reason: unknown }): GatewayError {
-  return reason instanceof GatewayError ? reason : new GatewayError('client-gone', 'Nobody waits for the result.')
+  return reason instanceof GatewayError
+    ? reason
+    : new GatewayError('client-gone', 'The client left before the result was kept.')
 }
 
 /** Where no server answered, the client's words say nothing, and its code does: a name, a port, a certificate. */

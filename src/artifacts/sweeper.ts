@@ -28,7 +28,7 @@ export function startSweeper(parts: { store: ArtifactStore; clock: Clock; timers
       const left = await store.sweep(hourOf(clock.now() - graceMs), stepMax, stop.signal)
       if (left === 'more') nextMs = pauseMs
     } catch (thrown) {
-      if (!stop.signal.aborted) log.warn({ cause: reasonOf(thrown) }, 'expired results cannot be deleted now')
+      if (!stop.signal.aborted) log.warn({ cause: reasonOf(thrown) }, 'expired results cannot be deleted at the moment')
     }
     if (!stop.signal.aborted) callOff = timers.after(nextMs, run)
   }

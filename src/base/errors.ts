@@ -66,10 +66,10 @@ export class GatewayError extends Error {
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (isOutOfFiles(thrown)) {
-    const message = 'The gateway has as many files and connections open as it may.'
+    const message = 'The gateway has reached its limit of open files and connections.'
     return new GatewayError('overloaded', message, { retryAfterSeconds: 1, cause: thrown })
   }
-  return new GatewayError('bug', 'The gateway made a mistake. Tell its operator the request id.', { cause: thrown })
+  return new GatewayError('bug', 'The gateway failed. Report the request id to its operator.', { cause: thrown })
 }
 
 /** A vendor said no where an answer should have been. The message is for where nobody judges it. */

@@ -97,7 +97,7 @@ function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): s
   const code = codeOf(thrown)
   // An address that it can make nothing of is in use too, to this runtime, or whatever went wrong last; a free port tells.
   if (!saysItself.has(String(code)) && (port === 0 || !canListenAt(hostname))) {
-    return `"${hostname}" is no address that this machine can listen at, and ${setting} was to be opened there`
+    return `"${hostname}" is not an address that this machine can listen on (for ${setting})`
   }
   if (code === 'EADDRINUSE')
     return `port ${port} of ${hostname} is in use: give another as ${setting}, or 0 for a free one`

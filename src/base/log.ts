@@ -49,7 +49,7 @@ function writerTo(stream: NodeJS.WriteStream): (line: string) => void {
     if (lostLines > 0) {
       const time = new Date().toISOString()
       write(
-        `${JSON.stringify({ level: 40, time, lines: lostLines, msg: 'lines of the log were not taken, and are lost' })}\n`,
+        `${JSON.stringify({ level: 40, time, lines: lostLines, msg: 'log lines could not be written and are lost' })}\n`,
       )
       lostLines = 0
     }

@@ -26,7 +26,9 @@ export function boundLookUps(resolve: LookUp, underwayMax: number): LookUp {
   let underway = 0
   return async (name) => {
     if (underway === underwayMax) {
-      throw new GatewayError('overloaded', 'The gateway looks up as many names as it may.', { retryAfterSeconds: 5 })
+      throw new GatewayError('overloaded', 'The gateway is resolving too many host names at the moment.', {
+        retryAfterSeconds: 5,
+      })
     }
     underway++
     try {

@@ -48,8 +48,8 @@ function failure(what: string): string {
 /** Not the guard's doing, and no other runtime would help. */
 function noAnswer(host: string, withinMs: number): string {
   return (
-    `the guard against URLs into this network cannot be proven: nobody has said in ${withinMs / 1000} s which address ` +
-    `"${host}" is. See that this machine can look up names, and its own without asking anybody (/etc/hosts)`
+    `the guard against URLs into this network cannot be verified: ` +
+    `"${host}" could not be resolved within ${withinMs / 1000} s. Make sure that this machine can resolve names, and its own without a name server (/etc/hosts)`
   )
 }
 

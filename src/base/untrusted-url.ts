@@ -32,8 +32,8 @@ const words = {
   unreachable: notReached,
   broken: 'The server in the URL broke off its answer.',
   'too-slow': 'The server in the URL did not answer in time.',
-  'too-large': 'What the URL leads to is too large.',
-  compressed: 'What the URL leads to came compressed, although it was asked for as it is.',
+  'too-large': 'The content of the URL is too large.',
+  compressed: 'The server in the URL sent compressed content that was not requested.',
   redirects: 'The URL redirects too often.',
 } as const
 

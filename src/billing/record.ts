@@ -39,5 +39,5 @@ export function recordedStatus({ kind, details }: GatewayError): number {
 
 /** A price list is wrong, or a vendor has miscounted: somebody has to look. */
 export function logExcess(log: Log, about: LogFields, excess: Nano): void {
-  if (excess > 0n) log.error({ ...about, excess: String(excess) }, 'usage beyond its hold')
+  if (excess > 0n) log.error({ ...about, excess: String(excess) }, 'usage exceeds the hold')
 }

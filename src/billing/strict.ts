@@ -40,7 +40,7 @@ export function makeStrictBilling(parts: {
 
   function endLater(id: string, order: Order, charge: Nano, write: () => Promise<unknown>): void {
     const about = { request: order.requestId, hold: id, account: order.accountId, charge: String(charge) }
-    log.error(about, 'the database does not answer: the end of a request is not written down')
+    log.error(about, 'the database does not answer: the end of a request is not recorded yet')
     const ended = endings.begin()
     atWork.set(id, Infinity)
     void behind

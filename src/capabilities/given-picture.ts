@@ -10,9 +10,9 @@ export const ratioMax = 16
 
 /** Why a picture that a client gives is not sent to anybody; undefined where it may be. */
 export function whyNotGiven({ width, height }: PictureSize): string | undefined {
-  if (width * height > pixelsMax) return `a picture has at most ${pixelsMax} pixels`
+  if (width * height > pixelsMax) return `an image has at most ${pixelsMax} pixels`
   const [short, long] = width < height ? [width, height] : [height, width]
-  if (long > sideMax) return `a side of a picture has at most ${sideMax} pixels`
-  if (long > ratioMax * short) return `a picture is at most ${ratioMax} times as long as it is wide`
+  if (long > sideMax) return `a side of an image has at most ${sideMax} pixels`
+  if (long > ratioMax * short) return `the long side of an image is at most ${ratioMax} times the short side`
   return undefined
 }

@@ -220,7 +220,7 @@ describe('faults name the field', () => {
     [[llama, { id: 'x', from: 'nowhere' }], 'models[1].from: there is no model nowhere'],
     [[llama, llama], 'models[1].id: my-llama has an entry above already'],
     [[{ id: 'gtp-4o', prices: { markup: '1' } }], 'models[0].id: there is no model gtp-4o to change'],
-    [[{ id: 'zzz-*', hidden: true }], 'models[0].id: no model is called like zzz-*'],
+    [[{ id: 'zzz-*', hidden: true }], 'models[0].id: no model matches zzz-*'],
     [[{ id: 'gpt-*', from: 'gpt-4o' }], 'models[0].from: a pattern takes only prices and hidden'],
     [[{ id: 'GPT-4o' }], 'models[0].id: '],
     [[{ id: 'new', capability: 'chat' }], 'models[0]: a new model needs channels or vendor'],
@@ -230,7 +230,7 @@ describe('faults name the field', () => {
     [[{ id: 'gpt-4o', price: {} }], 'models[0].price: no such setting'],
     [[{ capability: 'chat' }], 'models[0].id: is missing'],
     [[{ id: 'gpt-4o', aliases: [{}] }], 'models[0].aliases[0].id: is missing'],
-    [[{ id: 'gpt-4o', hidden: null }], 'models[0].hidden: has no value: write one, or take the line out'],
+    [[{ id: 'gpt-4o', hidden: null }], 'models[0].hidden: has no value: write one, or remove the line'],
     [[{ id: 'gpt-4o', prices: { markup: '-1' } }], 'models[0].prices.markup: an amount is not negative'],
     [[{ id: 'gpt-4o', prices: { markup: 1.1 } }], 'models[0].prices.markup: an amount is a decimal in quotes'],
     [[{ id: 'gpt-4o', prices: { markup: '1,1' } }], 'models[0].prices.markup: an amount is a decimal'],
@@ -249,12 +249,12 @@ describe('faults name the field', () => {
     ],
     [
       [{ id: 'gpt-4o', prices: { perSecond: '1' } }],
-      'models[0].prices.perSecond: a price of video, and this does chat',
+      'models[0].prices.perSecond: a price for video, but this model does chat',
     ],
-    [[{ id: 'sora-2', prices: { inputPerMillion: '1' } }], 'models[0].prices.inputPerMillion: a price of chat, emb'],
+    [[{ id: 'sora-2', prices: { inputPerMillion: '1' } }], 'models[0].prices.inputPerMillion: a price for chat, emb'],
     [
       [{ id: 'gpt-4*', prices: { perImage: '1' } }],
-      'models[0].prices.perImage: a price of images, edits, and this does',
+      'models[0].prices.perImage: a price for images, edits, but this model does',
     ],
     [
       [{ id: 'mine', from: 'gpt-4o', prices: { perMillionCharacters: '1' } }],

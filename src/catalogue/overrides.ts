@@ -107,7 +107,7 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   const covered = new Set(found.flatMap((entry) => entry.aliases.map((alias) => alias.id)))
   const aliases = [...entries.values()].flatMap((entry) => entry.aliases.map((alias) => alias.id))
   const alone = aliases.filter((id) => matchesGlob(glob, id) && !covered.has(id))
-  if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model is called like ${glob}`)
+  if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model matches ${glob}`)
   for (const id of alone) detachAlias(entries, id, true)
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
   const capabilities = changed.flatMap((entry) => entry.capabilities)

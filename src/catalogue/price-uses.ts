@@ -32,6 +32,6 @@ export function checkUses(prices: WrittenPrices, capabilities: readonly Capabili
   for (const [key, uses] of Object.entries<readonly Capability[]>(usesOf)) {
     if (!(key in prices) || uses.some((use) => capabilities.includes(use))) continue
     const does = [...new Set(capabilities)].join(', ')
-    throw new CatalogueError([...path, key], `a price of ${uses.join(', ')}, and this does ${does}`)
+    throw new CatalogueError([...path, key], `a price for ${uses.join(', ')}, but this model does ${does}`)
   }
 }

@@ -52,11 +52,11 @@ export function showOtherPrices({ rates, perImage, perSecond, perVideo, perVideo
   }
   const parts = [
     ...range(perSecond, 's'),
-    ...range(perVideo, 'film'),
+    ...range(perVideo, 'video'),
     ...range(perVideoToken, 'M video tokens', million),
-    ...range(perImage, 'picture'),
-    ...each('imageOutputPerMillion', 'M picture tokens'),
-    ...each('audioOutputPerMillion', 'M sound tokens'),
+    ...range(perImage, 'image'),
+    ...each('imageOutputPerMillion', 'M image tokens'),
+    ...each('audioOutputPerMillion', 'M audio tokens'),
     ...each('perMillionCharacters', 'M characters'),
     ...each('perRequest', 'request'),
   ]

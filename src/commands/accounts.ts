@@ -26,7 +26,7 @@ type Options = InstallationOptions & { readonly json?: boolean }
 export async function create(options: Options & { name: string; credit?: string; unlimited?: boolean }): Promise<void> {
   const name = nameFrom(options.name)
   const amount = options.credit === undefined ? zeroNano : readAmount(options.credit)
-  if (amount < 0n) throw new Error('a new account has nothing to take away: --credit must not be negative')
+  if (amount < 0n) throw new Error('--credit of a new account must not be negative')
   await withInstallation(options, async ({ store, mode }) => {
     const made = await createAccount(store, {
       id: newId('acc'),
@@ -72,7 +72,7 @@ function whyUnchanged(outcome: Exclude<AccountChanged, { outcome: 'changed' }>, 
     case 'name-taken':
       return `there is another account of that name in ${mode} mode already`
     case 'below-zero':
-      return `"${name}" stands at $${formatDollars(outcome.available)}: credit it before it has to pay`
+      return `"${name}" has a balance of $${formatDollars(outcome.available)}: credit it before making it limited`
     case 'absent':
       return `there is no account "${name}" any more`
     default:
@@ -178,7 +178,7 @@ function state({ enabled, unlimited }: Account): string {
 function readAmount(text: string): Nano {
   const amount = parseDollars(text)
   if (amount === undefined) {
-    throw new Error(`"${text}" is no amount: write decimal dollars with up to nine decimals, such as 10 or -0.25`)
+    throw new Error(`"${text}" is not an amount: write decimal dollars with up to nine decimals, such as 10 or -0.25`)
   }
   if (amount > creditMax || amount < 0n - creditMax) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
   return amount
@@ -186,6 +186,6 @@ function readAmount(text: string): Nano {
 
 function nameFrom(text: string): string {
   const name = readName(text)
-  if (name === undefined) throw new Error(`a name has ${nameRule}`)
+  if (name === undefined) throw new Error(`a name must have ${nameRule}`)
   return name
 }

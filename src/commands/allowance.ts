@@ -15,7 +15,7 @@ const periods: readonly CapPeriod[] = ['total', 'day', 'month']
 /** A change of nothing would say that it was made, and stand in the audit. */
 export function mustChange(given: Readonly<Record<string, string | undefined>>): void {
   if (Object.values(given).every((value) => value === undefined)) {
-    throw new Error('nothing was given that should change; --help lists what can')
+    throw new Error('no change was given; --help lists the options')
   }
 }
 

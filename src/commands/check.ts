@@ -65,7 +65,7 @@ function checkToolPort(findings: Findings, { host, port, adminHost, adminPort }:
   if (given === undefined || given === 0) return
   const taken =
     given === port ? 'PORT' : given === adminPort && shareAddresses(host, adminHost) ? 'ADMIN_PORT' : undefined
-  if (taken !== undefined) note(findings, file.complain(['mcp', 'port'], `must be another one than ${taken}`))
+  if (taken !== undefined) note(findings, file.complain(['mcp', 'port'], `must differ from ${taken}`))
 }
 
 function clean(text: string): string {
@@ -144,11 +144,11 @@ async function describe({ file, path, environment, plan }: Checked, json = false
     say()
     say(table(columns, configured))
   } else if (mode === 'real')
-    say('\nNo vendor is configured: only local model servers, where there are any, would answer.')
+    say('\nNo vendor is configured: only local model servers, if there are any, would answer.')
   if (!isAnswered) say(`\n${notThere(sandboxUrl ?? '')}`)
   if (remarks.lines.length > 0) say(`\n${remarks.lines.join('\n')}`)
   if (idle.length === 0) return
-  say('\nOf the models in the file these would not be served:')
+  say('\nThese models in the file would not be served:')
   say(table(unsoldColumns, idle))
 }
 

@@ -17,12 +17,12 @@ describe('when a key expires', () => {
   test.each([
     ['0d', 'in the past'],
     ['2026-11-15', 'in the past'],
-    ['2027-02-30', 'is no time'],
-    ['2027-13-01', 'is no time'],
-    ['2027-01-31T18:00', 'is no time'],
-    ['tomorrow', 'is no time'],
-    ['-5d', 'is no time'],
-    ['30m', 'is no time'],
+    ['2027-02-30', 'is not a time'],
+    ['2027-13-01', 'is not a time'],
+    ['2027-01-31T18:00', 'is not a time'],
+    ['tomorrow', 'is not a time'],
+    ['-5d', 'is not a time'],
+    ['30m', 'is not a time'],
     ['999999w', 'too far away'],
   ])('%s is refused: %s', (text, says) => {
     expect(() => readExpiry(text, now)).toThrow(says)

@@ -10,7 +10,7 @@ const duration = /^(\d{1,6})([hdw])$/
 export function readExpiry(text: string, now: number): number {
   const at = momentOf(text, now)
   if (at === undefined) {
-    throw new Error(`"${text}" is no time: write 12h, 30d, 8w, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z`)
+    throw new Error(`"${text}" is not a time: write 12h, 30d, 8w, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z`)
   }
   if (at <= now) throw new Error(`${text} is in the past`)
   if (at > now + yearsMax * 366 * unitMs.d)

@@ -75,7 +75,7 @@ export async function secretOf({ environment, store }: Opened): Promise<Uint8Arr
   }
   const secret = installationSecret(given, dataFolder)
   if (await hadOtherSecret(store, makeSecretKeys(secret))) {
-    throw new Error(`the last start on this database had another secret: ${asItHas}`)
+    throw new Error(`the last start on this database used a different secret: ${asItHas}`)
   }
   return secret
 }

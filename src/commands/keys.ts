@@ -93,11 +93,10 @@ export async function change(
       ...(options.metadata !== undefined && { metadata: readMetadata(options.metadata) }),
       ...(limits !== undefined && { limits }),
     })
-    if (changed === undefined)
-      throw new Error(`there is no key "${id}" that could be changed; turnpike keys list shows them`)
+    if (changed === undefined) throw new Error(`there is no active key "${id}"; turnpike keys list shows all keys`)
     const account = await accountById(store.db, changed.accountId)
     if (json) return sayJson(show({ key: changed, account: account?.name ?? '' }))
-    say(`${id} is changed: every node knows within a few seconds.`)
+    say(`${id} was changed; every node knows within a few seconds.`)
   })
 }
 
@@ -130,7 +129,7 @@ export async function revoke(id: string, options: Pick<Options, 'json'>): Promis
     const known = done ? undefined : await keyById(store.db, id)
     if (!done && known === undefined) throw new Error(`there is no key "${id}"; turnpike keys list shows their ids`)
     if (options.json) return sayJson({ id, revoked: true })
-    say(done ? `${id} is revoked: every node refuses it within 5 seconds.` : `${id} was revoked already.`)
+    say(done ? `${id} was revoked; every node refuses it within 5 seconds.` : `${id} was revoked already.`)
   })
 }
 
@@ -182,7 +181,7 @@ function show({ key, account }: KeyRow) {
 /** A key need not be called anything. */
 function nameFrom(text: string): string {
   const { success, data: name } = keyName.safeParse(text)
-  if (!success) throw new Error(`a name has ${nameRule}`)
+  if (!success) throw new Error(`a name must have ${nameRule}`)
   return name
 }
 
@@ -200,6 +199,6 @@ function readPatterns(text: string): string[] | null {
 function warnOfStrays(patterns: readonly string[], { catalogue }: Plan): void {
   const models = [...catalogue.models.keys()]
   for (const pattern of patterns) {
-    if (!models.some((model) => allows([pattern], model))) warn(`no model is called like "${pattern}" now`)
+    if (!models.some((model) => allows([pattern], model))) warn(`no model matches "${pattern}" now`)
   }
 }

@@ -20,8 +20,8 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
       process.exitCode = 2
       if (options.json) return sayJson({ node, would_return: held.map(showLease) })
       for (const { account, amount } of held.map(showLease)) say(`${account}: $${amount} would go back`)
-      say('Nothing was changed. What the node had charged and not yet posted would be lost to its journal: the')
-      say("customers keep it, and vendors' bills show it as our loss. If so, add --confirm.")
+      say('Nothing was changed. Charges that the node had not yet posted would be lost with its journal: customers are')
+      say("not charged for them, and vendors' bills show them as our loss. To go ahead, add --confirm.")
       return
     }
     const outcome = await reclaimNode(store, { node, silentSince: store.now() - aliveMs, actor })

@@ -34,7 +34,7 @@ export async function readFilter(store: Store, mode: Mode, { account, ...options
 function momentOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const at = readMoment(text)
-  if (at === undefined) throw new Error(`"${text}" is no time: write ${momentRule}`)
+  if (at === undefined) throw new Error(`"${text}" is not a time: write ${momentRule}`)
   return at
 }
 

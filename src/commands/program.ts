@@ -7,10 +7,10 @@ export const program = new Command('turnpike')
   .description('One base address and one key in front of every model.')
   .version(packageJson.version)
 
-const configOption = () => new Option('--config <file>', 'settings (default: turnpike.yaml, where there is one)')
-const jsonOption = () => new Option('--json', 'one JSON document instead of text')
+const configOption = () => new Option('--config <file>', 'the settings file (default: turnpike.yaml, if it exists)')
+const jsonOption = () => new Option('--json', 'print JSON instead of text')
 const modeOption = () =>
-  new Option('--mode <mode>', 'whose accounts (default: the mode a start would have now)').choices(['sandbox', 'real'])
+  new Option('--mode <mode>', 'which accounts (default: the mode a start would use now)').choices(['sandbox', 'real'])
 
 /** A command that works on the database; it shares the options that say which and how. */
 function command(parent: Command, usage: string, description: string): Command {
@@ -22,13 +22,13 @@ function command(parent: Command, usage: string, description: string): Command {
 function report(parent: Command, usage: string, description: string): Command {
   return command(parent, usage, description)
     .option('--account <account>', 'name or id')
-    .option('--from <when>', 'unix seconds, a date, or a time with its zone')
-    .option('--to <when>', 'the end, not included')
+    .option('--from <when>', 'start: unix seconds, a date, or a time with a time zone')
+    .option('--to <when>', 'end (exclusive)')
 }
 
 /** Which page of a list. */
 function paged(list: Command): Command {
-  return list.option('--limit <count>', 'how many, at most 100', '20').option('--after <id>', 'those before this one')
+  return list.option('--limit <count>', 'how many, at most 100', '20').option('--after <id>', 'continue after this id')
 }
 
 program
@@ -39,7 +39,7 @@ program
 
 program
   .command('check')
-  .description('say what is wrong with the settings, or what a start would serve')
+  .description('validate the settings and show what a start would serve')
   .addOption(configOption())
   .addOption(jsonOption())
   .action(async (options) => (await import('./check.ts')).check(options))
@@ -47,16 +47,16 @@ program
 program
   .command('models')
   .description('list the models that a start would serve, with their prices')
-  .option('--all', 'also those that are not served, and why')
+  .option('--all', 'include models that are not served, with the reason')
   .addOption(configOption())
   .addOption(jsonOption())
   .action(async (options) => (await import('./models.ts')).models(options))
 
 program
   .command('sandbox')
-  .description('run the vendor simulators alone')
-  .option('--port <number>', 'where to listen (default: SANDBOX_PORT, or a free one)')
-  .option('--host <address>', 'whom to listen to (default: 127.0.0.1, this machine alone)')
+  .description('run only the vendor simulators')
+  .option('--port <number>', 'port to listen on (default: SANDBOX_PORT, or a free port)')
+  .option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)')
   .addOption(configOption())
   .addOption(jsonOption())
   .action(async (options) => (await import('./sandbox.ts')).sandbox(options))
@@ -64,99 +64,99 @@ program
 /** What a key may do, said alike when it is made and when it is changed. */
 function allowance(of: Command): Command {
   return of
-    .option('--name <name>', 'what it is for')
-    .option('--models <patterns>', "ids or patterns it may use, such as 'gpt-*,o3'; all is every model")
-    .option('--expires <when>', 'such as 12h, 30d or 2027-01-31; or never')
-    .option('--cap <cap>', 'what it may spend, such as 25/month, 5/day or 100/total; or none')
-    .option('--requests-per-minute <n>', 'a number; or none')
-    .option('--tokens-per-minute <n>', 'a number; or none')
-    .option('--concurrent <n>', 'requests at once; or none')
-    .option('--metadata <pairs>', 'texts of your own, such as team=blue,env=ci; or none')
+    .option('--name <name>', 'a name for the key')
+    .option('--models <patterns>', "models it may use, as ids or patterns such as 'gpt-*,o3'; or all")
+    .option('--expires <when>', 'when it expires, such as 12h, 30d or 2027-01-31; or never')
+    .option('--cap <cap>', 'spending cap in dollars, such as 25/month, 5/day or 100/total; or none')
+    .option('--requests-per-minute <n>', 'request limit; or none')
+    .option('--tokens-per-minute <n>', 'token limit; or none')
+    .option('--concurrent <n>', 'limit on concurrent requests; or none')
+    .option('--metadata <pairs>', 'labels of your own, such as team=blue,env=ci; or none')
 }
 
 function yesOrNo(flags: string, what: string): Option {
   return new Option(flags, what).choices(['true', 'false'])
 }
 
-const accounts = program.command('accounts').description('balances')
-command(accounts, 'create', 'make an account')
-  .requiredOption('--name <name>', 'what it is called')
-  .option('--credit <dollars>', 'its first balance')
-  .option('--unlimited', 'metered, and never refused for money')
+const accounts = program.command('accounts').description('manage accounts and balances')
+command(accounts, 'create', 'create an account')
+  .requiredOption('--name <name>', 'a unique name')
+  .option('--credit <dollars>', 'the initial balance')
+  .option('--unlimited', 'metered, but never refused for lack of funds')
   .action(async (options) => (await import('./accounts.ts')).create(options))
 command(accounts, 'list', 'list accounts').action(async (options) => (await import('./accounts.ts')).list(options))
-command(accounts, 'credit', 'pay in; a negative amount corrects down, never below zero')
+command(accounts, 'credit', 'add credit; a negative amount takes some back, never below zero')
   .argument('<account>', 'name or id')
-  .argument('<dollars>', 'such as 10 or -0.25')
-  .option('--note <text>', 'kept with the booking')
+  .argument('<dollars>', 'amount, such as 10 or -0.25')
+  .option('--note <text>', 'a note to keep with the credit')
   .action(async (account, dollars, options) => (await import('./accounts.ts')).addCredit(account, dollars, options))
-paged(command(accounts, 'credits', 'list what was paid in, newest first'))
+paged(command(accounts, 'credits', 'list credits, newest first'))
   .argument('<account>', 'name or id')
   .action(async (account, options) => (await import('./credits.ts')).listCredits(account, options))
-command(accounts, 'change', 'change what is given, and nothing else')
+command(accounts, 'change', 'change the given settings of an account')
   .argument('<account>', 'name or id')
-  .option('--name <name>', 'what it is called')
-  .option('--cap <cap>', 'what it may spend, such as 25/month; or none')
+  .option('--name <name>', 'a new name')
+  .option('--cap <cap>', 'spending cap in dollars, such as 25/month; or none')
   .addOption(yesOrNo('--enabled <value>', 'whether its keys work'))
-  .addOption(yesOrNo('--unlimited <value>', 'metered, and never refused for money'))
+  .addOption(yesOrNo('--unlimited <value>', 'metered, but never refused for lack of funds'))
   .action(async (account, options) => (await import('./accounts.ts')).change(account, options))
 
-const keys = program.command('keys').description('API keys')
-allowance(command(keys, 'create', 'make a key, and show it this once'))
+const keys = program.command('keys').description('manage API keys')
+allowance(command(keys, 'create', 'create a key and show it once'))
   .requiredOption('--account <account>', 'name or id of the account it spends from')
   .action(async (options) => (await import('./keys.ts')).create(options))
 command(keys, 'list', 'list keys')
-  .option('--account <account>', 'of this account alone')
+  .option('--account <account>', 'only keys of this account')
   .action(async (options) => (await import('./keys.ts')).list(options))
-allowance(keys.command('change').description('change what is given, and nothing else'))
-  .argument('<id>', 'as keys list shows it')
+allowance(keys.command('change').description('change the given settings of a key'))
+  .argument('<id>', 'key id, as shown by keys list')
   .addOption(yesOrNo('--enabled <value>', 'whether it works'))
   .addOption(configOption())
   .addOption(jsonOption())
   .action(async (id, options) => (await import('./keys.ts')).change(id, options))
 keys
   .command('revoke')
-  .description('end a key for good, on every node within 5 seconds')
-  .argument('<id>', 'as keys list shows it')
+  .description('revoke a key for good, on every node within 5 seconds')
+  .argument('<id>', 'key id, as shown by keys list')
   .addOption(jsonOption())
   .action(async (id, options) => (await import('./keys.ts')).revoke(id, options))
 keys
   .command('revoke-operators')
-  .description("end every operator's key at once; the next start takes the one it is given, or makes one")
+  .description("revoke every operator's key; the next start uses TURNPIKE_ADMIN_KEY or makes a new key")
   .addOption(jsonOption())
   .action(async (options) => (await import('./keys.ts')).revokeOperators(options))
 
 program
   .command('reconcile')
-  .description("check the books against themselves and against a vendor's bill; exit 0 clean, 2 open items, 1 broken")
-  .option('--since <when>', 'what was recorded before is not expected on the bill, such as 2027-01-31')
-  .option('--bill <url>', "a bill in the simulators' form (/__bill)")
+  .description("check the ledger, also against a vendor's bill; exit 0: clean, 2: open items, 1: broken")
+  .option('--since <when>', 'when the bill begins, such as 2027-01-31; earlier records are not expected on it')
+  .option('--bill <url>', "a bill in the format of the simulators' /__bill")
   .option('--vendor-export <file>', 'a bill as CSV: ref,cost[,model][,input][,cachedInput][,output][,time]')
-  .option('--vendor <id>', 'whose bill it is, where its lines do not tell')
-  .addOption(new Option('--repair <how>', 'say what would be booked, or book it').choices(['dry', 'apply']))
+  .option('--vendor <id>', 'the vendor of the bill, if its lines do not show it')
+  .addOption(new Option('--repair <how>', 'dry: show what would be booked; apply: book it').choices(['dry', 'apply']))
   .addOption(configOption())
   .addOption(jsonOption())
   .action(async (options) => (await import('./reconcile.ts')).reconcile(options))
 
-const ledger = program.command('ledger').description('the books')
+const ledger = program.command('ledger').description('repair the ledger')
 ledger
   .command('reclaim')
-  .description('give back what a node has leased whose disk is gone')
-  .requiredOption('--node <id>', 'as turnpike reconcile shows it')
-  .option('--confirm', 'it cannot be started again')
+  .description('release the leases of a node whose disk is lost')
+  .requiredOption('--node <id>', 'the node id, as shown by turnpike reconcile')
+  .option('--confirm', 'do it; the node can never be started again')
   .addOption(jsonOption())
   .action(async (options) => (await import('./ledger.ts')).reclaim(options))
 
 /** What was used, by which key and of which model. */
 function used(parent: Command, usage: string, description: string): Command {
   return report(parent, usage, description)
-    .option('--key <id>', 'as keys list shows it')
-    .option('--model <id>', 'of this model alone')
+    .option('--key <id>', 'key id, as shown by keys list')
+    .option('--model <id>', 'only this model')
 }
 
-used(program, 'usage', 'what was used, and what it cost')
+used(program, 'usage', 'show usage and cost')
   .addOption(
-    new Option('--by <group>', 'a line for each (default: one sum)').choices([
+    new Option('--by <group>', 'one line per group (default: a single total)').choices([
       'hour',
       'day',
       'model',
@@ -168,38 +168,38 @@ used(program, 'usage', 'what was used, and what it cost')
   )
   .action(async (options) => (await import('./usage.ts')).usage(options))
 
-const requests = program.command('requests').description('single requests: what they used, never what they said')
-paged(used(requests, 'list', 'list requests, the newest first')).action(async (options) =>
+const requests = program.command('requests').description('inspect single requests (usage, never prompts)')
+paged(used(requests, 'list', 'list requests, newest first')).action(async (options) =>
   (await import('./usage.ts')).listRequests(options),
 )
-command(requests, 'show', 'show one, with every attempt at a vendor')
-  .argument('<id>', 'the x-request-id of its answer')
+command(requests, 'show', 'show a request with every attempt at a vendor')
+  .argument('<id>', 'the x-request-id of the response')
   .action(async (id, options) => (await import('./usage.ts')).showRequest(id, options))
 
-const tasks = program.command('tasks').description('videos on their way: how far they are, never what they show')
-paged(report(tasks, 'list', 'list tasks, the newest first'))
-  .option('--model <id>', 'of this model alone')
-  .addOption(new Option('--state <state>', 'in this state alone').choices(storedTaskStates))
-  .option('--in-doubt', 'those of which nobody knows whether their vendor has them')
+const tasks = program.command('tasks').description('inspect video tasks (status, never prompts)')
+paged(report(tasks, 'list', 'list tasks, newest first'))
+  .option('--model <id>', 'only this model')
+  .addOption(new Option('--state <state>', 'only this state').choices(storedTaskStates))
+  .option('--in-doubt', 'only tasks that the vendor may or may not have received')
   .action(async (options) => (await import('./tasks.ts')).list(options))
-command(tasks, 'show', 'show one')
-  .argument('<id>', 'as tasks list shows it')
+command(tasks, 'show', 'show a task')
+  .argument('<id>', 'task id, as shown by tasks list')
   .action(async (id, options) => (await import('./tasks.ts')).show(id, options))
-command(tasks, 'watch', 'watch one to its end; exit 1 where it was not made')
-  .argument('<id>', 'as tasks list shows it')
+command(tasks, 'watch', 'watch a task until it ends; exit 1 if it did not succeed')
+  .argument('<id>', 'task id, as shown by tasks list')
   .action(async (id, options) => (await import('./tasks.ts')).watch(id, options))
 
-const webhooks = program.command('webhooks').description('events of finished tasks, and their delivery')
-paged(report(webhooks, 'list', 'list events, the newest first'))
-  .option('--task <id>', 'of this task alone')
+const webhooks = program.command('webhooks').description('inspect and resend webhook events')
+paged(report(webhooks, 'list', 'list events, newest first'))
+  .option('--task <id>', 'only events of this task')
   .option('--state <state>', 'pending, delivered, gone or given_up')
   .action(async (options) => (await import('./webhooks.ts')).list(options))
 webhooks
   .command('resend')
-  .description('send one again, under the same id')
-  .argument('<id>', 'as webhooks list shows it')
+  .description('send an event again, under the same id')
+  .argument('<id>', 'event id, as shown by webhooks list')
   .addOption(jsonOption())
   .action(async (id, options) => (await import('./webhooks.ts')).resend(id, options))
-command(webhooks, 'secret', 'make a new signing secret, and show it this once; the old one is valid 24 h more')
+command(webhooks, 'secret', 'make a new signing secret and show it once; the old one stays valid for 24 h')
   .argument('<account>', 'name or id')
   .action(async (account, options) => (await import('./webhooks.ts')).secret(account, options))

@@ -38,7 +38,7 @@ export async function reconcile(options: Options): Promise<void> {
   const bill = await readAnyBill(options)
   // Calls are looked for by the vendors that are on the bill: an empty one, or a wrong file, would agree with everything.
   if (bill?.length === 0 && options.vendor === undefined) {
-    throw new Error('the bill has no line; if that is as it should be, say with --vendor whose bill it is')
+    throw new Error('the bill has no lines; if that is correct, name its vendor with --vendor')
   }
   await withInstallation({ ...options, mode: 'real' }, async (installation) => {
     const { store } = installation
@@ -75,7 +75,7 @@ async function readAnyBill({ bill, vendorExport }: Options): Promise<BillLine[] 
     )
   }
   const response = await fetch(bill).catch((cause: unknown) => {
-    throw new Error(`nobody answers at ${bill}, where the bill should be`, { cause })
+    throw new Error(`the bill cannot be fetched: nothing answers at ${bill}`, { cause })
   })
   if (!response.ok) throw new Error(`the bill at ${bill} cannot be read: it answers ${response.status}`)
   return readBill(await response.text())
@@ -112,7 +112,7 @@ function totalsOf(findings: readonly Finding[], kind: Finding['kind']) {
 const dollars = (amount: Nano) => `$${formatDollars(amount)}`
 const verdicts: Readonly<Record<Verdict, string>> = {
   0: 'clean',
-  1: 'BROKEN: see above what contradicts the books, or could not be booked',
+  1: 'BROKEN: the findings above contradict the ledger or could not be booked',
   2: 'open items, each explained above',
 }
 
@@ -137,9 +137,9 @@ function describe(
   if (claims.holds.length > 0) say(`\n${table(holdColumns, claims.holds)}`)
   for (const node of report.silentNodes) {
     say(
-      `\n${node} holds leases and has long been silent. Start it again, so that it posts what its journal holds; only`,
+      `\n${node} holds leases but has long been silent. Start it again, so that it posts what is in its journal; only`,
     )
-    say(`where its disk is gone: turnpike ledger reclaim --node ${node} --confirm`)
+    say(`if its disk is lost: turnpike ledger reclaim --node ${node} --confirm`)
   }
   if (options.repair === 'dry') describeRepair('would book', findings)
   if (repairs !== undefined) describeRepair('booked', repairs.booked)

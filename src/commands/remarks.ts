@@ -31,19 +31,21 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const lines = ignored.map(({ variable, why }) => `${variable} is set and not used: ${why} (docs/vendors.md).`)
   const forgotten = forgottenSecret(environment.secret, environment.dataFolder)
   if (forgotten !== undefined) {
-    lines.push(`${forgotten} holds another secret than TURNPIKE_SECRET: keys that were made under it do not work.`)
+    lines.push(`${forgotten} holds a different secret than TURNPIKE_SECRET: keys made under it do not work.`)
   }
   const left = databaseFile(environment)
   if (environment.databaseUrl !== undefined && existsSync(left)) {
-    lines.push(`${left} is not used: DATABASE_URL is, and nothing moves from one to the other (docs/operators.md).`)
+    lines.push(
+      `${left} is not used because DATABASE_URL is set; nothing is moved from one to the other (docs/operators.md).`,
+    )
   }
   const open = openSecret(environment.secret, environment.dataFolder)
   if (open !== undefined) {
-    lines.push(`${open} can be read or changed by whoever reaches its folder: chmod 600 closes it (SECURITY.md).`)
+    lines.push(`${open} can be read or changed by other users of this machine: run chmod 600 on it (SECURITY.md).`)
   }
   if (isEverywhere(environment.host) && file.settings.publicUrl === undefined) {
-    const until = 'until publicUrl in turnpike.yaml says where customers reach it'
-    lines.push(`Links to kept results lead to this machine alone, ${until} (docs/operators.md).`)
+    const until = 'until publicUrl in turnpike.yaml names the address for customers'
+    lines.push(`Links to kept results work only on this machine, ${until} (docs/operators.md).`)
   }
   if (unverified > 0) {
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'

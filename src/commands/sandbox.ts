@@ -59,12 +59,12 @@ export function sandbox(options: Options): void {
 function memoryAt(port: number, dataFolder: string) {
   return {
     folder: join(dataFolder, `sandbox-${port}`),
-    complain: (cause: unknown) => warn(`The simulators cannot keep what they make: ${String(cause)}`),
+    complain: (cause: unknown) => warn(`The simulators cannot save their state: ${String(cause)}`),
   }
 }
 
 function readPort(text: string): number {
   const port = Number(text)
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new Error(`"${text}" is no port: --port takes 0 to 65535`)
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new Error(`"${text}" is not a port: --port takes 0 to 65535`)
   return port
 }

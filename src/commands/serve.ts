@@ -56,7 +56,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   const { account, key, adminKey } = firstStart
   say()
   say(`Turnpike serves ${gateway.models.size} models at ${url}/v1 (reference: ${url}/docs)`)
-  say(`Agents have it as tools at ${gateway.mcpUrl} (docs/mcp.md)`)
+  say(`The tool server for agents (MCP) is at ${gateway.mcpUrl} (docs/mcp.md)`)
   say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
     const why = isAskedFor ? 'as turnpike.yaml says' : 'no vendor is configured'
@@ -69,7 +69,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
     say('Your key (shown only now; Turnpike keeps a keyed hash of it):')
     say(`  ${key}`)
     if (account.unlimited)
-      say(`Its account "${account.name}" is metered and never refused for money: keep it to yourself.`)
+      say(`Its account "${account.name}" is metered and never refused for lack of funds: keep this key to yourself.`)
   } else {
     say(`Make a new key with: npx turnpike keys create --account ${quoted(account.name)}`)
   }
@@ -142,7 +142,10 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
   watchFile(path, {
     changed: reload,
     cannot: (folder, thrown) =>
-      log.warn({ cause: String(thrown) }, `changes in ${folder} are not seen: SIGHUP reloads the configuration`),
+      log.warn(
+        { cause: String(thrown) },
+        `changes in ${folder} cannot be watched: send SIGHUP to reload the configuration`,
+      ),
   })
 }
 

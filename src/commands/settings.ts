@@ -13,7 +13,7 @@ export function loadSettings(path: string | undefined): { file: ConfigFile; path
   if (found === undefined) return { file: readConfigFile('(defaults)', '', process.env), path: undefined }
   if (!existsSync(found)) throw new Error(`there is no file ${found}`)
   const stat = statSync(found)
-  if (stat.isDirectory()) throw new Error(`${found} is a folder, and no file of settings`)
+  if (stat.isDirectory()) throw new Error(`${found} is a folder, not a settings file`)
   if (stat.size > bytesMax) throw new Error(`${found} is larger than ${bytesMax} bytes`)
   return { file: readConfigFile(found, readFileSync(found, 'utf8'), process.env), path: found }
 }

@@ -25,10 +25,7 @@ const schema = z.object({
   SANDBOX_PORT: port.default(0),
   SANDBOX_URL: z
     .string()
-    .refine(
-      isOrigin,
-      'must be where npx turnpike sandbox answers, such as http://127.0.0.1:9090, and nothing behind it',
-    )
+    .refine(isOrigin, 'must be the address of npx turnpike sandbox, such as http://127.0.0.1:9090, without a path')
     .optional(),
   TURNPIKE_DATA: z.string().min(1).default('data'),
   DATABASE_URL: z
@@ -89,7 +86,7 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
     throw new EnvironmentError('TURNPIKE_SECRET is required with PostgreSQL: every node must hash keys alike')
   }
   if (found.PORT !== 0 && found.PORT === found.ADMIN_PORT && shareAddresses(found.HOST, found.ADMIN_HOST)) {
-    throw new EnvironmentError('ADMIN_PORT must be another one than PORT: operators have a port of their own')
+    throw new EnvironmentError('ADMIN_PORT must differ from PORT: operators have a port of their own')
   }
   return {
     host: found.HOST,

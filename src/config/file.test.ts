@@ -47,18 +47,18 @@ describe('a mistake is shown where it stands', () => {
 
   test.each([
     ['artifacts:\n  s3: { endpoint: "https://x", bucket: abc, accessKeyId: a }\n', 'is missing'],
-    ['limits:\n', 'has no value: write one, or take the line out'],
+    ['limits:\n', 'has no value: write one, or remove the line'],
     ['limits:\n  atemptsMax: 3\n', 'no such setting'],
     ['exchange: { cny: "0.14" }\n', 'must be three capital letters, such as CNY'],
     [
       'mcp: { hosts: ["https://tools.example.com"] }\n',
-      'must be as the Host header has it, such as tools.example.com:8443',
+      'must be written as in the Host header, such as tools.example.com:8443',
     ],
-    ['mcp: { hosts: ["*.example.com"] }\n', 'must be as the Host header has it, such as tools.example.com:8443'],
+    ['mcp: { hosts: ["*.example.com"] }\n', 'must be written as in the Host header, such as tools.example.com:8443'],
     ['log: { level: info }\nlog: { level: warn }\n', 'Map keys must be unique'],
     ['log:\n\tlevel: info\n', 'Tabs are not allowed as indentation'],
-    ['log: *quiet\n', 'no &quiet stands above'],
-    ['log: {}\n---\nlimits: {}\n', 'a second document begins here, and a file has one: take the --- out'],
+    ['log: *quiet\n', 'there is no anchor &quiet above this line'],
+    ['log: {}\n---\nlimits: {}\n', 'a second document begins here, but a file may have only one: remove the ---'],
   ])('%j says what is wrong, in words and without the place again', (text, message) => {
     expect(complaints(text).complaints[0]?.message).toBe(message)
   })

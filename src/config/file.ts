@@ -115,7 +115,7 @@ function substitute(
   }
   parser.visit(document, {
     Alias(_key, node) {
-      if (node.resolve(document) === undefined) complain(node, `no &${node.source} stands above`)
+      if (node.resolve(document) === undefined) complain(node, `there is no anchor &${node.source} above this line`)
     },
     Scalar(_key, node) {
       if (typeof node.value !== 'string') return
@@ -131,7 +131,7 @@ function substitute(
 }
 
 // The parser names a function of its own here.
-const secondDocument = 'a second document begins here, and a file has one: take the --- out'
+const secondDocument = 'a second document begins here, but a file may have only one: remove the ---'
 
 /** The parser says the place once more behind its first line, and quotes the file below that. */
 function withoutPlace(message: string): string {

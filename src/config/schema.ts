@@ -11,7 +11,7 @@ const bytes = z.int().min(1024)
 
 const httpUrl = z.string().refine(isHttpUrl, 'must be an http or https address without a trailing slash')
 // A host with a scheme, a path or a wildcard would never be equal to what a client sends.
-const host = z.string().regex(/^[^\s/*]+$/, 'must be as the Host header has it, such as tools.example.com:8443')
+const host = z.string().regex(/^[^\s/*]+$/, 'must be written as in the Host header, such as tools.example.com:8443')
 const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
 const origin = z.string().refine(isOriginOrAny, "must be an origin such as https://example.com, or '*'")
 

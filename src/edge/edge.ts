@@ -110,7 +110,7 @@ async function identified(answer: Promise<Response> | Response, requestId: Reque
 const headersMax = 100
 
 function tooManyHeaders(): GatewayError {
-  return new GatewayError('too-many-headers', `A request may have ${headersMax} headers.`)
+  return new GatewayError('too-many-headers', `A request may have at most ${headersMax} headers.`)
 }
 
 type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'speak' | 'inHands'>

@@ -176,5 +176,5 @@ function tooLarge(bytesMax: number): GatewayError {
 }
 
 function tooSlow(): GatewayError {
-  return badRequest('The body came too slowly.', undefined, 'body_too_slow')
+  return badRequest('The body arrived too slowly.', undefined, 'body_too_slow')
 }

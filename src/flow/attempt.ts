@@ -37,7 +37,7 @@ export type CallParts = {
 const silentMs = 30_000
 
 const failsAgain =
-  'a channel fails time and again: others that have the model are asked before it, and once a minute whether it still does'
+  'a channel keeps failing for a model: other channels are tried first, and one request a minute checks whether it has recovered'
 
 export type Failed = Extract<Outcome, { kind: 'failed' }>
 
@@ -87,7 +87,7 @@ export async function attempt<T>(
 }
 
 function outOfTime(): GatewayError {
-  return new GatewayError('upstream-timeout', 'The time that a request may take is over.')
+  return new GatewayError('upstream-timeout', 'The request exceeded its time limit.')
 }
 
 type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>
@@ -111,7 +111,7 @@ export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
 function checkEncoding(exchange: Exchange): void {
   const encoding = exchange.header('content-encoding')
   if (encoding === null || encoding === 'identity') return
-  throw new GatewayError('upstream-failed', "The model's vendor sent an answer in an encoding that was not asked for.")
+  throw new GatewayError('upstream-failed', "The model's vendor sent an answer in an encoding that was not requested.")
 }
 
 export function streams({ ask }: Routed, exchange: Exchange): boolean {

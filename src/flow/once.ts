@@ -27,7 +27,10 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
       return { kind: 'whole', status, body, contentType: json, cost: zeroNano }
     }
     const notKept = (thrown: unknown) => {
-      parts.log.error({ request: requestId, cause: String(thrown) }, 'what became of an Idempotency-Key was not kept')
+      parts.log.error(
+        { request: requestId, cause: String(thrown) },
+        'the outcome under an Idempotency-Key could not be stored',
+      )
     }
     const answer = await walk(begun.attempt).catch(async (thrown: unknown) => {
       await forget(begun.attempt, thrown).catch(notKept)

@@ -106,7 +106,7 @@ export class StreamRelay implements Relay, Outlet {
     try {
       this.#bytes += chunk.length
       if (this.#bytes > this.#bytesMax) {
-        throw new GatewayError('upstream-failed', "The model's vendor sent more than was asked of it.")
+        throw new GatewayError('upstream-failed', "The model's vendor sent more than was requested.")
       }
       const shown = this.#show(this.#splitter.push(chunk))
       if (shown !== undefined) this.#give(shown)

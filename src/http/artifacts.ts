@@ -34,7 +34,7 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const range = isSame ? readRange(request.headers.get('range'), bytes) : 'whole'
     if (range === 'beyond') {
       said['content-range'] = `bytes */${bytes}`
-      throw badRequest('The range begins behind the end of the result.', 'Range', 'range_not_satisfiable')
+      throw badRequest('The range starts beyond the end of the result.', 'Range', 'range_not_satisfiable')
     }
     const { from, to } = range === 'whole' ? { from: 0, to: bytes } : range
     const part = range === 'whole' ? {} : { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }

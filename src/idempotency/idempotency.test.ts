@@ -216,10 +216,10 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     away.flaky.isAway = true
     await away.attempt.keepFact(500)
     await away.close()
-    expect(away.logged.join('')).toContain('the node stops before it could be written down')
+    expect(away.logged.join('')).toContain('the node stops before it could be recorded')
     // Nobody tries behind a stop, nor is silent about it.
     await away.attempt.keepFact(500)
-    expect(away.logged.join('')).toContain('it will not be written down')
+    expect(away.logged.join('')).toContain('it will not be recorded')
   })
 
   test('a stop lets a long answer arrive, and does not wait for one for ever', async () => {

@@ -111,7 +111,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     const keepShort = (db: Queries, status: number, body: string) =>
       keepAnswer(db, id, { requestId, status, sealedBody: sealed(body) })
-    const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer was not kept')
+    const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer could not be stored')
     const happened = (status: number | null, sealedBody: string | null = null) =>
       keepFact(store.db, id, { requestId, status, sealedBody })
 
@@ -129,7 +129,8 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       async keep(status, body) {
         if (body.length <= rowBytesMax) return surely(() => keepShort(store.db, status, decodeUtf8(body)))
         await surely(() => happened(status))
-        if (layingAsideBytes + body.length > layingAsideBytesMax) return notKept('too many are being laid aside')
+        if (layingAsideBytes + body.length > layingAsideBytesMax)
+          return notKept('too many answers are being stored at once')
         layingAsideBytes += body.length
         // Nobody waits for a disk or a bucket: the answer is paid for, and its client is to have it now.
         const laidAside = layAside(body, asked)
@@ -174,7 +175,8 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
 
     async close() {
       await within(closeMsMax, Promise.all([behind.close(), ...layingAside]))
-      if (layingAside.size > 0) log.warn({ count: layingAside.size }, 'the node stops before long answers were kept')
+      if (layingAside.size > 0)
+        log.warn({ count: layingAside.size }, 'the node stops before all long answers were stored')
     },
   }
 

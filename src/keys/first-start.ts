@@ -72,7 +72,7 @@ async function firstAccount({ tx, changing }: Start, mode: Mode): Promise<Accoun
   const found = known === undefined ? undefined : await accountById(tx, known)
   if (found !== undefined) return found
   const name = mode === 'sandbox' ? 'demo' : 'main'
-  // In real mode the operator pays the vendors: the first account is metered and never refused for money.
+  // In real mode the operator pays the vendors: the first account is metered and never refused for lack of funds.
   await createAccount(changing, {
     id: newId('acc'),
     name,

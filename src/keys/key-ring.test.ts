@@ -124,7 +124,7 @@ test('a database that is away is complained of once, however long it is', async 
     loseDatabase(false)
     await poll()
   }
-  expect(complaints[0]).toContain('believed for a minute')
+  expect(complaints[0]).toContain('valid for up to a minute')
 })
 
 test('no key at all is asked of nobody', async () => {

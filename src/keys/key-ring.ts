@@ -32,7 +32,7 @@ const quietPollsMax = 10
 const restMs = 10_000
 // With the database out of reach, what was known is believed for this long and no longer.
 const trustMs = 60_000
-const unseen = 'changes of keys are not seen now: what is known of them is believed for a minute'
+const unseen = 'changes of keys cannot be read: cached keys stay valid for up to a minute'
 
 // Clients tell a bad key from a bad field by the first four words, which are OpenAI's: LiteLLM looks for them.
 const badKey = 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".'

@@ -93,6 +93,6 @@ test('an estimate that is given back in a later minute makes that one worth no m
   // What was used beyond it is known in this minute, and counts in it.
   long.leave(40)
   expect(await thrownBy(next.spend({ estimateInput: () => 21 }) ?? Promise.resolve())).toMatchObject({
-    message: expect.stringContaining('20 are left of the 100 a minute'),
+    message: expect.stringContaining('this key has 20 of its 100 tokens per minute left'),
   })
 })

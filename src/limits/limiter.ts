@@ -36,7 +36,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
   function takePlace(keyId: string, concurrent: number): void {
     const taken = places.get(keyId) ?? 0
     if (taken >= concurrent) {
-      const message = `This key may have ${concurrent} requests at once, and it has.`
+      const message = `This key may have ${concurrent} requests at once, and all of them are running.`
       throw new GatewayError('too-many', message, { retryAfterSeconds: placeRetrySeconds })
     }
     places.set(keyId, taken + 1)
@@ -62,7 +62,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     }
     const without = await counters.tokens.reward(keyId, tokens)
     report(say, 'tokens', perMinute, without)
-    const message = `${estimated}; ${leftOf(perMinute, without)} are left of the ${perMinute} a minute that this key may use.`
+    const message = `${estimated}; this key has ${leftOf(perMinute, without)} of its ${perMinute} tokens per minute left.`
     throw tooMany(message, counted)
   }
 

@@ -167,7 +167,7 @@ export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'sig
       try {
         return (await parts.artifacts.keep(bytes, { mediaType, accountId: principal.accountId })).url
       } catch (thrown) {
-        log.warn({ request: visit.requestId, cause: String(thrown) }, 'a result was shown and not kept')
+        log.warn({ request: visit.requestId, cause: String(thrown) }, 'a result was delivered but not kept')
         return undefined
       }
     },

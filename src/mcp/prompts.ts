@@ -72,7 +72,7 @@ export const prompts: readonly Prompt[] = [
   {
     name: 'illustrate',
     title: 'Illustrate a text',
-    description: 'Make a picture that fits a text.',
+    description: 'Make an image that fits a text.',
     arguments: [
       { name: 'text', description: 'What it should fit.', required: true },
       { name: 'style', description: 'How it should look.' },
@@ -81,7 +81,7 @@ export const prompts: readonly Prompt[] = [
     modelsFor: 'images',
     write: (given) =>
       [
-        `Make a picture for this text: ${given['text']}`,
+        `Make an image for this text: ${given['text']}`,
         given['style'] === undefined ? '' : `Style: ${given['style']}`,
         `${chosen(given, 'images')} Write a prompt that says subject, composition, light and style, then call \`generate_image\`.`,
       ].join('\n'),

@@ -17,7 +17,7 @@ export type ServerParts = DeskParts & {
 }
 
 const instructions = [
-  'Turnpike sells many vendors’ models behind one key: chat, pictures, video, vectors and speech, each call paid for from',
+  'Turnpike sells many vendors’ models behind one key: chat, images, video, embeddings and speech, each call paid for from',
   'the key’s account. Call `list_models` before you choose a model: ids and prices change. Videos are tasks: start one with',
   '`generate_video`, look at it with `get_video`. An error says what was wrong and which argument; `get_usage` says what was',
   'spent. Reference pages are resources under turnpike://api, a page for each model under turnpike://models/{id}.',

@@ -28,7 +28,7 @@ async function run(call: Mp3Call): Promise<Uint8Array> {
     }
     case 'encode': {
       const session = sessions.get(call.session)
-      if (session === undefined) throw new Error('no such sound')
+      if (session === undefined) throw new Error('no such encoding')
       // What the encoder gives is a view of its memory, which the next call writes over.
       return session.encoder.encode(planesOf(call.samples, session.channels)).slice()
     }

@@ -57,7 +57,7 @@ test('a sound that is given up leaves its encoder to others', async () => {
   encoding.close()
   // Not by `rejects`, inside which Bun hears nothing from other threads.
   const failure: unknown = await encoding.encode(tone(100)).catch((error: unknown) => error)
-  expect(String(failure)).toContain('no such sound')
+  expect(String(failure)).toContain('no such encoding')
   expect((await encode(100)).length).toBeGreaterThan(0)
 })
 

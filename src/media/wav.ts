@@ -104,6 +104,6 @@ function readFormat(head: Buffer, at: number): Samples {
 }
 
 function notWav(why: string): GatewayError {
-  const message = "The model's vendor sent sound of a kind that cannot be read."
+  const message = "The model's vendor sent audio in an unknown format."
   return new GatewayError('upstream-failed', message, { cause: new Error(why) })
 }

@@ -4,7 +4,7 @@ import type { Tx } from './schema.ts'
 
 /**
  * I7: a task that is over has exactly one resolution, the one that its state says, and one event where it was to tell
- * somebody; one that is not over has neither. And no money is set aside for a task that is not there.
+ * somebody; one that is not over has neither. And no money is an open hold for a task that does not exist.
  */
 export async function wrongTasks(tx: Tx): Promise<Breach[]> {
   return [...(await wrongResolutions(tx)), ...(await strayHolds(tx)), ...(await wrongEvents(tx))]
@@ -33,7 +33,7 @@ async function strayHolds(tx: Tx): Promise<Breach[]> {
     .where('state', '=', 'open')
     .where((eb) => eb.not(eb.exists(eb.selectFrom('task').select('task.id').whereRef('task.hold_id', '=', 'hold.id'))))
     .execute()
-  return rows.map(({ id }) => ({ rule: 'I7', subject: id, why: 'set aside for a task that is not there' }))
+  return rows.map(({ id }) => ({ rule: 'I7', subject: id, why: 'an open hold for a task that does not exist' }))
 }
 
 async function wrongEvents(tx: Tx): Promise<Breach[]> {

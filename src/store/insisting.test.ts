@@ -47,7 +47,7 @@ test('one that cannot be written is tried again after the others, one try a paus
   await pass()
   await Promise.all(over)
   expect([asked.length, timers.waiting]).toEqual([5, []])
-  expect(said('stuck')).toContain('written down after all')
+  expect(said('stuck')).toContain('recorded after all')
   // And it begins anew.
   const again = add('third')
   timers.fire()
@@ -64,7 +64,7 @@ test('after its deadline it is others who see to it, and somebody may do so by h
   clock.advance(hour)
   await pass()
   await over
-  expect(said('late')).toContain('it cannot be written down')
+  expect(said('late')).toContain('it cannot be recorded')
 })
 
 test('what the database refuses is not tried again', async () => {
@@ -74,7 +74,7 @@ test('what the database refuses is not tried again', async () => {
   timers.fire()
   await Promise.all([refused, over])
   expect(said('wrong')).toContain('no such row')
-  expect(said('right')).toContain('written down after all')
+  expect(said('right')).toContain('recorded after all')
 })
 
 test('a stop tries once more what it can, and says what is left; afterwards nothing is begun', async () => {
@@ -87,7 +87,7 @@ test('a stop tries once more what it can, and says what is left; afterwards noth
   expect([asked, timers.waiting]).toEqual([['kept', 'lost'], []])
   for (const what of ['lost', 'lost too']) expect(said(what)).toContain('the node stops before')
   await add('later')
-  expect(said('later')).toContain('will not be written down')
+  expect(said('later')).toContain('will not be recorded')
   expect(asked).not.toContain('later')
 })
 
@@ -95,6 +95,6 @@ test('there is an end to how much is kept', async () => {
   const { insisting, add, said } = begin()
   for (let at = 0; at < 10_000; at++) void add(`one ${at}`)
   await add('one too many')
-  expect(said('one too many')).toContain('will not be written down')
+  expect(said('one too many')).toContain('will not be recorded')
   await insisting.close()
 })

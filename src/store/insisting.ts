@@ -44,7 +44,7 @@ export class Insisting {
   /** Resolves when it is written, or nobody tries any more. */
   add(unwritten: Unwritten): Promise<void> {
     if (this.#isClosing || this.#unwritten.size >= unwrittenMax) {
-      this.#options.log.error(unwritten.about, 'it will not be written down')
+      this.#options.log.error(unwritten.about, 'it will not be recorded')
       return Promise.resolve()
     }
     return new Promise((over) => {
@@ -77,7 +77,7 @@ export class Insisting {
       else one.over()
     }
     for (const left of this.#unwritten) {
-      this.#options.log.error(left.about, 'the node stops before it could be written down')
+      this.#options.log.error(left.about, 'the node stops before it could be recorded')
       left.over()
     }
     this.#unwritten.clear()
@@ -88,10 +88,10 @@ export class Insisting {
     const { log, clock } = this.#options
     try {
       await write()
-      log.warn(about, 'written down after all')
+      log.warn(about, 'recorded after all')
     } catch (thrown) {
       if (isUnavailable(thrown) && clock.now() < deadline) return false
-      log.error({ ...about, cause: String(thrown) }, 'it cannot be written down')
+      log.error({ ...about, cause: String(thrown) }, 'it cannot be recorded')
     }
     return true
   }

@@ -324,7 +324,7 @@ eachEngine('the store of tasks', (openStore) => {
           .where('id', '=', accountId)
           .execute()
       })
-      expect(await why(store)).toEqual(['I7 set aside for a task that is not there'])
+      expect(await why(store)).toEqual(['I7 an open hold for a task that does not exist'])
     })
   })
 })

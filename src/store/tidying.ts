@@ -47,7 +47,7 @@ function repeat({ timers, log }: TidyingParts, what: string, work: () => Promise
       await work()
     } catch (thrown) {
       // A stop closes the database under it, and the next start begins anew.
-      if (!isStopped) log.warn({ what, cause: String(thrown) }, 'what is overdue cannot be ended now')
+      if (!isStopped) log.warn({ what, cause: String(thrown) }, 'overdue records cannot be ended at the moment')
     }
     if (!isStopped) callOff = timers.after(everyMs, run)
   }

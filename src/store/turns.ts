@@ -238,7 +238,7 @@ async function applyChange(tx: Tx, node: string, accountId: string, { spent, ret
     .where('node', '=', node)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  if (numUpdatedRows !== 1n) throw new Error(`node ${node} spends of ${accountId} without a lease`)
+  if (numUpdatedRows !== 1n) throw new Error(`node ${node} charges account ${accountId} without a lease`)
 }
 
 async function lease(tx: Tx, node: string, take: Take): Promise<Grant> {

@@ -36,7 +36,7 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
     return await parts.insist(write, 'goes on', about)
   } catch (thrown) {
     if (isTaken(thrown)) {
-      parts.log.warn(about, 'a vendor calls two tasks by one id')
+      parts.log.warn(about, 'a vendor gave two tasks the same id')
       return keepInDoubt(parts, task)
     }
     if (!isStillAway(thrown)) throw thrown

@@ -45,7 +45,7 @@ eachEngine('video tasks while the database is away', (open) => {
     const { database, vendor, world, states } = await begin()
     database.isAway = true
     expect(await thrownBy(world.order())).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
-    expect(world.logged.join('')).not.toContain('written down')
+    expect(world.logged.join('')).not.toContain('is not recorded')
     database.isAway = false
     expect([await states(), vendor.tasks.size]).toEqual([[], 0])
     await world.close()
@@ -116,7 +116,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await thrownBy(world.order())
     await store.db.updateTable('task').set({ sends: 2 }).execute()
     database.isAway = false
-    await until(() => world.logged.some((line) => line.includes('written down after all')))
+    await until(() => world.logged.some((line) => line.includes('recorded after all')))
     expect(await states()).toEqual(['creating'])
     expect(vendor.tasks.size).toBe(0)
     await world.close()
@@ -136,7 +136,7 @@ eachEngine('video tasks while the database is away', (open) => {
     const task = await world.order()
     const [upstreamId = ''] = [...vendor.tasks.keys()]
     expect(task).toMatchObject({ state: 'submitted', upstreamId })
-    const complaint = world.logged.find((line) => line.includes('is not written down'))
+    const complaint = world.logged.find((line) => line.includes('is not recorded yet'))
     expect(JSON.parse(complaint ?? '')).toMatchObject({ level: errorLevel, task: task.id, upstream: upstreamId })
     database.isAway = false
     await until(async () => (await states())[0] === 'submitted')

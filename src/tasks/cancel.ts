@@ -14,7 +14,9 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   if (task.upstreamId === null) throw notCancellable('its vendor has not confirmed it yet')
   const home = homeOf(parts, task)
   if (home === undefined) {
-    throw new GatewayError('overloaded', 'The vendor of this task cannot be asked now.', { retryAfterSeconds: 5 })
+    throw new GatewayError('overloaded', 'The vendor of this task cannot be reached at the moment.', {
+      retryAfterSeconds: 5,
+    })
   }
   const { cancel } = home.adapter
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')

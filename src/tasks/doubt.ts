@@ -40,7 +40,7 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked
   const found = await find(parts, home, task)
   if (found === 'failed') return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
   if (found === 'unsure') {
-    parts.log.warn({ task: task.id, channel: task.channel }, 'nobody knows whether a vendor has this task')
+    parts.log.warn({ task: task.id, channel: task.channel }, 'it is not known whether the vendor has this task')
     return wait(Math.min(unsureMsMax, pace.doubtMs * 2 ** Math.min(task.polls, 10)), { failures: 0 })
   }
   if (found !== 'absent') {
@@ -125,7 +125,7 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
     { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + legMs(parts, leg) * 2 },
   )
   if (resent === undefined) return 'open'
-  parts.log.warn({ task: task.id, channel: task.channel }, 'a task that its vendor never got is sent again')
+  parts.log.warn({ task: task.id, channel: task.channel }, 'a task that never reached its vendor is sent again')
   const outcome = await sendLeg(parts, leg)
   if (outcome.kind === 'created') await adopt(parts, resent, outcome.upstreamId)
   else if (outcome.kind === 'doubt') await keepInDoubt(parts, resent)

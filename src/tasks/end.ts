@@ -55,7 +55,7 @@ export async function endTask(
   end: TaskEnd,
 ): Promise<Task | undefined> {
   const sale = end.state === 'succeeded' ? saleOf(task, end.used) : undefined
-  if (sale?.basis === 'estimated') log.warn({ task: task.id, model: task.model }, 'a video without a usable usage')
+  if (sale?.basis === 'estimated') log.warn({ task: task.id, model: task.model }, 'a video without usable usage')
   const ended = await store.transaction(async (tx) => {
     const now = store.now()
     const from =

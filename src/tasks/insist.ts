@@ -50,7 +50,7 @@ export function makeInsistence({
             await pause(pauseMs)
             continue
           }
-          log.error(about, 'the database does not answer: what became of a task is not written down')
+          log.error(about, 'the database does not answer: the outcome of a task is not recorded yet')
           if (then === 'goes on') void behind.add({ write: work, about })
           throw stillAway(thrown)
         }
@@ -62,7 +62,7 @@ export function makeInsistence({
 }
 
 function stillAway(cause: unknown): GatewayError {
-  const message = 'The database does not answer: what became of the request will be looked up.'
+  const message = 'The database does not answer: the outcome of the request will be looked up.'
   return new GatewayError('overloaded', message, { shouldRetry: false, cause })
 }
 

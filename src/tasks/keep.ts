@@ -84,7 +84,7 @@ function isOurTrouble(thrown: unknown): boolean {
   return thrown instanceof GatewayError && thrown.kind === 'overloaded'
 }
 
-const resting = new Error('our own store was away a moment ago')
+const resting = new Error('results could not be stored a moment ago')
 
 /** By the vendor's clock, where it says something that can be; else when we saw it. */
 function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number): number {

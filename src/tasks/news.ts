@@ -30,7 +30,7 @@ export async function askVendor(
     if (news.state === 'unknown-word') {
       const word = news.word.slice(0, wordCharactersMax)
       parts.oddWords.add(task.channel, word)
-      parts.log.error({ ...fields, word }, 'a vendor has a new word for a state')
+      parts.log.error({ ...fields, word }, 'a vendor reported an unknown state')
     }
     return discreet(withAddress(news, home), home)
   } catch (thrown) {

@@ -202,7 +202,7 @@ test('a channel that is taken away while its films are made is told of, once for
   let configured = [there]
   const channels = () => makeChannels(configured, standingClock(), () => 0)
   const world = makeTaskWorld(store, { first: filmVendor() }, { channels, transport })
-  const told = () => world.logged.filter((line) => line.includes('is not configured')).map(levelOf)
+  const told = () => world.logged.filter((line) => line.includes('no longer configured')).map(levelOf)
   const { id } = await world.order()
   await world.pass(minute)
   expect(told()).toEqual([])

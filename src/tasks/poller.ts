@@ -63,7 +63,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   /** Once, however long it lasts: a database that is away is complained of elsewhere too. */
   function complain(thrown: unknown): void {
-    if (!state.isComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be looked at now')
+    if (!state.isComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be polled at the moment')
     state.isComplained = true
   }
 
@@ -73,8 +73,8 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     else if (!missing.has(id)) {
       missing.add(id)
       const what =
-        'videos were ordered at a channel that is not configured now: until it is again nobody can ask for them'
-      log.error({ channel: id }, `${what}, and at their deadlines they fail`)
+        'videos were ordered at a channel that is no longer configured: they cannot be polled until it is configured again'
+      log.error({ channel: id }, `${what}, and fail at their deadlines`)
     }
   }
 
@@ -167,7 +167,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   /** Its claim runs out, and then somebody looks again. */
   function failed(task: Task, thrown: unknown): void {
-    log.error({ task: task.id, cause: String(storeError(thrown)) }, 'a look at a task failed')
+    log.error({ task: task.id, cause: String(storeError(thrown)) }, 'polling a task failed')
   }
 
   /** Behind the look, which makes room for others. */

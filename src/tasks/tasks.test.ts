@@ -205,7 +205,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       vendor.polls.push(500, 429, 0, 401)
       for (let looks = 0; looks < 4; looks++) await world.pass(minute)
       expect(await world.task(task.id)).toMatchObject({ state: 'running', failures: 4 })
-      expect(world.logged.join('')).toContain('a vendor has a new word for a state')
+      expect(world.logged.join('')).toContain('a vendor reported an unknown state')
       expect((await moneyOf(store)).held).toBe(held)
       vendor.become('done')
       await world.pass(minute)

@@ -53,13 +53,13 @@ export const metrics = {
   images: {
     name: 'turnpike_images_total',
     kind: 'counter',
-    help: 'Pictures that were charged for by the piece.',
+    help: 'Images that were charged per image.',
     labels: ['capability', 'model'],
   },
   videoSeconds: {
     name: 'turnpike_video_seconds_total',
     kind: 'counter',
-    help: 'Seconds of film that were charged for.',
+    help: 'Seconds of video that were charged for.',
     labels: ['capability', 'model'],
   },
   webSearches: {
@@ -77,7 +77,7 @@ export const metrics = {
   vendorCost: {
     name: 'turnpike_vendor_cost_dollars_total',
     kind: 'counter',
-    help: 'What vendors charge by our reckoning, failed attempts included.',
+    help: 'What vendors charge by our cost prices, failed attempts included.',
     labels: ['capability', 'model'],
   },
   attempts: {
@@ -107,13 +107,13 @@ export const metrics = {
   tasksInDoubt: {
     name: 'turnpike_video_tasks_in_doubt',
     kind: 'gauge',
-    help: 'Open video tasks of which nobody knows whether the vendor has them, of all nodes together.',
+    help: 'Open video tasks that the vendor may or may not have received, of all nodes together.',
     labels: [],
   },
   pollLag: {
     name: 'turnpike_video_poll_lag_seconds',
     kind: 'gauge',
-    help: 'For how long the video task that is due the longest has been waiting to be looked at.',
+    help: 'How long the most overdue video task has been waiting to be polled.',
     labels: [],
   },
   tasksEnded: {
@@ -125,7 +125,7 @@ export const metrics = {
   unknownStates: {
     name: 'turnpike_unknown_task_states_total',
     kind: 'counter',
-    help: 'How often a vendor said a word for the state of a video that the gateway does not know.',
+    help: 'How often a vendor reported a video state that the gateway does not know.',
     labels: ['channel'],
   },
   deliveries: {
@@ -143,7 +143,7 @@ export const metrics = {
   webhookLag: {
     name: 'turnpike_webhook_lag_seconds',
     kind: 'gauge',
-    help: 'For how long the webhook that is due the longest has been waiting to be sent.',
+    help: 'How long the most overdue webhook has been waiting to be sent.',
     labels: [],
   },
   reloads: {
@@ -161,7 +161,7 @@ export const metrics = {
   databaseUp: {
     name: 'turnpike_database_up',
     kind: 'gauge',
-    help: 'Whether the database answered this scrape; what it would have told is absent otherwise.',
+    help: 'Whether the database answered this scrape; if not, metrics read from it are absent.',
     labels: [],
   },
   draining: {
@@ -185,7 +185,7 @@ export const metrics = {
   heap: {
     name: 'turnpike_heap_used_bytes',
     kind: 'gauge',
-    help: 'The part of the memory that JavaScript uses.',
+    help: 'Memory used by JavaScript.',
     labels: [],
   },
   memory: {
@@ -197,13 +197,13 @@ export const metrics = {
   cpu: {
     name: 'process_cpu_seconds_total',
     kind: 'counter',
-    help: 'Time of a processor that the process used.',
+    help: 'CPU time used by the process.',
     labels: [],
   },
   started: {
     name: 'process_start_time_seconds',
     kind: 'gauge',
-    help: 'When the process began, in unix seconds.',
+    help: 'When the process started, in unix seconds.',
     labels: [],
   },
 } as const satisfies Readonly<Record<string, Spec>>

@@ -48,7 +48,7 @@ describe('a channel of the file', () => {
 
 describe('a key that no header can carry', () => {
   test.each(['sk-pasted\n', ' ', 'sk with space', 'sk-ключ'])('%j is refused, in the file and in a variable', (key) => {
-    const says = 'letters, digits and signs of ASCII, without a space or a line end'
+    const says = 'printable ASCII characters, without spaces or line breaks'
     const inFile = { ...entry, vendor: 'openai', keys: ['k', key] }
     expect(() => configuredChannels([inFile], {})).toThrow(`a key of vendor "openai" is ${says}`)
     expect(() => configuredChannels([], { OPENAI_API_KEY: key })).toThrow(`OPENAI_API_KEY must be ${says}`)

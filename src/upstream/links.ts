@@ -46,7 +46,9 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
       return respondedWith(await guard.get(url, { bytesMax, totalMs: vendorTotalMs, signal }), 'vendor')
     } catch (thrown) {
       if (stopping?.aborted === true && thrown === stopping.reason) throw thrown
-      throw new GatewayError('upstream-failed', "What the model's vendor made could not be fetched.", { cause: thrown })
+      throw new GatewayError('upstream-failed', "The result of the model's vendor could not be fetched.", {
+        cause: thrown,
+      })
     }
   }
 }

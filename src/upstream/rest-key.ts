@@ -5,8 +5,8 @@ import type { Channels, Resting } from './channels.ts'
 type Parts = { readonly channels: () => Channels; readonly log: Log }
 
 const whatToDo =
-  'a vendor refuses a key of ours, or its account there has no credit: see to it at the vendor, or give another key, ' +
-  "in turnpike.yaml at once, in the vendor's variable with the next start"
+  'a vendor refuses a key, or the account of that key has no credit: fix it at the vendor, or give another key, ' +
+  'which takes effect at once in turnpike.yaml, and at the next start in a variable'
 
 /**
  * Lets a key rest for as long as its vendor's verdict says. Where it is over its rate, it rests for the model that was asked for:

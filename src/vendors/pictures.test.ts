@@ -125,7 +125,7 @@ describe('dashscope', () => {
       kind: 'answered',
       answer: { images: [{ media: { kind: 'bytes', mediaType: 'image/png', base64 } }] },
     })
-    expect(() => step.next([answer(Buffer.from('<html>'))])).toThrow('no picture')
+    expect(() => step.next([answer(Buffer.from('<html>'))])).toThrow('is not an image')
   })
 
   test.each([
@@ -307,7 +307,7 @@ describe('google', () => {
     const first = start('google', 'gemini-2.5-flash-image', ask)
     expect(first.calls).toMatchObject([{ transport: 'guarded', url: 'https://a.example/1.png' }])
     expect(() => first.next([answer(Buffer.from('<html>'))])).toThrow(
-      /^Invalid 'input\.messages\[0\]\.content\[\d\]\.image': what the URL leads to cannot be used/,
+      /^Invalid 'input\.messages\[0\]\.content\[\d\]\.image': the content of the URL cannot be used/,
     )
     const second = first.next([answer(png)])
     if (second.kind !== 'calls') throw new Error('nothing is sent')

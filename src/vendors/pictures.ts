@@ -65,7 +65,7 @@ export function pictureStep(
 
 /** Every picture was withheld: the vendor's reason for it passes on, and nothing is charged. */
 function withheld(reason = '', used: Counted): Step<ImagesAnswer> {
-  const message = reason === '' ? "The model's vendor made no picture: its filters held it back." : reason
+  const message = reason === '' ? "The model's vendor made no image: its filters held it back." : reason
   const error = new GatewayError('upstream-rejected', message, { code: contentRefused })
   return { kind: 'failed', error, used: [used] }
 }
@@ -92,7 +92,7 @@ function answered(ask: PictureAsk, answer: ImagesAnswer, used: Counted): Step<Im
 export function bytesOf(response: Responded | undefined): Extract<Media, { kind: 'bytes' }> {
   const head = response === undefined ? undefined : readImageHead(response.body)
   if (response === undefined || head === undefined || head === 'broken') {
-    throw new GatewayError('upstream-failed', "What the model's vendor made is no picture.")
+    throw new GatewayError('upstream-failed', "What the model's vendor made is not an image.")
   }
   return { kind: 'bytes', mediaType: head.mediaType, base64: Buffer.from(response.body).toString('base64') }
 }

@@ -218,9 +218,11 @@ describe('minimax', () => {
 
 describe('google', () => {
   test('what a filter holds back is refused, and what is merely missing has failed', () => {
-    expect(() => readGoogle({ promptFeedback: { blockReason: 'SAFETY' } })).toThrow('would not say this: SAFETY')
+    expect(() => readGoogle({ promptFeedback: { blockReason: 'SAFETY' } })).toThrow(
+      'refused to speak this text: SAFETY',
+    )
     expect(() => readGoogle({ candidates: [{ finishReason: 'PROHIBITED_CONTENT' }] })).toThrow('PROHIBITED_CONTENT')
-    expect(() => readGoogle({ candidates: [{ finishReason: 'OTHER' }] })).toThrow('sent no sound')
+    expect(() => readGoogle({ candidates: [{ finishReason: 'OTHER' }] })).toThrow('sent no audio')
   })
 
   test('what was counted stays so, where the end counts nothing', () => {

@@ -29,7 +29,7 @@ export const seldomKnown = [...seedanceOnly, ...readHere] as const
 export function refuseUnknown({ parameters }: VideoAsk, names: readonly string[]): void {
   const asked = names.find((name) => Boolean(parameters[name]))
   if (asked === undefined) return
-  throw unsupported(`parameters.${asked}`, 'is not for this model: it would have no effect.')
+  throw unsupported(`parameters.${asked}`, 'is not supported by this model: it would have no effect.')
 }
 
 /** The same for a vendor that refuses whatever it does not know. */
@@ -50,6 +50,6 @@ export function refuseNegative({ input, parameters }: VideoAsk): void {
     ['parameters', parameters],
   ] as const) {
     if (textIn(fields['negative_prompt']) === '') continue
-    throw unsupported(`${place}.negative_prompt`, 'is not for this model: say it in the prompt.')
+    throw unsupported(`${place}.negative_prompt`, 'is not supported by this model: describe it in the prompt.')
   }
 }

@@ -9,7 +9,7 @@ export function frameIn(url: string, fetched?: ReadonlyMap<string, Responded>) {
   const bytes = base64 === undefined ? fetched?.get(url)?.body : Buffer.from(base64, 'base64')
   const head = bytes === undefined ? undefined : readImageHead(bytes)
   if (bytes === undefined || head === undefined || head === 'broken') {
-    throw badRequest('What was given as an image is none, or of a kind that is not known.', 'input.media')
+    throw badRequest('The given file is not an image, or has an unknown format.', 'input.media')
   }
   return { bytes, mediaType: head.mediaType }
 }

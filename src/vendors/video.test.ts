@@ -166,7 +166,7 @@ test('Veo gets bytes, which somebody else has fetched', () => {
   expect(instances).toEqual([{ ...prompt, image: bytes, lastFrame: bytes }])
   expect(parameters).toEqual({ aspectRatio: '16:9', resolution: '720p', durationSeconds: 8, sampleCount: 1 })
   const page = new Map([[image, { header: () => 'image/png', body: Buffer.from('<html>') }]])
-  expect(() => video.create(ask, { ...context, fetched: page })).toThrow('none')
+  expect(() => video.create(ask, { ...context, fetched: page })).toThrow('is not an image')
 })
 
 test('Kling gets its own fields, and our reference for a name', () => {
@@ -358,7 +358,9 @@ describe('a parameter that its vendor has no field for', () => {
   test.each(foreign)('of %s is refused where it asks for something: %s', (vendor, model, parameters) => {
     for (const [name, value] of Object.entries(parameters)) {
       const written = () => sent(vendor, model, { input: prompt, parameters: { [name]: value } })
-      expect(written).toThrow(`Unsupported value: 'parameters.${name}' is not for this model: it would have no effect.`)
+      expect(written).toThrow(
+        `Unsupported value: 'parameters.${name}' is not supported by this model: it would have no effect.`,
+      )
     }
   })
 

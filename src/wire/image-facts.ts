@@ -42,7 +42,7 @@ export function estimateInput({ sold, textTokens }: Pick<PictureAsk, 'sold' | 't
 }
 
 export function imageLimitsOf({ images, id }: ModelTraits): ImageLimits {
-  if (images === undefined) throw new Error(`${id} makes pictures and has no limits`)
+  if (images === undefined) throw new Error(`${id} makes images and has no limits`)
   return images
 }
 

@@ -188,7 +188,7 @@ describe('beside a running gateway', () => {
     const { code, out, err } = await cli.run(['keys', 'create', '--account', 'demo', '--models', 'gpt-*,gtp-*'])
     expect(code).toBe(0)
     expect(out).toMatch(/^ {2}sk-[\w-]{40,}$/m)
-    expect(err).toBe('turnpike: warning: no model is called like "gtp-*" now\n')
+    expect(err).toBe('turnpike: warning: no model matches "gtp-*" now\n')
 
     const { id } = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo'])
     const changed = await cli.run(['keys', 'change', id, '--models', 'gpt-*,gtp-*'])
@@ -201,16 +201,19 @@ describe('beside a running gateway', () => {
       args: ['keys', 'create', '--account', 'demo', '--mode', 'real'],
       says: 'there is one in sandbox mode: --mode sandbox',
     },
-    { args: ['keys', 'create', '--account', 'demo', '--expires', 'soon'], says: '"soon" is no time' },
+    { args: ['keys', 'create', '--account', 'demo', '--expires', 'soon'], says: '"soon" is not a time' },
     { args: ['keys', 'create', '--account', 'demo', '--models', 'gpt-*,'], says: '--models takes ids or patterns' },
     // No id has a capital: such a key could use nothing, ever.
     { args: ['keys', 'create', '--account', 'demo', '--models', 'GPT-4o'], says: '--models takes ids or patterns' },
-    { args: ['keys', 'create', '--account', 'demo', '--name', 'a\u001bb'], says: 'a name has 1 to 100 characters' },
+    {
+      args: ['keys', 'create', '--account', 'demo', '--name', 'a\u001bb'],
+      says: 'a name must have 1 to 100 characters',
+    },
     { args: ['keys', 'change', 'key_0'], says: 'nothing was given that should change' },
     { args: ['keys', 'change', 'key_0', '--json'], says: 'nothing was given that should change' },
     { args: ['accounts', 'change', 'demo'], says: 'nothing was given that should change' },
     { args: ['keys', 'revoke', 'key_0'], says: 'there is no key "key_0"' },
-    { args: ['accounts', 'create', '--name', ' '], says: 'a name has 1 to 100 characters' },
+    { args: ['accounts', 'create', '--name', ' '], says: 'a name must have 1 to 100 characters' },
     { args: ['accounts', 'list', '--mode', 'both'], says: 'Allowed choices are sandbox, real' },
   ])('$args is refused', async ({ args, says }) => {
     const { code, out, err } = await cli.run(args)
@@ -320,7 +323,7 @@ test('no key is made under another secret than the one the gateway has', async (
     expect(await cli.run(args, { TURNPIKE_SECRET: 'another secret of enough bytes, surely' })).toMatchObject({
       code: 1,
       out: '',
-      err: 'turnpike: the last start on this database had another secret: give TURNPIKE_SECRET as the gateway has it\n',
+      err: 'turnpike: the last start on this database used a different secret: give TURNPIKE_SECRET as the gateway has it\n',
     })
   }
   await cli.close()

@@ -68,14 +68,14 @@ describe('turnpike check', () => {
     cli.write('turnpike.sqlite', '')
     expect(await cli.run(['check'], onPostgres)).toMatchObject({
       code: 0,
-      out: expect.stringContaining(`${file} is not used: DATABASE_URL is, and nothing moves from one to the other`),
+      out: expect.stringContaining(`${file} is not used because DATABASE_URL is set; nothing is moved from one to the other`),
     })
   })
 
   test('a secret that everybody may read is used, and remarked on at every start', async () => {
     cli.write('secret', 's'.repeat(64))
     const [file, variables] = [join(cli.folder, 'secret'), { TURNPIKE_DATA: cli.folder }]
-    const says = `${file} can be read or changed by whoever reaches its folder: chmod 600 closes it`
+    const says = `${file} can be read or changed by other users of this machine: run chmod 600 on it`
     chmodSync(file, 0o644)
     expect(await cli.run(['check'], variables)).toMatchObject({ code: 0, out: expect.stringContaining(says) })
     const gateway = await cli.serve([], variables)
@@ -203,7 +203,7 @@ describe('turnpike check', () => {
 
   test('a folder is no file', async () => {
     const { code, err } = await cli.run(['check', '--config', '.'])
-    expect([code, err]).toEqual([1, '. is a folder, and no file of settings\n'])
+    expect([code, err]).toEqual([1, '. is a folder, not a settings file\n'])
   })
 
   test('every complaint has its line', async () => {
@@ -302,7 +302,7 @@ describe('turnpike models', () => {
     expect({ tts: other('tts-1'), film: other('gen4-turbo'), pictures: other('dall-e-2') }).toEqual({
       tts: '30/M characters',
       film: '0.1/s',
-      pictures: '0.032-0.04/picture',
+      pictures: '0.032-0.04/image',
     })
     expect(other('doubao-seedance-2-0-260128')).toMatch(/^[\d.]+-[\d.]+\/M video tokens$/)
     expect(other('gpt-image-1.5')).toMatch(/^[\d.]+\/M picture tokens$/)

@@ -141,7 +141,7 @@ test('a node is reclaimed only when it is silent, and named', async () => {
   database.run(`insert into node (id, epoch, turn, seen_at) select 'node_silent', epoch, turn, 0 from node limit 1`)
   database.close()
   const silent = await cli.run(['ledger', 'reclaim', '--node', 'node_silent'])
-  expect(silent).toMatchObject({ code: 2, out: expect.stringContaining('If so, add --confirm.') })
+  expect(silent).toMatchObject({ code: 2, out: expect.stringContaining('To go ahead, add --confirm.') })
   const reclaim = ['ledger', 'reclaim', '--node', 'node_silent', '--json']
   const planned = await cli.run(reclaim)
   expect(planned.code).toBe(2)

@@ -34,7 +34,7 @@ describe('the greeting', () => {
     const first = await cli.serve()
     expect(first.key).toMatch(/^sk-[\w-]{40,}$/)
     expect(first.output()).toMatch(/^ {2}adm-[\w-]{40,}$/m)
-    expect(first.output()).not.toContain('never refused for money')
+    expect(first.output()).not.toContain('never refused for lack of funds')
     expect((await first.chat()).status).toBe(200)
     first.signal('SIGTERM')
     expect(await first.exited).toBe(0)
@@ -67,12 +67,12 @@ describe('the greeting', () => {
     const model = /"model": "([^"]+)"/.exec(curlIn(output()))?.[1]
     const answer = await fetch(`${url}/v1/models/${model}`, { headers: { authorization: `Bearer ${key}` } })
     expect(await answer.json()).toMatchObject({ id: model, owned_by: 'deepseek', capabilities: ['chat'] })
-    expect(output()).toMatch(/^Its account "main" is metered and never refused for money/m)
+    expect(output()).toMatch(/^Its account "main" is metered and never refused for lack of funds/m)
   })
 })
 
 test('who listens everywhere is greeted with addresses that work, and told where links lead', async () => {
-  const remark = 'Links to kept results lead to this machine alone, until publicUrl'
+  const remark = 'Links to kept results work only on this machine, until publicUrl'
   const { output, url, key } = await cli.serve([], { HOST: '0.0.0.0' })
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect(output()).toContain(remark)
@@ -113,11 +113,11 @@ test('the greeting says that keys were made under another secret than the one gi
   first.signal('SIGTERM')
   await first.exited
   const kept = (await Bun.file(join(cli.folder, 'data/secret')).text()).trim()
-  const remark = 'holds another secret than TURNPIKE_SECRET'
+  const remark = 'holds a different secret than TURNPIKE_SECRET'
   expect((await cli.run(['check'], { TURNPIKE_SECRET: kept })).out).not.toContain(remark)
   const second = await cli.serve([], { TURNPIKE_SECRET: 's'.repeat(32) })
   expect(second.output()).toContain(`${join(cli.folder, 'data/secret')} ${remark}`)
-  const last = 'the last start on this database had another TURNPIKE_SECRET'
+  const last = 'the last start on this database used a different TURNPIKE_SECRET'
   expect([first.output().includes(last), second.output().includes(last)]).toEqual([false, true])
   expect(second.output()).not.toContain(kept)
   expect((await second.chat({}, first.key)).status).toBe(401)
@@ -204,14 +204,14 @@ describe('a start that is refused', () => {
   ])('an address that is none: one line, which names it: %p', async (variables) => {
     const { code, err } = await cli.run(['serve'], variables)
     const [setting, host] = 'HOST' in variables ? ['PORT', '999.1.1.1'] : ['ADMIN_PORT', 'no-such-host.invalid']
-    const said = `"${host}" is no address that this machine can listen at, and ${setting} was to be opened there`
+    const said = `"${host}" is not an address that this machine can listen on (for ${setting})`
     expect([code, err]).toEqual([1, `turnpike: ${said}\n`])
   })
 
   test('a name that leads nowhere, where there is a secret already: the same line', async () => {
     const variables = { HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' }
     const { err } = await cli.run(['serve'], variables)
-    expect(err).toContain('is no address that this machine can listen at')
+    expect(err).toContain('is not an address that this machine can listen on')
     // Having read a file, the runtime calls the same failure by another name.
     expect((await cli.run(['serve'], variables)).err).toBe(err)
   })

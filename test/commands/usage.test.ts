@@ -75,8 +75,8 @@ test('requests are listed page by page and shown with their attempts', async () 
 })
 
 test.each([
-  { args: ['usage', '--from', 'yesterday'], says: '"yesterday" is no time: write unix seconds, or a date' },
-  { args: ['usage', '--from', '20270131'], says: '"20270131" is no time: write unix seconds, or a date' },
+  { args: ['usage', '--from', 'yesterday'], says: '"yesterday" is not a time: write unix seconds, or a date' },
+  { args: ['usage', '--from', '20270131'], says: '"20270131" is not a time: write unix seconds, or a date' },
   { args: ['usage', '--by', 'month'], says: 'Allowed choices are hour, day' },
   { args: ['usage', '--account', 'nobody'], says: 'there is no account "nobody" in sandbox mode' },
   { args: ['usage', '--key', 'key_nobody'], says: 'there is no key "key_nobody"; turnpike keys list shows their ids' },

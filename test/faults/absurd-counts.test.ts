@@ -65,7 +65,7 @@ describe.each(['strict', 'leased'] as const)('%s: a count that no vendor can mea
     expect(usage.status).toBe(200)
   }
 
-  const complained = () => gateway.logged.join('').includes('usage beyond its hold')
+  const complained = () => gateway.logged.join('').includes('usage exceeds the hold')
 
   async function chargeFor(path: string, body: object): Promise<bigint> {
     const response = await gateway.post(path, body)

@@ -303,7 +303,7 @@ test('a stop waits a moment for a bucket that keeps a long answer, and says that
   await until(() => calls > 0)
   await gateway.assertBooks()
   await gateway.close()
-  expect(gateway.logged.join('')).toContain('the node stops before long answers were kept')
+  expect(gateway.logged.join('')).toContain('the node stops before all long answers were stored')
   silence.resolve()
   await bucket.stop(true)
 })

@@ -289,7 +289,7 @@ describe.each([
       const loss = before - (await booked(gateway, 'platform:loss'))
       expect(Number(loss)).toBeWithin(800_000, 1_000_001)
       expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
-      expect(gateway.logged.join('')).toContain('usage beyond its hold')
+      expect(gateway.logged.join('')).toContain('usage exceeds the hold')
     })
 
     test.each(['sandbox:usage=-5', 'sandbox:usage=1000000000'])('%s', async (words) => {

@@ -88,7 +88,7 @@ describe('/openapi.json', () => {
     expect(Object.keys(body?.properties ?? {})).toContain('content')
     for (const method of ['get', 'delete']) {
       const [id] = contract.paths[`${path}/{id}`]?.[method]?.parameters ?? []
-      expect(id?.description).toContain('percent-encoded')
+      expect(id?.description).toContain('Percent-encode')
     }
   })
 

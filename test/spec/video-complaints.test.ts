@@ -28,7 +28,7 @@ describe('what its vendor has no field for is refused, and not left out in silen
     [seedance, 'parameters', { parameters: { negative_prompt: 'dark' } }],
   ])('%s: what is not wanted, in %s', async (model, place, body) => {
     const at = `${place}.negative_prompt`
-    const message = `Unsupported value: '${at}' is not for this model: say it in the prompt.`
+    const message = `Unsupported value: '${at}' is not supported by this model: describe it in the prompt.`
     expect(await complaint({ model, ...body })).toEqual([at, message])
   })
 
@@ -45,7 +45,7 @@ describe('what its vendor has no field for is refused, and not left out in silen
     ['pixverse-v6', { lip_sync_tts_switch: true }],
   ])('%s: %j', async (model, parameters) => {
     const at = `parameters.${Object.keys(parameters)[0]}`
-    const message = `Unsupported value: '${at}' is not for this model: it would have no effect.`
+    const message = `Unsupported value: '${at}' is not supported by this model: it would have no effect.`
     expect(await complaint({ model, parameters })).toEqual([at, message])
   })
 })
@@ -91,7 +91,7 @@ describe('what a film shows is read in input, under its names there: what nobody
     ['veo-3.1-generate-preview', { prompt: 'A bear.' }, 'prompt'],
     [seedance, { parameters: { content } }, 'parameters.content'],
   ])('%s: %j, elsewhere', async (model, fields, at) => {
-    const message = `Unsupported value: '${at}' is not read: what a film shows stands in 'input'.`
+    const message = `Unsupported value: '${at}' is not read: describe the video in 'input'.`
     expect(await complaint({ model, ...fields })).toEqual([at, message])
   })
 
@@ -103,7 +103,7 @@ describe('what a film shows is read in input, under its names there: what nobody
     ['wan3.0-video', { reference_urls: [image] }],
   ])('%s: %j, by another name', async (model, words) => {
     const at = `input.${Object.keys(words)[0]}`
-    const message = `Unsupported value: '${at}' is not for this model, which takes 'input.prompt' and 'input.media'.`
+    const message = `Unsupported value: '${at}' is not supported by this model, which takes 'input.prompt' and 'input.media'.`
     expect(await complaint({ model, input: { prompt: 'A fox.', ...words } })).toEqual([at, message])
   })
 
@@ -135,10 +135,7 @@ describe('a flag in a prompt is named as it was written', () => {
 
   test('also where it contradicts a field', async () => {
     const asked = { model: seedance, resolution: '720p', input: { prompt: 'A fox --rs 1080p' } }
-    expect(await complaint(asked)).toEqual([
-      'input.prompt',
-      "'input.prompt --rs' says 1080p, but 'resolution' says 720p.",
-    ])
+    expect(await complaint(asked)).toEqual(['input.prompt', "'input.prompt --rs' is 1080p, but 'resolution' is 720p."])
   })
 })
 

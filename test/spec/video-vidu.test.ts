@@ -47,7 +47,7 @@ test('credits beyond the hold are our loss, and are seen', async () => {
   expect([formatDollars(request.cost), bill]).toEqual(['0.275', ['0.35']])
   expect(formatDollars(attempts[0]?.vendor_cost ?? request.cost)).toBe('0.35')
   expect(before - (await booked(gateway(), 'platform:loss'))).toBe(parseDollars('0.075') ?? 0n)
-  expect(gateway().logged.join('')).toContain('usage beyond its hold')
+  expect(gateway().logged.join('')).toContain('usage exceeds the hold')
 })
 
 test('a record without credits is charged by its hold, and marked', async () => {

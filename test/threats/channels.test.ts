@@ -343,5 +343,5 @@ test('usage that no model can have had is charged up to the hold, and the rest i
     expect(record.cost).toBe(hold?.amount ?? nano(0n))
   }
   expect((await gateway.balance(id)).posted).toBeGreaterThan(0n)
-  expect(gateway.logged.join('')).toContain('usage beyond its hold')
+  expect(gateway.logged.join('')).toContain('usage exceeds the hold')
 })

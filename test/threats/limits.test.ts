@@ -72,7 +72,7 @@ test('tokens a minute: an estimate on entry, corrected by what was used', async 
   expect(second.status).toBe(429)
   expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0)
   const { error } = (await second.json()) as { error: { message: string } }
-  const told = /estimated at (\d+) tokens; (\d+) are left of the 400 a minute/.exec(error.message)
+  const told = /estimated at (\d+) tokens; this key has (\d+) of its 400 tokens per minute left/.exec(error.message)
   expect(Number(told?.[1])).toBeWithin(51, 400)
   // What was not let in is not counted.
   expect(second.headers.get('x-ratelimit-remaining-tokens')).toBe(told?.[2] ?? '')

@@ -53,7 +53,7 @@ describe('a lease', () => {
     const lease = new Lease(0)
     lease.granted(10n)
     lease.take(5n, 1)
-    expect(() => lie(lease)).toThrow('a lease is off')
+    expect(() => lie(lease)).toThrow('a lease does not add up')
   })
 
   test('cannot owe more than there is of it: that is told to whoever has to put it right', () => {

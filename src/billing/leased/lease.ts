@@ -101,7 +101,7 @@ export class Lease {
   #check(): void {
     // The assertion stays on: a lease that lies must stop this node before it spends what it does not have.
     if (this.left < 0n || this.open < 0n || this.unflushed < 0n) {
-      throw new Error(`a lease is off: left ${this.left}, open ${this.open}, unflushed ${this.unflushed}`)
+      throw new Error(`a lease does not add up: left ${this.left}, open ${this.open}, unflushed ${this.unflushed}`)
     }
   }
 }
@@ -110,9 +110,9 @@ export class Lease {
 class Unleased extends Error {
   constructor() {
     super(
-      'a lease is off: the journal holds charges on money that is not leased to this node. Either the node was reclaimed, and ' +
+      'a lease does not add up: the journal holds charges on money that is not leased to this node. Either the node was reclaimed, and ' +
         'its folder must not be used again; or the database was restored from an older copy: then move the folder "journal" ' +
-        'away; or the file "node" is another than it was: then put that back. What the journal holds and nobody posts shows ' +
+        'away; or the file "node" was replaced: then restore it. Charges in the journal that are never posted show up ' +
         "when the vendors' bills are reconciled.",
     )
     this.name = 'Unleased'

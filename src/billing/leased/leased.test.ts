@@ -390,6 +390,6 @@ test('a lease that is off stops the node', () => {
   Object.assign(order, { amount: 1_000_000n })
   const settled = watch(hold.settle(saleOf(7n, ['att_1'])))
   world.run(world.now + 5)
-  expect(settled.error).toMatchObject({ message: expect.stringContaining('a lease is off') })
-  expect(world.failures).toEqual([expect.stringMatching(/node_0.* stops: .*a lease is off/)])
+  expect(settled.error).toMatchObject({ message: expect.stringContaining('a lease does not add up') })
+  expect(world.failures).toEqual([expect.stringMatching(/node_0.* stops: .*a lease does not add up/)])
 })

@@ -322,7 +322,7 @@ export class Teller {
   #stop(error: unknown): void {
     this.#state = 'stopped'
     this.#leases.turnAway()
-    const why = error instanceof Fenced ? error.message : 'the ledger refused a turn'
+    const why = error instanceof Fenced ? error.message : 'the ledger refused a batch of postings'
     this.#options.fatal(why, error)
   }
 }

@@ -23,10 +23,10 @@ describe("the simulators' bill", () => {
   })
 
   test.each([
-    ['<html>', 'no JSON object'],
-    ['{"data": [1]}', 'line 1 of the bill is no object'],
-    ['{"data": [{"ref": "a", "cost": 0.1}]}', 'no cost in dollars'],
-    ['{"data": [{"ref": "a", "cost": "-1"}]}', 'no cost in dollars'],
+    ['<html>', 'not a JSON object'],
+    ['{"data": [1]}', 'line 1 of the bill is not an object'],
+    ['{"data": [{"ref": "a", "cost": 0.1}]}', 'not a cost in dollars'],
+    ['{"data": [{"ref": "a", "cost": "-1"}]}', 'not a cost in dollars'],
   ])('%s is refused', (text, why) => {
     expect(() => readBill(text)).toThrow(why)
   })
@@ -67,16 +67,16 @@ describe("a vendor's export", () => {
   test.each([
     ['', 'empty'],
     ['ref,cost,currency\na,1,USD\nb,7,CNY', 'line 3 of the export: a cost in CNY'],
-    ['ref,cost\na,1e', 'no cost in dollars'],
-    ['ref,cost\na,.5e1e1', 'no cost in dollars'],
-    ['ref,cost\na,-1e-5', 'no cost in dollars'],
+    ['ref,cost\na,1e', 'not a cost in dollars'],
+    ['ref,cost\na,.5e1e1', 'not a cost in dollars'],
+    ['ref,cost\na,-1e-5', 'not a cost in dollars'],
     ['id,amount\na,1', 'ref and cost'],
     ['ref,cost\na,free', 'line 2 of the export: "free"'],
-    ['ref,cost,time\na,1,yesterday', 'no time'],
-    ['ref,cost,output\na,1,4\nb,1,many', 'line 3 of the export: "many" is no count of output'],
-    ['ref,cost,input\na,1,-3', 'no count of input'],
-    ['ref,cost,input\na,1,3.5', 'no count of input'],
-    ['ref,cost\n"a,1', 'no CSV'],
+    ['ref,cost,time\na,1,yesterday', 'not a time'],
+    ['ref,cost,output\na,1,4\nb,1,many', 'line 3 of the export: "many" is not a count of output'],
+    ['ref,cost,input\na,1,-3', 'not a count of input'],
+    ['ref,cost,input\na,1,3.5', 'not a count of input'],
+    ['ref,cost\n"a,1', 'not valid CSV'],
   ])('%j is refused', (text, why) => {
     expect(() => readExport(text)).toThrow(why)
   })

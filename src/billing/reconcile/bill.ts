@@ -26,10 +26,10 @@ class BillError extends Error {
 export function readBill(text: string): BillLine[] {
   const body = parse(text)
   const lines = isObject(body) ? body['data'] : undefined
-  if (!Array.isArray(lines)) throw new BillError('the bill is no JSON object with a list "data"')
+  if (!Array.isArray(lines)) throw new BillError('the bill is not a JSON object with a list "data"')
   return lines.map((line: unknown, index) => {
     const where = `line ${index + 1} of the bill`
-    if (!isObject(line)) throw new BillError(`${where} is no object`)
+    if (!isObject(line)) throw new BillError(`${where} is not an object`)
     const { ref, cost, model, units: counted } = line
     return {
       ref: typeof ref === 'string' ? ref : null,
@@ -66,7 +66,8 @@ export function readExport(text: string): BillLine[] {
     const model = cell(at('model'))
     const time = cell(at('time'))
     const moment = time === undefined ? undefined : parseMoment(time)
-    if (time !== undefined && moment === undefined) throw new BillError(`${where}: "${time}" is no time with its zone`)
+    if (time !== undefined && moment === undefined)
+      throw new BillError(`${where}: "${time}" is not a time with a time zone`)
     return {
       ref: cell(refAt) ?? null,
       cost: readCost(cell(costAt) ?? '', where),
@@ -91,7 +92,7 @@ const costPattern = /^(\d{1,18})(?:\.(\d{1,40}))?(?:e([+-]?\d{1,2}))?$/i
 
 function readCost(text: string, where: string): Nano {
   const [, whole, fraction = '', exponent = '0'] = costPattern.exec(text) ?? []
-  if (whole === undefined) throw new BillError(`${where}: "${text}" is no cost in dollars`)
+  if (whole === undefined) throw new BillError(`${where}: "${text}" is not a cost in dollars`)
   // Beyond the nano a vendor's own rounding decides nothing.
   return toNano(picoPerUnit(shifted(BigInt(whole + fraction), fraction.length - Number(exponent)), 1n))
 }
@@ -103,7 +104,7 @@ function shifted(digits: bigint, scale: number): Decimal {
 function readCount(text: string | undefined, unit: string, where: string): number {
   const count = Number(text ?? '')
   if (Number.isSafeInteger(count) && count >= 0) return count
-  throw new BillError(`${where}: "${text}" is no count of ${unit}`)
+  throw new BillError(`${where}: "${text}" is not a count of ${unit}`)
 }
 
 function readUnits(counted: Readonly<Record<string, unknown>>): Counts {
@@ -125,7 +126,7 @@ function readCsv(text: string): string[][] {
   while (field.lastIndex < clean.length) {
     const start = field.lastIndex
     const match = field.exec(clean)
-    if (match === null) throw new BillError(`the export is no CSV at character ${start + 1}`)
+    if (match === null) throw new BillError(`the export is not valid CSV at character ${start + 1}`)
     row.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '')
     if (match[3] === ',') continue
     if (row.some((cell) => cell !== '')) rows.push(row)

@@ -65,7 +65,7 @@ export async function inlineMedia(
 }
 
 function notMedia(kind: keyof typeof readable) {
-  return badRequest(`What the URL leads to is no ${kind}.`, undefined, 'invalid_url')
+  return badRequest(`The URL leads to no ${kind}.`, undefined, 'invalid_url')
 }
 
 /** A refusal of what a link leads to, with the field that holds the link. */

@@ -53,7 +53,7 @@ export class PieceSound {
     while (!this.#isOver) {
       const bytes = await this.#exchange.read()
       if (bytes === undefined) {
-        if (!this.#reader.ended) throw new GatewayError('upstream-failed', "The model's vendor broke off the sound.")
+        if (!this.#reader.ended) throw new GatewayError('upstream-failed', "The model's vendor broke off the audio.")
         this.#isOver = true
         return undefined
       }
@@ -92,12 +92,12 @@ export class PieceSound {
     this.#bytes += bytes.length
     if (this.#bytes > this.#bytesMax) {
       this.#exchange.abort()
-      throw new GatewayError('upstream-failed', "The model's vendor sent more than was asked of it.")
+      throw new GatewayError('upstream-failed', "The model's vendor sent more than was requested.")
     }
     const sound = this.#reader.read(bytes)
     const { refusal } = this.#reader
     if (refusal !== undefined) {
-      if (this.#isHeard) throw new GatewayError('upstream-failed', "The model's vendor broke off the sound.")
+      if (this.#isHeard) throw new GatewayError('upstream-failed', "The model's vendor broke off the audio.")
       throw refusedInside(refusal)
     }
     if (sound.length === 0) return sound
@@ -134,5 +134,5 @@ const bytesPerSecond: Readonly<Record<string, number>> = { opus: 4_000, aac: 8_0
 const otherBytesPerSecond = 16_000
 
 function unreadable(): GatewayError {
-  return new GatewayError('upstream-failed', "The model's vendor sent no sound.")
+  return new GatewayError('upstream-failed', "The model's vendor sent no audio.")
 }

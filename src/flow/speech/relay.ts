@@ -76,7 +76,7 @@ export class SpeechRelay implements Relay {
       const made = await this.#make()
       if (made !== undefined) this.#held.push(made)
       else if (this.#held.length > 0) return 'whole'
-      else throw new GatewayError('upstream-failed', "The model's vendor sent no sound.")
+      else throw new GatewayError('upstream-failed', "The model's vendor sent no audio.")
     }
     return 'part'
   }
@@ -150,7 +150,7 @@ export class SpeechRelay implements Relay {
     const { ask, codec } = this.#speaking
     this.#bytes += sound.length
     if (this.#bytes > soundBytesMax) {
-      throw new GatewayError('upstream-failed', "The model's vendor sent too long a sound.")
+      throw new GatewayError('upstream-failed', "The model's vendor sent more audio than is allowed.")
     }
     return ask.asEvents ? codec.writeDelta(sound) : sound
   }

@@ -82,7 +82,7 @@ export class Shaper {
   #keepTo(samples: Samples): void {
     this.#samples ??= samples
     if (this.#samples.rate === samples.rate && this.#samples.channels === samples.channels) return
-    throw new GatewayError('upstream-failed', "The model's vendor changed its kind of sound in the middle.")
+    throw new GatewayError('upstream-failed', "The model's vendor changed the audio format midway.")
   }
 
   /** Bytes come cut anywhere; half a sample waits for its other half. */

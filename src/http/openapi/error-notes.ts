@@ -6,21 +6,21 @@ export type ErrorNote = { readonly when: string; readonly message: string } & Pi
 export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   'bad-request': [
     {
-      when: 'a field is missing or has a value it cannot have; `param` names it',
+      when: 'a field is missing or has an invalid value; `param` names it',
       message: "Invalid 'temperature': too big: expected number to be <=2.",
       param: 'temperature',
     },
   ],
   'wrong-capability': [
     {
-      when: 'the model is there for something else',
+      when: 'the model does not have this capability',
       message: 'The model `text-embedding-3-small` does not do chat; it is for embeddings (`/v1/embeddings`).',
       param: 'model',
     },
   ],
   'upstream-rejected': [
     {
-      when: "the model's vendor refuses the request; where it speaks this protocol, in its own words and with its status",
+      when: "the model's vendor refused the request; where the vendor speaks this protocol, with its own message and status",
       message: 'Your input image may contain content that is not allowed.',
     },
   ],
@@ -32,29 +32,29 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   ],
   'no-funds': [
     {
-      when: 'the balance or the spending cap is used up; the message says what was needed and what there is',
+      when: 'the balance or a spending cap is used up; the message gives the amount needed and the amount available',
       message:
         'Insufficient balance: this request needs up to $0.02 and $0.01 is available. It affords 600 output tokens: lower the cap on output tokens, or add credit.',
     },
   ],
   'unknown-model': [
     {
-      when: 'there is no such model, or the key may not use it: the two look the same. Another spelling of one that it may use is told what may have been meant, and one without a price that the operator has to set it',
+      when: 'the model does not exist, or the key may not use it; the two look the same. The message suggests the id that was probably meant, and says so where the operator still has to set a price',
       message: 'The model `gpt-0` does not exist or you do not have access to it.',
       param: 'model',
     },
   ],
   'not-found': [
-    { when: 'there is no such path', message: 'Unknown path: GET /v1/model' },
+    { when: 'the path does not exist', message: 'Unknown path: GET /v1/model' },
     {
-      when: "there is no such video task, or it is another account's: the two look the same",
+      when: 'the video task does not exist, or belongs to another account; the two look the same',
       message: 'There is no such video task.',
       code: 'task_not_found',
     },
   ],
   'wrong-method': [
     {
-      when: 'the path takes another method, named in `Allow`',
+      when: 'the path takes other methods, listed in `Allow`',
       message: 'This path takes POST, not GET.',
     },
   ],
@@ -65,26 +65,26 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       code: 'idempotency_in_progress',
     },
     {
-      when: 'a request with the same `Idempotency-Key` was answered, by what cannot be repeated: a stream, a sound, or a long answer that is not kept where this one came to; or nobody waited for its end',
+      when: 'a request with the same `Idempotency-Key` has completed, but its answer cannot be repeated: it was a stream or audio, was too long to be kept, or its client left before the end',
       message: 'The request req_0123 with this Idempotency-Key has been completed.',
       code: 'already_completed',
     },
     {
-      when: 'a video task cannot be cancelled any more, or its vendor cannot stop one',
+      when: 'the video task can no longer be cancelled, or its vendor cannot stop tasks',
       message: 'This task cannot be cancelled: it is over.',
       code: 'not_cancellable',
     },
   ],
   'too-large': [
     {
-      when: 'the body has more bytes than the gateway takes',
+      when: 'the body is larger than the gateway allows',
       message: 'The body is larger than 33554432 bytes.',
     },
   ],
   'too-many-headers': [
     {
       when: 'the request has more than a hundred headers',
-      message: 'A request may have 100 headers.',
+      message: 'A request may have at most 100 headers.',
     },
   ],
   'wrong-type': [
@@ -105,7 +105,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       message: 'Too many requests with a bad key.',
     },
     {
-      when: 'one request alone has more tokens than the key may use in a minute; there is no `Retry-After`, and `x-should-retry` is false',
+      when: 'the request alone exceeds the tokens the key may use per minute; there is no `Retry-After`, and `x-should-retry` is false',
       message:
         'This request is estimated at 90000 tokens, and this key may use 60000 a minute: it is too large for this key.',
     },
@@ -113,7 +113,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   bug: [
     {
       when: "the gateway's own fault; tell its operator the `x-request-id`",
-      message: 'The gateway made a mistake. Tell its operator the request id.',
+      message: 'The gateway failed. Report the request id to its operator.',
     },
   ],
   'upstream-failed': [
@@ -124,7 +124,7 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
   ],
   overloaded: [
     {
-      when: 'no vendor is free, the gateway is stopping, or its database is out of reach',
+      when: 'no vendor is available, the gateway is stopping, or its database is unreachable',
       message: 'No vendor serves gpt-4o-mini now.',
     },
   ],

@@ -11,17 +11,16 @@ export const imageOperations = {
   createImage: {
     summary: 'Create an image',
     description: [
-      'Makes pictures from a description, on models that work from pictures also from those. A body has one of two ' +
-        'forms, and both work on every image model: the common form has a `prompt`, the native one an `input`. A body ' +
-        'with both is the native form.',
-      'An allowed size that the model does not have goes as the nearest that it has, the same way up; what was made is ' +
-        'in `usage`. A model that takes any size takes multiples of 16, each side at most 3840, the long side at most ' +
-        'three times the short one.',
-      'With `stream`, the common form is answered with events, and models that can show pictures while they make them ' +
-        'do so, `partial_images` of each; the last event has the usage.',
-      'Errors of the native form are `{code, message, request_id}`, those of the common form as everywhere. While the ' +
-        'form is not known (a bad key, a body that is no JSON) they are both at once. An unknown model is a 400 in the ' +
-        'native form.',
+      'Generates images from a description and, on models that support it, from reference images. A body has one of ' +
+        'two forms, and both work on every image model: the common form has a `prompt`, the native form an `input`. A ' +
+        'body with both is read as the native form.',
+      'An allowed size that the model lacks is replaced by the nearest one of the same orientation; `usage` reports the ' +
+        'real size. Models with free sizes take multiples of 16, with sides of at most 3840 and a ratio of at most 3:1.',
+      'With `stream`, the common form is answered with events; models that support previews send `partial_images` of ' +
+        'them per image, and the last event has the usage.',
+      'Errors of the native form are `{code, message, request_id}`; those of the common form are as everywhere. An error ' +
+        'that occurs before the form is known (a bad key, a body that is not JSON) has both shapes at once. An unknown ' +
+        'model is a 400 in the native form.',
     ].join('\n\n'),
     once: true,
     request: {
@@ -32,7 +31,7 @@ export const imageOperations = {
       example: ask,
     },
     answer: {
-      description: 'The pictures, in the form of the request. Links work for 24 hours.',
+      description: 'The images, in the form of the request. Links work for 24 hours.',
       schema: z.union([imagesAnswer.meta({ title: 'common form' }), nativeImagesAnswer.meta({ title: 'native form' })]),
       event: imageEvent,
       metered: true,
@@ -60,10 +59,10 @@ open("lighthouse.png", "wb").write(base64.b64decode(made.data[0].b64_json))`,
   createImageEdit: {
     summary: 'Edit an image',
     description: [
-      'Changes pictures by a description, on models with the capability `edits`; models of other vendors edit through ' +
+      "Edits images by a description, on models with the capability `edits`; other vendors' models edit through " +
         '`/v1/images/generations` with reference images. The body is a form with files.',
-      'The heads of the files are read before anything is sent: what is not a PNG, JPEG or WebP file, or a mask that is ' +
-        'not a PNG with transparency of the size of the first image, is refused and costs nothing.',
+      'Files are checked before anything is sent to a vendor: a file that is not PNG, JPEG or WebP, or a mask that is not ' +
+        'a PNG with transparency and the size of the first image, is refused and costs nothing.',
       'The `gpt-image` models take `auto`, `1024x1024`, `1024x1536` and `1536x1024` and always answer with `b64_json`; ' +
         'the older model takes `256x256`, `512x512` and `1024x1024`, and `url` too. A 402 has only `error.message`.',
     ].join('\n\n'),
@@ -74,7 +73,7 @@ open("lighthouse.png", "wb").write(base64.b64decode(made.data[0].b64_json))`,
       example: { model: 'gpt-image-2', prompt: 'Add a sailing boat', image: '(the file)' },
     },
     answer: {
-      description: 'The pictures.',
+      description: 'The images.',
       schema: imagesAnswer,
       event: imageEvent,
       metered: true,

@@ -65,24 +65,24 @@ const messageAsk = {
 const { max_tokens: _, ...countAsk } = messageAsk
 
 const inAnthropicsForm =
-  "With a header `anthropic-version` the answer and errors are in the form of Anthropic's protocol, and `x-api-key` is taken."
+  "With an `anthropic-version` header, answer and errors have the shape of Anthropic's protocol, and `x-api-key` is accepted."
 
 export const operations = {
   createChatCompletion: {
     summary: 'Create a chat completion',
     description: [
-      'Answers the last message of a conversation, in one piece or as a stream.',
-      'Fields that are not listed go on to vendors that speak this protocol. An explicit null means that a field is absent.',
-      'For models of the reasoning class `top_p`, `stop`, the penalties, `logit_bias`, `logprobs`, `top_logprobs`, ' +
-        '`modalities`, `audio` and `prediction` are accepted and have no effect. A small `max_completion_tokens` may be ' +
-        'used up by reasoning alone: the answer is then empty with `finish_reason` `length`, and is paid for.',
-      'A stream ends with `data: [DONE]`. A failure before its first byte is an ordinary error; after it, an event with ' +
-        'an `error` object is the last one, and what was delivered is billed.',
+      'Answers a conversation, as a whole or as a stream.',
+      'Fields that are not listed are passed on to vendors that speak this protocol. An explicit null means that a field is absent.',
+      'For reasoning models `top_p`, `stop`, the penalties, `logit_bias`, `logprobs`, `top_logprobs`, `modalities`, ' +
+        '`audio` and `prediction` are accepted but have no effect. Reasoning may use up a small `max_completion_tokens`: ' +
+        'the answer is then empty with `finish_reason` `length`, and is billed.',
+      'A stream ends with `data: [DONE]`. A failure before the first byte is an ordinary error response; a later failure ' +
+        'ends the stream with an event that has an `error` object, and the output that was delivered is billed.',
     ].join('\n\n'),
     once: true,
     request: { schema: chatRequest, example: ask },
     answer: {
-      description: 'The answer; with `stream`, the same as events of `chat.completion.chunk`.',
+      description: 'The completion; with `stream`, a series of `chat.completion.chunk` events.',
       schema: chatCompletion,
       event: chatCompletionChunk,
       metered: true,
@@ -94,15 +94,15 @@ export const operations = {
   createMessage: {
     summary: 'Create a message',
     description: [
-      "Anthropic's own protocol, whole: its SDKs and its command-line tool work when their base address and key are " +
-        'pointed here. Every chat model answers; models of other vendors by translation.',
-      'The key is taken as a bearer or as `x-api-key`. Both live versions of the protocol are served, and headers that ' +
-        'begin with `anthropic-` go on to that vendor, as do fields and betas that are not listed.',
+      "Anthropic's own protocol: its SDKs and its command-line tool work when their base address and key point here. " +
+        "Every chat model is available; other vendors' models are reached by translation.",
+      'The key is sent as a bearer token or as `x-api-key`. Both current versions of the protocol are supported. Headers ' +
+        'that begin with `anthropic-`, and fields and betas that are not listed, are passed on to Anthropic.',
     ].join('\n\n'),
     once: true,
     request: { schema: messagesRequest, example: messageAsk },
     answer: {
-      description: 'The message; with `stream`, as events.',
+      description: 'The message; with `stream`, a series of events.',
       schema: message,
       event: messageEvent,
       metered: true,
@@ -112,7 +112,7 @@ export const operations = {
   },
   countMessageTokens: {
     summary: 'Count the tokens of a message',
-    description: "By the vendor's own count where it is Anthropic's model, else estimated. Free.",
+    description: "Counted by the vendor for Anthropic's models, estimated for all others. Free.",
     once: true,
     request: { schema: countRequest, example: countAsk },
     answer: { description: 'The count.', schema: tokenCount },
@@ -125,7 +125,7 @@ export const operations = {
   listModels: {
     summary: 'List models',
     description:
-      'The models that the calling key may use, with their prices. Availability changes: read it before choosing one. Ids are in lower case, ' +
+      'The models that the calling key may use, with their prices. The list changes: read it before choosing a model. Ids are lower case, ' +
       'with `-` where a vendor writes `/`, `:` or `_`. ' +
       inAnthropicsForm,
     answer: { description: 'The models.', schema: modelList },
@@ -134,7 +134,7 @@ export const operations = {
   },
   retrieveModel: {
     summary: 'Retrieve a model',
-    description: `One model of the list, by its id. ${inAnthropicsForm}`,
+    description: `A single model by its id. ${inAnthropicsForm}`,
     answer: { description: 'The model.', schema: model },
     errors: [401, 404, 429, 503],
     samples: modelSamples(ask.model),
@@ -142,18 +142,18 @@ export const operations = {
   getUsage: {
     summary: 'Read usage',
     description: [
-      "What the calling key's account has used and what that cost, in sums or request by request.",
-      'An answer is in the sums as soon as it has ended. Sums are of whole hours, in UTC: a period that begins or ends ' +
-        'inside one is widened to it, and the answer says to what.',
+      "The usage and cost of the calling key's account, as totals or request by request.",
+      'A request is part of the totals as soon as it has ended. Totals cover whole hours in UTC: a period that begins or ' +
+        'ends within an hour is widened to include it, and the answer gives the resulting period.',
     ].join('\n\n'),
     query: usageQuery,
-    answer: { description: 'The sums or the requests.', schema: usageReport },
+    answer: { description: 'The totals or the requests.', schema: usageReport },
     errors: [400, 401, 429, 503],
     samples: usageSamples,
   },
   getBalance: {
     summary: 'Read the balance',
-    description: "What the calling key's account has, and what spending caps leave of it.",
+    description: "The balance of the calling key's account, and what its spending caps still allow.",
     answer: { description: 'The balance.', schema: balance },
     errors: [401, 429, 503],
     samples: balanceSamples,

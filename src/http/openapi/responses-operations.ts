@@ -10,22 +10,22 @@ export const responsesOperations = {
   createResponse: {
     summary: 'Create a response',
     description: [
-      "Answers an `input`, in one piece or as a stream: the protocol of OpenAI's newer clients and of its command-line " +
-        "tool. Every chat model answers. OpenAI's and Azure's models that think are asked in this protocol too, and fields " +
-        'that are not listed go on to them; all others answer by translation, and such fields have no effect. Fields of ' +
-        'chat that have another name here are refused with that name.',
-      'Nothing is kept: `store` has no effect, and `previous_response_id`, `conversation`, `prompt` and `background` are ' +
-        'refused. Send the whole conversation with every request. With `reasoning.encrypted_content` in `include`, what ' +
-        "a vendor wants back of its model's thoughts comes with the answer; send its items back as they came.",
+      "Answers an `input`, as a whole or as a stream, in the protocol of OpenAI's newer clients and of its command-line " +
+        "tool. Every chat model is available. OpenAI's and Azure's reasoning models are called in this protocol too and " +
+        'get fields that are not listed here; all other models are reached by translation, where such fields have no ' +
+        'effect. A field that has another name in chat completions is refused with the name it has here.',
+      'Responses are not stored: `store` has no effect, and `previous_response_id`, `conversation`, `prompt` and ' +
+        '`background` are refused. Send the whole conversation with every request. With `reasoning.encrypted_content` in ' +
+        '`include`, the answer contains the reasoning items that the vendor needs back; return them unchanged.',
       '`web_search` works on models that have a price for it; with `external_web_access: false` it is not offered.',
-      'A stream ends with `response.completed` or `response.incomplete`. A failure before its first byte is an ordinary ' +
-        'error; after it, `response.failed` is the last event, with an `error` object that official clients throw, and ' +
-        'what was delivered is billed.',
+      'A stream ends with `response.completed` or `response.incomplete`. A failure before the first byte is an ordinary ' +
+        'error response; a later failure ends the stream with `response.failed` and an `error` object, which official ' +
+        'clients throw, and the output that was delivered is billed.',
     ].join('\n\n'),
     once: true,
     request: { schema: responsesRequest, example: ask },
     answer: {
-      description: 'The response; with `stream`, as events.',
+      description: 'The response; with `stream`, a series of events.',
       schema: response,
       event: responseEvent,
       metered: true,

@@ -14,14 +14,12 @@ export const textMediaOperations = {
   createEmbedding: {
     summary: 'Create embeddings',
     description: [
-      `Turns texts into vectors. A list may hold up to ${inputsMax.toLocaleString('en')} texts: it is split to what the ` +
-        'model takes at once, and the vectors come in the order of the inputs. Where one part fails for good, nothing is ' +
+      `Turns texts into vectors. A list may hold up to ${inputsMax.toLocaleString('en')} texts: it is split into batches ` +
+        'that the model accepts, and the vectors are returned in the order of the inputs. If one batch fails, nothing is ' +
         'charged.',
-      '`base64` works on every model: the vector as little-endian float32. Inputs as tokens work where the vendor takes ' +
-        'them.',
-      '`dimensions` that the model does not offer are a 400 that lists those it does. `text-embedding-004` is its ' +
-        "successor `gemini-embedding-001` with 768 dimensions. Vectors that are shorter than the model's own have " +
-        'length one.',
+      '`base64` (little-endian float32) works on every model. Token lists as input work where the vendor accepts them.',
+      '`dimensions` that the model does not offer are a 400 that lists those it does. `text-embedding-004` is an alias of ' +
+        'its successor `gemini-embedding-001` with 768 dimensions. Shortened vectors are normalised to length one.',
     ].join('\n\n'),
     once: true,
     request: { schema: embeddingsRequest, example: embed },
@@ -46,22 +44,22 @@ print(len(made.data[0].embedding))`,
   createSpeech: {
     summary: 'Create speech',
     description: [
-      'Says a text. The sound is sent as it is made; a wav of up to three minutes is sent when it is finished, since its ' +
-        'head says how long it is. A sound that breaks off is cut off: the connection ends without the proper end of the ' +
-        'answer.',
-      'A voice of the common protocol that the model does not have, or none, is its default voice; any other unknown ' +
-        'voice is a 400. Every model gives `mp3` and `wav`; `qwen3-tts-instruct-flash` gives `wav` whatever was asked ' +
-        'for. `speed` has an effect where the vendor has it. Texts longer than the model takes are split at the ends of ' +
-        'sentences and joined again, up to 65,536 characters.',
-      'Models sold by the character are charged by the Unicode code points of `input`, as soon as sound flows; of a ' +
-        'text in parts, those that were begun.',
-      'An unknown model is a 400 `endpoint_model_mismatch` here, and a 402 has only `error.message`. What the vendor ' +
-        'refuses comes with its own message.',
+      'Turns text into speech. Audio is streamed as it is generated; a wav of up to three minutes is sent when it is ' +
+        'complete, because its header contains its length. If generation breaks off, the connection is closed without a ' +
+        'proper end of the response.',
+      'Without a voice, or with a voice name of the common protocol that the model lacks, its default voice is used; any ' +
+        'other unknown voice is a 400. Every model offers `mp3` and `wav`; `qwen3-tts-instruct-flash` always returns ' +
+        '`wav`. `speed` has an effect where the vendor supports it. Texts longer than the model accepts, up to 65,536 ' +
+        'characters, are split at sentence ends and the audio is joined.',
+      'Models sold by the character are charged by the Unicode code points of `input`, as soon as audio is sent; of a ' +
+        'split text, the parts that were begun.',
+      "An unknown model is a 400 `endpoint_model_mismatch` here, and a 402 has only `error.message`. A vendor's refusal " +
+        'is passed on with its own message.',
     ].join('\n\n'),
     once: true,
     request: { schema: speechRequest, example: say },
     answer: {
-      description: 'The sound; with `stream_format` `sse`, the same as events.',
+      description: 'The audio; with `stream_format` `sse`, a series of events.',
       schema: z.string().meta({ format: 'binary' }),
       types: Object.values(contentTypes),
       event: speechEvent,

@@ -12,17 +12,17 @@ const counts = {
   cached_input_tokens: count('Input tokens read from the cache.'),
   cache_write_tokens: count('Input tokens written to the cache.'),
   cache_write_hour_tokens: count('Input tokens written to the cache for an hour.'),
-  image_input_tokens: count('Tokens of pictures in the input.'),
-  audio_input_tokens: count('Tokens of sound in the input.'),
+  image_input_tokens: count('Image tokens in the input.'),
+  audio_input_tokens: count('Audio tokens in the input.'),
   output_tokens: count('Output tokens, reasoning included.'),
-  reasoning_tokens: count('Of the output tokens: thought, and not shown.'),
-  image_output_tokens: count('Tokens of pictures in the output.'),
-  audio_output_tokens: count('Tokens of sound in the output.'),
+  reasoning_tokens: count('The output tokens that were used for reasoning.'),
+  image_output_tokens: count('Image tokens in the output.'),
+  audio_output_tokens: count('Audio tokens in the output.'),
   characters: count('Characters spoken.'),
-  video_tokens: count('Tokens of moving pictures.'),
-  web_searches: count('Searches made by the vendor.'),
-  images: count('Pictures made.'),
-  video_seconds: count('Seconds of moving pictures made.'),
+  video_tokens: count('Tokens of generated video.'),
+  web_searches: count('Web searches made by the vendor.'),
+  images: count('Generated images.'),
+  video_seconds: count('Seconds of generated video.'),
 }
 
 const sums = z.object({
@@ -32,7 +32,7 @@ const sums = z.object({
   key: text('With `group_by=key`: its id.').optional(),
   account: text('With `group_by=account`: its id.').optional(),
   capability: text('With `group_by=capability`: `chat` and others.').optional(),
-  requests: count('Requests, those included that failed and cost nothing.'),
+  requests: count('Requests, including those that failed and cost nothing.'),
   cost: dollars('What they cost.'),
   ...counts,
 })
@@ -40,12 +40,12 @@ const sums = z.object({
 const record = z.object({
   id: text('The `x-request-id` of the answer.'),
   key: text("The key's id."),
-  model: text('The model that was asked.'),
+  model: text('The requested model.'),
   capability: text('`chat` and others.'),
   status: count('As answered.'),
   cost: dollars('What it cost.'),
   basis: text(
-    '`vendor`: by what the vendor counted. `estimated`: cut off before that, or by a vendor that counts nothing. `policy_zero`: free.',
+    '`vendor`: as counted by the vendor. `estimated`: the answer broke off first, or the vendor reports no usage. `policy_zero`: free.',
   ),
   usage: z
     .object(counts)
@@ -57,39 +57,39 @@ const record = z.object({
       video_sound: z.boolean().optional(),
     })
     .nullable()
-    .meta({ description: 'What was counted, in the words of the sums; null where nothing was.' }),
+    .meta({ description: 'The units used, named as in the totals; null if there are none.' }),
   streamed: z.boolean(),
   duration_ms: count('Milliseconds from the first byte to the last.'),
-  created_at: unixTime('When it came.'),
+  created_at: unixTime('When the request arrived.'),
 })
 
 const next = text('Give it as `after` for the next page; null on the last one.').nullable()
 
 export const usageReport = z.union([
   z.object({
-    data: z.array(sums).meta({ description: 'One line for each group, or one for all.' }),
+    data: z.array(sums).meta({ description: 'One line per group, or a single one.' }),
     next,
-    from: unixTime('The first whole hour of the sums; null from the beginning.').nullable(),
-    to: unixTime('The end of the last one; null until now.').nullable(),
+    from: unixTime('The start of the first hour covered; null: from the beginning.').nullable(),
+    to: unixTime('The end of the last hour covered; null: until now.').nullable(),
   }),
   z.object({ data: z.array(record).meta({ description: 'With `records=true`: newest first.' }), next }),
 ])
 
 const cap = z.object({
   of: text('`key`, the calling one, or `account`.'),
-  amount: dollars('What may be spent in the period.'),
+  amount: dollars('How much may be spent in the period.'),
   period: text('`total`, `day` or `month`, in UTC.'),
-  spent: dollars('What has been spent in it.'),
-  remaining: dollars('What is left of it, less what is set aside for requests that are running.'),
+  spent: dollars('How much has been spent in it.'),
+  remaining: dollars('How much is left of it, less what is held for running requests.'),
   resets_at: unixTime('When the period ends; null for `total`.').nullable(),
 })
 
 export const balance = z.object({
-  balance: dollars('What the account has.'),
-  held: dollars('Set aside for requests that are running.'),
+  balance: dollars('The balance of the account.'),
+  held: dollars('The amount held for running requests.'),
   available: dollars('The balance less what is held.'),
   currency: z.literal('USD'),
-  unlimited: z.boolean().meta({ description: 'Whether it is never refused for money.' }),
+  unlimited: z.boolean().meta({ description: 'Whether the account is never refused for lack of funds.' }),
   caps: z.array(cap).meta({ description: 'Spending caps of the calling key and of its account.' }),
 })
 
@@ -99,26 +99,26 @@ type QueryDocs = { readonly name: string; readonly description: string; readonly
 export const usageQuery: readonly QueryDocs[] = [
   {
     name: 'from',
-    description: 'The beginning of the period: unix seconds, a date, or a time with its zone. Sums are of whole hours.',
+    description: 'The start of the period: unix seconds, a date, or a time with a time zone. Totals cover whole hours.',
     schema: { type: 'string' },
   },
-  { name: 'to', description: 'The end of the period, not inside it.', schema: { type: 'string' } },
+  { name: 'to', description: 'The end of the period (exclusive).', schema: { type: 'string' } },
   {
     name: 'group_by',
-    description: 'One line for each. Without it, one sum of all.',
+    description: 'What to group by. Without it, a single total.',
     schema: { type: 'string', enum: groupings },
   },
-  { name: 'key', description: '`self`: of the calling key alone.', schema: { type: 'string', enum: ['self'] } },
-  { name: 'model', description: 'Sums of this model alone.', schema: { type: 'string' } },
+  { name: 'key', description: '`self`: only the calling key.', schema: { type: 'string', enum: ['self'] } },
+  { name: 'model', description: 'Only this model.', schema: { type: 'string' } },
   {
     name: 'records',
-    description: '`true`: single requests instead of sums; takes no `group_by` and no `model`.',
+    description: '`true`: single requests instead of totals; cannot be combined with `group_by` or `model`.',
     schema: { type: 'string', enum: ['true', 'false'] },
   },
   {
     name: 'limit',
-    description: 'How many lines: 100 unless said otherwise, 20 for records.',
+    description: 'The number of lines. Default 100, or 20 for records.',
     schema: { type: 'integer', minimum: 1, maximum: 100 },
   },
-  { name: 'after', description: 'The `next` of the page before.', schema: { type: 'string' } },
+  { name: 'after', description: 'The `next` of the previous page.', schema: { type: 'string' } },
 ]

@@ -13,32 +13,34 @@ const input = z.looseObject({
   media: z
     .array(
       z.looseObject({
-        type: z.literal(Object.keys(roleNames)).meta({ description: 'What it is there for, as the model has it.' }),
-        url: text('A public http(s) link; of a picture also a `data:` URL.'),
+        type: z
+          .literal(Object.keys(roleNames))
+          .meta({ description: 'The role of the medium; the roles differ by model.' }),
+        url: text('A public http(s) URL; for an image also a `data:` URL.'),
       }),
     )
     .nullish()
-    .meta({ description: 'Pictures, films and sounds: Wan 2.7 and later, and other families.' }),
-  img_url: text('The first frame: i2v of Wan 2.5 and 2.6; for short on other families.').nullish(),
-  audio_url: text('A sound to go with it: Wan 2.5 and 2.6, and t2v of 2.7.').nullish(),
-  reference_urls: z.array(z.string()).nullish().meta({ description: 'Pictures and films to follow: r2v of Wan 2.6.' }),
+    .meta({ description: 'Images, videos and audio: Wan 2.7 and later, and other families.' }),
+  img_url: text('The first frame: i2v of Wan 2.5 and 2.6; a shorthand on other families.').nullish(),
+  audio_url: text('An audio track: Wan 2.5 and 2.6, and t2v of 2.7.').nullish(),
+  reference_urls: z.array(z.string()).nullish().meta({ description: 'Reference images and videos: r2v of Wan 2.6.' }),
 })
 
 const parameters = z.looseObject({
-  resolution: text('As above; in upper case too.').nullish(),
-  size: text('Width and height in its place, such as `1280*720`: Wan, Sora.').nullish(),
+  resolution: text('The same as the top-level field; upper case is accepted.').nullish(),
+  size: text('Width and height instead of `resolution`, such as `1280*720`: Wan, Sora.').nullish(),
   duration: z
     .union([z.int(), z.string()])
     .nullish()
-    .meta({ description: 'As above; a text where the vendor has one.' }),
-  audio: z.boolean().nullish().meta({ description: 'Whether it has sound, on models that leave the choice.' }),
+    .meta({ description: 'The same as the top-level field; a string where the vendor uses one.' }),
+  audio: z.boolean().nullish().meta({ description: 'Whether the video has audio, on models that offer the choice.' }),
   shot_type: text('`single` or `multi`: Wan 2.5, 2.6 and 3.0.').nullish(),
   prompt_extend: z.boolean().nullish().meta({ description: 'Whether the vendor may enrich the prompt: Wan, Hailuo.' }),
-  watermark: z.boolean().nullish().meta({ description: 'Whether the vendor marks it, where it can.' }),
+  watermark: z.boolean().nullish().meta({ description: 'Whether the vendor adds a watermark, where it can.' }),
   seed: z
     .int()
     .nullish()
-    .meta({ description: 'The same order and seed give a similar film, on models that take one.' }),
+    .meta({ description: 'The same request and seed give a similar video, on models that take a seed.' }),
 })
 
 /** Told of here, and checked later: what `input` and `parameters` hold, by the model, and how long one may wait. */
@@ -50,25 +52,25 @@ const shape = {
 }
 
 const notes = {
-  model: 'An id of the list of models that makes videos.',
-  duration: "Seconds of the video; billing follows it. Default 5, or the model's own where it has no such length.",
+  model: 'A model id from `GET /v1/models` with the capability `video`.',
+  duration:
+    "The length of the video in seconds, which billing follows. Default 5, or the model's own default if it does not offer 5.",
   resolution:
-    "`480p`, `720p` or `1080p`, as the model has it; billing follows it. Default `720p`, or the model's own where it " +
-    'lacks that.',
-  aspect_ratio: 'Default `16:9`; on models that can follow it, the shape of the first frame.',
-  input:
-    'What it is made from: a `prompt`, and pictures, films or sound in the way of the model. Required, but for `content`.',
-  parameters: "What else the model's vendor takes.",
-  webhook_url: 'Is told once, when the task is over. Without it, ask for the task from time to time.',
-  wait: 'Wait for the end and answer with the record. Also as `?wait=true`.',
-  timeout: 'How many seconds to wait at most; 60 unless said otherwise. Also as `?timeout=`.',
+    "`480p`, `720p` or `1080p`, depending on the model; billing follows it. Default `720p`, or the model's own default " +
+    'if it lacks that.',
+  aspect_ratio: 'Default `16:9`, or the aspect ratio of the first frame on models that follow it.',
+  input: "A `prompt`, and images, videos or audio in the model's own fields. Required unless `content` is given.",
+  parameters: "Further parameters of the model's vendor.",
+  webhook_url: 'A URL that is called once when the task ends. Without it, poll the task.',
+  wait: 'Wait until the task ends and return its record. Also as `?wait=true`.',
+  timeout: 'The maximum number of seconds to wait. Default 60. Also as `?timeout=`.',
 } as const satisfies Record<keyof typeof videoRequest.shape, string>
 
 /** Read where it stands by the models that know it, and no business of the others. */
 const content = z
   .array(z.looseObject({ type: z.enum(['text', 'image_url', 'video_url', 'audio_url', 'draft_task']) }))
   .nullish()
-  .meta({ description: "Seedance alone: its vendor's own list of contents, in place of `input`." })
+  .meta({ description: "Seedance only: its vendor's own list of contents, instead of `input`." })
 
 const described = z.looseObject({
   ...(Object.fromEntries(
@@ -81,24 +83,24 @@ const described = z.looseObject({
 })
 
 const acceptedVideo = z.object({
-  id: text('The task, for as long as it is kept.'),
+  id: text('The id of the task.'),
   model: text('As it was asked for.'),
   status: z.literal('submitted'),
   created_at: unixTime('When it was accepted.'),
 })
 
 const videoTask = z.looseObject({
-  id: text('The task.'),
-  upstream_id: text("The vendor's own id of it, once that is known: it can be asked for by this too.").optional(),
+  id: text('The id of the task.'),
+  upstream_id: text("The vendor's id of the task, once it is known; the task can be retrieved by it too.").optional(),
   model: text('As it was asked for.'),
   status: z.enum(taskStates).meta({ description: 'The last three are final.' }),
   created_at: unixTime('When it was accepted.'),
   updated_at: unixTime('When its status last changed.'),
   content: z
     .looseObject({
-      video_url: text('Where the video is, for 24 hours; then null.').nullable(),
-      last_frame_url: text('Its last picture, where that was asked for.').nullable().optional(),
-      expires_at: unixTime('Until when the links work.'),
+      video_url: text('A link to the video that works for 24 hours; then null.').nullable(),
+      last_frame_url: text('A link to the last frame, if it was requested.').nullable().optional(),
+      expires_at: unixTime('When the links stop working.'),
       expired: z.boolean().optional(),
     })
     .nullable()
@@ -108,20 +110,21 @@ const videoTask = z.looseObject({
     .looseObject({
       duration: z.number().meta({ description: 'Seconds, as billed.' }),
       resolution: text('As billed.'),
-      aspect_ratio: text("The film's, where that is known.").optional(),
-      total_tokens: z.int().optional().meta({ description: 'Where the vendor counts those.' }),
-      credits: z.int().optional().meta({ description: 'The vendor’s, where it counts those.' }),
+      aspect_ratio: text("The video's, if it is known.").optional(),
+      total_tokens: z.int().optional().meta({ description: 'Where the vendor counts tokens.' }),
+      credits: z.int().optional().meta({ description: 'Where the vendor counts credits.' }),
     })
     .nullable()
     .optional()
     .meta({ description: 'With a final status; null unless it is `succeeded`.' }),
   seed: z.int().nullable().optional().meta({
-    description: 'With a final status: as the vendor returns it, or as it was given; null where nobody named one.',
+    description:
+      'With a final status: the seed as reported by the vendor or given in the request; null if there is none.',
   }),
   error: z
     .object({ code: z.string(), message: z.string() })
     .nullish()
-    .meta({ description: "With `failed`; else absent, or null where the vendor's own record has it so." }),
+    .meta({ description: "With `failed`; otherwise absent, or null where the vendor's own record has null." }),
 })
 
 const videoList = z.object({
@@ -176,36 +179,36 @@ print(json.load(urllib.request.urlopen(request)))`,
 }
 
 const anId =
-  "The task's id, or its vendor's own. One that has slashes in it, as Veo's have, is percent-encoded: `models%2F…`."
+  "The task's id, or the vendor's id of it. Percent-encode ids that contain slashes, such as Veo's: `models%2F…`."
 
 /** What the contract says about videos. */
 export const videoOperations = {
   createVideo: {
     summary: 'Order a video',
     description: [
-      'Videos are made asynchronously: the answer is a task, which is asked for by its id, or tells `webhook_url` when it ' +
-        'is over. What it costs is known then, by what the vendor counted; until then the most it can cost is set aside. ' +
-        'A task that fails, is cancelled or takes too long costs nothing.',
-      '`duration`, `resolution` and `aspect_ratio` may stand in `parameters` too, in the way of the model; where several ' +
-        'places say one, they have to agree.',
-      'With `wait` the answer comes when the task is over, as `200` with its record, or after the `timeout` as `202`.',
+      'Videos are generated asynchronously: the answer is a task, which can be polled by its id, and `webhook_url` is ' +
+        'called when it ends. The cost is then known from what the vendor counted; until then, the most it can cost is ' +
+        'held. A task that fails, is cancelled or takes too long costs nothing.',
+      '`duration`, `resolution` and `aspect_ratio` may also be given in `parameters`, in the way of the model; values that ' +
+        'are given twice must agree.',
+      'With `wait`, the response comes when the task has ended, as `200` with its record, or after `timeout` as `202`.',
     ].join('\n\n'),
     once: true,
     query: [
       {
         name: 'wait',
-        description: 'As the field; this one counts where both are given.',
+        description: 'The same as the field; takes precedence over it.',
         schema: { type: 'boolean' },
       },
       {
         name: 'timeout',
-        description: 'Seconds to wait at most, as the field; this one counts where both are given.',
+        description: 'The maximum number of seconds to wait; takes precedence over the field.',
         schema: { type: 'integer', minimum: 1, maximum: 300, default: 60 },
       },
     ],
     request: { schema: described, example: ask },
     accepted: { description: 'The task was accepted.', schema: acceptedVideo },
-    answer: { description: 'With `wait`: the task is over.', schema: videoTask, metered: true },
+    answer: { description: 'With `wait`: the task has ended.', schema: videoTask, metered: true },
     errors: [400, 401, 402, 404, 413, 415, 429, 502, 503, 504],
     samples: samples('POST', '', json),
   },
@@ -215,18 +218,22 @@ export const videoOperations = {
     query: [
       {
         name: 'status',
-        description: 'Only those with this status.',
+        description: 'Only tasks with this status.',
         schema: { type: 'string', enum: taskStates },
       },
-      { name: 'model', description: 'Only those of this model.', schema: { type: 'string' } },
-      { name: 'from', description: 'Unix seconds, a date, or a time with its zone.', schema: { type: 'string' } },
-      { name: 'to', description: 'The end, not included.', schema: { type: 'string' } },
+      { name: 'model', description: 'Only tasks of this model.', schema: { type: 'string' } },
+      {
+        name: 'from',
+        description: 'The start of the period: unix seconds, a date, or a time with a time zone.',
+        schema: { type: 'string' },
+      },
+      { name: 'to', description: 'The end of the period (exclusive).', schema: { type: 'string' } },
       {
         name: 'limit',
-        description: 'How many: 20 unless said otherwise.',
+        description: 'The number of tasks. Default 20.',
         schema: { type: 'integer', minimum: 1, maximum: 100 },
       },
-      { name: 'after', description: 'The `next` of the page before.', schema: { type: 'string' } },
+      { name: 'after', description: 'The `next` of the previous page.', schema: { type: 'string' } },
     ],
     answer: { description: 'The tasks.', schema: videoList },
     errors: [400, 401, 429, 503],
@@ -235,9 +242,8 @@ export const videoOperations = {
   retrieveVideo: {
     summary: 'Retrieve a video',
     description: [
-      "A task by its id, or by that of the model's vendor. The record is the vendor's own, with the fields below laid " +
-        'over it.',
-      'Its links work for 24 hours after the vendor had made it; its status and usage are kept for at least 30 days.',
+      "A task by its id or by its vendor's id. The record is the vendor's own, with the fields below laid over it.",
+      'Its links work for 24 hours after the video was made; its status and usage are kept for at least 30 days.',
     ].join('\n\n'),
     id: anId,
     answer: { description: 'The task.', schema: videoTask },
@@ -247,8 +253,8 @@ export const videoOperations = {
   cancelVideo: {
     summary: 'Cancel a video',
     description:
-      'Stops a task that has not begun, where its vendor can. Where it cannot, or the task is over, the answer is a 409 ' +
-      'with the code `not_cancellable`, and nothing changes.',
+      'Stops a task that has not begun, if its vendor can. Otherwise, or if the task has ended, the answer is a 409 with ' +
+      'the code `not_cancellable`, and nothing changes.',
     id: anId,
     answer: { description: 'The cancelled task.', schema: videoTask },
     errors: [401, 404, 409, 429, 502, 503, 504],

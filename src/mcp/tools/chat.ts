@@ -22,14 +22,18 @@ const input = z.looseObject({
     .min(1)
     .optional()
     .meta({
-      description: 'What to ask. Comes after `messages` where both are given.',
+      description: 'The question. Follows `messages` if both are given.',
       examples: ['Name three rivers.'],
     }),
-  system: z.string().optional().meta({ description: 'How the model should behave.' }),
-  messages: z.array(message).optional().meta({ description: 'The conversation so far, the oldest first.' }),
-  max_tokens: z.int().min(1).optional().meta({ description: 'Output tokens at most, thinking included.' }),
+  system: z.string().optional().meta({ description: 'Instructions for the model.' }),
+  messages: z.array(message).optional().meta({ description: 'The conversation so far, oldest first.' }),
+  max_tokens: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: 'The maximum number of output tokens, including reasoning.' }),
   temperature: z.number().min(0).max(2).optional(),
-  reasoning_effort: z.string().optional().meta({ description: 'On models that think: low, medium, high and others.' }),
+  reasoning_effort: z.string().optional().meta({ description: 'On reasoning models: low, medium, high and others.' }),
   response_format: z
     .looseObject({ type: z.string() })
     .optional()
@@ -43,14 +47,11 @@ const output = z.looseObject({
     z.looseObject({
       index: z.int(),
       text: z.string(),
-      finish_reason: z.string().nullable().meta({ description: '`length`: it was cut at `max_tokens`.' }),
+      finish_reason: z.string().nullable().meta({ description: '`length`: cut off at `max_tokens`.' }),
       tool_calls: z.array(z.looseObject({})).optional(),
       refusal: z.string().optional(),
       reasoning: z.string().optional(),
-      annotations: z
-        .array(z.looseObject({}))
-        .optional()
-        .meta({ description: 'Its sources, where it searched the web.' }),
+      annotations: z.array(z.looseObject({})).optional().meta({ description: 'The sources, if it searched the web.' }),
     }),
   ),
   usage: z.looseObject({}).optional(),
@@ -65,7 +66,7 @@ export const chat = tool({
   title: 'Ask a chat model',
   description: [
     'Asks one of many vendors’ chat models and returns its answer. Use it for a second opinion, a cheaper or stronger',
-    'model, or one that sees pictures. Give `prompt`, or `messages` for a whole conversation. The answer streams as',
+    'model, or one that understands images. Give `prompt`, or `messages` for a whole conversation. The answer streams as',
     'progress where that is asked for. Any other field of POST /v1/chat/completions is taken as well (see the resource',
     'turnpike://api/createChatCompletion). Costs money by tokens.',
   ].join(' '),

@@ -7,18 +7,22 @@ export const createEmbeddings = tool({
   name: 'create_embeddings',
   title: 'Turn texts into vectors',
   description:
-    'Turns texts into vectors in which like meanings lie near each other, for search and grouping. One vector for each text, in their order. Costs money by tokens.',
+    'Turns texts into vectors whose distance reflects meaning, for search and clustering. Returns one vector per text, in order. Costs money by tokens.',
   annotations: { ...spending, idempotentHint: true },
   input: z.strictObject({
     model: modelField('embeddings', 'text-embedding-3-small'),
     input: z
       .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
       .meta({ description: 'One text, or several.', examples: [['a river', 'a stream']] }),
-    dimensions: z.int().min(1).optional().meta({ description: 'Shorter vectors, on models that have them.' }),
+    dimensions: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: 'The length of the vectors, on models that offer a choice.' }),
     encoding_format: z
       .enum(['float', 'base64'])
       .optional()
-      .meta({ description: '`base64`, little-endian float32, is a quarter of the length.' }),
+      .meta({ description: '`base64` (little-endian float32) is a quarter of the length.' }),
   }),
   output: z.looseObject({
     model: z.string(),
@@ -29,7 +33,7 @@ export const createEmbeddings = tool({
   routes: [path],
   async call(fields, desk) {
     const asking = () => desk.ask(path, { json: given(fields) })
-    const response = await desk.progress.during('The texts are being read', asking)
+    const response = await desk.progress.during('The texts are being embedded', asking)
     const { model, data, usage } = (await response.json()) as Vectors
     return { blocks: [], structured: { model, data, ...(usage !== undefined && { usage }), ...costOf(response) } }
   },

@@ -8,8 +8,8 @@ import { formOf } from './form.ts'
 const shown = z
   .enum(['image', 'link'])
   .default('image')
-  .meta({ description: '`image` shows the picture itself and a link to it; `link` gives the link alone.' })
-const count = z.int().min(1).max(10).optional().meta({ description: 'How many; each is paid for.' })
+  .meta({ description: '`image` returns the image itself and a link to it; `link` returns only the link.' })
+const count = z.int().min(1).max(10).optional().meta({ description: 'How many; each is charged.' })
 const size = z
   .string()
   .optional()
@@ -22,7 +22,7 @@ const output = z.looseObject({
   model: z.string(),
   images: z.array(
     z.looseObject({
-      url: z.string().optional().meta({ description: 'Works for a while, at most 24 hours.' }),
+      url: z.string().optional().meta({ description: 'A link that works for at most 24 hours.' }),
       media_type: z.string().optional(),
       width: z.int().optional(),
       height: z.int().optional(),
@@ -35,16 +35,16 @@ const output = z.looseObject({
 
 export const generateImage = tool({
   name: 'generate_image',
-  title: 'Make a picture',
+  title: 'Generate an image',
   description:
-    'Makes pictures from a text, or from a text and reference pictures. Shows them, and links to the files. Takes up to a minute or two. Costs money by picture or by tokens.',
+    'Generates images from a text, or from a text and reference images. Returns them with links to the files. Takes up to two minutes. Costs money by image or by tokens.',
   annotations: spending,
   input: z.strictObject({
     model: modelField('images', 'gpt-image-1'),
     prompt: z
       .string()
       .min(1)
-      .meta({ description: 'What it shows, and how.', examples: ['A lighthouse at dusk, ink.'] }),
+      .meta({ description: 'What the image shows, and its style.', examples: ['A lighthouse at dusk, ink.'] }),
     n: count,
     size,
     quality,
@@ -53,7 +53,7 @@ export const generateImage = tool({
     image: z
       .array(z.string().min(1))
       .optional()
-      .meta({ description: 'Reference pictures, as https or data: URLs, on models that take them.' }),
+      .meta({ description: 'Reference images, as https or data: URLs, on models that take them.' }),
     negative_prompt: z.string().optional().meta({ description: 'What to avoid.' }),
     seed: z.int().optional(),
     watermark: z.boolean().optional(),
@@ -70,9 +70,9 @@ export const generateImage = tool({
 
 export const editImage = tool({
   name: 'edit_image',
-  title: 'Edit a picture',
+  title: 'Edit an image',
   description:
-    'Changes one or more pictures as a text says; with a mask, only where that is transparent. Shows the results, and links to the files. Costs money by picture or by tokens.',
+    'Edits one or more images by a description; with a mask, only its transparent area. Returns the results with links to the files. Costs money by image or by tokens.',
   annotations: spending,
   input: z.strictObject({
     model: modelField('edits', 'gpt-image-1'),
@@ -81,7 +81,7 @@ export const editImage = tool({
       .min(1)
       .meta({ description: 'What to change.', examples: ['Make it night.'] }),
     images: z.array(z.string().min(1)).min(1).max(16).meta({
-      description: 'The pictures: https links (also those that other tools gave), or data: URLs. PNG, JPEG or WebP.',
+      description: 'The images: https URLs (including links returned by other tools) or data: URLs. PNG, JPEG or WebP.',
     }),
     mask: z.string().min(1).optional().meta({ description: 'A PNG of the same size, given in the same way.' }),
     n: count,
@@ -109,7 +109,7 @@ type Made = {
 }
 
 function makePictures(desk: Desk, route: RouteName, asking: Parameters<Desk['ask']>[1], model: string): Promise<Shown> {
-  return desk.progress.during('The picture is being made', async () => {
+  return desk.progress.during('The image is being generated', async () => {
     const response = await desk.ask(route, asking)
     const { data, usage } = (await response.json()) as Made
     const pictures = await Promise.all(data.map((made) => showPicture(desk, made)))

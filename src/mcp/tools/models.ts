@@ -20,30 +20,30 @@ export const listModels = tool({
   name: 'list_models',
   title: 'List models',
   description: [
-    'The models this key may use, a page at a time, with what each can do and its main prices. Call it before any tool that',
-    'takes a `model`, narrowed by `capability` and `search`; `get_model` gives all prices of one, and what it takes. Free.',
+    'Lists the models this key may use, page by page, with their capabilities and main prices. Call it before any tool that',
+    'takes a `model`; narrow it by `capability` and `search`. `get_model` returns all prices and limits of one model. Free.',
   ].join(' '),
   annotations: reading,
   input: z.strictObject({
     capability: z
       .enum(capabilities)
       .optional()
-      .meta({ description: 'Only those that do this.', examples: ['chat'] }),
+      .meta({ description: 'Only models with this capability.', examples: ['chat'] }),
     search: z
       .string()
       .optional()
-      .meta({ description: 'Only those with this in their id.', examples: ['mini'] }),
+      .meta({ description: 'Only models whose id contains this.', examples: ['mini'] }),
     limit: z
       .int()
       .min(1)
       .max(100)
       .optional()
       .meta({ description: `${pageSize} if absent.` }),
-    after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
+    after: z.string().optional().meta({ description: 'The `next` of the previous page.' }),
   }),
   output: z.looseObject({
     models: z.array(shownModel),
-    total: z.int().meta({ description: 'How many there are on all pages.' }),
+    total: z.int().meta({ description: 'The number of models on all pages.' }),
     next: z.string().nullable().meta({ description: 'Give it as `after` for the next page; null on the last.' }),
   }),
   routes: [],
@@ -69,7 +69,7 @@ export const listModels = tool({
 export const getModel = tool({
   name: 'get_model',
   title: 'Read about a model',
-  description: 'Everything about one model: what it can do, what it takes, and all of its prices. Free.',
+  description: 'Everything about one model: its capabilities, its limits and all of its prices. Free.',
   annotations: reading,
   input: z.strictObject({
     model: z
@@ -78,7 +78,7 @@ export const getModel = tool({
       .meta({ description: 'Its id; `list_models` names them.', examples: ['gpt-4o-mini'] }),
   }),
   output: shownModel.extend({
-    takes: z.looseObject({}).meta({ description: 'Sizes, lengths, voices and the like, by capability.' }),
+    takes: z.looseObject({}).meta({ description: 'Limits by capability: sizes, durations, voices and so on.' }),
   }),
   routes: [],
   call({ model: id }, desk) {

@@ -7,7 +7,7 @@ export const speak = tool({
   name: 'speak',
   title: 'Read a text aloud',
   description:
-    'Turns a text into speech and returns the sound, with a link to the file. Costs money by character or by tokens.',
+    'Turns a text into speech and returns the audio with a link to the file. Costs money by character or by tokens.',
   annotations: spending,
   input: z.strictObject({
     model: modelField('speech', 'gpt-4o-mini-tts'),
@@ -27,7 +27,7 @@ export const speak = tool({
     model: z.string(),
     media_type: z.string(),
     bytes: z.int(),
-    url: z.string().optional().meta({ description: 'Works for a while, at most 24 hours.' }),
+    url: z.string().optional().meta({ description: 'A link that works for at most 24 hours.' }),
     cost: costField,
   }),
   routes: [path],

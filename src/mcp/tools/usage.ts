@@ -9,14 +9,14 @@ export const getUsage = tool({
   name: 'get_usage',
   title: 'Read usage and balance',
   description:
-    'What this key’s account has used and what that cost, in sums (`report: sums`) or request by request (`requests`), or what it has left (`balance`). Free.',
+    'The usage and cost of this key’s account, as totals (`report: sums`) or request by request (`requests`), or its balance (`balance`). Free.',
   annotations: reading,
   input: z.strictObject({
     report: z.enum(['sums', 'requests', 'balance']).default('sums'),
     group_by: z
       .enum(['hour', 'day', 'model', 'key', 'account', 'capability'])
       .optional()
-      .meta({ description: 'Of sums: one line for each.' }),
+      .meta({ description: 'For totals: what to group by.' }),
     from: z
       .string()
       .optional()
@@ -25,13 +25,13 @@ export const getUsage = tool({
       .string()
       .optional()
       .meta({ description: `Its end. ${moment}` }),
-    model: z.string().optional().meta({ description: 'Sums of this model alone.' }),
-    own: z.boolean().optional().meta({ description: 'Of the calling key alone, not of its whole account.' }),
+    model: z.string().optional().meta({ description: 'Only totals of this model.' }),
+    own: z.boolean().optional().meta({ description: 'Only the calling key, not its whole account.' }),
     limit: z.int().min(1).max(100).optional(),
-    after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
+    after: z.string().optional().meta({ description: 'The `next` of the previous page.' }),
   }),
   output: z.looseObject({
-    data: z.array(z.looseObject({})).optional().meta({ description: 'Lines of sums, or requests, newest first.' }),
+    data: z.array(z.looseObject({})).optional().meta({ description: 'Lines of totals, or requests, newest first.' }),
     next: z.string().nullish(),
     balance: z.string().optional().meta({ description: 'Dollars.' }),
     available: z.string().optional().meta({ description: 'The balance less what is held for running requests.' }),

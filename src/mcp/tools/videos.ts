@@ -18,7 +18,7 @@ const record = z.looseObject({
   model: z.string(),
   status: z.string().meta({ description: '`submitted`, `running`, `succeeded`, `failed` or `cancelled`.' }),
   created_at: z.int().optional(),
-  content: z.looseObject({}).nullish().meta({ description: 'Once it has succeeded: `video_url`.' }),
+  content: z.looseObject({}).nullish().meta({ description: 'With `video_url` once it has succeeded.' }),
   error: z.looseObject({}).nullish(),
 })
 const id = z.string().min(1).meta({ description: 'The id that `generate_video` gave, or its `upstream_id`.' })
@@ -27,8 +27,8 @@ export const generateVideo = tool({
   name: 'generate_video',
   title: 'Make a video',
   description: [
-    'Starts the making of a video, which takes minutes, and returns its task at once; ask `get_video` for it later.',
-    'With `wait` the call lasts until the video is done, and says how far it is. Costs money by seconds and resolution,',
+    'Starts a video, which takes minutes, and returns its task at once; poll it with `get_video`.',
+    'With `wait` the call lasts until the video is done and reports progress. Costs money by seconds and resolution,',
     'once it has succeeded.',
   ].join(' '),
   annotations: spending,
@@ -46,17 +46,17 @@ export const generateVideo = tool({
     aspect_ratio: z.string().optional().meta({ description: 'Such as 16:9.' }),
     input: z.looseObject({}).optional().meta({
       description:
-        'Pictures, films and sounds to begin with, in the model’s own fields, such as `img_url`, `media` or `reference_urls` (see turnpike://api/createVideo and turnpike://models/{id}).',
+        'Images, videos and audio to start from, in the model’s own fields, such as `img_url`, `media` or `reference_urls` (see turnpike://api/createVideo and turnpike://models/{id}).',
     }),
-    parameters: z.looseObject({}).optional().meta({ description: 'Further settings of the model.' }),
-    webhook_url: z.string().optional().meta({ description: 'Is told once when the task ends.' }),
-    wait: z.boolean().default(false).meta({ description: 'Whether to stay until it is done.' }),
+    parameters: z.looseObject({}).optional().meta({ description: 'Further parameters of the model.' }),
+    webhook_url: z.string().optional().meta({ description: 'A URL that is called once when the task ends.' }),
+    wait: z.boolean().default(false).meta({ description: 'Whether to wait until the video is done.' }),
     timeout: z
       .int()
       .min(1)
       .max(1800)
       .default(300)
-      .meta({ description: 'Seconds to wait at most; it goes on after that.' }),
+      .meta({ description: 'The maximum number of seconds to wait; the task continues after that.' }),
   }),
   output: record,
   routes: [create, retrieve],
@@ -76,7 +76,7 @@ export const generateVideo = tool({
 export const getVideo = tool({
   name: 'get_video',
   title: 'Look at a video task',
-  description: 'How far a video is; once it has succeeded, with the link to it, which works for a while. Free.',
+  description: 'The status of a video and, once it has succeeded, a link that works for a limited time. Free.',
   annotations: reading,
   input: z.strictObject({ id }),
   output: record,
@@ -93,7 +93,7 @@ export const listVideos = tool({
     status: z.enum(['submitted', 'running', 'succeeded', 'failed', 'cancelled']).optional(),
     model: z.string().optional(),
     limit: z.int().min(1).max(100).optional(),
-    after: z.string().optional().meta({ description: 'The `next` of the page before.' }),
+    after: z.string().optional().meta({ description: 'The `next` of the previous page.' }),
   }),
   output: z.looseObject({ data: z.array(record) }),
   routes: [list],
@@ -108,7 +108,7 @@ export const cancelVideo = tool({
   name: 'cancel_video',
   title: 'Cancel a video task',
   description:
-    'Stops a video that is not done yet, where its vendor can; it then costs nothing. One that is done, or cannot be stopped, stays as it is.',
+    'Stops a video that is not done yet, if its vendor can; it then costs nothing. A finished video, or one that cannot be stopped, stays as it is.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({ id }),
   output: record,

@@ -89,7 +89,7 @@ export function startCourier(parts: CourierParts): Courier {
       if (clock.monotonic() >= overdueAt) await tidyUp()
       isAway = false
     } catch (thrown) {
-      if (!isAway) log.warn({ cause: String(thrown) }, 'webhooks cannot be looked for now')
+      if (!isAway) log.warn({ cause: String(thrown) }, 'due webhooks cannot be read at the moment')
       isAway = true
     }
     if (state === 'closed') return
@@ -153,7 +153,7 @@ export function startCourier(parts: CourierParts): Courier {
       parts.tally?.delivered(next.state === 'pending' ? 'put-off' : next.state)
     } catch (thrown) {
       // Whatever became of it: when the claim has run out, it is sent again.
-      log.warn({ event: event.id, cause: String(thrown) }, 'what became of a webhook cannot be recorded')
+      log.warn({ event: event.id, cause: String(thrown) }, 'the outcome of a webhook could not be recorded')
     } finally {
       place.leave(ending)
       wake()

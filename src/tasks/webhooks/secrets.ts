@@ -34,7 +34,7 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
       try {
         secrets.push(unsealText(each, key, accountId))
       } catch {
-        log.error({ account: accountId }, 'a webhook secret cannot be read: TURNPIKE_SECRET is another by now')
+        log.error({ account: accountId }, 'a webhook secret cannot be read: TURNPIKE_SECRET has changed')
       }
     }
     return { secrets, found: sealed.length }

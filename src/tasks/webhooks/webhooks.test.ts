@@ -155,7 +155,7 @@ eachEngine('webhooks', (open) => {
     clock.setBack(hourMs)
     clock.advance(retryWaitsMs[0])
     webhooks.wake()
-    if (isAway) await until(() => complaints.some((line) => line.includes('cannot be looked for')))
+    if (isAway) await until(() => complaints.some((line) => line.includes('due webhooks cannot be read')))
     database.isAway = false
     webhooks.wake()
     await recorded(id, 2)

@@ -73,7 +73,7 @@ class EventReader implements SoundReader {
       this.ended = true
       this.usage = readUsage(objectIn(usage))
     }
-    if (error !== undefined) throw new GatewayError('upstream-failed', "The model's vendor broke off the sound.")
+    if (error !== undefined) throw new GatewayError('upstream-failed', "The model's vendor broke off the audio.")
     return new Uint8Array()
   }
 }

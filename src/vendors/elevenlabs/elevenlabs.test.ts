@@ -63,7 +63,7 @@ describe('a text', () => {
   })
 
   test.each(['', '..', '.', 'a/b', 'a?b', 'a#b', '%2e', 'a b'])('has no voice %j', (voice) => {
-    expect(() => say({ voice })).toThrow("'voice' is an id of the vendor")
+    expect(() => say({ voice })).toThrow("'voice' must be a voice id of the vendor")
   })
 })
 

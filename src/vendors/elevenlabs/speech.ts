@@ -33,7 +33,11 @@ function formFor({ format }: SpeechAsk): { output: string; form: SoundForm } {
 /** The vendor judges which ids are voices; what is no id at all would lead to another address. */
 function voiceIn({ voice = '' }: SpeechAsk): string {
   if (/^\w+$/.test(voice)) return voice
-  throw badRequest("Unsupported value: 'voice' is an id of the vendor with this model.", 'voice', 'unsupported_value')
+  throw badRequest(
+    "Unsupported value: 'voice' must be a voice id of the vendor with this model.",
+    'voice',
+    'unsupported_value',
+  )
 }
 
 /** What it takes for the text, by either of the names that this has had. */

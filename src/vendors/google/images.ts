@@ -52,9 +52,9 @@ function withBytes(
 
 function readReference(response: Responded, at = ''): Bytes {
   const head = readImageHead(response.body)
-  const why = head === undefined || head === 'broken' ? 'it is no PNG, JPEG or WebP file' : whyNotGiven(head)
+  const why = head === undefined || head === 'broken' ? 'it is not a PNG, JPEG or WebP file' : whyNotGiven(head)
   if (why === undefined) return bytesOf(response)
-  throw badRequest(`Invalid '${at}': what the URL leads to cannot be used: ${why}.`, at, 'invalid_image')
+  throw badRequest(`Invalid '${at}': the content of the URL cannot be used: ${why}.`, at, 'invalid_image')
 }
 
 const imagenRatios = ['1:1', '3:4', '4:3', '9:16', '16:9']
@@ -163,7 +163,7 @@ function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): Re
       tokens,
       references: ask.references.length,
     }),
-    reason: said || (block === '' ? '' : `The model's vendor made no picture: ${block}.`),
+    reason: said || (block === '' ? '' : `The model's vendor made no image: ${block}.`),
   }
 }
 

@@ -79,8 +79,8 @@ class EventReader implements SoundReader {
 function withheld({ promptFeedback }: JsonObject, { finishReason }: JsonObject): GatewayError {
   const reason = textIn(objectIn(promptFeedback)['blockReason']) || textIn(finishReason)
   if (reason === 'STOP' || reason === 'MAX_TOKENS' || reason === 'OTHER') {
-    return new GatewayError('upstream-failed', "The model's vendor sent no sound.")
+    return new GatewayError('upstream-failed', "The model's vendor sent no audio.")
   }
-  const message = `The model's vendor would not say this: ${reason}.`
+  const message = `The model's vendor refused to speak this text: ${reason}.`
   return new GatewayError('upstream-rejected', message, { code: contentRefused })
 }

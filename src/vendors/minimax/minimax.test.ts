@@ -74,7 +74,7 @@ describe('an order', () => {
     [{ input: prompt, parameters: { mode: 'pro' } }, 'parameters.mode'],
   ])('with what it has no field for is refused: %j', (body, param) => {
     expect(() => written(hailuo(body))).toThrow(GatewayError)
-    expect(() => written(hailuo(body))).toThrow(`'${param}' is not for this model: `)
+    expect(() => written(hailuo(body))).toThrow(`'${param}' is not supported by this model: `)
   })
 
   test('has the specification’s word for whether the prompt is rewritten in its own', () => {
@@ -83,9 +83,7 @@ describe('an order', () => {
       expect(body).toMatchObject({ prompt_optimizer: prompt_extend })
       expect(body).not.toHaveProperty('prompt_extend')
       const both = { prompt_extend, prompt_optimizer: !prompt_extend }
-      expect(() => written(hailuo({ input: prompt, parameters: both }))).toThrow(
-        "but 'parameters.prompt_optimizer' says",
-      )
+      expect(() => written(hailuo({ input: prompt, parameters: both }))).toThrow("but 'parameters.prompt_optimizer' is")
     }
   })
 

@@ -134,7 +134,8 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
 function refuseMissing(ask: VideoAsk): void {
   refuseNegative(ask)
   refuseUnknown(ask, [...seedanceOnly, 'mode', 'shot_type', 'watermark'])
-  if (ask.seed !== undefined) throw unsupported('parameters.seed', 'is not for this model: it would have no effect.')
+  if (ask.seed !== undefined)
+    throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')
 }
 
 /** Whether it may rewrite the prompt, under its own name or the specification's. */

@@ -34,7 +34,8 @@ export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
     refuseAllBut(ask, taken)
-    if (ask.seed !== undefined) throw unsupported('parameters.seed', 'is not for this model: it would have no effect.')
+    if (ask.seed !== undefined)
+      throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')
     return jsonCall(`${context.baseUrl}/videos`, writeBody(ask, context), context, bearer(context))
   },
 

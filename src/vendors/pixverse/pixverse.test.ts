@@ -67,7 +67,7 @@ describe('an order', () => {
     expect(last?.['image']).toMatchObject({ name: 'image.png', type: 'image/png', size: 70 })
     expect(uploadsOf({ input: prompt })).toEqual([])
     const none = 'data:image/png;base64,AAAA'
-    expect(() => uploadsOf({ input: media(['first_frame', none]) })).toThrow('What was given as an image is none')
+    expect(() => uploadsOf({ input: media(['first_frame', none]) })).toThrow('The given file is not an image')
   })
 
   test.each([
@@ -113,8 +113,8 @@ describe('an order', () => {
   })
 
   test.each([
-    [{ quality: '1080p' }, "'parameters.quality' is not supported: say it as 'resolution'."],
-    [{ generate_audio_switch: false }, "'parameters.generate_audio_switch' is not supported: say it as 'audio'."],
+    [{ quality: '1080p' }, "'parameters.quality' is not supported: use 'resolution'."],
+    [{ generate_audio_switch: false }, "'parameters.generate_audio_switch' is not supported: use 'audio'."],
     [{ template_id: 302_325 }, "'parameters.template_id' is not supported: its price is not known."],
     [{ generate_multi_clip_switch: true }, "'parameters.generate_multi_clip_switch' is not supported: its price"],
   ])('whose price its own words would change is refused: %j', (parameters, message) => {

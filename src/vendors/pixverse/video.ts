@@ -70,8 +70,8 @@ export const video: VideoAdapter = {
       record: writeRecord(record, film),
       error:
         word === moderated
-          ? { code: 'content_filtered', message: 'The vendor’s moderation held the film back.' }
-          : { code: 'upstream_failed', message: 'The vendor could not make the film.' },
+          ? { code: 'content_filtered', message: 'The vendor’s moderation held the video back.' }
+          : { code: 'upstream_failed', message: 'The vendor could not make the video.' },
       result: readResult(film, facts),
       // Its record counts nothing: it is billed as it was asked for.
       used: { video: { seconds, resolution, sound } },
@@ -160,7 +160,7 @@ function refuseMissing(ask: VideoAsk): void {
   if (prompt.trim() === '') throw missing('input.prompt')
   if (urlOf(media, 'last-frame') !== undefined) refuseNegative(ask)
   for (const name of ofAccount) {
-    if (isGiven(parameters[name])) throw unsupported(`parameters.${name}`, 'is not supported: give the picture itself.')
+    if (isGiven(parameters[name])) throw unsupported(`parameters.${name}`, 'is not supported: send the image itself.')
   }
   for (const name of ['template_id', 'generate_multi_clip_switch']) {
     if (parameters[name]) throw unsupported(`parameters.${name}`, 'is not supported: its price is not known.')
@@ -172,7 +172,7 @@ function refuseMissing(ask: VideoAsk): void {
   ] as const) {
     const given = parameters[name]
     if (isGiven(given) && given !== meant) {
-      throw unsupported(`parameters.${name}`, `is not supported: say it as '${elsewhere}'.`)
+      throw unsupported(`parameters.${name}`, `is not supported: use '${elsewhere}'.`)
     }
   }
 }

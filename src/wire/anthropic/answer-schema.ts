@@ -12,7 +12,7 @@ const block = z.union([
   z.looseObject({ type: z.literal('text'), text: z.string() }),
   z.looseObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string() }),
   z.looseObject({ type: z.literal('tool_use'), id: z.string(), name: z.string(), input: z.looseObject({}) }),
-  z.looseObject({ type: z.string() }).describe('Blocks of hosted tools, as the vendor sends them.'),
+  z.looseObject({ type: z.string() }).describe('Blocks of hosted tools, as sent by the vendor.'),
 ])
 
 export const message = z.looseObject({
@@ -55,7 +55,9 @@ export const messageError = z.looseObject({
   type: z.literal('error'),
   error: z.looseObject({
     type: z.string().meta({ description: 'The kind of error, for programs.' }),
-    message: z.string().meta({ description: 'What went wrong, for people.' }),
+    message: z.string().meta({ description: 'What went wrong, for humans.' }),
   }),
-  request_id: z.string().meta({ description: 'The same as `x-request-id`, unless the vendor itself has refused.' }),
+  request_id: z
+    .string()
+    .meta({ description: 'The same as `x-request-id`, except in refusals passed on from a vendor.' }),
 })

@@ -37,7 +37,7 @@ const documentBlock = z.looseObject({
 function openUnion<const Known extends readonly [KnownBlock, ...KnownBlock[]]>(known: Known) {
   const types = new Set<string>(known.map((block) => block.shape.type.value))
   // `abort`: else a union takes this for the branch that came nearest, and its complaint hides the one that matters.
-  const isUnknown = z.string().refine((type) => !types.has(type), { error: 'not as it should be', abort: true })
+  const isUnknown = z.string().refine((type) => !types.has(type), { error: 'not valid for its type', abort: true })
   const unknownBlock = z.looseObject({ type: isUnknown })
   return z.union([z.discriminatedUnion('type', known), unknownBlock])
 }

@@ -56,7 +56,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
 function writeStop(sequences: readonly string[]): readonly string[] {
   const given = sequences.filter((sequence) => sequence !== '')
   if (given.every((sequence) => sequence.trim() !== '')) return given
-  throw badRequest("Invalid 'stop': this model takes no stop sequence of nothing but space.", 'stop')
+  throw badRequest("Invalid 'stop': this model takes no stop sequence that is only whitespace.", 'stop')
 }
 
 /** Instructions before anybody spoke belong to those at the top. */

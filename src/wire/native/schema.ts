@@ -32,13 +32,13 @@ export const nativeSizes = [
 
 export const nativeImagesRequest = z.looseObject({
   model: z.string().min(1).meta(about('A model id from `GET /v1/models` with the capability `images`.')),
-  input: z.strictObject({ messages: z.array(message).length(1).meta(about('Exactly one, of the user.')) }),
+  input: z.strictObject({ messages: z.array(message).length(1).meta(about('Exactly one message, with role `user`.')) }),
   parameters: z
     .strictObject({
       size: z.enum(nativeSizes).nullish().meta(about('Width and height. Default `1024*1024`.')),
-      n: z.literal(1).nullish().meta(about('One picture a request.')),
-      seed: z.int().nullish().meta(about('The same prompt and seed give a similar picture, on models that take one.')),
-      watermark: z.boolean().nullish().meta(about('Whether the vendor marks the picture. Default false.')),
+      n: z.literal(1).nullish().meta(about('One image per request.')),
+      seed: z.int().nullish().meta(about('The same prompt and seed give a similar image, on models that take a seed.')),
+      watermark: z.boolean().nullish().meta(about('Whether the vendor adds a watermark. Default false.')),
       negative_prompt: z.string().nullish().meta(about('What to avoid.')),
       prompt_extend: z.boolean().nullish().meta(about('Whether the vendor may enrich the prompt. Default true.')),
     })

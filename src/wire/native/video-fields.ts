@@ -49,7 +49,7 @@ export function agreed<T>(places: readonly Given<T>[]): Given<T> | undefined {
   if (first === undefined) return undefined
   const other = places.find(({ value }) => value !== first.value)
   if (other === undefined) return first
-  const message = `'${other.at}' says ${String(other.value)}, but '${first.at}' says ${String(first.value)}.`
+  const message = `'${other.at}' is ${String(other.value)}, but '${first.at}' is ${String(first.value)}.`
   throw refusal(message, other.at)
 }
 

@@ -73,7 +73,7 @@ export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readon
   for (const name of shownFields) {
     const isUnread = !own.includes(name) && bringsSomething(body[name]) && !isDeepStrictEqual(body[name], input[name])
     const at = isUnread ? name : bringsSomething(parameters[name]) ? `parameters.${name}` : undefined
-    if (at !== undefined) throw unsupported(at, "is not read: what a film shows stands in 'input'.")
+    if (at !== undefined) throw unsupported(at, "is not read: describe the video in 'input'.")
   }
 }
 
@@ -106,7 +106,10 @@ export function readMediaScene(
 ): Scene {
   const unread = otherNames.find((name) => bringsSomething(input[name]))
   if (unread !== undefined) {
-    throw unsupported(`input.${unread}`, "is not for this model, which takes 'input.prompt' and 'input.media'.")
+    throw unsupported(
+      `input.${unread}`,
+      "is not supported by this model, which takes 'input.prompt' and 'input.media'.",
+    )
   }
   const short = shorthands.flatMap(([field, name]): Placed[] => {
     const at = `input.${field}`

@@ -76,7 +76,7 @@ const rules: Readonly<Record<string, Rule>> = {
   execution_expires_after: (value, at, limits) =>
     integer(expirySecondsMin, Math.max(expirySecondsMin, limits.deadlineSeconds))(value, at, limits),
   service_tier: oneOf('default', 'auto'),
-  off_peak: unlessOff('is not supported: it has another price, and another day.'),
+  off_peak: unlessOff('is not supported: off-peak generation has another price.'),
   is_rec: unlessOff('is not supported: it has a price of its own.'),
   tools: unlessEmpty('is not supported: hosted tools have no price.'),
   // Kling's: a film in which somebody speaks with a voice of one's choice costs more than one with sound.
@@ -84,7 +84,7 @@ const rules: Readonly<Record<string, Rule>> = {
   n: one,
   sampleCount: one,
   mode: oneOf('std', 'pro'),
-  frames: refused("is not supported: say it as 'duration'."),
+  frames: refused("is not supported: use 'duration'."),
   fps: refused('is not supported.'),
   callback_url: refused("is not supported: use 'webhook_url'."),
 }
@@ -125,6 +125,6 @@ export function readSound(parameters: JsonObject, { sound, form }: VideoLimits):
   if (given === undefined || given.value === isAlways || ignoringForms.has(form)) return isAlways
   throw unsupported(
     given.at,
-    isAlways ? 'cannot be off: this model always makes sound.' : 'cannot be on: this model is silent.',
+    isAlways ? 'cannot be off: this model always generates audio.' : 'cannot be on: this model is silent.',
   )
 }

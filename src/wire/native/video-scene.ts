@@ -65,7 +65,7 @@ export function kindOf(placed: readonly Placed[], limits: VideoLimits, at: strin
     return kind
   }
   if (kind === 't2v') throw badRequest(`This model needs ${needs(limits)}.`, at, 'missing_required_parameter')
-  throw unsupported(reference?.at ?? frame?.at ?? at, `is not for this model, which takes ${needs(limits)}.`)
+  throw unsupported(reference?.at ?? frame?.at ?? at, `is not supported by this model, which takes ${needs(limits)}.`)
 }
 
 function needs({ kinds }: VideoLimits): string {

@@ -80,7 +80,7 @@ function readPlaced(items: readonly Item[], isOwn: IsOwnLink): Placed[] {
 function readDraft(items: readonly Item[], limits: VideoLimits): { draftOf: string; draftAt: string } | undefined {
   const draft = items.find(({ type }) => type === 'draft_task')
   if (draft === undefined) return undefined
-  if (!limits.drafts) throw unsupported(`${draft.at}.type`, 'is not for this model: it makes no drafts.')
+  if (!limits.drafts) throw unsupported(`${draft.at}.type`, 'is not supported by this model: it makes no drafts.')
   if (items.length > 1) throw badRequest('A draft_task has to be the only content.', draft.at)
   const task = draft.fields['draft_task']
   const draftOf = isObject(task) ? optionalText(task, 'id', `${draft.at}.draft_task`) : ''

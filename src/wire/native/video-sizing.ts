@@ -94,7 +94,7 @@ function readMode({ value, at }: Given<Json>, { form, resolutions }: VideoLimits
 function readSize(value: Json, at: string, { form, resolutions }: VideoLimits): Given<Frame> {
   const isSora = form === 'sora'
   if (!isSora && !form.startsWith('wan')) {
-    throw unsupported(at, "is not for this model: it takes 'resolution' and 'aspect_ratio'.")
+    throw unsupported(at, "is not supported by this model: it takes 'resolution' and 'aspect_ratio'.")
   }
   if (typeof value !== 'string') throw wrongType(at, 'a string')
   const frame = isSora ? soraFrame(value) : wanFrame(form, value)

@@ -15,5 +15,5 @@ export function readSoraScene(input: JsonObject, limits: VideoLimits, isOwn: IsO
 
 function checkPlaced(placed: readonly Placed[]): void {
   const last = placed.find(({ role }) => role === 'last-frame')
-  if (last !== undefined) throw unsupported(last.at, 'is not for this model, which takes a first frame alone.')
+  if (last !== undefined) throw unsupported(last.at, 'is not supported by this model, which takes a first frame alone.')
 }

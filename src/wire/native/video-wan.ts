@@ -53,7 +53,7 @@ function refuseForeign(input: JsonObject, own: readonly string[], kind: VideoKin
   const foreign = shownFields.find((field) => !read.has(field) && bringsSomething(input[field]))
   if (foreign === undefined) return
   const wanted = kind === 't2v' ? "a prompt only ('input.prompt')" : `'input.${own[0]}'`
-  throw unsupported(`input.${foreign}`, `is not for this model, which takes ${wanted}.`)
+  throw unsupported(`input.${foreign}`, `is not supported by this model, which takes ${wanted}.`)
 }
 
 function readAudio({ input, isOwn }: Given): Placed[] {

@@ -4,14 +4,14 @@ import type { GuardPolicy, GuardRefusal, RefusalReason } from '../../base/untrus
 
 const rules: Readonly<Record<Reach, string>> = {
   public:
-    'Webhooks go to public addresses alone, over https and on its usual ports. ' +
-    'An operator allows private addresses, http and other ports with webhooks.allowPrivate.',
+    'Webhooks are sent only to public addresses, over https and on its usual ports. ' +
+    'Operators can allow private addresses, http and other ports with webhooks.allowPrivate.',
   loopback:
-    "In sandbox mode webhooks go to public addresses and to the gateway's own machine. " +
-    'An operator allows private addresses with webhooks.allowPrivate.',
+    "In sandbox mode webhooks are sent to public addresses and to the gateway's own machine. " +
+    'Operators can allow private addresses with webhooks.allowPrivate.',
   private:
-    'Webhooks go to public and private addresses, ' +
-    'but never to link-local ones, nor to those at which clouds hand out keys.',
+    'Webhooks are sent to public and private addresses, ' +
+    'but never to link-local addresses or cloud metadata services.',
 }
 
 // Where it may not lead. Anything else is wrong with the URL itself, under any rule.

@@ -7,7 +7,7 @@ import { z } from 'zod'
 const text = (description: string) => z.string().meta({ description })
 const count = (description: string) => z.int().min(0).meta({ description })
 
-const named = z.looseObject({ name: z.string(), arguments: text('JSON, as text; it may not be valid.') })
+const named = z.looseObject({ name: z.string(), arguments: text('JSON as a string; it may be invalid.') })
 
 const toolCall = z.looseObject({
   id: text('Repeat it as `tool_call_id` in the message with the result.'),
@@ -18,9 +18,9 @@ const toolCall = z.looseObject({
 
 const message = z.looseObject({
   role: z.literal('assistant'),
-  content: text('The answer. Null where the model calls tools or refuses.').nullable(),
-  refusal: text('Why the model does not answer.').nullish(),
-  reasoning_content: text('What the model thought, at vendors that show it.').nullish(),
+  content: text('The answer; null if the model calls tools or refuses.').nullable(),
+  refusal: text('Why the model refuses to answer.').nullish(),
+  reasoning_content: text('The reasoning, from vendors that show it.').nullish(),
   tool_calls: z.array(toolCall).nullish(),
 })
 
@@ -28,13 +28,13 @@ const finishReason = text('`stop`, `length`, `tool_calls` or `content_filter`.')
 
 export const usage = z.looseObject({
   prompt_tokens: count('Tokens of the request.'),
-  completion_tokens: count('Tokens of all candidates together, reasoning included.'),
+  completion_tokens: count('Tokens of all candidates together, including reasoning.'),
   total_tokens: count('Both together.'),
   prompt_tokens_details: z
-    .looseObject({ cached_tokens: count('Of the prompt: read from the cache, at its price.').nullish() })
+    .looseObject({ cached_tokens: count('The prompt tokens that were read from the cache, at its price.').nullish() })
     .nullish(),
   completion_tokens_details: z
-    .looseObject({ reasoning_tokens: count('Of the completion: thought, and not shown.').nullish() })
+    .looseObject({ reasoning_tokens: count('The completion tokens that were used for reasoning.').nullish() })
     .nullish(),
 })
 
@@ -42,7 +42,7 @@ export const chatCompletion = z.looseObject({
   id: text('The completion.'),
   object: z.literal('chat.completion'),
   created: count('Unix time in seconds.'),
-  model: text('The id that was asked for.'),
+  model: text('The requested model id.'),
   choices: z
     .array(
       z.looseObject({
@@ -52,12 +52,12 @@ export const chatCompletion = z.looseObject({
         logprobs: z.looseObject({}).nullish(),
       }),
     )
-    .meta({ description: 'One for each of `n`.' }),
+    .meta({ description: 'One per candidate (`n`).' }),
   usage: usage.optional(),
 })
 
 const toolCallDelta = z.looseObject({
-  index: count('Which call this is a piece of.'),
+  index: count('The index of the call this delta belongs to.'),
   id: text('In the first piece of a call.').optional(),
   type: z.string().optional(),
   function: z.looseObject({ name: z.string().optional(), arguments: z.string().optional() }).optional(),
@@ -75,7 +75,7 @@ export const chatCompletionChunk = z.looseObject({
   id: text('The completion, the same in every chunk.'),
   object: z.literal('chat.completion.chunk'),
   created: count('Unix time in seconds.'),
-  model: text('The id that was asked for.'),
+  model: text('The requested model id.'),
   choices: z
     .array(
       z.looseObject({
@@ -85,19 +85,19 @@ export const chatCompletionChunk = z.looseObject({
         logprobs: z.looseObject({}).nullish(),
       }),
     )
-    .meta({ description: 'Empty in the last chunk where `stream_options.include_usage` was asked for.' }),
+    .meta({ description: 'Empty in the last chunk if `stream_options.include_usage` was requested.' }),
   usage: usage.nullish(),
 })
 
 export const model = z.looseObject({
-  id: text('What to write in `model`.'),
+  id: text('The id to use as `model`.'),
   object: z.literal('model'),
-  created: count('Unix time in seconds: its release, where that is known.'),
+  created: count('Unix time in seconds of its release, if known.'),
   owned_by: text('The vendor whose model it is.'),
-  capabilities: z.array(z.string()).meta({ description: 'What can be asked of it: `chat` and others.' }),
+  capabilities: z.array(z.string()).meta({ description: 'What the model can do: `chat` and others.' }),
   prices: z.looseObject({}).meta({
     description:
-      'What it costs you, in dollars as text: `inputPerMillion` and others per million tokens, `perMillionCharacters`, ' +
+      'Your prices, in dollars as decimal strings: `inputPerMillion` and others per million tokens, `perMillionCharacters`, ' +
       '`perImage`, `perSecond`, `perVideo` and `perMillionVideoTokens` by size, `perRequest`; `tiers` for long inputs.',
     examples: [{ inputPerMillion: '0.15', cachedInputPerMillion: '0.075', outputPerMillion: '0.6' }],
   }),
@@ -108,13 +108,13 @@ export const modelList = z.looseObject({ object: z.literal('list'), data: z.arra
 /** The gateway's own have all four fields, but for a 402 of edits and speech. A vendor's refusal passes as it came. */
 export const errorBody = z.looseObject({
   error: z.looseObject({
-    message: text('What went wrong, for people.'),
+    message: text('What went wrong, for humans.'),
     type: text('The kind of error, for programs.').nullish(),
-    param: text('The field at fault, such as `messages[0].content`; null where it is none.').nullish(),
-    code: z
-      .union([z.string(), z.number()])
-      .nullish()
-      .meta({ description: 'The finer kind, for programs. A vendor that refuses may have a number, or none.' }),
+    param: text('The field at fault, such as `messages[0].content`; null if there is none.').nullish(),
+    code: z.union([z.string(), z.number()]).nullish().meta({
+      description:
+        'A more specific kind, for programs. In a refusal passed on from a vendor it may be a number or absent.',
+    }),
   }),
 })
 
@@ -122,6 +122,6 @@ export const errorBody = z.looseObject({
 export const imageErrorBody = z.looseObject({
   error: errorBody.shape.error.optional(),
   code: text('The kind of error, for programs.').optional(),
-  message: text('What went wrong, for people.').optional(),
+  message: text('What went wrong, for humans.').optional(),
   request_id: text('The same as `x-request-id`.').optional(),
 })

@@ -35,7 +35,7 @@ export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): 
 function readImage(file: AskedFile, index: number): ImageFile {
   const head = readImageHead(file.bytes)
   if (head === undefined) {
-    throw badRequest(`Invalid 'image': a picture is a PNG, JPEG or WebP file.`, 'image', 'invalid_image_format')
+    throw badRequest(`Invalid 'image': an image is a PNG, JPEG or WebP file.`, 'image', 'invalid_image_format')
   }
   if (head === 'broken') throw badImage('the file is damaged')
   const why = whyNotGiven(head)
@@ -51,7 +51,7 @@ function readMask(file: AskedFile, image: ImageFile, { mask: isTaken }: EditLimi
   if (file.bytes.length > maskBytesMax) throw badMask(`it is larger than ${maskBytesMax} bytes`)
   if (head.width !== image.width || head.height !== image.height) {
     const [given, wanted] = [head, image].map(({ width, height }) => `${width}x${height}`)
-    throw badMask(`its size of ${given} is not that of the image, ${wanted}`)
+    throw badMask(`its size is ${given}, but that of the image is ${wanted}`)
   }
   if (!isWhole(file.bytes, head)) throw badMask(notWhole)
   if (!pngHasAlpha(file.bytes)) throw badMask('it has no transparency')

@@ -13,7 +13,7 @@ export function readAnswer(body: Uint8Array, mediaType: string): ImagesAnswer {
   if (failure !== undefined) throw failure
   const { data, created: _, ...said } = json
   const images = objectsIn(data).flatMap((member) => readImage(member, mediaType))
-  if (images.length === 0) throw new GatewayError('upstream-failed', "The model's vendor sent no picture.")
+  if (images.length === 0) throw new GatewayError('upstream-failed', "The model's vendor sent no image.")
   const tokens = readTokens(json['usage'])
   return { images, ...(tokens !== undefined && { tokens }), said }
 }

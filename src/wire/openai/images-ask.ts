@@ -145,7 +145,7 @@ function readReferences(image: ImagesRequest['image'], isOwn: IsOwnLink): Given[
 function readInline(base64: string, param: string): Given {
   const head = readBase64Head(base64)
   if (head === undefined) {
-    const message = `Invalid '${param}': a picture is a PNG, JPEG or WebP file.`
+    const message = `Invalid '${param}': an image is a PNG, JPEG or WebP file.`
     throw badRequest(message, param, 'invalid_image_format')
   }
   const why = head === 'broken' ? 'the file is damaged' : whyNotGiven(head)

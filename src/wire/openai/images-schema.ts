@@ -18,25 +18,30 @@ const about = (description: string) => ({ description })
 export const imagesRequest = z.looseObject({
   model: z.string().min(1).meta(about('A model id from `GET /v1/models` with the capability `images`.')),
   prompt: z.string().min(1).meta(about('What to make.')),
-  n: z.int().min(1).max(imagesMax).nullish().meta(about('How many. Default 1; some models make fewer at once.')),
+  n: z
+    .int()
+    .min(1)
+    .max(imagesMax)
+    .nullish()
+    .meta(about('The number of images. Default 1; the maximum depends on the model.')),
   size: z.string().nullish().meta(about('`WIDTHxHEIGHT`, or `auto`. The sizes differ by model; a 400 lists them.')),
   quality: z
     .enum(qualities)
     .nullish()
-    .meta(about('Where the model has a choice. `standard` and `hd` are older names.')),
+    .meta(about('On models that offer a choice. `standard` and `hd` are older names.')),
   response_format: z
     .enum(deliveries)
     .nullish()
-    .meta(about('A link or base64. Default `url`; `b64_json` on models that always give bytes.')),
+    .meta(about('A link or base64. Default `url`, or `b64_json` on models that always return bytes.')),
   background: z.enum(backgrounds).nullish().meta(about('`transparent` needs an `output_format` of png or webp.')),
   output_format: z
     .enum(outputFormats)
     .nullish()
-    .meta(about('One that the model writes; a 400 lists them. Default png, where it has a choice.')),
+    .meta(about('The formats differ by model; a 400 lists them. Default png on models that offer a choice.')),
   output_compression: z.int().min(0).max(100).nullish().meta(about('For jpeg and webp, in percent.')),
   moderation: z.string().nullish().meta(about("How strict the vendor's filters are: `auto` or `low`.")),
-  stream: z.boolean().nullish().meta(about('True: the pictures come as server-sent events. Default false.')),
-  partial_images: z.int().min(0).max(3).nullish().meta(about('In a stream: how often to show one while it is made.')),
+  stream: z.boolean().nullish().meta(about('If true, the images are sent as server-sent events. Default false.')),
+  partial_images: z.int().min(0).max(3).nullish().meta(about('In a stream: the number of previews per image.')),
   user: z.string().nullish().meta(about('A label of your own for the end user.')),
   safety_identifier: z.string().max(128).nullish().meta(about('The same, for abuse detection.')),
   image: z
@@ -44,8 +49,8 @@ export const imagesRequest = z.looseObject({
     .nullish()
     .meta(about('Reference images as URLs or data URLs, on models that work from them.')),
   negative_prompt: z.string().nullish().meta(about('What to avoid.')),
-  seed: z.int().nullish().meta(about('The same prompt and seed give a similar picture, on models that take one.')),
-  watermark: z.boolean().nullish().meta(about('Whether the vendor marks the picture. Default false.')),
+  seed: z.int().nullish().meta(about('The same prompt and seed give a similar image, on models that take a seed.')),
+  watermark: z.boolean().nullish().meta(about('Whether the vendor adds a watermark. Default false.')),
   prompt_extend: z.boolean().nullish().meta(about('Whether the vendor may enrich the prompt.')),
 })
 
@@ -85,31 +90,31 @@ const file = (description: string) => z.string().meta({ format: 'binary', descri
 /** The same as the contract shows it, with its files. */
 export const editsForm = z.object({
   image: file('PNG, JPEG or WebP. For several, repeat the field as `image[]`, on models that take several.'),
-  mask: file('PNG of the same size; its transparent area is what is edited. Some models only.').optional(),
+  mask: file('A PNG of the same size whose transparent area is edited. Some models only.').optional(),
   model: z.string().min(1).meta(about('A model id from `GET /v1/models` with the capability `edits`.')),
   prompt: z.string().min(1).meta(about('What to change.')),
-  n: z.int().min(1).max(imagesMax).optional().meta(about('How many. Default 1.')),
+  n: z.int().min(1).max(imagesMax).optional().meta(about('The number of images. Default 1.')),
   size: z.string().optional().meta(about('Default `auto`. See above for the sizes of each family.')),
   quality: editsFields.shape.quality.meta(about('Default `auto`. `standard` and `hd` mean medium and high.')),
   response_format: editsFields.shape.response_format.meta(about('Default `b64_json`; `url` on the older model only.')),
   output_format: editsFields.shape.output_format.meta(about('Default png. Not on the older model.')),
   output_compression: z.int().min(0).max(100).optional().meta(about('For jpeg and webp, in percent.')),
   background: editsFields.shape.background.meta(about('Default `auto`. `transparent` needs png or webp.')),
-  input_fidelity: editsFields.shape.input_fidelity.meta(about('How closely to keep to the pictures given.')),
-  stream: z.boolean().optional().meta(about('True: the pictures come as server-sent events. Default false.')),
-  partial_images: z.int().min(0).max(3).optional().meta(about('In a stream: how often to show one while it is made.')),
+  input_fidelity: editsFields.shape.input_fidelity.meta(about('How closely to follow the given images.')),
+  stream: z.boolean().optional().meta(about('If true, the images are sent as server-sent events. Default false.')),
+  partial_images: z.int().min(0).max(3).optional().meta(about('In a stream: the number of previews per image.')),
   user: z.string().optional().meta(about('A label of your own for the end user.')),
 })
 
 const count = (description: string) => z.int().min(0).meta({ description })
 
 const imagesUsage = z.looseObject({
-  input_tokens: count('Tokens of the prompt and of the pictures given.'),
+  input_tokens: count('Tokens of the prompt and of the given images.'),
   input_tokens_details: z.looseObject({
     text_tokens: count('Of the prompt.'),
-    image_tokens: count('Of the pictures given.'),
+    image_tokens: count('Tokens of the given images.'),
   }),
-  output_tokens: count('Tokens of the pictures made; 0 where they are sold by the piece.'),
+  output_tokens: count('Tokens of the generated images; 0 for models priced per image.'),
   total_tokens: count('All together.'),
 })
 
@@ -124,8 +129,8 @@ export const imagesAnswer = z.looseObject({
   created: count('Unix time in seconds.'),
   data: z.array(
     z.looseObject({
-      url: z.url().optional().meta({ description: 'A link that works for a while, at most 24 hours.' }),
-      b64_json: z.string().optional().meta({ description: 'The picture in base64.' }),
+      url: z.url().optional().meta({ description: 'A link that works for at most 24 hours.' }),
+      b64_json: z.string().optional().meta({ description: 'The image in base64.' }),
       revised_prompt: z.string().optional(),
     }),
   ),
@@ -138,7 +143,7 @@ export const imageEvent = z.looseObject({
     description:
       '`image_generation.partial_image` or `image_generation.completed`; of an edit, `image_edit.partial_image` or `image_edit.completed`.',
   }),
-  b64_json: z.string().meta({ description: 'The picture as far as it is made, in base64.' }),
+  b64_json: z.string().meta({ description: 'The preview in base64.' }),
   partial_image_index: z.int().min(0).optional(),
   created_at: count('Unix time in seconds.'),
   ...settings,

@@ -3,11 +3,11 @@ import { z } from 'zod'
 /** The speech request of the common protocol. Which voices and formats there are, the model decides. */
 export const speechRequest = z.looseObject({
   model: z.string().min(1).meta({ description: 'A model id from `GET /v1/models`.' }),
-  input: z.string().min(1).meta({ description: 'The text to say; languages may be mixed.' }),
+  input: z.string().min(1).meta({ description: 'The text to speak; languages may be mixed.' }),
   voice: z
     .union([z.string(), z.looseObject({ id: z.string() })])
     .nullish()
-    .meta({ description: "Who says it; without it, the model's default voice." }),
+    .meta({ description: 'The voice; by default that of the model.' }),
   response_format: z
     .string()
     .nullish()
@@ -15,19 +15,19 @@ export const speechRequest = z.looseObject({
   instructions: z
     .string()
     .nullish()
-    .meta({ description: 'How to say it: tone, pace, emotion. A 400 on models without them.' }),
-  speed: z.number().nullish().meta({ description: 'No effect where the vendor has none.' }),
+    .meta({ description: 'How to speak: tone, pace, emotion. A 400 on models that take no instructions.' }),
+  speed: z.number().nullish().meta({ description: 'No effect where the vendor does not support it.' }),
   stream_format: z
     .enum(['audio', 'sse'])
     .nullish()
-    .meta({ description: '`sse`: the sound comes as events, the last one with the usage.' }),
+    .meta({ description: '`sse`: the audio is sent as events; the last one has the usage.' }),
 })
 
 /** One event of a stream that was asked for with `stream_format: sse`. */
 export const speechEvent = z.union([
   z.looseObject({
     type: z.literal('speech.audio.delta'),
-    audio: z.string().meta({ description: 'A piece of the sound, as base64.' }),
+    audio: z.string().meta({ description: 'A piece of the audio in base64.' }),
   }),
   z.looseObject({
     type: z.literal('speech.audio.done'),
@@ -37,6 +37,6 @@ export const speechEvent = z.union([
         output_tokens: z.int().min(0),
         total_tokens: z.int().min(0),
       })
-      .meta({ description: 'Zeros, and `characters`, for models that are sold by the character.' }),
+      .meta({ description: 'Zeros, and `characters`, for models priced per character.' }),
   }),
 ])

@@ -24,38 +24,38 @@ const item = z.union([
     id: z.string(),
     call_id: text('Repeat it in the `function_call_output` with the result.'),
     name: z.string(),
-    arguments: text('JSON, as text; it may not be valid.'),
+    arguments: text('JSON as a string; it may be invalid.'),
     status: z.string(),
   }),
   z.looseObject({
     type: z.literal('reasoning'),
     id: z.string(),
     summary: z.array(z.looseObject({ type: z.literal('summary_text'), text: z.string() })),
-    encrypted_content: text('To be sent back as it came, where it was asked for in `include`.').optional(),
+    encrypted_content: text('Present if requested in `include`; send it back unchanged.').optional(),
   }),
-  z.looseObject({ type: z.string() }).meta({ description: 'Calls of custom tools, and pictures that a model made.' }),
+  z.looseObject({ type: z.string() }).meta({ description: 'Calls of custom tools, and images made by a model.' }),
 ])
 
 const usage = z.looseObject({
   input_tokens: count('Tokens of the request.'),
   input_tokens_details: z.looseObject({
-    cached_tokens: count('Of the input: read from the cache, at its price.'),
-    cache_write_tokens: count('Of the input: written to the cache, at its price.'),
+    cached_tokens: count('The input tokens that were read from the cache, at its price.'),
+    cache_write_tokens: count('The input tokens that were written to the cache, at its price.'),
   }),
-  output_tokens: count('Tokens of the answer, reasoning included.'),
-  output_tokens_details: z.looseObject({ reasoning_tokens: count('Of the output: thought.') }),
+  output_tokens: count('Tokens of the answer, including reasoning.'),
+  output_tokens_details: z.looseObject({ reasoning_tokens: count('The output tokens that were used for reasoning.') }),
   total_tokens: count('Both together.'),
 })
 
 export const response = z.looseObject({
-  id: text('The answer. Nothing is kept under it.'),
+  id: text('The id of the response. Responses are not stored.'),
   object: z.literal('response'),
   created_at: count('Unix time in seconds.'),
-  completed_at: count('Unix time in seconds; null where the answer is not whole.').nullable(),
+  completed_at: count('Unix time in seconds; null if the answer is incomplete.').nullable(),
   status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
   error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
   incomplete_details: z.looseObject({ reason: text('`max_output_tokens` or `content_filter`.') }).nullable(),
-  model: text('The id that was asked for.'),
+  model: text('The requested model id.'),
   output: z.array(item),
   usage: usage.nullable(),
   store: z.literal(false),
@@ -63,5 +63,5 @@ export const response = z.looseObject({
 
 export const responseEvent = z.looseObject({
   type: text('`response.created`, `response.output_text.delta`, `response.completed` and so on.'),
-  sequence_number: count('Which event it is, from 0.'),
+  sequence_number: count('The number of the event, from 0.'),
 })

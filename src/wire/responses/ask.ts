@@ -97,7 +97,11 @@ function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {
     for (const field of ['filters', 'user_location'] as const) {
       if (!isGiven(tool[field])) continue
       const param = `${at}.${field}`
-      throw badRequest(`'${param}' is not supported: searches here go everywhere.`, param, 'unsupported_value')
+      throw badRequest(
+        `'${param}' is not supported: web searches cannot be restricted here.`,
+        param,
+        'unsupported_value',
+      )
     }
   }
 }

@@ -15,19 +15,19 @@ const refused: Readonly<Record<string, { readonly why: string; readonly plain?: 
   conversation: { why: nothingKept },
   prompt: { why: 'no prompts are kept here. Send its text in `instructions` and `input`.' },
   background: { why: 'nothing is kept here. Send the request with `stream` and read its answer.', plain: [false] },
-  context_management: { why: 'a conversation is not shortened here. Send what is to be read.' },
+  context_management: { why: 'conversations are not shortened here. Send only what the model is to read.' },
   moderation: { why: 'it has no price here.' },
-  image: { why: 'pictures go to the vendor as they are.' },
+  image: { why: 'images go to the vendor as they are.' },
 }
 
 /** The same inside of `reasoning`. */
 const refusedThinking: typeof refused = {
   mode: { why: 'it has no price here. `reasoning.effort` says how long to think.', plain: ['standard'] },
   // The command-line tool of the protocol's own vendor sends the second, and all that is sent is what is passed on.
-  context: { why: 'thoughts of earlier turns are passed on as they are sent.', plain: ['auto', 'all_turns'] },
+  context: { why: 'reasoning of earlier turns is passed on as it is sent.', plain: ['auto', 'all_turns'] },
 }
 
-const onlyInChat = 'has no like here: send the request there'
+const onlyInChat = 'has no equivalent here: send the request there'
 
 /** Fields of chat, which would have no effect here, and what to write instead. */
 const fieldsOfChat: Readonly<Record<string, string>> = {

@@ -70,9 +70,9 @@ function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject[] {
     case 'document':
       return writeDocument(block)
     case 'audio':
-      throw notTaken(block, 'this model does not hear.')
+      throw notTaken(block, 'this model does not take audio.')
     case 'video':
-      throw notTaken(block, 'this model does not watch films.')
+      throw notTaken(block, 'this model does not take video.')
   }
 }
 
