@@ -3,12 +3,12 @@ import { isAddress } from './public-address.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** An address, or a range in the usual notation. A range of everything names nobody. */
+/** Whether a text is an address or a CIDR range. A /0 is refused, because it would match every address. */
 export function isAddressRange(text: string): boolean {
   return rangeOf(text) !== undefined
 }
 
-/** Whether an address is one of these, or within one. Those that cannot be read are within none. */
+/** Makes a test of whether an address lies in one of these ranges. Ranges that cannot be parsed match no address. */
 export function makeRanges(texts: readonly string[]): (address: string) => boolean {
   const ranges = texts.flatMap((text) => rangeOf(text) ?? [])
   return (text) => {
@@ -28,7 +28,7 @@ function rangeOf(text: string): { readonly first: Address; readonly bits: number
   return bits < 1 || bits > bitsMax ? undefined : { first, bits }
 }
 
-/** Sockets that take both kinds show an IPv4 peer inside an IPv6 address. */
+/** Unwraps IPv4-mapped addresses, because dual-stack sockets report an IPv4 peer as an IPv6 address. */
 function read(text: string): Address {
   return ipaddr.process(text)
 }

@@ -1,4 +1,4 @@
-/** A map that forgets its oldest entry when it is full, so that no flood of keys can fill the memory. */
+/** A map that drops its oldest entry when it is full, so that a flood of keys cannot exhaust memory. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #entriesMax: number

@@ -1,4 +1,4 @@
-/** Time as a parameter: tests move it, and nothing that handles money asks the machine for it. */
+/** Time is a parameter: tests move it, and code that handles money never reads the machine's clock itself. */
 export type Clock = {
   /** Unix time in milliseconds, for records and expiry. */
   now(): number
@@ -11,10 +11,10 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 }
 
-// Less than this is how a clock is put right in small steps, or the moment between two readings.
+// A smaller difference is a clock being adjusted in small steps, or the time between two readings.
 const setBackMsMin = 1_000
 
-/** Notices that the time of day was set back: what was put off by it until then is put off for too long. */
+/** Notices that the wall clock was set back, because work scheduled by it before would then wait for too long. */
 export class SetBack {
   readonly #day: Pick<Clock, 'now'>
   readonly #steady: Pick<Clock, 'monotonic'>
@@ -26,7 +26,7 @@ export class SetBack {
     this.#ahead = day.now() - steady.monotonic()
   }
 
-  /** Does `work` where it was, with by how much since this was last done. Where it fails, it is left for the next time. */
+  /** Calls `work` with how far the clock was set back, if it was. If `work` throws, the next call tries again. */
   async makeUp(work: (ms: number) => Promise<void>): Promise<void> {
     const ahead = this.#day.now() - this.#steady.monotonic()
     const ms = Math.round(this.#ahead - ahead)
@@ -35,12 +35,12 @@ export class SetBack {
   }
 }
 
-/** Later, as a parameter. The returned function calls it off. */
+/** Timers are a parameter, too. The returned function cancels the timer. */
 export type Timers = {
   after(ms: number, run: () => void): () => void
 }
 
-/** A timer of ours never keeps a process alive that has nothing else to do. */
+/** These timers never keep a process alive that has nothing else to do. */
 export const systemTimers: Timers = {
   after(ms, run) {
     const timer = setTimeout(run, ms)

@@ -1,11 +1,11 @@
 type Close = () => Promise<void> | void
 
-/** For whoever opens something, and leaves it to others when it closes. */
+/** What a part needs that opens something and leaves it to the owner of the `Closing` when to close it. */
 export type Opening<Step extends string> = Pick<Closing<Step>, 'opened'>
 
 /**
- * What is open, and the one order in which it closes: at the end, and where a beginning fails half-way. The order is
- * written down, and not the reverse of the opening: a port opens before anything else, and is also the first to close.
+ * Keeps what is open and closes it in one fixed order, both at a normal stop and when a start fails half-way. The order
+ * is given explicitly and is not the reverse of opening: the port opens before everything else and also closes first.
  */
 export class Closing<Step extends string> {
   readonly #order: readonly Step[]
@@ -16,14 +16,14 @@ export class Closing<Step extends string> {
     this.#order = order
   }
 
-  /** To be said as soon as it is open, and before anything else can fail. */
+  /** Call this as soon as the part is open, before anything else can fail. */
   opened(step: Step, close: Close): void {
     if (this.#closed !== undefined) throw new Error(`${step} is opened after the end`)
     if (this.#open.has(step)) throw new Error(`${step} is opened twice`)
     this.#open.set(step, close)
   }
 
-  /** Closes what is open, once: whoever else asks waits for the same. A failure is told at the end, and stops nothing. */
+  /** Closes everything, once; further calls wait for the same closing. Failures are thrown after the last step. */
   close(): Promise<void> {
     this.#closed ??= this.#closeInOrder()
     return this.#closed

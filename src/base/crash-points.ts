@@ -1,37 +1,37 @@
 /**
- * Where a process can be made to end as by kill -9: the moments between two steps of a request's money. Armed by
- * `TURNPIKE_CRASH=<name>:<n>`, which ends it at the n-th time it comes by; what a start then repairs is the test.
+ * The moments between two steps of a request's money at which a process can be made to end as if by kill -9.
+ * `TURNPIKE_CRASH=<name>:<n>` kills it the n-th time it passes a point; tests then check what the next start repairs.
  */
 export const requestCrashPoints = [
-  /** Money is held, nothing has left. */
+  /** Money is held, nothing has been sent. */
   'after-hold',
-  /** The journal says that the call leaves; and again when the vendor's head has come. */
+  /** The journal says that the call is being sent; passed again when the vendor's response head has arrived. */
   'after-send',
-  /** Some of a stream has gone to the client. */
+  /** Part of a stream has gone to the client. */
   'mid-stream',
-  /** The answer and its usage are here, nothing is recorded. */
+  /** The answer and its usage have arrived, nothing is recorded. */
   'after-usage',
-  /** The settlement is recorded, the client does not know. */
+  /** The settlement is recorded, the client has not been told. */
   'after-settle',
-  /** Settlements are about to go to the database. */
+  /** Settlements are about to be written to the database. */
   'before-flush',
-  /** They are in the database, the journal does not say so. */
+  /** Settlements are in the database, the journal does not say so yet. */
   'after-commit-before-mark',
-  /** A lease was taken in the database, nobody was served from it. */
+  /** A lease was taken in the database, no request has used it. */
   'lease-refill',
-  /** The node stops, or reads on a stream whose client has left. */
+  /** The node is stopping, or reads a stream to its end after its client left. */
   'drain',
 ] as const
 
 /** The same for the life of a video task. */
 export const taskCrashPoints = [
-  /** The task and its hold are in the database, nothing has left. */
+  /** The task and its hold are in the database, nothing has been sent. */
   'task-recorded',
-  /** The vendor has answered, and nobody but this process knows what. */
+  /** The vendor has answered, and only this process's memory has the answer. */
   'task-sent',
-  /** The vendor's id is in the database, the client does not know. */
+  /** The vendor's id is in the database, the client has not been told. */
   'task-created',
-  /** A poll was answered, nothing of it is recorded. */
+  /** A poll was answered, nothing is recorded of it. */
   'task-polled',
   /** The end of the task, its money and its event are in the database. */
   'task-terminal',
@@ -43,7 +43,7 @@ export type CrashPoint = (typeof crashPoints)[number]
 
 const armed = readArmed(process.env['TURNPIKE_CRASH'])
 
-/** Costs one comparison where nothing is armed. */
+/** Costs one comparison when nothing is armed. */
 export function crashPoint(name: CrashPoint): void {
   if (armed === undefined) return
   if (armed.name === name && --armed.left === 0) process.kill(process.pid, 'SIGKILL')

@@ -1,10 +1,10 @@
-/** Whoever can be in a crowd knows its place there; -1 outside of it. */
+/** A member stores its own index in the crowd; -1 while it is not in one. */
 export type Member = { place: number }
 
 /**
- * Things that come and go with every request. Not a `Set` or a `Map`: those make themselves anew after every few that left, and
- * what they were before keeps what was in it alive until the next full collection. For the deadlines of calls that was two
- * kilobytes a request, and half of the collector's work.
+ * A set for things that come and go with every request. Not a `Set` or a `Map`: those rebuild their table after every
+ * few removals, and the old table keeps its entries alive until the next full collection. For the deadlines of calls
+ * that was two kilobytes per request and half of the garbage collector's work.
  */
 export class Crowd<M extends Member> {
   readonly #members: M[] = []
@@ -17,7 +17,7 @@ export class Crowd<M extends Member> {
     if (member.place === -1) member.place = this.#members.push(member) - 1
   }
 
-  /** False where it was not there. The last one takes its place. */
+  /** False if it was not a member. The last member moves into the freed place. */
   remove(member: M): boolean {
     const { place } = member
     if (place === -1) return false
@@ -30,7 +30,7 @@ export class Crowd<M extends Member> {
     return true
   }
 
-  /** Each that is there, the last first: so that one may leave, or another come, while it is its turn. */
+  /** Iterates from the last to the first, so that the current member may leave, or another be added, on the way. */
   *[Symbol.iterator](): Generator<M> {
     for (let i = this.#members.length - 1; i >= 0; i--) {
       const member = this.#members[i]

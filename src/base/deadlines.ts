@@ -1,12 +1,12 @@
 import { systemTimers, type Clock, type Timers } from './clock.ts'
 import { Crowd } from './crowd.ts'
 
-// How late a deadline may be noticed. Nothing it is used for is as short as a second.
+// How late a deadline may be noticed. It does not matter, because deadlines are seconds long.
 export const tickMs = 50
 
 /**
- * Deadlines by the ten thousand, and one timer for all of them: a request has several, nearly none is ever reached, and a
- * timer of its own for each would cost more than what it guards.
+ * Tens of thousands of deadlines share one timer: a request has several, nearly none is ever reached, and a timer for
+ * each would cost more than what it guards.
  */
 export class Deadlines {
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -19,7 +19,7 @@ export class Deadlines {
     this.#timers = timers
   }
 
-  /** `expire` is called once after each time that it is set and passes. It is never set beyond `msMax` from now. */
+  /** `expire` is called once each time the deadline is set and passes. However it is set, it ends `msMax` from now. */
   open(expire: () => void, msMax = Number.POSITIVE_INFINITY): Deadline {
     return new Deadline(this.#clock, this.#watch, expire, this.#clock.monotonic() + msMax)
   }
@@ -44,7 +44,7 @@ export class Deadlines {
     try {
       for (const deadline of this.#set) deadline.check(now)
     } finally {
-      // Whatever one of them throws, the others are still watched.
+      // If one deadline's `expire` throws, the others are still watched.
       if (this.#set.size > 0) this.#tickLater()
       else this.#isTicking = false
     }
@@ -53,16 +53,16 @@ export class Deadlines {
 
 type Watch = { begin(deadline: Deadline): void; end(deadline: Deadline): void }
 
-/** A moment by which something must have happened. It moves with every read, and moving it only notes that it does. */
+/** A moment by which something must have happened. It moves with every read, so moving it only takes a note. */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #watch: Watch
   readonly #expire: () => void
   readonly #latest: number
   #expiresAt = Number.POSITIVE_INFINITY
-  /** It is to be set anew, by the clock of the next tick: to ask the time of every event costs more than what is gained. */
+  /** Set by `renew` and applied at the next tick's time, because reading the clock for every event costs too much. */
   #renewedMs: number | undefined
-  /** Among those that are watched. */
+  /** Its index among the watched deadlines. */
   place = -1
 
   constructor(clock: Pick<Clock, 'monotonic'>, watch: Watch, expire: () => void, latest: number) {
@@ -77,13 +77,13 @@ export class Deadline {
     if (this.place === -1) this.#watch.begin(this)
   }
 
-  /** For one that is set and moves often: as `set`, but noticed up to a tick later. */
+  /** Like `set`, for a deadline that moves often: its passing is noticed up to a tick later. */
   renew(ms: number): void {
     if (this.place === -1) this.set(ms)
     else this.#renewedMs = ms
   }
 
-  /** Time does not count for now: we wait for the client, not for the vendor. */
+  /** Time does not count until it is set again, such as while we wait for the client and not for the vendor. */
   pause(): void {
     this.#renewedMs = undefined
     this.#expiresAt = Number.POSITIVE_INFINITY

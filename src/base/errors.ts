@@ -22,14 +22,14 @@ export type Kind =
   | 'client-gone'
   | 'bug'
 
-/** A vendor's refusal as it came, for clients that speak the vendor's protocol; scrubbed of our secrets already. */
+/** A vendor's refusal as it came, for clients that speak the vendor's protocol; our secrets are already scrubbed. */
 export type Refusal = {
   readonly protocol: string
   readonly status: number
   readonly body: string
 }
 
-/** What a vendor said under a good status, and the status that it has elsewhere. */
+/** An error that a vendor sent under a 2xx status, and the status that the same error usually has. */
 export type SaidInside = { readonly status: number; readonly body: string }
 
 export type ErrorDetails = {
@@ -40,12 +40,12 @@ export type ErrorDetails = {
   readonly retryAfterSeconds?: number
   /** The methods a path does take, for 405. */
   readonly allow?: string
-  /** False where trying again cannot help or would be charged again. */
+  /** False where a retry cannot help or would be charged again. */
   readonly shouldRetry?: false
-  /** Nothing was done for it, and the same request will be refused again until something else changes. */
+  /** Nothing was done for the request, and it will be refused again until something else changes. */
   readonly hopeless?: true
   readonly refusal?: Refusal
-  /** Not judged yet: whose fault it is, and whether a key has to rest, its vendor's adapter tells by this. */
+  /** From this the vendor's adapter has yet to judge whose fault it is, and whether the credential has to rest. */
   readonly inside?: SaidInside
   readonly cause?: unknown
 }
@@ -62,7 +62,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Whatever was thrown, as our one type. An error nobody foresaw is a bug: the client learns its request id and no more. */
+/** Turns anything thrown into our one type. An unforeseen error is a bug: the client learns only its request id. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (isOutOfFiles(thrown)) {
@@ -72,7 +72,7 @@ export function asGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', 'The gateway failed. Report the request id to its operator.', { cause: thrown })
 }
 
-/** A vendor said no where an answer should have been. The message is for where nobody judges it. */
+/** A vendor sent an error in place of an answer. The message is used where no adapter judges the error. */
 export function refusedInside(
   inside: SaidInside,
   message = "The model's vendor did not answer as it should.",
@@ -80,12 +80,12 @@ export function refusedInside(
   return new GatewayError('upstream-failed', message, { inside })
 }
 
-/** A vendor had begun, and may charge: whoever tries again pays it again, and official clients would, twice. */
+/** Forbids retries after a vendor had begun and may charge: official clients retry twice, and each is charged again. */
 export function final(error: GatewayError): GatewayError {
   return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }
 
-// Both quote what the client wrote, where a single name may have megabytes.
+// Messages and params quote what the client wrote, in which a single name may be megabytes long.
 const messageCharactersMax = 4_000
 const paramCharactersMax = 500
 
@@ -96,7 +96,7 @@ export function badRequest(message: string, param?: string, code = 'invalid_valu
 
 const excerptCharactersMax = 100
 
-/** What a client wrote, inside of a sentence about it: enough to find it by. */
+/** Shortens a client's text for quoting it in a message: enough to find it in the request. */
 export function excerpt(text: string): string {
   return shortened(text, excerptCharactersMax)
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a text is as an operator's pattern has it, in which `*` stands for anything. By hand, since a pattern that is
- * turned into a regular expression can take exponential time.
+ * Whether a text matches an operator's pattern, in which `*` stands for any characters. Matched by hand, because a
+ * pattern turned into a regular expression can take exponential time.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*')

@@ -8,19 +8,19 @@ import { GuardRefusal, readTarget, strictPolicy, type GuardPolicy } from './untr
 import type { RefusalReason, Target } from './untrusted-url.ts'
 import { unlessAborted } from './within.ts'
 
-/** The world as the guard sees it. Tests declare a part of the loopback to be the open internet. */
+/** What the guard takes from the outside world. Tests declare part of the loopback to be the public internet. */
 export type Outside = {
   readonly resolve: LookUp
   isPublic(address: string): boolean
-  /** Certificates to trust in place of the usual ones. */
+  /** Certificate authorities to trust instead of the usual ones. */
   readonly ca?: string
 }
 
 export type FetchLimits = {
   readonly bytesMax: number
-  /** Until a connection stands, its name looked up included; for each redirect anew. */
+  /** Time until a connection is established, including the look-up of its name; it starts anew for each redirect. */
   readonly connectMs?: number
-  /** From the first look at the URL to the last byte, redirects included. */
+  /** Time from the first check of the URL to the last byte, including redirects. */
   readonly totalMs?: number
   readonly redirectsMax?: number
   readonly signal?: AbortSignal
@@ -36,10 +36,13 @@ export type Fetched = {
 export type Message = { readonly headers: Readonly<Record<string, string>>; readonly body: string | Uint8Array }
 
 export type GuardedFetch = {
-  /** Refuses what a fetch would refuse before it connects: for the moment at which a client names a URL. */
+  /** Refuses what a fetch would refuse before it connects; used at the moment when a client gives a URL. */
   check(url: string, limits?: Pick<FetchLimits, 'connectMs' | 'signal'>): Promise<void>
   get(url: string, limits: FetchLimits): Promise<Fetched>
-  /** Follows no redirect, and reads the first `bytesMax` bytes of the answer alone; once its head is there, it counts. */
+  /**
+   * Follows no redirect and reads only the first `bytesMax` bytes of the response. Once its head has arrived the
+   * response counts, even if the body breaks off.
+   */
   post(url: string, message: Message, limits: Omit<FetchLimits, 'redirectsMax'>): Promise<Fetched>
 }
 
@@ -49,22 +52,22 @@ const redirectsMaxDefault = 3
 const headBytesMax = 16 * 1024
 
 /**
- * Fetches URLs that clients gave. Nothing in such a URL is trusted: what it names is checked as it is written, again when
- * its name is looked up, and again for every redirect; the address that was checked is the one that is dialled. Each
- * fetch has a connection of its own, carries no cookie and no credential, and knows no proxy. Not built on `fetch`, which
- * cannot be told which address to dial.
+ * Fetches URLs that clients gave, which are never trusted: a URL is checked as it is written, again when its name is
+ * resolved, and again for every redirect, and only the addresses that were checked are dialled. Each fetch has its own
+ * connection, carries no cookie and no credential, and uses no proxy. It is not built on `fetch`, which cannot be told
+ * which address to dial.
  */
 export function makeGuardedFetch(allowed: Partial<GuardPolicy> = {}, world: Partial<Outside> = {}): GuardedFetch {
   const policy = { ...strictPolicy, ...allowed }
-  // A stranger's server must not send us to our own links either.
+  // A foreign server must not redirect us to our own links.
   const { isOwn: _, ...redirectPolicy } = policy
   const outside: Outside = { resolve: lookUpStranger, isPublic: isPublicAddress, ...world }
-  // Said outright, since a variable of the environment can turn it off.
+  // Set explicitly, because an environment variable can turn the default off.
   const trust = { rejectUnauthorized: true, ...(outside.ca !== undefined && { ca: outside.ca }) }
 
   const isAllowed = (address: string) => outside.isPublic(address) || isWithinReach(address, policy.addresses)
 
-  /** The addresses of a host, all of them allowed: one bad one spoils the rest, which could be dialled just as well. */
+  /** Resolves a host. One forbidden address refuses the whole host, because any of its addresses may be dialled. */
   async function addressesOf({ host, isOwn }: Target, signal: AbortSignal): Promise<readonly string[]> {
     const addresses = isAddress(host) ? [host] : await orAborted(outside.resolve(host), signal, 'unresolved')
     if (addresses.length === 0) throw new GuardRefusal('unresolved')
@@ -156,9 +159,9 @@ function requestOf({ url, host, port }: Target, ask: Ask, addresses: readonly st
       'accept-encoding': 'identity',
       ...(ask.body !== undefined && { 'content-length': String(ask.body.length) }),
     },
-    // The name is looked up once, before: whatever it leads to by now, only what was checked is dialled.
+    // The name was resolved once, before: only the checked addresses are dialled, whatever it resolves to by now.
     lookup: answerWith(addresses),
-    // A connection of its own: no pool could hand on one that was dialled under another check.
+    // Its own connection: a pool could hand out one that was dialled under another check.
     agent: false,
     maxHeaderSize: headBytesMax,
   }
@@ -174,7 +177,7 @@ function answerWith(addresses: readonly string[]): LookupFunction {
 
 function answerTo(request: ClientRequest, body: Uint8Array | undefined): Promise<IncomingMessage> {
   return new Promise((answered, failed) => {
-    // Both stay on: after an abort more errors may come, and one without a listener would end the process.
+    // Both error listeners stay: more errors may come after an abort, and one without a listener would end the process.
     request.on('error', failed)
     request.once('response', (response) => {
       response.on('error', () => {})
@@ -209,7 +212,7 @@ async function readResponse(response: IncomingMessage, ask: Ask, signal: AbortSi
       if (length > ask.bytesMax) break
     }
   } catch (thrown) {
-    // Of a message the status says whether it arrived, however its answer goes on.
+    // For a POST, the status already says whether the message arrived, even if the response's body breaks off.
     if (isWhole) throw signal.aborted ? signal.reason : new GuardRefusal('broken', thrown)
   }
   if (isWhole && length > ask.bytesMax) throw new GuardRefusal('too-large')
@@ -217,10 +220,10 @@ async function readResponse(response: IncomingMessage, ask: Ask, signal: AbortSi
   return { status, mediaType, body: Buffer.concat(chunks).subarray(0, ask.bytesMax) }
 }
 
-/** One signal for everything that can end a fetch: its own deadlines and whoever waits for it. */
+/** One signal for everything that can end a fetch: its own deadlines and the caller's signal. */
 type Watch = {
   readonly signal: AbortSignal
-  /** A further deadline; the returned function calls it off. */
+  /** Adds a deadline; the returned function cancels it. */
   within(ms: number, late: () => RefusalReason): () => void
   end(): void
 }
@@ -257,7 +260,7 @@ async function watched<T>(limits: FetchLimits, work: (watch: Watch) => Promise<T
   }
 }
 
-/** What is waited for, or the reason why nobody waits any longer. A failure that does not say its reason has the given one. */
+/** Waits for a promise or an abort. A failure that is neither the abort nor a GatewayError is refused with `reason`. */
 async function orAborted<T>(wait: Promise<T>, signal: AbortSignal, reason: RefusalReason): Promise<T> {
   try {
     return await unlessAborted(signal, wait)

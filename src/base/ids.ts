@@ -23,8 +23,8 @@ let prefixedAt = -1
 let timePrefix = ''
 
 /**
- * 32 hex digits: the millisecond, then 80 random bits. Ids of one time lie beside each other in every index, so that a
- * commit of five hundred records writes a few pages of it and not five hundred.
+ * 32 hex digits: the millisecond, then 80 random bits. Ids made at the same time lie side by side in every index, so
+ * that a commit of five hundred records writes a few pages of it and not five hundred.
  */
 function hexByTime(): string {
   const now = Date.now()
@@ -45,7 +45,7 @@ export function newAttemptId(): AttemptId {
   return `${ofAttempts}${hexByTime()}` as AttemptId
 }
 
-/** Whether it may be one of ours: others give their calls names too. */
+/** Whether a reference may be one of our attempt ids: other users of a vendor's account name their calls, too. */
 export function isAttemptId(text: string): boolean {
   return text.startsWith(ofAttempts)
 }
@@ -56,16 +56,16 @@ export function newId(prefix: 'acc' | 'key' | 'txn' | 'hold' | 'node' | 'art'): 
 
 let lastOrdered = 0
 
-/** Ids that sort as they were made, also within one millisecond: for records that are read in order of their making. */
+/** Ids that sort in the order they were made, even within one millisecond, for records that are read in that order. */
 export function newOrderedId(prefix: 'aud' | 'wha' | 'whs', now: number): string {
-  // Sixteen times finer than milliseconds is finer than anybody makes them; a burst runs ahead of the clock for a while.
+  // No process makes sixteen of these per millisecond for long; a burst runs ahead of the clock for a while.
   lastOrdered = Math.max(lastOrdered + 1, now * 16)
   return `${prefix}_${lastOrdered.toString(16).padStart(14, '0')}${randomHex(9)}`
 }
 
 /**
- * 128 random bits and nothing else: ids of tasks and events are shown to customers and handed on, and must tell neither
- * when they were made nor how many there are.
+ * 128 random bits and nothing else: ids of tasks and events are shown to customers and passed on, and must reveal
+ * neither when they were made nor how many there are.
  */
 export function newOpaqueId(prefix: 'vid' | 'evt'): string {
   return `${prefix}_${randomHex(16)}`

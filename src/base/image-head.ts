@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { imageDimensionsFromData } from 'image-dimensions'
 
-/** What a picture is, as its first bytes say it. Nothing is decoded: a small file can hold a very large picture. */
+/** What an image's first bytes say about it. Nothing is decoded, because a small file can hold a very large image. */
 export type ImageHead = {
   readonly mediaType: (typeof mediaTypes)[Format]
   readonly width: number
@@ -11,10 +11,10 @@ export type ImageHead = {
 const mediaTypes = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const
 type Format = keyof typeof mediaTypes
 
-/** Far beyond where a PNG or WebP says its size; a JPEG may first bring a thumbnail and a colour profile. */
+/** A PNG or WebP states its size long before this; a JPEG may first carry a thumbnail and a colour profile. */
 const headBytes = 1024 * 1024
 
-/** `broken`: a picture of a known format that does not say its size. Undefined: not a PNG, JPEG or WebP. */
+/** `broken`: an image of a known format that does not state its size. Undefined: not a PNG, JPEG or WebP. */
 export function readImageHead(bytes: Uint8Array): ImageHead | 'broken' | undefined {
   const format = formatOf(bytes)
   if (format === undefined) return undefined
@@ -23,7 +23,7 @@ export function readImageHead(bytes: Uint8Array): ImageHead | 'broken' | undefin
   return { mediaType: mediaTypes[format], width: found.width, height: found.height }
 }
 
-/** The same for a picture in base64, of which only the beginning is turned into bytes. */
+/** The same for an image in base64, of which only the beginning is turned into bytes. */
 export function readBase64Head(base64: string): ImageHead | 'broken' | undefined {
   return readImageHead(Buffer.from(base64.slice(0, (headBytes / 3) * 4), 'base64'))
 }
@@ -44,7 +44,7 @@ const withAlpha: ReadonlySet<number> = new Set([4, 6])
 const firstChunkAt = 8
 const chunkFrameBytes = 12
 
-/** Grey and full colour have an alpha channel by their colour type; a palette has one by a chunk before the pixels. */
+/** Grey and full-colour images declare alpha in their colour type; palettes by a tRNS chunk before the pixels. */
 export function pngHasAlpha(bytes: Uint8Array): boolean {
   if (withAlpha.has(bytes[colourTypeAt] ?? 0)) return true
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -56,13 +56,13 @@ export function pngHasAlpha(bytes: Uint8Array): boolean {
   return false
 }
 
-/** More than any encoder writes; a file of nothing but empty chunks would be a long walk. */
+/** More than any encoder writes; a file of nothing but empty chunks would take too long to walk. */
 const chunksMax = 100_000
 
 /**
- * Whether a picture is there to its end, as far as its own lengths tell: a PNG has a sound head and reaches its last
- * chunk, a JPEG its end mark, a WebP has its pixels within the bytes that it says. What follows the end is nobody's
- * business, and still nothing is decoded: whoever is sent less charges for the look at it all the same.
+ * Whether an image is complete, as far as its own lengths tell: a PNG has a valid head and reaches its last chunk, a
+ * JPEG reaches its end marker, a WebP has its pixels within its stated length. Bytes after the end are ignored, and
+ * nothing is decoded. This is checked because a vendor charges for a truncated image all the same.
  */
 export function isWhole(bytes: Uint8Array, { mediaType }: ImageHead): boolean {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -78,7 +78,7 @@ export function isWhole(bytes: Uint8Array, { mediaType }: ImageHead): boolean {
 
 const [pngHead, pngPixels, pngEnd] = [0x49484452, 0x49444154, 0x49454e44]
 const pngHeadBytes = 13
-/** By colour type, ISO 15948 table 11.1: the depths that each may have. */
+/** The bit depths that each colour type may have, by ISO 15948 table 11.1. */
 const pngDepths: Readonly<Record<number, readonly number[]>> = {
   0: [1, 2, 4, 8, 16],
   2: [8, 16],
@@ -112,12 +112,12 @@ function pngEnds(file: Buffer): boolean {
 const [jpegMark, jpegScan] = [0xff, 0xda]
 const jpegEnd = Buffer.from([0xff, 0xd9])
 
-/** The end mark counts only behind the beginning of the pixels: a thumbnail has one of its own. */
+/** The end marker counts only after the pixels have begun, because a thumbnail has one of its own. */
 function jpegEnds(file: Buffer): boolean {
   let at = 2
   for (let segments = 0; segments < chunksMax && at + 4 <= file.length; segments++) {
     if (file[at] !== jpegMark) return false
-    // Any number of fill bytes may stand before a mark.
+    // Any number of fill bytes may precede a marker.
     if (file[at + 1] === jpegMark) at += 1
     else if (file[at + 1] === jpegScan) return file.lastIndexOf(jpegEnd) > at
     else at += 2 + file.readUInt16BE(at + 2)
@@ -133,7 +133,7 @@ function webpEnds(file: Buffer): boolean {
   let at = 12
   for (let chunks = 0; chunks < chunksMax && at + 8 <= end; chunks++) {
     const length = file.readUInt32LE(at + 4)
-    // A file that says less of itself than it has would otherwise be whole wherever it breaks off.
+    // Without this, a file that states too short a length for itself would count as whole wherever it is cut off.
     if (webpPixels.has(file.toString('latin1', at, at + 4))) return at + 8 + length <= end
     at += 8 + length + (length % 2)
   }

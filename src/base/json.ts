@@ -9,18 +9,18 @@ export type JsonLimits = {
   /** How many object keys a body may hold: a million of them stall the loop for over a second. */
   readonly keysMax: number
   /**
-   * How many items its lists may hold, all together; as many as keys where nothing is said. 32 MB of `0,` are 16 million,
-   * over which a schema that looks for the mistake takes a minute.
+   * How many items its lists may hold in total; `keysMax` if absent. 32 MB of `0,` are 16 million items, in which a
+   * schema takes a minute to find the mistake.
    */
   readonly itemsMax?: number
 }
 
-// A double keeps 15 digits for sure; longer numbers, and exponents that may overflow, are kept as the client wrote them.
+// A double keeps 15 digits for sure; longer numbers, and exponents that may overflow, keep the client's own text.
 const inexactNumber = /[\d.]{16}|[eE][+-]?\d{3}/
 
 /**
- * A request body from text to value. What would be read one way by us and another way by the vendor is settled here:
- * numbers a double cannot hold keep their own text, and an own `__proto__` key is refused.
+ * Parses a request body. What we and the vendor might read differently is settled here: numbers that a double cannot
+ * hold keep their own text, and an own `__proto__` key is refused.
  */
 export function parseBody(text: string, limits: JsonLimits): Json {
   const { isExact } = scan(text, limits)
@@ -36,7 +36,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** In a body, null says that a field is not there. */
+/** In a body, null means that the field is absent. */
 export function isGiven<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined
 }
@@ -47,7 +47,7 @@ export function withoutNull(object: JsonObject): Record<string, Json> {
   return kept
 }
 
-/** An object but for some of its fields. */
+/** A copy of an object without some of its fields. */
 export function without(object: JsonObject, fields: ReadonlySet<string>): JsonObject {
   const kept: Record<string, Json | undefined> = {}
   for (const [field, value] of Object.entries(object)) if (!fields.has(field)) kept[field] = value
@@ -64,12 +64,12 @@ const exact = JSON as unknown as {
   isRawJSON(value: unknown): value is { readonly rawJSON: string }
 }
 
-/** For fields that take a fraction: a number that kept its own text, as the double nearest to it. */
+/** For fields that take fractions: turns a number that kept its own text into the nearest double. */
 export function asDouble(value: Json | undefined): Json | undefined {
   return exact.isRawJSON(value) ? Number(value.rawJSON) : value
 }
 
-/** One text for all that say the same: without spaces, keys in order. Numbers with a text of their own keep it. */
+/** The same text for equal values: no spaces, keys sorted. Numbers that kept their own text are written with it. */
 export function canonical(value: Json): string {
   return JSON.stringify(value, (_key, part: Json) => {
     if (!isObject(part) || exact.isRawJSON(part)) return part
@@ -102,8 +102,8 @@ const openBrace = 123
 const closeBrace = 125
 
 /**
- * Depth, keys and list items in one pass over the text, before the parser sees it; strings are skipped by native search.
- * Gives whether a double holds every number of it.
+ * Checks depth, keys and list items in one pass over the text, before the parser sees it; strings are skipped by native
+ * search. `isExact` tells whether a double can hold every number.
  */
 function scan(text: string, { depthMax, keysMax, itemsMax = keysMax }: JsonLimits): { isExact: boolean } {
   const isList = [false]
@@ -147,7 +147,7 @@ function scan(text: string, { depthMax, keysMax, itemsMax = keysMax }: JsonLimit
       }
     }
   }
-  // To have the text of each number, the parser takes ten times as long.
+  // Fewer items are allowed here, because the parser takes ten times as long when it has to give each number's text.
   if (!isExact && items > keysMax) throw tooManyItems(keysMax)
   return { isExact }
 }
@@ -161,10 +161,10 @@ function tooManyItems(itemsMax: number) {
 }
 
 const prototypeKey = '__proto__'
-/** Written in escapes, each of its characters has six. */
+/** Written as an escape, each of its characters takes six. */
 const prototypeKeyMax = 6 * prototypeKey.length
 
-/** Whether what stands between the quotes of a key is the one that reaches behind an object, in whatever spelling. */
+/** Whether the text between a key's quotes spells `__proto__`, with or without escapes. */
 function isPrototype(text: string, start: number, end: number): boolean {
   if (end - start > prototypeKeyMax) return false
   const key = text.slice(start, end)
@@ -172,11 +172,11 @@ function isPrototype(text: string, start: number, end: number): boolean {
   try {
     return JSON.parse(`"${key}"`) === prototypeKey
   } catch {
-    return false // no JSON, as the parser will say
+    return false // not JSON, as the parser will report
   }
 }
 
-/** The first index behind the number that a digit at `start` begins, as far as it looks like one. */
+/** The first index after the number that begins at `start`; its characters are checked, its grammar is not. */
 function endOfNumber(text: string, start: number): number {
   let end = start + 1
   while (isNumeric(text.charCodeAt(end))) end++
@@ -187,9 +187,9 @@ function isNumeric(code: number): boolean {
   return (code >= zero && code <= nine) || code === dot || code === e || code === E || code === plus || code === minus
 }
 
-/** Whoever counts to this does not read it as a number. */
+/** No client means a longer run of digits as a number. */
 const numberCharactersMax = 10_000
-/** `1e100` is the shortest that a double may not hold. */
+/** The shortest numbers that a double may not hold, such as `1e999`, have five characters. */
 const exactCharacters = 4
 
 function isInexact(text: string, start: number, end: number): boolean {

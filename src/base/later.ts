@@ -1,6 +1,6 @@
 /**
- * Something that is made when it is first asked for, and once. What could not be made is tried again by the next who asks: a
- * disk that was full for a moment is no reason to stay without.
+ * A value that is made once, when it is first asked for. If making it fails, the next call of `get` tries again,
+ * because the cause may have been temporary, such as a full disk.
  */
 export class Later<T> {
   readonly #make: () => Promise<T>
@@ -20,7 +20,7 @@ export class Later<T> {
     return made
   }
 
-  /** What there is, or will be; undefined where nobody has asked for it, or it could not be made. */
+  /** Waits for the value if `get` was called before; undefined if it was not, or if making the value failed. */
   async ifMade(): Promise<T | undefined> {
     return this.#made?.catch(() => undefined)
   }

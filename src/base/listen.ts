@@ -5,35 +5,35 @@ import { watchLongAnswer, type Sending } from './long-answer.ts'
 import { makeSocketTable, type SocketTable } from './socket-table.ts'
 import { codeOf } from './system-errors.ts'
 
-/** Asked for only where it is needed: finding it out takes 15 µs, a tenth of a request. */
+/** A function, so that it is called only where needed: finding the address out takes 15 µs, a tenth of a request. */
 export type Address = () => string
 
 /** What the listener knows of one request beyond the request itself. */
 export type Connection = {
-  /** The peer's address as the socket has it; forwarding headers are read elsewhere, and only behind a trusted proxy. */
+  /** The peer's address as the socket has it; forwarding headers are read elsewhere, only behind a trusted proxy. */
   address(): string
-  /** How many headers the request has, by name. */
+  /** How many distinct header names the request has. */
   headerCount(): number
   /** Call once the body is complete: from then on our own timers guard the exchange, and a quiet stream is not cut. */
   holdOpen(): void
-  /** Call where we watch the reader of the answer too: it stays held open when it is handed over, until it is let go. */
+  /** Call where we also watch the client read the response: the connection is then held open beyond `handOver`. */
   follow(): void
   /**
-   * Call before the last of an answer is handed over: nobody of ours watches what its reader does with it from then on,
-   * nor the connection when it is kept. `bytes`: how much there is to read.
+   * Call before the last part of a response is handed over: from then on the runtime's timeout guards the rest of it,
+   * and the connection when it is kept alive. `bytes`: how much the client has to read.
    */
   letGo(bytes?: number): void
-  /** The answer is ready, and goes to the runtime. */
+  /** Call when the response is ready and goes to the runtime. */
   handOver(): void
-  /** What was sent and not taken by the reader's side, as of `ageMsMax` ago at most; undefined where that cannot be known. */
+  /** How many sent bytes the client has not acknowledged, as of `ageMsMax` ago at most; undefined where unknown. */
   untaken(ageMsMax: number): Promise<number | undefined>
 }
 
 export type Listener = {
   readonly port: number
-  /** Where this machine can call it. */
+  /** The address at which this machine can call it. */
   readonly url: string
-  /** Requests that are not answered to their end. */
+  /** Requests whose response is not finished. */
   readonly underway: number
   /** Stops accepting; resolves when requests in flight are done, or at once with `force`. */
   stop(force?: boolean): Promise<void>
@@ -42,10 +42,10 @@ export type Listener = {
 export type ListenOptions = {
   hostname: string
   port: number
-  /** Where the operator chose the port, and chooses another when this one is taken. */
+  /** The setting with which the operator chose the port, for the message that it is taken. */
   setting: string
   bodyBytesMax: number
-  /** After how long without a byte a connection is closed that is not held open. */
+  /** How long a connection that is not held open may stay without a byte before it is closed. */
   idleSeconds?: number
   fetch(request: Request, connection: Connection): Response | Promise<Response>
 }
@@ -53,16 +53,16 @@ export type ListenOptions = {
 // With 0, half-sent bodies and idle sockets would stay open for ever; Bun's own default of 10 s cuts quiet streams.
 const idleSecondsDefault = 65
 
-// What every system takes at once, so that no reader has to be waited for.
+// Every system's socket buffer takes this much at once, so that there is no need to wait for the client to read.
 const takenAtOnceBytes = 16 * 1024
 
-// Nobody can be called at these, and browsers refuse to: who listens everywhere is named by the loopback address.
+// These are no addresses to call, and browsers refuse them: a listener on all addresses is shown by its loopback one.
 const wildcards: ReadonlyMap<string, string> = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '::1'],
 ])
 
-/** At every address of this machine, and not at one. */
+/** Whether a host name means every address of this machine. */
 export function isEverywhere(hostname: string): boolean {
   return wildcards.has(hostname)
 }
@@ -90,12 +90,12 @@ function serve(options: ListenOptions): Server<undefined> {
   }
 }
 
-// Of a port that may not be opened, an address of another machine, and too many open files.
+// These say what is wrong: a port that may not be opened, an address of another machine, too many open files.
 const saysItself = new Set(['EACCES', 'EADDRNOTAVAIL', 'EMFILE'])
 
 function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
   const code = codeOf(thrown)
-  // An address that it can make nothing of is in use too, to this runtime, or whatever went wrong last; a free port tells.
+  // For an address it cannot use, Bun reports EADDRINUSE or whatever error came last; trying a free port there tells.
   if (!saysItself.has(String(code)) && (port === 0 || !canListenAt(hostname))) {
     return `"${hostname}" is not an address that this machine can listen on (for ${setting})`
   }
@@ -128,7 +128,7 @@ function begin(options: ListenOptions): Server<undefined> {
     maxRequestBodySize: options.bodyBytesMax,
     idleTimeout: idleSeconds,
     development: false,
-    // Without this, Bun shares the port with whoever has it already, and requests go to either at random.
+    // Without this, Bun shares the port with a process that has it already, and requests go to either at random.
     reusePort: false,
     fetch: (request, server) => options.fetch(request, new OpenConnection(request, server, shared)),
     error: () => new Response(null, { status: 500 }),
@@ -159,7 +159,7 @@ class OpenConnection implements Connection, Sending {
   }
 
   headerCount(): number {
-    // Bun counts them anyway; its types do not say so.
+    // Bun's Headers have a `count`; its types do not say so.
     return (this.#request.headers as Headers & { readonly count: number }).count
   }
 
@@ -173,7 +173,7 @@ class OpenConnection implements Connection, Sending {
   }
 
   handOver(): void {
-    // Held open for ever, a kept connection would take whatever is half sent next, and wait for the rest.
+    // Without this, a kept connection would wait forever for the rest of a next request that is only half sent.
     if (this.#guard === 'ours') this.letGo()
   }
 

@@ -2,8 +2,8 @@ import { pino } from 'pino'
 import { scrub } from './scrub.ts'
 
 /**
- * Logs are an allowlist: a line holds what its caller names, and callers name no bodies, no headers and no queries.
- * The redaction below is the second line of defence, not the first.
+ * Logs are an allowlist: a line holds only what its caller names, and callers name no bodies, no headers and no
+ * queries. The redaction below is the second line of defence, not the first.
  */
 export type Log = {
   info(fields: LogFields, message: string): void
@@ -25,17 +25,17 @@ export function makeLog(options: { level: LogLevel; write?: (line: string) => vo
   }
 }
 
-// Of lines that nobody has taken: minutes of the busiest log, and little beside what a process takes anyway.
+// How much may wait for the log's reader: minutes of the busiest log, and little beside the memory of the process.
 const untakenBytesMax = 16 * 1024 * 1024
 
-/** A reader that stops is waited for with so much and no more: the lines beyond it are lost, and counted. */
+/** Buffers up to `untakenBytesMax` for a reader that has stopped; further lines are dropped and counted. */
 function writerTo(stream: NodeJS.WriteStream): (line: string) => void {
   let untakenBytes = 0
   let lostLines = 0
 
   function write(line: string): void {
     untakenBytes += line.length
-    // Called in any case, also where it cannot be written.
+    // The callback runs in any case, even if the line could not be written.
     stream.write(line, () => {
       untakenBytes -= line.length
     })

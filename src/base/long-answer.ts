@@ -1,28 +1,28 @@
 import type { Clock } from './clock.ts'
 import type { Deadlines } from './deadlines.ts'
 
-/** An answer that was handed to the runtime, which closes the connection after so long without a byte. */
+/** A response that was handed to the runtime, which closes the connection after a set time without a byte. */
 export type Sending = {
-  /** False once the system has the last of it, and the connection waits for what is asked next. */
+  /** False once the system has the last byte and the connection waits for the next request. */
   isUnderway(): boolean
-  /** How long it may be without a byte from now on, and when it is kept. Does nothing once the answer is sent. */
+  /** Sets how long the connection may be idle, now and when it is kept alive. No effect once the response is sent. */
   allow(seconds: number): void
   untaken(ageMsMax: number): Promise<number | undefined>
 }
 
-// The longest that Bun takes. It is told of a reader only when a third of the system's buffer is free again: a million
-// bytes and more, so that who reads slowly needs minutes.
+// The longest timeout that Bun accepts. Bun notices that a client reads only when a third of the system's buffer is
+// free again, which is a million bytes or more, so that a slow client needs minutes for it.
 const unreadSecondsMax = 255
 
-// Nearly every answer is sent by then, and nothing of it is kept for longer.
+// Nearly every response is sent by then, and what is remembered for watching it can go.
 const firstLookMs = 1_000
-// Of the time that a connection may be idle.
+// How many looks fit into the time that a connection may be idle.
 const looks = 4
 
 /**
- * The time that the runtime was given last is also that of the kept connection, and behind the last byte nothing can be said
- * any more. So an answer that a reader needs minutes for is not given those at once, but again and again what an idle connection
- * has, for as long as somebody reads.
+ * The idle timeout that Bun was given last also applies to the connection when it is kept alive, and after the last
+ * byte it cannot be changed any more. So a response that a client takes minutes to read does not get a long timeout at
+ * once: it gets the timeout of an idle connection again and again, for as long as the client keeps reading.
  */
 export function watchLongAnswer(
   sending: Sending,
@@ -36,7 +36,7 @@ export function watchLongAnswer(
   async function look(): Promise<void> {
     if (!sending.isUnderway()) return
     const untaken = await sending.untaken(lookMs / 10)
-    // Where the system does not say it, only the runtime sees who reads.
+    // Where the system does not tell how much was read, only the runtime's own timeout can guard the connection.
     if (untaken === undefined) return sending.allow(unreadSecondsMax)
     const now = clock.monotonic()
     if (last?.untaken !== untaken) last = { untaken, since: now }

@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import { GatewayError } from './errors.ts'
 
-/** The addresses of a name. */
+/** Resolves a host name to its addresses. */
 export type LookUp = (name: string) => Promise<readonly string[]>
 
-// Half of the threads that bin/turnpike asks for. The others are for vendors' names and for files.
+// Half of the threads that bin/turnpike configures; the other half serves vendors' names and files.
 const atOnceMax = 64
 
 export const lookUp: LookUp = async (name) => {
@@ -13,14 +13,14 @@ export const lookUp: LookUp = async (name) => {
 }
 
 /**
- * For names that clients gave. A look-up takes a thread until somebody answers, which may be never, of the same threads that
- * make the journal durable: whoever names enough hosts for which nobody answers must not hold up all others.
+ * For names that clients gave. A look-up occupies a thread until a name server answers, which may be never, and the
+ * same pool of threads syncs the journal: a client that names many dead hosts must not hold up everything else.
  */
 export const lookUpStranger: LookUp = boundLookUps(lookUp, atOnceMax)
 
 /**
- * Refuses what is too much, and has nobody wait: that many take long only where nobody answers. It is not the fault of the name
- * that comes then, which somebody else may have given.
+ * Refuses look-ups beyond the limit instead of queueing them, because so many are under way only when name servers do
+ * not answer. The refusal is `overloaded` and not `bad-request`, because the refused name may come from another client.
  */
 export function boundLookUps(resolve: LookUp, underwayMax: number): LookUp {
   let underway = 0

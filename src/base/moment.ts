@@ -1,11 +1,11 @@
-// To the nanosecond: what is finer than a millisecond says nothing here, and is how programs write a time.
+// Fractions of up to nine digits are accepted because programs write them, although only milliseconds are kept.
 const isoMoment = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-/** A date, which begins at midnight UTC, or a time that says its zone, as unix milliseconds. */
+/** Reads a date (as its midnight UTC) or a time with a zone as unix milliseconds. */
 export function parseMoment(text: string): number | undefined {
   if (!isoMoment.test(text)) return undefined
   const at = Date.parse(text)
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse reads the 30th of February as the 2nd of March.
   const day = text.slice(0, 10)
   const isReal = !Number.isNaN(at) && new Date(day).toISOString().startsWith(day)
   return isReal ? at : undefined

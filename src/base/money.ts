@@ -24,7 +24,7 @@ export function toNano(amount: Pico): Nano {
   return divideHalfUp(amount, picoPerNano) as Nano
 }
 
-/** A whole number of dollars and up to nine decimals, as operators write it: `12`, `0.000000001`, `-3.5`. */
+/** Reads dollars with up to nine decimals, as operators write them: `12`, `0.000000001`, `-3.5`. */
 export function parseDollars(text: string): Nano | undefined {
   const decimal = parseDecimal(text)
   if (decimal === undefined || decimal.scale > nanoDecimals) return undefined
@@ -41,7 +41,7 @@ export function formatDollars(amount: Nano): string {
   return `${sign}${digits.slice(0, -nanoDecimals)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** An exact decimal: `digits / 10^scale`. Prices, exchange rates and markups are multiplied as these, never as floats. */
+/** An exact decimal: `digits / 10^scale`. Prices, exchange rates and markups are multiplied as such, not as floats. */
 export type Decimal = { readonly digits: bigint; readonly scale: number }
 
 const decimalPattern = /^-?\d{1,18}(?:\.\d{1,18})?$/
@@ -56,7 +56,7 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, scale: a.scale + b.scale }
 }
 
-/** Dollars per so many units, as pico-dollars per unit, rounded half up: the only place a price is rounded. */
+/** Turns dollars per `units` into pico-dollars per unit, rounded half up: the only place where a price is rounded. */
 export function picoPerUnit(dollars: Decimal, units: bigint): Pico {
   return divideHalfUp(dollars.digits * nanoPerDollar * picoPerNano, 10n ** BigInt(dollars.scale) * units) as Pico
 }

@@ -1,32 +1,32 @@
 import { asGatewayError, type GatewayError } from './errors.ts'
 
-/** Where something is poured: it takes what comes as it comes, and is told, once, that this was all. */
+/** Where a source is poured into: takes the bytes as they come, and is told once that the source has ended. */
 export type Outlet<Failure = GatewayError> = {
   take(bytes: Uint8Array): void
-  /** `failure`: what came in the way of a proper end. Nobody hears of what this throws. */
+  /** `failure` says why the source did not end properly. Errors thrown here are lost. */
   end(failure?: Failure): void
 }
 
 /**
- * What can be poured. By callbacks and not by promises: there are thousands of events a second, and each would pay for
- * half a dozen of them.
+ * A stream of bytes that can be poured. It uses callbacks and not promises, because there are thousands of events a
+ * second and each would cost half a dozen promises.
  */
 export type Source = {
-  /** What has come, and what comes, goes to the outlet, until it is held or poured elsewhere. */
+  /** Sends what has arrived, and what arrives from now on, to the outlet, until it is held or poured elsewhere. */
   pour(outlet: Outlet): void
-  /** The outlet has no room: what comes waits, and in the end whoever sends it. */
+  /** The outlet has no room: what arrives waits, which in the end holds back the sender. */
   hold(): void
 }
 
-/** Pours what is made step by step. The next step is taken only while somebody takes what it makes. */
+/** Pours what a function makes step by step. It takes the next step only while an outlet takes the bytes. */
 export class Pump implements Source {
   readonly #next: () => Promise<Uint8Array | undefined>
   #outlet: Outlet | undefined
   #isPumping = false
-  /** Made while nobody took it. */
+  /** Made while there was no outlet. */
   #kept: Uint8Array | undefined
 
-  /** `next` gives undefined at the end, and throws where that is not a proper one; and does so again if it is asked again. */
+  /** `next` gives undefined at a proper end and throws at any other, and does the same when it is called again. */
   constructor(next: () => Promise<Uint8Array | undefined>) {
     this.#next = next
   }

@@ -2,16 +2,18 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { makeGuardedFetch } from './guarded-fetch.ts'
 import { GuardRefusal, type RefusalReason } from './untrusted-url.ts'
 
-// By name, and in every way a runtime might take for a literal: a literal is never looked up, so it has a check of its own.
+// The loopback by name, and in every spelling that a runtime might read as an IP literal. Literals are never looked up,
+// so they pass through a check of their own.
 const loopbacks = ['localhost', '127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]']
 const name = 'guard-probe.invalid'
-// A refusal for another reason came after a dial: then nobody was there, but somebody could have been.
+// A refusal for any other reason means that the guard dialled: no server answered, but one could have.
 const beforeDialling: ReadonlySet<RefusalReason> = new Set(['malformed', 'not-public', 'unresolved'])
 
 /**
- * Proves, on the runtime that is there now, that a client's URL cannot reach this machine: a listener on the loopback must
- * see no visitor, whatever it is called. And that it would see one: the same fetch, allowed to come, must arrive at the
- * address that was checked, under a name that nobody else can look up. Throws one line where either fails.
+ * Proves, on the runtime this process runs on, that a client's URL cannot reach this machine: a listener on the
+ * loopback must see no connection, however it is addressed. Also proves that the listener would see one: the same
+ * fetch, allowed to connect, must arrive at the checked address, under a name that no resolver knows. Throws one line
+ * if either fails.
  */
 export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetch, lookupMs = 30_000): Promise<void> {
   let visits = 0
@@ -22,7 +24,7 @@ export async function probeGuard(make: typeof makeGuardedFetch = makeGuardedFetc
   })
   const port = await listenOnLoopback(server)
   const open = { schemes: 'https-and-http', ports: 'any' } as const
-  // Long: a start may be busy for seconds beside it, and a guard that is right refuses before it dials.
+  // Long, because a start may keep the process busy for seconds, and a working guard refuses before it dials anyway.
   const limits = { bytesMax: 1024, connectMs: lookupMs, totalMs: 2 * lookupMs }
   const rebound = { resolve: () => Promise.resolve(['127.0.0.1']) }
   try {
@@ -45,7 +47,7 @@ function failure(what: string): string {
   return `the guard against URLs into this network does not work here (${what}): start Turnpike with npm start`
 }
 
-/** Not the guard's doing, and no other runtime would help. */
+/** A separate message, because here the guard is not at fault and another runtime would not help. */
 function noAnswer(host: string, withinMs: number): string {
   return (
     `the guard against URLs into this network cannot be verified: ` +

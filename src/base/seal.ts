@@ -5,8 +5,8 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * Text that only whoever has the key can read, and nobody can change. `about` says what it belongs to and is not stored:
- * a sealed text that was moved to another row does not open there.
+ * Encrypts and authenticates a text. `about` names what it belongs to and is not stored: a sealed text that is moved to
+ * another row does not open there.
  */
 export function sealText(text: string, key: Uint8Array, about = ''): string {
   const nonce = randomBytes(nonceBytes)
@@ -15,7 +15,7 @@ export function sealText(text: string, key: Uint8Array, about = ''): string {
   return Buffer.concat([nonce, sealing.getAuthTag(), sealed]).toString('base64')
 }
 
-/** Throws where the key is another, or the text or what it belongs to was changed. */
+/** Throws if the key is wrong, or if the text or `about` was changed. */
 export function unsealText(sealed: string, key: Uint8Array, about = ''): string {
   const bytes = Buffer.from(sealed, 'base64')
   const opening = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
@@ -23,14 +23,14 @@ export function unsealText(sealed: string, key: Uint8Array, about = ''): string 
   return Buffer.concat([opening.update(bytes.subarray(nonceBytes + tagBytes)), opening.final()]).toString('utf8')
 }
 
-/** The same for what is too long to keep everybody waiting: off the loop, and bytes for bytes. */
+/** The same for long contents: takes and gives bytes, and encrypts off the event loop, so that other requests go on. */
 export async function sealBytes(bytes: Uint8Array<ArrayBuffer>, key: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const nonce = randomBytes(nonceBytes)
   const sealed = await crypto.subtle.encrypt(gcm(nonce), await imported(key, 'encrypt'), bytes)
   return Buffer.concat([nonce, new Uint8Array(sealed)])
 }
 
-/** Throws where the key is another, or the bytes were changed. */
+/** Throws if the key is wrong, or if the bytes were changed. */
 export async function unsealBytes(
   sealed: Uint8Array<ArrayBuffer>,
   key: Uint8Array<ArrayBuffer>,

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { BoundedMap } from './bounded-map.ts'
 
-/** One installation secret, many uses: each derives its own key under its own label, so that none can stand for another. */
+/** Each use of the installation's secret derives its own key under its own label, so that no key serves two uses. */
 export type SecretUse =
   | 'key-digest'
   | 'key-checksum'
@@ -23,12 +23,12 @@ export function macFor(secret: Uint8Array, use: SecretUse): Mac {
   return (text) => createHmac('sha256', key).update(text).digest()
 }
 
-// Customers name their users, and the same ones come again and again.
+// Customers send the names of their users, and the same names come again and again, so their labels are cached.
 const labelsMax = 10_000
-// A longer one is no name, and ten thousand of those would be the memory.
+// A longer text is not a user's name, and ten thousand long ones would fill the memory.
 const keptCharactersMax = 200
 
-/** A text that tells nothing of the one it stands for, and is always the same for it. */
+/** Turns a text into a label that reveals nothing about it and is always the same for the same text. */
 export type Label = (text: string) => string
 
 export function labelBy(mac: Mac): Label {

@@ -2,22 +2,22 @@ import { readFile } from 'node:fs/promises'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from './clock.ts'
 
-/** A connection to this machine: the port here, and the address and port over there. */
+/** A connection to this machine: our port, and the address and port of the peer. */
 export type Line = { readonly localPort: number; readonly address: string; readonly port: number }
 
 /**
- * What the system knows of its connections. A runtime says when its own buffer has room again; behind that lie megabytes
- * in the system's, and whether a reader takes anything of those is written here alone.
+ * The system's table of connections. The runtime tells when its own buffer has room again, but megabytes may still lie
+ * in the system's buffer behind it, and only this table shows whether the client reads any of them.
  */
 export type SocketTable = {
   /**
-   * How many bytes of what was written the other side has not acknowledged. Undefined where the system does not say, or
-   * the connection is gone. What was read up to `ageMsMax` ago will do: all that ask at the same time cost one reading.
+   * How many written bytes the peer has not acknowledged; undefined if the system does not tell or the connection is
+   * gone. A table read up to `ageMsMax` ago is good enough, so that many calls at the same time share one reading.
    */
   untaken(line: Line, ageMsMax: number): Promise<number | undefined>
 }
 
-// Of Linux. Where there are none, nothing is known.
+// Only Linux has these files; elsewhere nothing is known about any connection.
 const files = ['/proc/net/tcp', '/proc/net/tcp6']
 
 export function makeSocketTable(clock: Pick<Clock, 'monotonic'>): SocketTable {
@@ -36,11 +36,11 @@ async function readRows(): Promise<Buffer> {
   return Buffer.concat(await Promise.all(files.map((path) => readFile(path).catch(() => Buffer.alloc(0)))))
 }
 
-// Behind the addresses stands the state in two digits, a space, and what is queued to be sent in eight.
+// After the addresses come the state (two hex digits), a space, and the bytes queued to be sent (eight hex digits).
 const stateLength = 3
 const queuedLength = 8
 
-/** By looking for its addresses: there are rows by the thousand, and one is wanted. */
+/** Searches the raw text for the addresses and parses no rows, because there are thousands and one is wanted. */
 function findQueued(rows: Buffer, { localPort, address, port }: Line): number | undefined {
   for (const written of writtenAs(address)) {
     const addresses = `:${hex(localPort)} ${written}:${hex(port)} `
@@ -53,7 +53,7 @@ function findQueued(rows: Buffer, { localPort, address, port }: Line): number | 
   return undefined
 }
 
-/** As the table writes it. A client of IPv4 is in the other one too, where the port takes both. */
+/** An address as the tables write it. An IPv4 client of a dual-stack port stands in the IPv6 table, as mapped. */
 function writtenAs(address: string): string[] {
   if (!ipaddr.isValid(address)) return []
   const { IPv4 } = ipaddr
@@ -62,7 +62,7 @@ function writtenAs(address: string): string[] {
   return [inWords(parsed.toByteArray()), inWords(parsed.toIPv4MappedAddress().toByteArray())]
 }
 
-/** In words of four bytes, each from its last to its first. */
+/** The table writes an address in words of four bytes, each with its bytes reversed. */
 function inWords(bytes: readonly number[]): string {
   return Buffer.from(bytes).swap32().toString('hex').toUpperCase()
 }

@@ -2,20 +2,20 @@ import { partOf } from './bytes.ts'
 import { GatewayError } from './errors.ts'
 import { decodeUtf8 } from './utf8.ts'
 
-/** Up to here a plain copy is quicker. */
+/** Up to this size, a plain copy is faster than a growing buffer. */
 const smallEventBytes = 64 * 1024
 
 const lf = 10
 const cr = 13
 
 /**
- * Cuts a byte stream into whole server-sent events, by their ends alone: nothing is decoded, so split UTF-8 and odd
- * line ends pass as they came. An event is never given out before it is whole.
+ * Cuts a byte stream into whole server-sent events by finding their ends: nothing is decoded, so split UTF-8 and odd
+ * line ends pass unchanged. An event is never emitted before it is whole.
  */
 export class EventSplitter {
   readonly #eventBytesMax: number
   #rest: Uint8Array | undefined
-  /** Where a long event is gathered; `#rest` is its beginning then. */
+  /** The growing buffer of a long event; `#rest` is then the filled part of it. */
   #room: Uint8Array | undefined
 
   constructor(eventBytesMax: number) {
@@ -28,7 +28,7 @@ export class EventSplitter {
     const bytes = this.#rest === undefined ? chunk : this.#append(this.#rest, chunk)
     const events: Uint8Array[] = []
     let start = 0
-    // A blank line may be split between two chunks: step back far enough to see it whole, and not into a CR LF.
+    // A blank line may be split between two chunks: step back far enough to see all of it, but not into a CR LF.
     let i = Math.max(0, scannedBefore - 3)
     if (bytes[i] === lf && bytes[i - 1] === cr) i--
     let lineStart = i === 0 || bytes[i - 1] === lf || bytes[i - 1] === cr
@@ -38,7 +38,7 @@ export class EventSplitter {
         lineStart = false
         continue
       }
-      // The last CR of a stream that ends its lines with CR LF is half of a line end: the event waits for the rest of it.
+      // Where lines end with CR LF, a CR at the end of a chunk is half a line end: the event waits for its LF.
       if (byte === cr && i + 1 === bytes.length && lineStart && bytes[i - 1] === lf) break
       const end = byte === cr && bytes[i + 1] === lf ? i + 2 : i + 1
       if (lineStart && i > start) {
@@ -60,12 +60,12 @@ export class EventSplitter {
     return events
   }
 
-  /** A picture is an event of megabytes: in a room that doubles, its bytes are copied a few times and not once a read. */
+  /** An image is an event of megabytes: a buffer that doubles copies its bytes a few times, and not with every read. */
   #append(rest: Uint8Array, chunk: Uint8Array): Uint8Array {
     const length = rest.length + chunk.length
     if (length <= smallEventBytes) return Buffer.concat([rest, chunk])
     let room = this.#room
-    // Bytes that were given out stay as they are: only what begins the room is followed by more.
+    // Bytes of emitted events must not be overwritten: the buffer is reused only if `rest` stands at its beginning.
     const isBegun = room !== undefined && room.buffer === rest.buffer && room.byteOffset === rest.byteOffset
     if (room === undefined || !isBegun || room.length < length) {
       room = Buffer.allocUnsafeSlow(2 * length)
@@ -77,15 +77,15 @@ export class EventSplitter {
   }
 }
 
-const dataStart = 100 // d, with which nearly all events begin: those have no name
+const dataStart = 100 // the d of `data:`; nearly all events begin with it, and those have no name
 const errorName = /^event: ?error\r?$/m
 
-/** Whether an event is named an error, whatever it holds: official clients throw on the name. */
+/** Whether an event is named `error`, whatever its data is: official clients throw on the name alone. */
 export function isNamedError(event: Uint8Array): boolean {
   return event[0] !== dataStart && errorName.test(decodeUtf8(event))
 }
 
-/** The text of an event's `data` lines, joined as the specification of server-sent events says. */
+/** The text of an event's `data` lines, joined with newlines as the specification of server-sent events requires. */
 export function dataOf(event: Uint8Array): string {
   let joined: string | undefined
   for (const line of decodeUtf8(event).split(/\r\n|\n|\r/)) {

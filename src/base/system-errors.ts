@@ -1,20 +1,20 @@
-/** What the system calls a failure, such as ENOENT; undefined where it is none of the system's. */
+/** The system's code for a failure, such as ENOENT; undefined for errors that carry no code. */
 export function codeOf(thrown: unknown): unknown {
   return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
 }
 
-/** There is no such file or folder. */
+/** The file or folder does not exist. */
 export function isMissing(thrown: unknown): boolean {
   return codeOf(thrown) === 'ENOENT'
 }
 
-/** There is no room left on the disk, or none that this user may have. */
+/** The disk is full, or this user's quota on it is used up. */
 export function isDiskFull(thrown: unknown): boolean {
   const code = codeOf(thrown)
   return code === 'ENOSPC' || code === 'EDQUOT'
 }
 
-/** This process, or the whole system, has as many files and connections open as it may. */
+/** This process, or the whole system, has reached its limit of open files and connections. */
 export function isOutOfFiles(thrown: unknown): boolean {
   const code = codeOf(thrown)
   return code === 'EMFILE' || code === 'ENFILE'

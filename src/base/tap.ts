@@ -1,18 +1,19 @@
-/** What is told about the reader of a tapped body. */
+/** Is told about the reader of a tapped body. */
 export type Watcher = {
-  /** It has room: at first, and again after it was behind. */
+  /** The reader has room: called at the beginning, and again after the reader had fallen behind. */
   wanted(): void
-  /** It left before the end. Told at most once, and never after `end` or `fail`. */
+  /** The reader left before the end. Called at most once, and never after `end` or `fail`. */
   gone(): void
 }
 
-// The runtime cuts off by a reset, which takes from the reader what it has got and not read yet.
+// The runtime cuts a body off with a TCP reset, which discards what has arrived at the client but is not read yet; so a
+// cut waits this long.
 const lastReadMs = 100
 
 /**
- * A body whose end is told exactly once, whichever way it comes: read to its end, failed, or left by its reader, even
- * before the first read (where the `finally` of an async generator would never run). What is put goes to the client's
- * socket at once, by the runtime's own `direct` kind of stream: no queue, and no promise for an event.
+ * A body that ends exactly once, however it ends: read to its end, failed, or left by its reader, even before the first
+ * read (where the `finally` of an async generator would never run). `put` writes to the client's socket at once,
+ * through Bun's own `direct` kind of stream: there is no queue, and no promise for each event.
  */
 export class Tap {
   readonly body: ReadableStream<Uint8Array>
@@ -25,7 +26,7 @@ export class Tap {
   constructor(watcher: Watcher, signal: AbortSignal) {
     this.#watcher = watcher
     this.#signal = signal
-    this.#ended.promise.catch(() => {}) // it may break before anybody reads it
+    this.#ended.promise.catch(() => {}) // the stream may fail before it is read
     if (signal.aborted) this.#leave()
     else signal.addEventListener('abort', this.#leave, { once: true })
     const source: Bun.DirectUnderlyingSource<Uint8Array> = {
@@ -37,11 +38,11 @@ export class Tap {
       },
       cancel: this.#leave,
     }
-    // The types of the web do not know this kind.
+    // The web's stream types do not know the `direct` kind.
     this.body = new ReadableStream(source as unknown as UnderlyingDefaultSource<Uint8Array>)
   }
 
-  /** False: the reader is behind. What comes now waits in memory, so that whoever sends should wait until it is wanted. */
+  /** False means that the reader is behind: the bytes wait in memory, and the caller should pause until `wanted`. */
   put(bytes: Uint8Array): boolean {
     if (this.#isOver || this.#socket === undefined) return false
     const written = this.#socket.write(bytes)
@@ -57,7 +58,7 @@ export class Tap {
     this.#ended.resolve()
   }
 
-  /** Cut off: a reader must not take what it has for the whole. */
+  /** Cuts the connection off, so that the reader does not take what it has for the whole body. */
   fail(): void {
     if (this.#settle()) setTimeout(() => this.#ended.reject(), lastReadMs)
   }

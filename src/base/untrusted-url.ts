@@ -2,22 +2,22 @@ import { isIPv6 } from 'node:net'
 import { GatewayError } from './errors.ts'
 import { isAddress, type Reach } from './public-address.ts'
 
-/** Whether a link leads to a result that this process itself gave out, and may be followed into this machine. */
+/** Whether a link leads to a result that this process itself gave out, and may be fetched although it is not public. */
 export type IsOwnLink = (link: string) => boolean
 
 /** What an operator allows beyond the open internet; a client never decides any of it. */
 export type GuardPolicy = {
   readonly schemes: 'https' | 'https-and-http'
-  /** Beyond the public ones: this machine, for sandbox mode; private nets, for receivers inside of a company. */
+  /** Beyond public addresses: this machine, for sandbox mode; private networks, for receivers inside a company. */
   readonly addresses: Reach
   readonly ports: readonly number[] | 'any'
-  /** Links that are exempt from all three. Where they redirect to, nothing is. */
+  /** Links that are exempt from the three rules above. The targets of their redirects are not. */
   readonly isOwn?: IsOwnLink
 }
 
 export const strictPolicy: GuardPolicy = { schemes: 'https', addresses: 'public', ports: [443, 80] }
 
-/** Where a host cannot be had, all say the same: a client must not learn which names and addresses exist inside. */
+/** One message for every unreachable host: a client must not learn which names and addresses exist inside. */
 const notReached = 'The host in the URL cannot be reached.'
 
 const words = {
@@ -27,7 +27,7 @@ const words = {
   port: 'The URL names a port that is not allowed.',
   'not-public': notReached,
   unresolved: notReached,
-  // Whoever was asked for the name has not answered: that says nothing of the host.
+  // The name server did not answer, which says nothing about the host.
   'lookup-slow': notReached,
   unreachable: notReached,
   broken: 'The server in the URL broke off its answer.',
@@ -39,7 +39,7 @@ const words = {
 
 export type RefusalReason = keyof typeof words
 
-/** A URL of a client that is not fetched. The reason is for us; the message is for whoever gave the URL. */
+/** A client's URL is not fetched. `reason` is for our own code, the message is for the client that gave the URL. */
 export class GuardRefusal extends GatewayError {
   readonly reason: RefusalReason
 
@@ -50,7 +50,7 @@ export class GuardRefusal extends GatewayError {
   }
 }
 
-// Signed links are long; beyond this, servers refuse them anyway.
+// Signed links are long, but servers refuse anything beyond this anyway.
 const urlCharactersMax = 8 * 1024
 
 export type Target = {
@@ -61,9 +61,9 @@ export type Target = {
   readonly isOwn: boolean
 }
 
-/** A URL that may be fetched as far as its own text shows. */
+/** Parses a URL and checks everything that its text alone shows; addresses are checked later. */
 export function readTarget(text: string, policy: GuardPolicy): Target {
-  // The parser drops tabs and line breaks, which is how a URL comes to mean something else than it says.
+  // The URL parser drops tabs and line breaks, so that a URL could mean something else than it seems to say.
   // oxlint-disable-next-line no-control-regex
   if (text.length > urlCharactersMax || /[\u0000-\u0020\u007f]/.test(text) || !URL.canParse(text)) {
     throw new GuardRefusal('malformed')
@@ -75,7 +75,7 @@ export function readTarget(text: string, policy: GuardPolicy): Target {
   if (url.username !== '' || url.password !== '') throw new GuardRefusal('credentials')
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (host === '' || host.endsWith('.')) throw new GuardRefusal('malformed')
-  // The parser folds 0x7f000001, 2130706433 and 127.1 into 127.0.0.1. Nobody writes them so with good intent.
+  // The URL parser folds 0x7f000001, 2130706433 and 127.1 into 127.0.0.1. No honest client writes an address like that.
   const written = /^\/\/([^/?#\\:]*)/.exec(text.slice(url.protocol.length))?.[1]
   if (isAddress(host) && !isIPv6(host) && written !== host) throw new GuardRefusal('malformed')
   const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port)

@@ -1,4 +1,4 @@
-/** What comes of it in time; undefined where it is late, and then nobody waits for it any longer. */
+/** The outcome of `work`, or undefined once `ms` have passed; late work runs on, but its outcome is ignored. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => {
@@ -7,7 +7,7 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T | undef
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
-/** What comes of it, or the reason of the signal as soon as that aborts: then nobody waits for it any longer. */
+/** The outcome of `work`, or a rejection with the signal's reason as soon as it aborts; `work` itself runs on. */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
