@@ -2,45 +2,44 @@ import type { JsonObject } from '../base/json.ts'
 import type { Capability } from './capability.ts'
 import type { ImagesUsed, VideoUsed } from './usage.ts'
 
-/** What every request tells the line, whatever it is for; the rest is between its codec and its vendor's adapter. */
+/** What the flow needs to know of every request; the rest concerns only its codec and its vendor's adapter. */
 export type AskFacts = {
   readonly capability: Capability
-  /** Our id of the model. */
+  /** Our id of the model, not the vendor's. */
   readonly model: string
   readonly stream: boolean
   readonly bound: Bound
-  /** Tokens that a true count cannot exceed: beyond twice as many, a vendor's number is not believed. */
+  /** Tokens that a true count cannot exceed: a vendor's number of more than twice as many is not believed. */
   readonly believable?: { readonly input: number; readonly output: number }
 }
 
-/** The most a request can use, for its hold. Tokens are held at the dearest rate they might turn out to have. */
+/** The most a request can use, for its hold. Tokens are held at the highest rate that may turn out to apply to them. */
 export type Bound = {
   readonly input?: number
   readonly output?: number
   readonly webSearch?: number
   readonly character?: number
-  /** Calls to the vendor that are paid for; one where nothing is said. */
+  /** Calls to the vendor that are charged; one if absent. */
   readonly request?: number
   readonly images?: ImagesUsed
   readonly video?: VideoUsed
   readonly videoToken?: number
 }
 
-/** A request as it came, of whatever form its path takes. */
+/** A request as received, in the form that its path takes. */
 export type Asked = {
   /** A JSON object, or the text fields of a form. */
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
   readonly bodyBytes: number
   header(name: string): string | null
-  /** A parameter of the address, on paths that take any. */
+  /** A query parameter, on paths that take any. */
   query?(name: string): string | null
 }
 
-/** One file of a form. */
 export type AskedFile = {
   /** The name of its field: `image`, `image[]`, `mask`. */
   readonly field: string
-  /** What they are, their head shows, and not what the client says of them. */
+  /** The file's type is read from its head; the type that the client states is ignored. */
   readonly bytes: Uint8Array
 }

@@ -1,8 +1,8 @@
-/** What can be asked of the gateway. A new one here makes the compiler name places to fill; CONTRIBUTING.md has all. */
+/** What can be asked of the gateway. The compiler names places that a new one has to fill; CONTRIBUTING.md has all. */
 export const capabilities = ['chat', 'embeddings', 'images', 'edits', 'speech', 'video'] as const
 export type Capability = (typeof capabilities)[number]
 
-/** Where each is asked for. */
+/** The path of each capability. */
 export const pathsOf = {
   chat: '/v1/chat/completions',
   embeddings: '/v1/embeddings',

@@ -5,37 +5,37 @@ import type { Conversation, Reply, ReplyEvent } from './conversation.ts'
 import type { ModelTraits } from './limits.ts'
 import type { Usage } from './usage.ts'
 
-/** A way of speaking. Where client and vendor share one, the answer's bytes go through as they came. */
+/** A chat protocol. Where client and vendor speak the same one, the answer's bytes pass through unchanged. */
 export type Protocol = 'openai' | 'anthropic' | 'gemini' | 'responses'
 
-/** What the rules of a chat request need to know of its model. */
+/** What the rules of a chat request need to know about its model. */
 export type ChatTraits = Pick<
   ModelTraits,
   'id' | 'contextTokens' | 'outputTokensMax' | 'choicesMax' | 'reasoning' | 'efforts' | 'refusesEffort' | 'sells'
 >
 
-/** A chat request, checked. The facts are what admission, billing and routing need; the rest stays in its protocol. */
+/** A validated chat request. The facts are for admission, billing and routing; the rest stays in its protocol. */
 export type ChatAsk = AskFacts & {
   readonly capability: 'chat'
   readonly protocol: Protocol
   /** Whether the client asked to see usage at the end of its stream; it is metered either way. */
   readonly usageShown: boolean
   readonly choices: number
-  /** The most output tokens one choice may have: the client's cap, or else the model's. */
+  /** The most output tokens of one choice: the client's cap, otherwise the model's. */
   readonly outputTokensMax: number
   /** An upper bound: a byte-level tokenizer never makes more tokens than there are bytes. */
   readonly inputTokensMax: number
-  /** Searches that the vendor itself may make and charge for; 0 where none was asked for. */
+  /** The most web searches that the vendor itself may make and charge; 0 where none was asked for. */
   readonly searchesMax: number
   /** The body in the client's protocol, validated; opaque to everything but that protocol's codec. */
   readonly native: JsonObject
-  /** Headers that are part of the client's protocol, and go on to vendors that share it. */
+  /** Headers that are part of the client's protocol and are passed on to vendors that share it. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 type Facts = Omit<ChatAsk, 'capability' | 'bound' | 'believable'>
 
-/** A chat ask with its bound: choices that have to be asked for side by side each pay for the whole input. */
+/** Adds the bound to a chat ask. Input counts once per choice, because choices may need a call each. */
 export function chatAsk(facts: Facts, { contextTokens, outputTokensMax }: ChatTraits): ChatAsk {
   const { choices } = facts
   return {
@@ -51,14 +51,14 @@ export function chatAsk(facts: Facts, { contextTokens, outputTokensMax }: ChatTr
   }
 }
 
-/** What a stream has shown so far; read at its end to settle, whichever way the end came. */
+/** What a stream has shown so far; read at its end for the settlement, however the stream ended. */
 export type StreamFacts = {
   /**
-   * The vendor's own count, when it has come. One without `output` counts the prompt alone, as a stream of the messages
-   * protocol begins: until the rest comes, the output is to be estimated.
+   * The vendor's own count, once it has come. Without `output` it counts only the prompt, as at the beginning of a
+   * stream in the messages protocol: until the rest comes, the output has to be estimated.
    */
   readonly usage: Usage | undefined
-  /** Every choice gave its finish reason. */
+  /** Every choice has given its finish reason. */
   readonly finished: boolean
   /** The protocol's own end of stream was seen. */
   readonly ended: boolean
@@ -68,86 +68,86 @@ export type StreamFacts = {
   readonly outputEvents: number
   readonly outputBytes: number
   /**
-   * Whether that output is the client's to pay for: it was shown some of it, or left by itself before that. Absent where
-   * it is shown all that comes.
+   * Whether the customer pays for that output: the client was shown some of it, or left of its own accord before that.
+   * Absent where the client is shown everything.
    */
   readonly isOwed?: boolean
-  /** What the vendor's own tools did so far, for when its count of it does not come. Absent where it has none. */
+  /** What the vendor's own tools did so far, for when its count does not come. Absent where it has no such tools. */
   readonly hosted?: HostedWork
 }
 
-/** Searches are charged by the piece; what they found is read by the model, as input. */
+/** Each web search is charged, and the model reads what it found as input. */
 export type HostedWork = { readonly searches: number; readonly foundBytes: number }
 
-/** Follows one stream of a vendor to its client: what goes on, what waits, what is rewritten or translated. */
+/** Follows one stream from the vendor to the client: what is forwarded, held back, rewritten or translated. */
 export type ChatStream = {
   readonly facts: StreamFacts
-  /** One whole event in; the bytes to forward now, or undefined when it is held back or dropped. */
+  /** Takes one whole event and gives the bytes to forward now, or undefined when it is held back or dropped. */
   take(event: Uint8Array): Uint8Array | undefined
-  /** Its client has left. */
+  /** Called when the client has left. */
   left?(): void
-  /** What was held back for the end, to be sent once the settlement is recorded. */
+  /** The bytes that were held back for the end, to be sent once the settlement is recorded. */
   closing(): Uint8Array
-  /** An error in place of the end, where the protocol's events are counted and it has to go on with the count. */
+  /** Writes an error in place of the end, where events are numbered and the error has to continue the numbering. */
   failing?(error: GatewayError): Uint8Array
 }
 
-/** A whole answer, ready for the client. */
+/** A complete answer, ready for the client. */
 export type ChatAnswer = {
   readonly usage: Usage | undefined
-  /** Tokens of the text that was made, for when the vendor counted none. */
+  /** Estimates the output tokens, for when the vendor reported none. */
   estimateOutput(): number
   readonly body: Uint8Array
 }
 
-/** Writes a reply in the client's protocol as it is made. */
+/** Writes a reply in the client's protocol while it is being made. */
 export type ReplyWriter = {
-  /** The bytes to send now, or undefined where there is nothing to say yet. */
+  /** The bytes to send now, or undefined where there is nothing to send yet. */
   write(events: readonly ReplyEvent[]): Uint8Array | undefined
-  /** Whether the client is shown nothing of an event with output. Absent where it sees them all. */
+  /** Whether an event with output is hidden from the client. Absent where the client sees all of them. */
   hides?(event: ReplyEvent): boolean
-  /** The end of the stream, with the usage where the protocol or the client wants it: sent once it is settled. */
+  /** The end of the stream, with usage where the protocol or the client wants it; sent once the hold is settled. */
   closing(usage: Usage | undefined): Uint8Array
-  /** An error in place of the end, where the protocol's events are counted and it has to go on with the count. */
+  /** Writes an error in place of the end, where events are numbered and the error has to continue the numbering. */
   failing?(error: GatewayError): Uint8Array
 }
 
-/** Reads a vendor's stream, one whole event at a time. It may keep what belongs together until it is complete. */
+/** Reads a vendor's stream, one whole event at a time. It may hold parts back until what they belong to is complete. */
 export type ReplyReader = {
   read(event: Uint8Array): readonly ReplyEvent[]
 }
 
-/** What a translated reply is called: ours, since the vendor's own id may be missing or of another form. */
+/** From this a translated reply gets an id of ours, because the vendor's own may be missing or of another form. */
 export type ReplyName = {
   readonly requestId: string
   readonly createdAt: number
-  /** Milliseconds since then. */
+  /** Milliseconds since `createdAt`. */
   elapsedMs(): number
 }
 
-/** One protocol as chat is spoken in it. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
+/** Chat in one protocol. `wire/` implements it, `http/` puts it on the request, `flow/` only calls it. */
 export type ChatCodec = {
   readonly protocol: Protocol
   /** Throws bad-request with the field at fault. `lookUp` throws for a model the caller may not use. */
   readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk
-  /** A count of the input for when the vendor gave none: an estimate, and marked as one where it is used. */
+  /** Estimates the input tokens, for when the vendor reported none; the charge is then marked as estimated. */
   estimateInput(ask: ChatAsk): number
   writeStreamError(error: GatewayError): Uint8Array
-  /** Says between two events of a stream that it lives. A comment of server-sent events, where the protocol has none. */
+  /** Sent between two events to show that a stream is alive. Absent: an SSE comment is sent instead. */
   readonly keepAlive?: Uint8Array
 
-  /** The vendor speaks another. Throws bad-request for what no other protocol could take, naming the field. */
+  /** For vendors of another protocol. Throws bad-request, naming the field, for what no other protocol can express. */
   readConversation(ask: ChatAsk): Conversation
   writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array
   openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter
 
-  /** The vendor speaks this protocol too. Throws where the body is an error or no answer, whatever its status said. */
+  /** For vendors of the same protocol. Throws if the body is an error or no answer, whatever its HTTP status. */
   passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
   passStream(ask: ChatAsk): ChatStream
 }
 
-/** A protocol in which a prompt can be counted, without an answer to it. */
+/** A protocol in which a prompt's tokens can be counted without answering it. */
 export type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'> & {
-  /** The vendor speaks another. Throws bad-request for what cannot be asked there: nobody could count it. */
+  /** For vendors of another protocol. Throws bad-request for what cannot be translated, and so cannot be counted. */
   checkTranslated(ask: ChatAsk): void
 }

@@ -3,40 +3,41 @@ import type { Json, JsonObject } from '../base/json.ts'
 import type { Usage } from './usage.ts'
 
 /**
- * A chat as no protocol in particular says it: read from the client's protocol, written in the vendor's, and the reply
- * the other way. What both sides can say has a place here; what only one can say is dropped, by docs/translation.md.
+ * A chat in a neutral form: read from the client's protocol and written in the vendor's, and the reply in the opposite
+ * direction. What both sides can express has a place here; what only one can express is dropped, as
+ * docs/translation.md lists.
  */
 
-/** The prompt up to and with this block is worth keeping in the vendor's cache. */
+/** The client asks the vendor to cache the prompt up to and including this block for this long. */
 export type CacheHint = '5m' | '1h'
 
-/** Where the bytes of a picture, a sound, a film or a file are. */
+/** Where the bytes of an image, audio, a video or a file are. */
 export type Media =
   | { readonly kind: 'bytes'; readonly mediaType: string; readonly base64: string }
   | { readonly kind: 'url'; readonly url: string }
-  /** Kept at the vendor, under the vendor's own id. */
+  /** Stored at the vendor, under the vendor's own id. */
   | { readonly kind: 'file'; readonly id: string }
 
 export type TextBlock = {
   readonly kind: 'text'
   readonly text: string
   readonly citations?: readonly Citation[]
-  /** An assistant's text that is not one with the text before it. Else the two are one, which its vendor cut for citations. */
+  /** Set where an assistant's text is separate from the text before it. Otherwise both are one, split for citations. */
   readonly isApart?: boolean
   readonly cache?: CacheHint
 }
 
-/** Stands between texts of an assistant that are not one, where a protocol has room for one alone. */
+/** Put between separate texts of an assistant where a protocol has room for only one text. */
 export const gap = '\n\n'
 
-/** Where a statement comes from: a page of the web, or a document of the prompt. */
+/** The source of a statement: a web page, or a document in the prompt. */
 export type Citation = {
   readonly url?: string
   readonly title?: string
   readonly citedText?: string
 }
 
-/** Where the client wrote it, as a path in its body: `messages[0].content[1]`. A refusal names it. */
+/** Where the client wrote the block, as a path in its body: `messages[0].content[1]`. Errors name it. */
 export type Placed = { readonly at?: string }
 
 export type ImageBlock = Placed & {
@@ -51,7 +52,7 @@ export type DocumentBlock = Placed & {
   readonly media: Media | { readonly kind: 'text'; readonly text: string }
   readonly title?: string
   readonly context?: string
-  /** The reply is to say which parts of it were used. */
+  /** The reply should cite the parts of the document that it used. */
   readonly isCited?: boolean
   readonly cache?: CacheHint
 }
@@ -67,16 +68,16 @@ export type ToolResultBlock = Placed & {
   readonly cache?: CacheHint
 }
 
-/** What a model thought. Only with its signature does a vendor take it back. */
+/** A model's reasoning. A vendor accepts it back only with its signature. */
 export type ThinkingBlock = { readonly kind: 'thinking'; readonly text: string; readonly signature?: string }
-/** Thought that only the vendor can read. */
+/** Reasoning that only the vendor can read. */
 export type RedactedBlock = { readonly kind: 'thinking-redacted'; readonly data: string }
 
 export type ToolCallBlock = {
   readonly kind: 'tool-call'
   readonly id: string
   readonly name: string
-  /** A JSON object as text. Of a call that was cut off, at the end of a reply, what came of it: maybe nothing. */
+  /** A JSON object as text; for a call that was cut off at the end of a reply, only what came, which may be nothing. */
   readonly argumentsText: string
   /** Google signs the call itself; see `markGoogle`. */
   readonly signature?: string
@@ -88,20 +89,20 @@ export type RefusalBlock = { readonly kind: 'refusal'; readonly text: string }
 export type UserBlock = TextBlock | ImageBlock | DocumentBlock | AudioBlock | VideoBlock | ToolResultBlock
 export type AssistantBlock = TextBlock | ImageBlock | ThinkingBlock | RedactedBlock | ToolCallBlock | RefusalBlock
 
-/** Tool results come first in a user turn and stand in the turn right after their calls. Neighbours differ in role. */
+/** Tool results come first in a user turn, right after the turn of their calls. Neighbouring turns differ in role. */
 export type Turn =
   | { readonly role: 'user'; readonly blocks: readonly UserBlock[] }
   | { readonly role: 'assistant'; readonly blocks: readonly AssistantBlock[] }
   /** Instructions in the middle of a conversation. */
   | { readonly role: 'system'; readonly blocks: readonly TextBlock[] }
 
-/** The longest name of a tool that every vendor takes. */
+/** The longest tool name that every vendor accepts. */
 export const toolNameCharactersMax = 64
 
 export type Tool = {
   readonly name: string
   readonly description?: string
-  /** JSON Schema of an object. */
+  /** The JSON Schema of the arguments, always an object. */
   readonly schema: JsonObject
   readonly isStrict?: boolean
   readonly cache?: CacheHint
@@ -112,7 +113,7 @@ export type HostedTool = { readonly kind: 'web-search'; readonly usesMax?: numbe
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
-/** Whether a call must come, and no words. */
+/** Whether the model must call a tool instead of answering in text. */
 export function isCallForced(choice: ToolChoice | undefined): boolean {
   return choice === 'required' || typeof choice === 'object'
 }
@@ -127,7 +128,7 @@ export type ReplyFormat =
       readonly isStrict?: boolean
     }
 
-/** `none` switches thinking off; the rest in growing order. */
+/** `none` turns thinking off; the rest are in ascending order. */
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
@@ -135,24 +136,24 @@ export function isEffort(value: string | null | undefined): value is Effort {
   return (efforts as readonly (string | null | undefined)[]).includes(value)
 }
 
-/** How much a model may think: in the client's own measure, or both. */
+/** How much a model may think: as an effort or a budget, whichever the client gave, or both. */
 export type Thinking = {
   readonly effort?: Effort
-  /** Tokens. */
+  /** The most tokens of thinking. */
   readonly budget?: number
-  /** Whether the client wants to read the thoughts. */
+  /** Whether the client wants to read the thinking. */
   readonly isShown: boolean
 }
 
-// By tokens of thought, where a client counts those: below each, the effort beside it.
+// Turns a client's budget into an effort: a budget below each number of tokens means the effort beside it.
 const budgetEfforts = [
   [2_048, 'low'],
   [8_192, 'medium'],
 ] as const
 
 /**
- * The effort nearest to what a client wants among those a model takes, rather less than more; undefined where the model
- * takes none, or cannot be kept from thinking.
+ * Of the efforts that a model takes, the nearest to what the client wants, if possible a lower one; undefined where the
+ * model takes none, or where the client wants no thinking and the model cannot turn it off.
  */
 export function nearestEffort({ effort, budget }: Thinking, among: readonly string[]): Effort | undefined {
   const byBudget = budget === undefined ? 'medium' : (budgetEfforts.find(([below]) => budget < below)?.[1] ?? 'high')
@@ -170,7 +171,7 @@ export type Conversation = {
   readonly hostedTools: readonly HostedTool[]
   readonly toolChoice?: ToolChoice
   readonly parallelTools?: boolean
-  /** Where the client gave one; the vendor's own default else, or the model's most where it needs one. */
+  /** The client's cap. Absent: the vendor's default applies, or the model's maximum where the vendor requires a cap. */
   readonly outputTokensMax?: number
   readonly temperature?: number
   readonly topP?: number
@@ -179,21 +180,21 @@ export type Conversation = {
   readonly seed?: number
   readonly presencePenalty?: number
   readonly frequencyPenalty?: number
-  /** How many alternatives to show for each token; 0 shows the chosen one alone. */
+  /** How many alternatives to show for each token; 0 shows only the chosen one. */
   readonly logprobs?: number
   readonly format?: ReplyFormat
   readonly thinking?: Thinking
-  /** How long the answer should be. */
+  /** How long the client wants the answer to be. */
   readonly verbosity?: 'low' | 'medium' | 'high'
-  /** Who the client's own user is, in the client's words. */
+  /** The client's own user, as the client names them. */
   readonly user?: string
-  /** Requests with the same one are likely to meet the same cache at the vendor. */
+  /** Requests with the same key are likely to reach the same cache at the vendor. */
   readonly cacheKey?: string
 }
 
 export type Finish = 'stop' | 'stop-sequence' | 'length' | 'tool-calls' | 'refusal' | 'pause'
 
-/** Whether a reply that ended so was cut off: what came last may not be whole. */
+/** Whether this finish cuts a reply off, so that its last block may be incomplete. */
 export function isCutOff(finish: Finish): boolean {
   return finish === 'length' || finish === 'refusal'
 }
@@ -201,9 +202,9 @@ export function isCutOff(finish: Finish): boolean {
 export type Choice = {
   readonly blocks: readonly AssistantBlock[]
   readonly finish: Finish
-  /** The sequence that ended it. */
+  /** The stop sequence that ended the choice. */
   readonly stopSequence?: string
-  /** As the common protocol shows them, the one that does. */
+  /** In the form of the common protocol. */
   readonly logprobs?: Json
 }
 
@@ -212,18 +213,18 @@ export type Reply = {
   readonly usage: Usage | undefined
 }
 
-/** A reply as it is made. Blocks of one choice do not overlap, except that calls may grow side by side, told apart by `call`. */
+/** A reply as it is made. Blocks of one choice do not overlap, but its tool calls may grow side by side, by `call`. */
 export type ReplyEvent =
   | { readonly kind: 'reply-start' }
   | { readonly kind: 'text-delta'; readonly choice: number; readonly text: string; readonly logprobs?: Json }
   | { readonly kind: 'citation-add'; readonly choice: number; readonly citation: Citation }
   | { readonly kind: 'refusal-delta'; readonly choice: number; readonly text: string }
   | { readonly kind: 'thinking-delta'; readonly choice: number; readonly text: string }
-  /** Ends the block of thought that it signs. `text` is all of that thought: the signature is of use only beside it. */
+  /** Ends the thinking block that it signs. `text` is the whole block, because the signature is valid only with it. */
   | { readonly kind: 'thinking-sign'; readonly choice: number; readonly text: string; readonly signature: string }
   | { readonly kind: 'thinking-redact'; readonly choice: number; readonly data: string }
   | { readonly kind: 'image-add'; readonly choice: number; readonly media: Media }
-  /** `call` counts the calls of a choice from 0. */
+  /** `call` numbers the calls of a choice from 0. */
   | {
       readonly kind: 'tool-call-start'
       readonly choice: number
@@ -239,19 +240,19 @@ export type ReplyEvent =
       readonly finish: Finish
       readonly stopSequence?: string
     }
-  /** The vendor ran a tool of its own, or showed what came of it: both are on its bill before a word is said. */
+  /** The vendor ran a tool of its own, or showed its result: it charges for both before any text comes. */
   | { readonly kind: 'hosted-tool-run'; readonly searches: number; readonly foundBytes: number }
-  /** All that was used so far; the last one counts. */
+  /** The total used so far; the last one counts. */
   | { readonly kind: 'usage-count'; readonly usage: Usage }
-  /** The vendor is alive and has nothing to say. */
+  /** The vendor shows that it is alive, without output. */
   | { readonly kind: 'heartbeat' }
   /** The protocol's own end of a stream, where it has one. */
   | { readonly kind: 'reply-end' }
   | { readonly kind: 'failure'; readonly error: GatewayError }
 
 /**
- * Signatures travel through clients of other protocols and come back, maybe to another vendor: one that is not
- * Anthropic's own says whose it is.
+ * Signatures travel through clients of other protocols and come back, perhaps to another vendor, so every signature
+ * that is not Anthropic's is marked with its vendor.
  */
 const googleMark = 'google:'
 const openaiMark = 'openai:'
@@ -260,22 +261,22 @@ export function markGoogle(signature: string): string {
   return `${googleMark}${signature}`
 }
 
-/** The signature as Google made it, or undefined where another vendor did. */
+/** The signature as Google made it, or undefined if it is another vendor's. */
 export function googleSignature(signature: string | undefined): string | undefined {
   return signature?.startsWith(googleMark) ? signature.slice(googleMark.length) : undefined
 }
 
-/** OpenAI signs nothing: what stands for a signature is the thought itself, which only OpenAI can read. */
+/** OpenAI signs nothing: the encrypted reasoning itself, which only OpenAI can read, takes the place of a signature. */
 export function markOpenai(encrypted: string): string {
   return `${openaiMark}${encrypted}`
 }
 
-/** The thought as OpenAI encrypted it, or undefined where it is another vendor's. */
+/** The reasoning as OpenAI encrypted it, or undefined if it is another vendor's. */
 export function openaiThought(signature: string | undefined): string | undefined {
   return signature?.startsWith(openaiMark) ? signature.slice(openaiMark.length) : undefined
 }
 
-/** The signature as Anthropic made it, or undefined where another vendor did. */
+/** The signature as Anthropic made it, or undefined if it is another vendor's. */
 export function anthropicSignature(signature: string | undefined): string | undefined {
   const isAnothers = [googleMark, openaiMark].some((mark) => signature?.startsWith(mark))
   return signature === undefined || signature === '' || isAnothers ? undefined : signature

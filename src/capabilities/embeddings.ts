@@ -2,42 +2,42 @@ import type { JsonObject } from '../base/json.ts'
 import type { AskFacts } from './ask.ts'
 import type { EmbeddingLimits } from './limits.ts'
 
-/** Text, or the tokens of one vendor's own tokenizer. */
+/** A text, or tokens of the vendor's own tokenizer. */
 export type EmbeddingInput = string | readonly number[]
 
 export type EmbeddingsAsk = AskFacts & {
   readonly capability: 'embeddings'
   readonly inputs: readonly EmbeddingInput[]
-  /** Where the client, or the alias it asked by, chose. */
+  /** Set where the client, or the alias that it named, chose. */
   readonly dimensions?: number
   readonly encoding: 'float' | 'base64'
   readonly limits: EmbeddingLimits
   readonly user?: string
-  /** What else the client wrote, for vendors that speak its protocol. */
+  /** The client's other fields, for vendors that speak its protocol. */
   readonly extras: JsonObject
 }
 
-/** As every vendor computes it and base64 carries it: both encodings of an answer are the same to the last bit. */
+/** Float32, as vendors compute it and base64 carries it, so that both encodings of an answer are equal bit for bit. */
 export type Vector = Float32Array
 
 export type EmbeddingsAnswer = {
   /** In the order of the inputs. */
   readonly vectors: readonly Vector[]
-  /** As the client is shown them. */
+  /** The count that the client is shown. */
   readonly inputTokens: number
 }
 
-/** What tokenizers put around every input: the `[CLS]` and `[SEP]` of the older ones. */
+/** Older tokenizers add two tokens to every input, `[CLS]` and `[SEP]`. */
 const tokensAround = 2
 
-/** The most tokens an input can be: no tokenizer makes more of them than there are bytes. */
+/** The most tokens an input can have: no tokenizer makes more tokens than there are bytes. */
 export function tokensMaxOf(input: EmbeddingInput): number {
   return (typeof input === 'string' ? Buffer.byteLength(input) : input.length) + tokensAround
 }
 
 /**
- * The inputs in as many batches as the vendor's limits ask for, in their order. Tokens are reckoned by their upper bound:
- * one refused batch would fail the whole request, while a batch more costs nothing.
+ * Splits the inputs, in their order, into as many batches as the vendor's limits require. Tokens are counted by their
+ * upper bound, because one refused batch would fail the whole request, while an additional batch costs nothing.
  */
 export function batchesOf(
   inputs: readonly EmbeddingInput[],

@@ -7,5 +7,5 @@ export type WireError = {
   readonly body: string
 }
 
-/** How one protocol shows an error. Nobody but these writes an error body. */
+/** How one protocol renders an error. No other code writes an error body. */
 export type WriteError = (error: GatewayError, requestId: RequestId) => WireError

@@ -2,8 +2,9 @@ import type { AssistantBlock, Reply } from './conversation.ts'
 import { countWords } from './count-words.ts'
 
 /**
- * Output tokens of a reply that came without usage: what is charged for it, and what is shown where usage must be. As of an
- * answer that passes through, by a tokenizer's rule of thumb: letters are few to a token in some scripts.
+ * Estimates the output tokens of a reply that came without usage, to charge it and to show it where usage is required.
+ * It counts with `countWords`, as for answers that pass through, because in some scripts a token has only a few
+ * letters.
  */
 export function estimateReply(
   { choices }: Reply,

@@ -1,14 +1,14 @@
-/** How large a picture is, as its head says. */
+/** An image's size, as its head states it. */
 export type PictureSize = { readonly width: number; readonly height: number }
 
-/** A small file can hold a picture that takes a gigabyte to decode; nobody works from one of more than this. */
+/** A small file can hold an image that takes a gigabyte to decode; no client needs to give one larger than this. */
 const pixelsMax = 4096 * 4096
-/** A panorama of half that height; few decoders and no model look at more. */
+/** The width of a panorama of `pixelsMax` pixels (8192 x 2048); few decoders and no model handle a longer side. */
 const sideMax = 8192
-/** Vendors look at tiles, as many as the long side has of the short one: a line of pixels would have millions. */
+/** Vendors count tiles, whose number grows with long side / short side: a single line of pixels would have millions. */
 export const ratioMax = 16
 
-/** Why a picture that a client gives is not sent to anybody; undefined where it may be. */
+/** Why an image that a client gives is not sent to any vendor; undefined if it may be sent. */
 export function whyNotGiven({ width, height }: PictureSize): string | undefined {
   if (width * height > pixelsMax) return `an image has at most ${pixelsMax} pixels`
   const [short, long] = width < height ? [width, height] : [height, width]

@@ -4,23 +4,23 @@ import type { Looks, PictureAsk } from './images.ts'
 import type { ImageLimits } from './limits.ts'
 import type { Counted, ImagesUsed, Usage } from './usage.ts'
 
-/** Tokens of a square of 1024 by OpenAI's list, where other sizes cost by their pixels; the last two are guesses. */
+/** Tokens of a 1024x1024 image by OpenAI's list; other sizes cost in proportion to pixels. The last two are guesses. */
 const squareTokens: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160, xhigh: 8320, max: 16_640 }
 const squareSize = '1024x1024'
 const squarePixels = 1024 * 1024
-/** By the same list, for each preview beside its picture. */
+/** Tokens of each preview, charged beside its image, by the same list. */
 const partialImageTokens = 100
-/** Where there is no choice of quality: Google's largest picture is 2,000, and it may think and say a little. */
+/** For models without a choice of quality: Google's largest image has 2,000 tokens, besides some reasoning and text. */
 const plainTokens = 2_000
 const plainTokensMax = 4_096
-/** Lists are rounded and change; a hold that falls short is our loss. */
+/** Price lists are rounded and change, and a hold that falls short is our loss. */
 const margin = 1.25
-/** What a picture that is looked at is reckoned at where the vendor did not count: two of OpenAI's tiles. */
+/** The estimate for a reference image where the vendor did not count it: two of OpenAI's tiles. */
 const referenceTokens = 323
 
 type Wish = Pick<PictureAsk, 'count' | 'size' | 'quality' | 'partialImages' | 'limits'>
 
-/** Output tokens of one picture without its previews, as far as they can be told; in doubt the dearest it can be. */
+/** Output tokens of one image without its previews; what is unknown about it counts as the most expensive. */
 function pictureTokens(
   { size, quality = '' }: { readonly size?: string | undefined; readonly quality?: string | undefined },
   limits: ImageLimits,
@@ -36,13 +36,13 @@ function pixelsOf(size = ''): number | undefined {
   return width * height > 0 ? width * height : undefined
 }
 
-/** A picture given to work from; undefined for one that is only linked to, of which nothing is known. */
+/** The size of a reference image; undefined for a linked one, whose size is unknown. */
 export type Reference = PictureSize | undefined
 
 /**
- * The most that a vendor makes of a picture it looks at. OpenAI: 65, 129 for each tile of 512 once the short side is
- * that long, and up to 6,240 for faithful faces; the margin has room for a second row of tiles, where a side is rounded
- * up. Google: 258 for each tile, whose side is two thirds of the short side.
+ * The most input tokens that a vendor counts for a reference image. OpenAI: 65, plus 129 for each tile of 512 once the
+ * short side is scaled to 512, plus up to 6,240 for high input fidelity to faces; the margin leaves room for a second
+ * row of tiles where a side is rounded up. Google: 258 for each tile, whose side is two thirds of the short side.
  */
 export function referenceTokensMax(reference: Reference): number {
   const { width, height } = reference ?? { width: ratioMax, height: 1 }
@@ -52,14 +52,14 @@ export function referenceTokensMax(reference: Reference): number {
   return Math.ceil(Math.max(openai, google))
 }
 
-/** The most that pictures can use. `promptBytes` bounds the tokens of the prompt, since no token is less than a byte. */
+/** The most that images can use. `promptBytes` bounds the prompt's tokens, because no token is shorter than a byte. */
 export function boundOf(
   wish: Wish & Pick<PictureAsk, 'sold'>,
   { promptBytes, references }: { promptBytes: number; references: readonly Reference[] },
 ): Bound {
   if (wish.sold === 'pieces') return { images: piecesOf(wish, wish.count) }
   const { count, partialImages, limits } = wish
-  // A small picture may cost as much as a square: nobody has said that it does not.
+  // A small image may cost as much as the 1024 square: no vendor states that it costs less.
   const made = Math.max(pictureTokens(wish, limits), pictureTokens({ ...wish, size: squareSize }, limits))
   const dearest = Math.ceil((made + partialImages * partialImageTokens) * margin)
   const each = limits.qualities.length === 0 ? plainTokensMax : dearest
@@ -73,31 +73,31 @@ function piecesOf({ size, quality }: Pick<Wish, 'size' | 'quality'>, count: numb
 
 type Made = {
   readonly made: number
-  /** How many of them the vendor says that it charges, where it says so. */
+  /** How many images the vendor says that it charges, where it says so. */
   readonly billed?: number
-  /** Shown on the way. */
+  /** How many previews were shown. */
   readonly previews?: number
-  /** Pictures that were given to work from. */
+  /** How many reference images the client gave. */
   readonly references: number
-  /** The vendor's own count. */
+  /** The vendor's own count, where it gave one. */
   readonly tokens?: Usage | undefined
-  /** What is known of them, for when it did not count: they themselves, or else tokens of one by the vendor's list. */
+  /** For when the vendor did not count: how the images turned out, or one image's tokens by the vendor's list. */
   readonly looks?: Looks
   readonly tokensEach?: number | undefined
 }
 
-/** What was used, counted as the model is sold; estimated where the vendor counts tokens and did not say them. */
+/** What was used, counted as the model is sold; estimated where it is sold by tokens and the vendor reported none. */
 export function countPictures(ask: PictureAsk, pictures: Made): Counted {
   const { made, billed = made, previews = 0, references, tokens, looks = {}, tokensEach } = pictures
   if (ask.sold === 'pieces') {
     const vendorUsage = { images: piecesOf(ask, billed) }
-    // What nobody got is between us and the vendor.
+    // Images that the vendor charges but did not deliver are our cost, not the customer's.
     return billed <= made
       ? { usage: vendorUsage, basis: 'vendor' }
       : { usage: { images: piecesOf(ask, made) }, vendorUsage, basis: 'vendor' }
   }
   if (tokens !== undefined) return { usage: tokens, basis: 'vendor' }
-  // What was said of them counts before what was asked for, which may have been left to the model.
+  // What the vendor says of the images counts before what the client asked, which may have been left to the model.
   const size = pixelsOf(looks.size) === undefined ? ask.size : looks.size
   const quality = Object.hasOwn(squareTokens, looks.quality ?? '') ? looks.quality : ask.quality
   const each = tokensEach ?? pictureTokens({ size, quality }, ask.limits)

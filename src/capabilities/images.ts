@@ -4,35 +4,35 @@ import type { ChatStream } from './chat.ts'
 import type { Media } from './conversation.ts'
 import type { ImageLimits } from './limits.ts'
 
-/** What both ways of making pictures share. Sizes are `WxH`, whatever client and vendor write. */
+/** What generations and edits have in common. Sizes are `WxH`, however the client and the vendor write them. */
 export type PictureAsk = AskFacts & {
   readonly prompt: string
   readonly count: number
   /**
-   * As the vendor is to make it: of the sizes it has, the nearest to what was asked for. Where it takes none, what was
-   * asked for, from which a shape can be chosen. Absent: the model's own default.
+   * The size that the vendor is asked for: of those it has, the nearest to the client's. Where the vendor takes no
+   * size, the client's own, from which an aspect ratio can be chosen. Absent: the model's default.
    */
   readonly size?: string
-  /** One of the model's own. */
+  /** One of the model's qualities. */
   readonly quality?: string
   readonly background?: string
   readonly outputFormat?: string
-  /** How the client wants to have them. */
+  /** How the client wants to get the images. */
   readonly delivery: 'url' | 'bytes'
-  /** Parts of a picture shown while it is made, in a stream; 0 for none. */
+  /** How many previews of an image a stream shows while it is made; 0 for none. */
   readonly partialImages: number
   readonly limits: ImageLimits
-  /** By the vendor's count of tokens, or by the piece. */
+  /** Whether the model is sold by the vendor's count of tokens or by the image. */
   readonly sold: 'tokens' | 'pieces'
-  /** Tokens of the prompt, estimated. */
+  /** The prompt's tokens, estimated. */
   readonly textTokens: number
-  /** What the client wrote, for vendors that speak its protocol. */
+  /** The client's own fields, for vendors that speak its protocol. */
   readonly written: JsonObject
 }
 
 export type ImagesAsk = PictureAsk & {
   readonly capability: 'images'
-  /** `native` has blocks of text and pictures, and is answered with links; `common` has a prompt. */
+  /** `native` has blocks of text and images, and is answered with links; `common` has a prompt. */
   readonly form: 'native' | 'common'
   readonly references: readonly GivenImage[]
   readonly negativePrompt?: string
@@ -42,7 +42,7 @@ export type ImagesAsk = PictureAsk & {
   readonly watermark?: boolean
 }
 
-/** A picture to work from, and the field in which the client gave it, for a complaint about it. */
+/** A reference image, and the field in which the client gave it, for errors about it. */
 export type GivenImage = { readonly media: Media; readonly at: string }
 
 export type EditsAsk = PictureAsk & {
@@ -51,9 +51,9 @@ export type EditsAsk = PictureAsk & {
   readonly mask?: ImageFile
 }
 
-/** A file that the client sent, whose head has been read. */
+/** An image file that the client sent, after its head was read. */
 export type ImageFile = {
-  /** Ours, so that nothing in a client's file name reaches a vendor. */
+  /** Our own name, so that nothing in a client's file name reaches a vendor. */
   readonly name: string
   readonly mediaType: string
   readonly width: number
@@ -63,7 +63,7 @@ export type ImageFile = {
 
 export type MadeImage = { readonly media: Media; readonly revisedPrompt?: string }
 
-/** Tokens as the vendor counted them; none is in two places. */
+/** Tokens as the vendor counted them; the fields never overlap. */
 export type ImageTokens = {
   readonly input: number
   readonly cachedInput?: number
@@ -74,21 +74,21 @@ export type ImageTokens = {
 
 export type ImagesAnswer = {
   readonly images: readonly MadeImage[]
-  /** The real size, where it is known. */
+  /** The images' real size, where it is known. */
   readonly width?: number
   readonly height?: number
   readonly tokens?: ImageTokens
-  /** What a vendor of the common protocol says beside the pictures: background, quality, usage. */
+  /** The fields that a vendor of the common protocol sends beside the images: background, quality, usage. */
   readonly said?: JsonObject
-  /** Its answer as it came, while nothing in it has to be changed. */
+  /** The vendor's response as it came, where nothing in it has to be changed. */
   readonly passed?: Uint8Array
 }
 
-/** How a picture turned out, as far as that is told; `WxH`, and one of the model's qualities. */
+/** How an image turned out, as far as the vendor tells: its size as `WxH`, and one of the model's qualities. */
 export type Looks = { readonly size?: string; readonly quality?: string }
 
-/** A stream of pictures on its way to the client. */
+/** A stream of images to the client. */
 export type PictureStream = ChatStream & {
-  /** What of it has come: whole pictures, and previews of those and of the next. */
+  /** What has arrived so far: finished images, and previews of those and of the next one. */
   readonly shown: { readonly pictures: number; readonly previews: number; readonly looks: Looks }
 }

@@ -2,30 +2,30 @@ import type { Unit } from './usage.ts'
 
 export type Span = { readonly min: number; readonly max: number }
 
-/** A model that takes any size within these bounds, not only those of a list. */
+/** The bounds of a model that takes any size within them, and not only sizes of a list. */
 export type FreeSize = {
   /** Both sides are multiples of this. */
   readonly step: number
   readonly sideMin?: number
   readonly sideMax?: number
-  /** Long side to short side at most this. */
+  /** The most that long side / short side may be. */
   readonly ratioMax?: number
   readonly pixelsMin?: number
   readonly pixelsMax?: number
 }
 
-/** Sizes are spelled `WxH` here, whatever the client's form and the vendor spell. */
+/** Sizes are spelled `WxH` here, however the client and the vendor spell them. */
 export type ImageLimits = {
-  /** Empty and no `free`: the vendor takes no size. */
+  /** If this is empty and `free` is absent, the vendor takes no size. */
   readonly sizes: readonly string[]
   readonly sizeDefault?: string
   readonly free?: FreeSize
-  /** Empty: the vendor has no such choice. */
+  /** Empty: the vendor offers no choice of quality. */
   readonly qualities: readonly string[]
   readonly countMax: number
-  /** The vendor gives bytes, never links, and refuses to be asked for either; it can show pictures while it makes them. */
+  /** The vendor gives bytes, never links, and refuses a `response_format`; it can stream previews of its images. */
   readonly alwaysBytes: boolean
-  /** What its pictures can be written as; absent: not known here, the vendor judges. */
+  /** The file formats of its images. Absent: not known here, so the vendor decides. */
   readonly formats?: readonly string[]
   /** Reference images beside the prompt, on the generations path. */
   readonly references: Span
@@ -34,37 +34,37 @@ export type ImageLimits = {
 }
 
 export type EmbeddingLimits = {
-  /** The dimensions to name to a client that asks for others; empty: it has one and takes no choice. */
+  /** The dimensions that are named to a client that asks for others. Empty: the model has one and takes no choice. */
   readonly dimensions: readonly number[]
-  /** The vendor also takes every number in between. */
+  /** The vendor also takes every number in this span. */
   readonly dimensionsSpan?: Span
   readonly dimensionsDefault: number
-  /** Tokens of one input. */
+  /** The most tokens of one input. */
   readonly inputTokensMax: number
-  /** Inputs of one upstream call; more are split. */
+  /** The most inputs of one upstream call; more are split into several calls. */
   readonly batchMax: number
-  /** Tokens of one upstream call, all inputs together. */
+  /** The most tokens of one upstream call, all inputs together. */
   readonly batchTokensMax?: number
 }
 
 export type SpeechLimits = {
-  /** Empty: not known here, the vendor judges. */
+  /** Empty: not known here, so the vendor decides. */
   readonly voices: readonly string[]
   readonly voiceDefault?: string
-  /** What the vendor itself can make. The gateway makes mp3 from wav. */
+  /** The formats that the vendor itself can make. The gateway makes mp3 from wav. */
   readonly formats: readonly string[]
-  /** What comes whatever was asked for. */
+  /** The format that always comes, whatever the client asked for. */
   readonly onlyFormat?: string
   readonly instructions: boolean
-  /** Characters of one upstream call; longer texts are split. */
+  /** The most characters of one upstream call; longer texts are split. */
   readonly charactersMax: number
 }
 
 export type VideoKind = 't2v' | 'i2v' | 'r2v'
 
 /**
- * The fields that a model's requests are written in: `wan2.5` and `wan2.6` have a field for each thing they take, `wan2.7`
- * and later have a list of media, Seedance has a list of contents; the rest take a prompt and a list of media from us.
+ * The form of a model's requests: `wan2.5` and `wan2.6` have a separate field for each kind of media, `wan2.7` and
+ * later a list of media, Seedance a list of contents. For all others, clients write a prompt and our own list of media.
  */
 export const videoForms = [
   'wan2.5',
@@ -82,40 +82,40 @@ export type VideoForm = (typeof videoForms)[number]
 
 export type VideoLimits = {
   readonly form: VideoForm
-  /** Some models do several: text, a first image, references. */
+  /** Some models take several kinds: text, a first image, references. */
   readonly kinds: readonly VideoKind[]
-  /** Those that have a price. */
+  /** The resolutions that have a price. */
   readonly resolutions: readonly string[]
   readonly resolutionDefault: string
-  /** Whole seconds, each one that may be asked. */
+  /** Every length that may be asked for, in whole seconds. */
   readonly durations: readonly number[]
   readonly durationDefault: number
-  /** `-1`, the model chooses the length up to the longest. */
+  /** Whether `-1` may be asked: the model then chooses the length, up to the longest. */
   readonly durationFree: boolean
   readonly ratios: readonly string[]
-  /** Reference images at most. */
+  /** The most reference images. */
   readonly referencesMax: number
-  /** Reference videos at most; 0 also where their price is unknown. */
+  /** The most reference videos; 0 also where their price is unknown. */
   readonly referenceVideosMax: number
-  /** Pieces of reference sound at most. */
+  /** The most pieces of reference audio. */
   readonly referenceAudiosMax: number
-  /** Seconds of reference videos are charged beside those made, so a hold has to cover both. */
+  /** Seconds of reference videos are charged in addition to those made, so a hold has to cover both. */
   readonly inputSecondsBilled: boolean
-  /** Of all reference videos of a request together, as they are charged. */
+  /** The most charged seconds of all reference videos of a request together. */
   readonly inputSecondsMax: number
-  /** By resolution, where the vendor counts credits: the most that a second can cost, for the hold. */
+  /** Where the vendor counts credits: the most that a second can cost at each resolution, for the hold. */
   readonly creditsPerSecond?: Readonly<Record<string, number>>
-  /** It makes cheap drafts, and finals of them. */
+  /** The model makes cheap drafts, and final videos from them. */
   readonly drafts: boolean
-  /** `optional` where sound can be asked for or not and both have a price. */
+  /** `optional`: a video can be asked for with or without audio, and both have a price. */
   readonly sound: 'always' | 'never' | 'optional'
-  /** After so many seconds the task is failed with `timeout`. */
+  /** The task fails with `timeout` after this time. */
   readonly deadlineSeconds: number
 }
 
-/** What the rules of a request need to know of its model. */
+/** What the rules of a request need to know about its model. */
 export type ModelTraits = {
-  /** As the client asked for it. */
+  /** The id that the client asked for. */
   readonly id: string
   readonly contextTokens: number
   readonly outputTokensMax: number
@@ -127,12 +127,12 @@ export type ModelTraits = {
   readonly embeddings?: EmbeddingLimits
   readonly speech?: SpeechLimits
   readonly video?: VideoLimits
-  /** Values that a client cannot change. */
+  /** Values that the model's alias fixes and a client cannot change. */
   readonly pinned?: { readonly dimensions: number }
-  /** Whether the model has a price for a unit: what has none is refused, never sold at another price. */
+  /** Whether the model has a price for a unit. A unit without one is refused, never sold at another price. */
   sells(unit: Unit): boolean
-  /** Whether it has a price for a picture of this size and quality. */
+  /** Whether the model has a price for an image of this size and quality. */
   sellsImage(size: string | undefined, quality: string | undefined): boolean
-  /** Whether a film of its resolutions may also have this length of its durations. */
+  /** Whether the model makes a video of this resolution in this length: not every pair of the two is on sale. */
   sellsVideo(resolution: string, seconds: number): boolean
 }

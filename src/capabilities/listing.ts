@@ -1,6 +1,6 @@
 import type { Capability } from './capability.ts'
 
-/** A model as a list of models shows it, in whatever form. */
+/** What every protocol's list of models shows of a model. */
 export type ListedModel = {
   readonly id: string
   readonly capabilities: readonly Capability[]

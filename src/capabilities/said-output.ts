@@ -1,9 +1,10 @@
-// A short token of English text, as an event of one token has it.
+// The length of a short English token, and so of an event that carries one token.
 const tokenBytes = 4
 
 /**
- * How much a stream has said so far: what a charge is reckoned from where the vendor's own count does not come. Only words
- * count. What is around them takes ten times their room, and in each kind of event another.
+ * Counts how much output a stream has had so far, from which a charge is estimated if the vendor's own count does not
+ * come. Only the text itself counts: the JSON around it takes ten times as many bytes, and a different number in each
+ * kind of event.
  */
 export class SaidOutput {
   events = 0
@@ -19,7 +20,7 @@ export class SaidOutput {
     this.#shortest = Math.min(this.#shortest, bytes)
   }
 
-  /** Beyond the one token that an event counts for in any case. */
+  /** The bytes beyond the one token that each event counts for in any case. */
   get bytes(): number {
     return this.#bytes - this.#worded * this.#shortest
   }

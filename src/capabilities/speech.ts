@@ -6,40 +6,40 @@ import type { Usage } from './usage.ts'
 
 export type SpeechAsk = AskFacts & {
   readonly capability: 'speech'
-  /** What is to be said, in pieces that the model takes; joined they are the client's input to the last character. */
+  /** The text, split into pieces that the model accepts; joined, they are exactly the client's input. */
   readonly pieces: readonly string[]
-  /** As the vendor calls it. */
+  /** The vendor's name of the voice. */
   readonly voice?: string
-  /** What the client gets, which need not be what the vendor makes. */
+  /** What the client gets, which may differ from what the vendor makes. */
   readonly format: string
   readonly instructions?: string
   readonly speed?: number
   readonly limits: SpeechLimits
-  /** By the character, or by the tokens of text and sound, which the vendor then has to count. */
+  /** By the character, or by the tokens of text and audio, which the vendor then has to count. */
   readonly soldBy: 'character' | 'token'
-  /** Sound as events of the common protocol, instead of as it is. */
+  /** The client gets the audio in events of the common protocol instead of as plain bytes. */
   readonly asEvents: boolean
   readonly extras: JsonObject
 }
 
-/** The form in which a vendor's sound comes: as the client wants it, or still to be made into that. */
+/** The form in which a vendor sends audio: as the client wants it, or still to be converted into that. */
 export type SoundForm =
   | { readonly kind: 'ready' }
   | { readonly kind: 'wav' }
-  /** Bare samples, 16 bits with the lower byte first, one channel. */
+  /** Bare samples: 16 bits, little-endian, one channel. */
   | { readonly kind: 'pcm'; readonly rate: number }
 
-/** One protocol as speech is asked for in it. */
+/** Speech requests and responses in one protocol. */
 export type SpeechCodec = {
   /** Throws bad-request with the field at fault. */
   readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): SpeechAsk
-  /** Tokens of a text, for when the vendor counted none. */
+  /** Estimates the tokens of a text, for when the vendor reported none. */
   estimateTokens(text: string): number
   contentTypeOf(ask: SpeechAsk): string
-  /** Sound as an event, where the client asked for events. */
+  /** Writes audio as an event, where the client asked for events. */
   writeDelta(sound: Uint8Array): Uint8Array
   writeDone(usage: Usage | undefined): Uint8Array
-  /** Undefined where the client gets bare sound, which can only be cut off. */
+  /** Undefined where the client gets plain audio, which can only be cut off. */
   writeStreamError(ask: SpeechAsk, error: GatewayError): Uint8Array | undefined
 }
 

@@ -1,14 +1,14 @@
-/** Where a reader would breathe, best first. Each matches up to and with the mark, and the space behind it. */
+/** Where a speaker would pause, best first. Each pattern matches the punctuation mark and the space after it. */
 const ends: readonly RegExp[] = [
-  // A full stop inside a number has no space behind it; the marks of Chinese and Japanese need none.
+  // The space is required because a full stop inside a number has none after it; Chinese and Japanese marks need none.
   /\n\s*|(?<![.!?…])[.!?…]+["'”’)\]]*\s+|[。！？｡]+["'”’」』）]*\s*/g,
   /[;:,]\s+|[；：，、]\s*/g,
   /\s+/g,
 ]
 
 /**
- * A text in pieces of at most so many code points, cut behind a sentence where there is one, else behind a clause, a
- * word, or in the middle of it. Nothing is dropped: the pieces joined are the text.
+ * Splits a text into pieces of at most `charactersMax` code points, cut after a sentence if possible, otherwise after a
+ * clause, after a word, or inside a word. Nothing is dropped: the pieces joined are the text.
  */
 export function splitText(text: string, charactersMax: number): string[] {
   const pieces: string[] = []
@@ -24,7 +24,7 @@ export function splitText(text: string, charactersMax: number): string[] {
   return mergeSilent(pieces)
 }
 
-/** The first so many code points. */
+/** The first `charactersMax` code points. */
 function startOf(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
   let end = 0
@@ -34,14 +34,14 @@ function startOf(text: string, charactersMax: number): string {
   return text.slice(0, end)
 }
 
-/** The last good place in the window. What stands directly behind it is looked at too: a mark may need its space. */
+/** The last good place to cut in the window. One character beyond it is looked at too: a mark may need its space. */
 function cutIn(window: string, rest: string): number {
   const seen = rest.slice(0, window.length + 1)
   for (const end of ends) {
     let last = 0
     for (const match of seen.matchAll(end)) {
       const at = Math.min(match.index + match[0].length, window.length)
-      // A space that no longer fits begins the next piece, which is as good.
+      // A space that no longer fits begins the next piece, which is just as good.
       if (match.index < window.length && window.slice(0, at).trim() !== '') last = at
     }
     if (last > 0) return last
@@ -49,7 +49,7 @@ function cutIn(window: string, rest: string): number {
   return window.length
 }
 
-/** A vendor refuses to say nothing, so white space belongs to the words before it, whatever that does to the limit. */
+/** Joins white space to the piece before it, even beyond the limit, because vendors refuse a text without words. */
 function mergeSilent(pieces: readonly string[]): string[] {
   const merged: string[] = []
   for (const piece of pieces) {

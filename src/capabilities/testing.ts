@@ -1,6 +1,6 @@
 import type { ChatTraits } from './chat.ts'
 
-/** A chat model that nothing is special about, for tests of what is asked of one. */
+/** A chat model without any special traits, for tests of the rules of a request. */
 export const plainModel: ChatTraits = {
   id: 'm',
   contextTokens: 100_000,

@@ -1,6 +1,6 @@
 import type { Pico } from '../base/money.ts'
 
-/** Tokens which a model reads or writes, at whatever price. */
+/** Tokens that a model reads or writes, whatever their price. */
 const tokenUnits = [
   'input',
   'cachedInput',
@@ -14,37 +14,37 @@ const tokenUnits = [
 ] as const
 
 /**
- * What can be counted and priced. The parts never overlap: cached and written input are not inside `input`, and
- * whoever reads a vendor's overlapping numbers takes them apart. Reasoning is inside `output`, as every vendor bills it.
+ * What can be counted and priced. The units never overlap: cached and cache-written input are not part of `input`, and
+ * codecs take a vendor's overlapping numbers apart. Reasoning is part of `output`, as every vendor bills it.
  */
 export const units = [...tokenUnits, 'character', 'videoToken', 'webSearch', 'request'] as const
 export type Unit = (typeof units)[number]
 
 export type Counts = { readonly [U in Unit]?: number }
 
-/** Pictures of one size and quality, priced by the piece. */
+/** Images of one size and quality, priced by the image. */
 export type ImagesUsed = { readonly count: number; readonly size?: string; readonly quality?: string }
 
-/** Moving pictures, priced by the second, as a whole, or by the tokens or credits that stand beside them in `videoToken`. */
+/** A video, priced by the second, as a whole, or by its tokens or credits, whose number is in `videoToken`. */
 export type VideoUsed = {
-  /** As billed: seconds of films that were brought count where the vendor charges them. */
+  /** Seconds as billed: those of the client's own videos count where the vendor charges for them. */
   readonly seconds: number
   readonly resolution: string
   readonly sound?: boolean
-  /** The client brought films of its own, which changes the price of a token. */
+  /** The client gave videos of its own, which changes the price of a token. */
   readonly hasInputVideo?: boolean
-  /** What `videoToken` counts are the vendor's credits. */
+  /** `videoToken` counts the vendor's credits. */
   readonly inCredits?: true
 }
 
-/** What one answer used. `reasoning` is part of `output` and has no price; it may decide which one that has. */
+/** What one answer used. `reasoning` is part of `output` and has no price itself, but may decide that of `output`. */
 export type Usage = Counts & {
   readonly reasoning?: number
   readonly images?: ImagesUsed
   readonly video?: VideoUsed
 }
 
-/** All tokens of a usage, for limits on them. */
+/** All tokens of a usage, for the limit on a key's tokens. */
 export function tokensOf(usage: Usage): number {
   return tokenUnits.reduce((sum, unit) => sum + (usage[unit] ?? 0), 0)
 }
@@ -52,15 +52,15 @@ export function tokensOf(usage: Usage): number {
 /** Where the numbers of a charge come from. */
 export type Basis = 'vendor' | 'estimated'
 
-/** What one call used, and who counted it. */
+/** What one call used, and whether the vendor counted it. */
 export type Counted = {
   readonly usage: Usage
   readonly basis: Basis
-  /** Where the vendor counts otherwise than customers are charged: a Han character as two, say. */
+  /** Set where the vendor counts differently from what customers are charged: a Han character as two, for example. */
   readonly vendorUsage?: Usage
 }
 
-/** What several calls for one request used together; pictures and films are never made by several. */
+/** Sums what several calls for one request used; images and videos are left out, because one call makes them. */
 export function sumOf(parts: readonly Usage[]): Usage {
   const [first] = parts
   if (first !== undefined && parts.length === 1) return first
@@ -74,28 +74,28 @@ export function sumOf(parts: readonly Usage[]): Usage {
   return sum
 }
 
-/** What may have a rate: every unit, and output that was thought over, where its vendor sells that dearer. */
+/** What may have a rate: every unit, and output after reasoning, for vendors that charge more for it. */
 export const rated = [...units, 'thinkingOutput'] as const
 export type Rated = (typeof rated)[number]
 
-/** Pico-dollars for one of each. A unit without a rate cannot be sold. */
+/** Pico-dollars per unit. A unit without a rate cannot be sold. */
 export type Rates = { readonly [R in Rated]?: Pico }
 
 /** The whole request is charged at the tier that its input length reaches, not marginally. */
 export type Tier = { readonly aboveInputTokens: number; readonly rates: Rates }
 
-/** One price list of one model, immutable and named by its content, so that a hold can pin it. */
+/** One price list of one model, immutable and versioned by its content, so that a hold can pin it. */
 export type PriceList = {
   readonly version: string
   readonly rates: Rates
   /** Ascending by `aboveInputTokens`. */
   readonly tiers: readonly Tier[]
-  /** Pico-dollars an image: by `size/quality`, `size`, or `default`. */
+  /** Pico-dollars per image: by `size/quality`, `size`, or `default`. */
   readonly perImage: Readonly<Record<string, Pico>>
-  /** Pico-dollars a second of video: by `resolution/sound`, `resolution/silent`, `resolution`, or `default`. */
+  /** Pico-dollars per second of video: by `resolution/sound`, `resolution/silent`, `resolution`, or `default`. */
   readonly perSecond: Readonly<Record<string, Pico>>
-  /** Pico-dollars a whole film, where the vendor sells those: by `resolution/10s`. A length that is not here has no price. */
+  /** Pico-dollars per whole video, where the vendor sells those: by `resolution/10s`. Other lengths have no price. */
   readonly perVideo: Readonly<Record<string, Pico>>
-  /** Pico-dollars a token of video, where the vendor counts those: the same keys, each also with `/input` behind it. */
+  /** Pico-dollars per video token, where the vendor counts those: keys as in `perSecond`, each also with `/input`. */
   readonly perVideoToken: Readonly<Record<string, Pico>>
 }

@@ -3,29 +3,29 @@ import type { AskFacts } from './ask.ts'
 import type { VideoKind, VideoLimits } from './limits.ts'
 import type { Usage } from './usage.ts'
 
-/** A film to be made. What billing follows is read out of the request; the rest passes on as the client wrote it. */
+/** A video to be made. What billing depends on is read from the request; the rest passes on as the client wrote it. */
 export type VideoAsk = AskFacts & {
   readonly capability: 'video'
   readonly kind: VideoKind
-  /** Whole seconds; the longest the model makes where it may choose itself. */
+  /** Whole seconds; the model's maximum where the model chooses the length. */
   readonly seconds: number
-  /** `-1` was asked: the model chooses the length. */
+  /** The client asked for `-1`: the model chooses the length. */
   readonly isFreeLength: boolean
   /** In lower case: `720p`. */
   readonly resolution: string
   readonly ratio: string
   readonly sound: boolean
-  /** Films that the client brings: some vendors charge for theirs too. */
+  /** The client gives videos of its own, for whose seconds some vendors charge too. */
   readonly hasInputVideo: boolean
-  /** What it should show, without the flags that vendors would read out of it. Empty where pictures say it all. */
+  /** The prompt without the flags that vendors would parse out of it. Empty where the client gives only images. */
   readonly prompt: string
-  /** What the client brings, in its order, whatever the form it came in. */
+  /** The images, videos and audio that the client gives, in its order, whatever the form of the request. */
   readonly media: readonly VideoMedia[]
-  /** The draft that this is the final of, as the client names it: whose task that is has to be checked. */
+  /** The draft of which this is the final video, as the client names it. Its owner has yet to be checked. */
   readonly draftOf?: string
-  /** Where the client wrote that, for the complaint about it. */
+  /** The field in which the client gave that id, for the error about it. */
   readonly draftAt?: string
-  /** The same seed may make the same film again. Absent where the model is to choose one. */
+  /** The same seed may make the same video again. Absent where the model chooses one. */
   readonly seed?: number
   readonly input: JsonObject
   readonly parameters: JsonObject
@@ -34,7 +34,7 @@ export type VideoAsk = AskFacts & {
 
 export type VideoMedia = {
   readonly role: VideoRole
-  /** http(s), or `data:` for pictures and sound. */
+  /** http(s), or `data:` for images and audio. */
   readonly url: string
 }
 
@@ -47,47 +47,47 @@ export type VideoRole =
   | 'reference-video'
   | 'reference-audio'
 
-/** An ask, and what its client wants to be told. */
+/** An ask, and how its client wants to learn of the end. */
 export type VideoRequest = VideoAsk & {
   readonly webhookUrl?: string
-  /** The client waits so long for the end, where it waits. */
+  /** Whether the client waits for the end, for up to `timeoutSeconds`. */
   readonly wait: boolean
   readonly timeoutSeconds: number
 }
 
-/** What has to be remembered of an ask while its task runs: what records leave out, and billing follows. */
+/** What is kept of an ask while its task runs, because vendors' records leave it out and billing depends on it. */
 export type VideoFacts = Pick<
   VideoAsk,
   'kind' | 'seconds' | 'resolution' | 'ratio' | 'sound' | 'hasInputVideo' | 'seed'
 >
 
-/** A task as clients see it. The first two grow, the last three never change; see `tasks/state.ts`. */
+/** A task's states as clients see them. The first two move on, the last three never change; see `tasks/state.ts`. */
 export const taskStates = ['submitted', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 
-/** What a vendor says of a task, in our words. Unknown words keep the state; `lost`: the vendor does not know the task. */
+/** What a vendor reports about a task. An `unknown-word` keeps the state; `lost`: the vendor does not know the task. */
 export type VideoNews = {
   readonly state: TaskState | 'expired' | 'lost' | 'unknown-word'
-  /** The vendor's own word for it. */
+  /** The vendor's own word for the state. */
   readonly word: string
   /** The vendor's own record, shown to the client beneath our fields. */
   readonly record: JsonObject
   readonly result?: VideoResult
-  /** What it used, at success. */
+  /** What the task used, once it has succeeded. */
   readonly used?: Usage
   readonly error?: { readonly code: string; readonly message: string }
 }
 
 export type VideoResult = {
-  /** Where it needs the key, an adapter may name a path below the channel's own address. */
+  /** Where `needsKey` is set, this may be a path below the channel's own address. */
   readonly videoUrl: string
   readonly lastFrameUrl?: string
-  /** Only with the vendor's key can it be fetched: it is kept by us and given out under a link of ours. */
+  /** The video can be fetched only with the vendor's key, so we keep a copy and give out a link of ours. */
   readonly needsKey: boolean
   readonly seconds?: number
   readonly resolution?: string
   readonly ratio?: string
   readonly seed?: number
-  /** Unix milliseconds: when the vendor had made it. Its links are counted from then. */
+  /** When the vendor finished it, in unix milliseconds. The expiry of its links counts from then. */
   readonly madeAt?: number
 }
