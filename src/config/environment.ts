@@ -9,14 +9,14 @@ const port = z
   )
   .transform(Number)
 
-/** An IPv6 address may come with the brackets that it has in a URL. */
+/** An IPv6 address may be given with the brackets that it has in a URL. */
 const host = z
   .string()
   .min(1)
   .default('127.0.0.1')
   .transform((text) => text.replace(/^\[(.+)\]$/, '$1'))
 
-/** What the environment says. Secrets among it are read once, here, and travel on as values. */
+/** The environment variables. Secrets among them are read only here and are passed on as values. */
 const schema = z.object({
   PORT: port.default(8080),
   HOST: host,
@@ -53,16 +53,16 @@ export type Environment = {
   readonly port: number
   readonly adminHost: string
   readonly adminPort: number
-  /** Where the simulators of this node listen. */
+  /** The port of this node's own simulators. */
   readonly sandboxPort: number
-  /** Where simulators run that several nodes share; this node then has none of its own. */
+  /** The address of simulators that several nodes share; this node then runs none of its own. */
   readonly sandboxUrl: string | undefined
   readonly dataFolder: string
   readonly databaseUrl: string | undefined
   readonly secret: string | undefined
   readonly bootstrapKey: string | undefined
   readonly adminKey: string | undefined
-  /** Opens the metrics, and nothing else. */
+  /** Gives access to the metrics and to nothing else. */
   readonly metricsKey: string | undefined
 }
 
@@ -104,16 +104,16 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
   }
 }
 
-/** Whether a port of the one is taken for the other: who listens everywhere listens at each address. */
+/** Whether a port taken on one host is taken on the other, too: a listener on all addresses takes it on each. */
 export function shareAddresses(host: string, other: string): boolean {
   const hosts = [host, other]
   if (host === other || hosts.includes('::')) return true
-  // Which of them it is depends on the machine, and who calls it by its name may mean either.
+  // Whether localhost is 127.0.0.1 or ::1 depends on the machine, and a caller that uses the name may mean either.
   if (hosts.includes('localhost') && hosts.some((address) => address === '127.0.0.1' || address === '::1')) return true
   return hosts.includes('0.0.0.0') && !hosts.some((address) => address.includes(':'))
 }
 
-/** A server on a Unix socket has no host, which no other address may lack beside a user. */
+/** The address of a Unix socket has a user but no host, which the URL parser refuses, so the check fills in a host. */
 function isDatabaseUrl(text: string): boolean {
   return URL.canParse(text.replace('@/', '@socket/'))
 }

@@ -7,7 +7,7 @@ import { fileSchema, type FileSettings } from './schema.ts'
 
 type Path = readonly PropertyKey[]
 
-/** Something wrong in the file, said with the place it stands at. */
+/** Something that is wrong in the file, with its position. */
 export type Complaint = {
   readonly line: number
   readonly column: number
@@ -29,13 +29,15 @@ export class ConfigError extends Error {
 
 export type ConfigFile = {
   readonly settings: FileSettings
-  /** For whoever checks more than the schema can: a complaint about a path becomes one about a line. */
+  /** For checks beyond the schema: turns a complaint about a path into an error that names its line. */
   complain(path: Path, message: string): ConfigError
 }
 
 const substitution = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** Parses, fills in `${VARIABLES}`, and checks. Throws a ConfigError with every complaint, never with a value of a secret. */
+/**
+ * Parses, fills in `${VARIABLES}`, checks. Throws a ConfigError with all complaints, and never the value of a secret.
+ */
 export function readConfigFile(
   name: string,
   text: string,
@@ -60,7 +62,7 @@ export function readConfigFile(
   }
 }
 
-/** What a text says, and where it says it. */
+/** The value of a text, and the position of each of its parts. */
 type Written = { readonly value: unknown; positionOf(path: Path): Position }
 type Position = { readonly line: number; readonly column: number }
 
@@ -69,7 +71,7 @@ const nothing: Written = { value: {}, positionOf: () => beginning }
 
 type Yaml = typeof yaml
 
-/** The parser that knows lines takes 40 ms to load: whoever starts without a file starts without it. */
+/** The parser that knows line numbers takes 40 ms to load, so a start without a file does not load it. */
 function loadYaml(): Yaml {
   return createRequire(import.meta.url)('yaml')
 }
@@ -91,7 +93,7 @@ function readYaml(name: string, text: string, environment: Record<string, string
   return { value: valueOf(name, document), positionOf: (path) => positionOf(document, lines, path) }
 }
 
-/** Aliases of aliases can come to more than any memory holds: the parser gives up, and does not say where. */
+/** Aliases of aliases can expand to more than any memory holds: the parser then gives up, without naming a line. */
 function valueOf(name: string, document: yaml.Document): unknown {
   try {
     return document.toJS() ?? {}
@@ -101,7 +103,7 @@ function valueOf(name: string, document: yaml.Document): unknown {
   }
 }
 
-/** Puts values in the place of variables; what is referred to and not there, a variable or an anchor, is complained about. */
+/** Replaces variables by their values, and complains about every variable and every anchor that does not exist. */
 function substitute(
   parser: Yaml,
   document: yaml.Document,
@@ -130,17 +132,17 @@ function substitute(
   return missing
 }
 
-// The parser names a function of its own here.
+// The parser's own message names a function of the parser.
 const secondDocument = 'a second document begins here, but a file may have only one: remove the ---'
 
-/** The parser says the place once more behind its first line, and quotes the file below that. */
+/** Drops what the parser adds: the position again at the end of the first line, and an excerpt of the file below it. */
 function withoutPlace(message: string): string {
   return (message.split('\n')[0] ?? message).replace(/ at line \d+, column \d+:$/, '')
 }
 
 type Fault = { readonly path: Path; readonly message: string }
 
-/** Unknown keys are complained about one by one, where they stand, not where their parent does. */
+/** Each unknown key gets its own complaint, at its own position and not at its parent's. */
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const { path } = issue
   if (issue.code === 'unrecognized_keys') {

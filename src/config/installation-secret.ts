@@ -5,7 +5,7 @@ import { checkFolder, keptOnce, readKept } from './kept-once.ts'
 
 const secretBytes = 32
 
-/** The secret everything else derives from: given, or made once and kept beside the database. */
+/** The secret from which all others derive: given in the environment, or made once and kept beside the database. */
 export function installationSecret(given: string | undefined, dataFolder: string): Uint8Array {
   if (given !== undefined) return Buffer.from(given)
   const file = join(dataFolder, 'secret')
@@ -14,13 +14,13 @@ export function installationSecret(given: string | undefined, dataFolder: string
   return Buffer.from(kept)
 }
 
-/** Throws where a start would not get its secret. Makes nothing. */
+/** Throws if a start could not get its secret. Creates nothing. */
 export function checkSecret(given: string | undefined, dataFolder: string): void {
   checkFolder(dataFolder)
   if (given === undefined && existsSync(join(dataFolder, 'secret'))) installationSecret(given, dataFolder)
 }
 
-/** The file of a secret that starts before this one had made, and that the given one has taken the place of. */
+/** The file of a secret that an earlier start made, and that a different secret in the environment now replaces. */
 export function forgottenSecret(given: string | undefined, dataFolder: string): string | undefined {
   if (given === undefined) return undefined
   const file = join(dataFolder, 'secret')
@@ -28,13 +28,13 @@ export function forgottenSecret(given: string | undefined, dataFolder: string): 
     const kept = readKept(file)
     return kept === undefined || kept === given ? undefined : file
   } catch {
-    return undefined // It is not needed, so one that cannot be read stops nobody.
+    return undefined // The file is not needed, so failing to read it must not stop the start.
   }
 }
 
 const othersMayReadOrWrite = 0o006
 
-/** The file of the secret that is used, where others than its owner and group may read or change it. */
+/** The file of the secret in use, if users other than its owner and group may read or change it. */
 export function openSecret(given: string | undefined, dataFolder: string): string | undefined {
   if (given !== undefined) return undefined
   const file = join(dataFolder, 'secret')

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { codeOf, isMissing } from '../base/system-errors.ts'
 
 /**
- * A text made once and kept in a file that only its owner can read. Written aside and linked into place, so that of two
- * first starts one decides, and no half-written text is ever read.
+ * Makes a text once and keeps it in a file that only its owner can read. It is written to a temporary file and linked
+ * into place, so that of two simultaneous first starts one wins, and a half-written text is never read.
  */
 export function keptOnce(file: string, make: () => string): string {
   try {
@@ -14,7 +14,7 @@ export function keptOnce(file: string, make: () => string): string {
   }
 }
 
-/** Throws for a folder that nothing could be kept in. One that is not there yet is made where it can be. */
+/** Throws if nothing could be kept in a folder. A folder that does not exist yet is fine if it could be created. */
 export function checkFolder(folder: string): void {
   for (let existing = folder; ; existing = dirname(existing)) {
     try {

@@ -1,4 +1,4 @@
-/** YAML has no undefined: what is, was not written. What is null has a name and nothing behind it. */
+/** Rewords zod's messages for YAML, where undefined is a missing line, and null a name with no value after it. */
 export function inPlainWords(message: string): string {
   if (message.endsWith('received undefined')) return 'is missing'
   if (message.endsWith('received null')) return 'has no value: write one, or remove the line'

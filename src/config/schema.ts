@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { isAddressRange } from '../base/address-ranges.ts'
 
 /**
- * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and why one would change it; a
- * test holds the two together. Unknown keys are errors: a misspelt limit must not silently be no limit.
+ * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and the reason to change it; a
+ * test keeps the two in step. Unknown keys are errors: a misspelt limit must not silently be no limit.
  */
 const mebibyte = 1024 * 1024
 const seconds = z.number().positive().max(86_400)
@@ -15,7 +15,7 @@ const host = z.string().regex(/^[^\s/*]+$/, 'must be written as in the Host head
 const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
 const origin = z.string().refine(isOriginOrAny, "must be an origin such as https://example.com, or '*'")
 
-// As vendors' examples for curl have it: every call would be a 404 there.
+// Vendors' curl examples show the address of a call: with that as the base address, every call would be a 404.
 const isBase = (url: string) => !/\/(?:chat\/completions|messages|responses|embeddings)$/.test(url)
 const notBase = 'must be the base address alone, without the path of a call such as /chat/completions'
 
@@ -30,17 +30,17 @@ export const channelEntry = z.strictObject({
 export type ChannelEntry = z.infer<typeof channelEntry>
 
 const limits = z.strictObject({
-  /** Large enough for a long conversation with a few inline pictures. */
+  /** Large enough for a long conversation with a few inline images. */
   chatBodyBytesMax: bytes.default(32 * mebibyte),
-  /** Pictures by their description, and reference images inline. */
+  /** Prompts for images, with reference images inline. */
   imagesBodyBytesMax: bytes.default(32 * mebibyte),
-  /** Texts to embed, thousands at once. */
+  /** Thousands of texts to embed in one request. */
   embeddingsBodyBytesMax: bytes.default(8 * mebibyte),
-  /** A form with the pictures to edit. */
+  /** A form with the images to edit. */
   editsBodyBytesMax: bytes.default(64 * mebibyte),
-  /** Videos by their description, and first frames inline. */
+  /** Prompts for videos, with first frames inline. */
   videosBodyBytesMax: bytes.default(32 * mebibyte),
-  /** A call of a tool, with pictures and whole conversations in its arguments. */
+  /** A tool call with images and whole conversations in its arguments. */
   mcpBodyBytesMax: bytes.default(32 * mebibyte),
   bodyBytesMax: bytes.default(mebibyte),
   bodyDepthMax: z.int().min(8).max(1_000).default(128),
@@ -51,18 +51,18 @@ const limits = z.strictObject({
 
 const timeouts = z.strictObject({
   connectSeconds: seconds.default(3),
-  /** Until a stream shows its first byte. */
+  /** Until the first byte of a stream. */
   firstByteSeconds: seconds.default(120),
-  /** Until an answer in one piece shows its first byte: a long one is thought over in silence. */
+  /** Until the first byte of an answer in one piece: the vendor is silent while it makes a long one. */
   wholeAnswerSeconds: seconds.default(600),
-  /** Between two bytes; a vendor's ping counts as life. */
+  /** Between two bytes from the vendor; its pings count, too. */
   idleSeconds: seconds.default(60),
-  /** Until a client that takes nothing of its stream is taken for gone. */
+  /** Until a client that reads nothing of its stream is treated as gone. */
   readerSeconds: seconds.default(60),
-  /** Until a stream whose vendor is silent says that it lives. */
+  /** Until the client of a silent vendor's stream is sent a sign that the stream is alive. */
   quietSeconds: seconds.default(15),
   totalSeconds: seconds.default(3_600),
-  /** After SIGTERM, for streams to come to their end. */
+  /** After SIGTERM, the time that streams have to finish. */
   drainSeconds: seconds.default(600),
 })
 
@@ -100,11 +100,11 @@ export const fileSchema = z.strictObject({
   artifacts: artifacts.prefault({}),
   tasks: z
     .strictObject({
-      /** Between two polls of a video task, at first; three times as long once it takes its time. */
+      /** Between two polls of a video task at first; three times as long once the task has run for a while. */
       pollSeconds: seconds.default(5),
       /** How long a creation whose answer was lost may still be under way at its vendor. */
       doubtSeconds: seconds.default(60),
-      /** How long a task, its event and the attempts at that are kept after its end. */
+      /** How long a task, its webhook event and that event's delivery attempts are kept after the task's end. */
       keepDays: z.int().min(30).max(3_650).default(90),
     })
     .prefault({}),

@@ -1,6 +1,6 @@
 import type { FileSettings } from './schema.ts'
 
-/** The limits of a call to a vendor, as they are used: in milliseconds, for a stream and for an answer in one piece. */
+/** The timeouts of a call to a vendor in milliseconds, for a stream and for an answer in one piece. */
 export function callTimeouts(written: FileSettings['timeouts']) {
   const shared = {
     connectMs: written.connectSeconds * 1000,
@@ -13,18 +13,18 @@ export function callTimeouts(written: FileSettings['timeouts']) {
   }
 }
 
-/** How long a stream waits for its client, in all and at a time, and how long its client hears nothing. */
+/** How long a client may read nothing, how long its stream may last, and how long the client may hear nothing. */
 export function clientTimeouts(written: FileSettings['timeouts']) {
   const { readerSeconds, totalSeconds, quietSeconds } = written
   return { readerMs: readerSeconds * 1000, totalMs: totalSeconds * 1000, quietMs: quietSeconds * 1000 }
 }
 
-// A creation is answered within seconds, and a poll at once; a film is large.
+// Vendors answer a creation within seconds and a poll at once, but a video is large to fetch.
 const createMs = 60_000
 const askMs = 15_000
 const fetchMs = 10 * 60_000
 
-/** The same for the calls of a video task, each as short as what it asks for allows. */
+/** The timeouts of a video task's calls, each capped at what its kind of call needs. */
 export function taskTimeouts<T extends { readonly firstByteMs: number; readonly totalMs: number }>(whole: T) {
   const within = (ms: number) => ({
     ...whole,

@@ -3,7 +3,7 @@ import type { FileSettings } from './schema.ts'
 
 const takenAtOnce: ReadonlySet<string> = new Set(['channels', 'models', 'exchange'] satisfies (keyof FileSettings)[])
 
-/** The settings of a changed file that only the next start takes, as they are written: `limits.attemptsMax`. */
+/** The changed settings of a file that take effect only at the next start, by their paths: `limits.attemptsMax`. */
 export function waitingSettings(used: FileSettings, written: FileSettings): string[] {
   return differences(used, written).filter((path) => !takenAtOnce.has(path.split('.')[0] ?? ''))
 }
