@@ -1,6 +1,6 @@
-/** Cross-origin access for the origins an operator names; without any, browsers of other origins get nothing. */
+/** Cross-origin access for the origins that an operator names; without any, pages of other origins get no access. */
 export type Cors = {
-  /** The answer to a preflight, or undefined where the request is none. */
+  /** The response to a preflight request, or undefined for any other request. */
   preflight(request: Request): Response | undefined
   allow(request: Request, response: Response): void
 }
@@ -9,7 +9,7 @@ const preflightSeconds = 600
 const limited = ['requests', 'tokens'].flatMap((what) =>
   ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}-${what}`),
 )
-/** What a page may read of an answer beside its body. */
+/** The response headers that a page may read. */
 const exposed = [
   'x-request-id',
   'request-id',
@@ -17,7 +17,7 @@ const exposed = [
   'retry-after',
   'x-should-retry',
   'idempotent-replayed',
-  // Of a part of a result, and of a session with the tool server.
+  // For a partial download of a result, and for a session with the tool server.
   'content-range',
   'mcp-session-id',
   ...limited,
@@ -42,7 +42,7 @@ export function makeCors(origins: readonly string[]): Cors | undefined {
       })
     },
     allow(request, response) {
-      // Also where nothing is allowed: what a cache keeps of it must not be given to an origin that is.
+      // Also for origins that are not allowed: a cache must not give their response to an origin that is.
       response.headers.append('vary', 'Origin')
       const origin = allowed(request)
       if (origin === undefined) return

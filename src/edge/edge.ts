@@ -16,21 +16,21 @@ import type { Waiter, Waiting } from './waiting.ts'
 
 export type EdgeOptions = {
   readonly routes: readonly Route[]
-  /** How errors look where no route matched. */
+  /** Writes errors where no route matched. */
   readonly writeError: WriteError
   readonly isProxy: IsProxy
   readonly cors: Cors | undefined
   readonly log: Log
   readonly tally: Pick<Tally, 'answered' | 'refused'>
-  /** Through it a stop answers whoever still waits. Without it a stop cuts them off. */
+  /** Through this a stop answers the clients that still wait; without it, a stop cuts them off. */
   readonly waiting?: Waiting
-  /** From then on every connection ends with its answer: a proxy must have none at hand when the port is closed. */
+  /** While true, every response closes its connection, so that a proxy holds none any more when the port closes. */
   readonly isDraining?: () => boolean
 }
 
 export type Serve = (request: Request, connection: Connection) => Promise<Response>
 
-/** From a socket's request to a route and back: ids, routing, and every error in the shape its path speaks. */
+/** From a socket's request to a route and back: ids, routing, and every error in the protocol of its path. */
 export function makeEdge(options: EdgeOptions): Serve {
   const find = makeFinder(options.routes)
 
@@ -93,20 +93,20 @@ export function makeEdge(options: EdgeOptions): Serve {
   }
 }
 
-/** A stop waits no longer for what a refused client still sends than for an answer. */
+/** Reads what a refused client still sends, and tells whether it ended. A stop interrupts this like any other wait. */
 async function isHeardOut(request: Request, waiter: Waiter | undefined): Promise<boolean> {
   if (waiter === undefined) return passOver(request)
   return !waiter.isDismissed && waiter.for(passOver(request)).catch(() => false)
 }
 
-/** Paths that take a key put what was said into the head of their answer. An open path does not, and gets the id here. */
+/** Routes that take a key write the `said` headers themselves; open routes do not, so the request id is added here. */
 async function identified(answer: Promise<Response> | Response, requestId: RequestId): Promise<Response> {
   const response = await answer
   response.headers.set('x-request-id', requestId)
   return response
 }
 
-// No client sends half of them. Bun itself stops at 200, and at 16 KiB in all.
+// No client sends even half as many. Bun itself stops at 200 headers, and at 16 KiB in total.
 const headersMax = 100
 
 function tooManyHeaders(): GatewayError {
@@ -118,7 +118,7 @@ type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'sp
 type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }
   | { readonly kind: 'wrong-method'; readonly allow: string; readonly route: Route | undefined }
-  /** `route`: the one above that speaks for it. */
+  /** `route`: the route above this path whose protocol its error is written in. */
   | {
       readonly kind: 'nothing'
       readonly shownPath: string
@@ -130,7 +130,7 @@ const shownPathCharactersMax = 100
 
 function makeFinder(routes: readonly Route[]): (request: Request) => Found {
   const router = new RegExpRouter<Route>()
-  /** Paths without an id, by themselves: most requests are for one of them. */
+  /** Paths without an id are found without the router, because most requests are for one of them. */
   const fixed = new Map<string, Found>()
   for (const route of routes) {
     router.add(route.method, route.path.replace('{id}', ':id'), route)
@@ -150,7 +150,7 @@ function makeFinder(routes: readonly Route[]): (request: Request) => Found {
 
   return (request) => {
     const path = pathOf(request)
-    // A probe that only wants the head is answered like a GET.
+    // A probe that sends HEAD is answered like a GET.
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const known = fixed.get(`${method} ${path}`)
     if (known !== undefined) return known

@@ -3,7 +3,7 @@ import type { RequestId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { isOutOfFiles } from '../base/system-errors.ts'
 
-/** What the operator has to know of a failure, of which its client is told little. */
+/** Logs what the operator has to know about a failure, because the client is told little. */
 export function logFault(log: Log, request: RequestId, { kind, message, details }: GatewayError): void {
   const { cause } = details
   if (kind === 'bug') log.error({ request, cause: cause instanceof Error ? cause.stack : message }, 'a bug')

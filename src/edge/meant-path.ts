@@ -1,16 +1,16 @@
 import type { Route } from './route.ts'
 
-// Longer ones are nobody's slip of the pen.
+// A longer path is not a slip of the pen.
 const pathCharactersMax = 100
 
 /**
- * The path that a client may have meant whose base address is not quite right: without `/v1`, with it twice, with a whole
- * path in it, or with a slash too many. Who asks for that address alone is told the first path below it.
+ * The path that a client may have meant if its base address is slightly wrong: without `/v1`, with `/v1` twice, with a
+ * whole path in it, or with an extra slash. For the base address alone this is the first path below it.
  */
 export function meantPath(routes: readonly Route[], method: string, path: string): string | undefined {
   if (path.length > pathCharactersMax) return undefined
   const plain = path.replace(/\/{2,}/g, '/').replace(/\/$/, '')
-  // Where an id belongs, anything could be one.
+  // Paths with an id are left out, because anything could be an id.
   const fixed = routes.filter((route) => route.method === method && !route.path.includes('{'))
   const below = fixed.filter((route) => route.path.startsWith(`${plain}/`)).toSorted((a, b) => depth(a) - depth(b))
   return (fixed.find((route) => isMeant(route, plain)) ?? below[0])?.path

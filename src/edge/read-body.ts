@@ -3,13 +3,13 @@ import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
 import { canonical, isObject, parseBody, type JsonLimits, type JsonObject } from '../base/json.ts'
 
-// A body may take ten seconds, and beyond that must bring a kilobyte a second: slower senders only hold sockets.
+// A body may take ten seconds, and beyond that must arrive at a kilobyte a second: slower senders only occupy sockets.
 const graceMs = 10_000
 const bytesPerMsMin = 1024 / 1000
 
 const jsonType = /^application\/json\s*(?:;|$)/i
 
-/** A JSON object body, bounded in bytes as they are read, in time, in depth and in keys. */
+/** Reads a JSON object, bounded in bytes (checked as they arrive), time, depth and keys. */
 export async function readJsonBody(
   request: Request,
   bytesMax: number,
@@ -23,14 +23,14 @@ export async function readJsonBody(
     body,
     files: [],
     bytes: raw.length,
-    // Only requests with an Idempotency-Key look at it: who tries again may write the fields in another order.
+    // Only requests with an Idempotency-Key read this. It is canonical, because a retry may reorder the fields.
     get said() {
       return Buffer.from(canonical(body))
     },
   }
 }
 
-/** Gives the whole content type, whose parameters may matter. */
+/** Gives the whole content type, because its parameters may matter. */
 export function checkHeaders({ headers }: Request, wanted: RegExp, name: string): string {
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding !== 'identity') {
@@ -41,7 +41,7 @@ export function checkHeaders({ headers }: Request, wanted: RegExp, name: string)
   return type
 }
 
-// What nearly every chat request fits in. Larger ones, and those of unknown length, are counted piece by piece.
+// Nearly every chat request fits into this. Larger bodies, and those of unknown length, are counted piece by piece.
 const smallBytesMax = 64 * 1024
 
 function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
@@ -49,7 +49,7 @@ function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   return declared <= smallBytesMax ? readSmall(request, declared) : readPieces(request, bytesMax)
 }
 
-/** What the client says that it will send, refused at once where it is too much; NaN where it does not say. */
+/** The declared length of the body, refused at once if it is too large; NaN if the client declares none. */
 function declaredLength({ headers }: Request, bytesMax: number): number {
   const declared = Number(headers.get('content-length') ?? Number.NaN)
   if (declared > bytesMax) throw tooLarge(bytesMax)
@@ -62,10 +62,10 @@ function asHungUp(thrown: unknown): GatewayError {
 }
 
 const deadlines = new Deadlines(systemClock)
-/** Those whose body was not waited for to its end. */
+/** Requests whose body was not read to its end. */
 const leftUnread = new WeakSet<Request>()
 
-/** Natively, and so without a look at its pieces: 20 µs less than through a reader, an eighth of a request. */
+/** Reads the body natively, not piece by piece: this takes 20 µs less than a reader, an eighth of a request. */
 function readSmall(request: Request, declared: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const deadline = deadlines.open(() => {
@@ -97,7 +97,7 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }
 
-/** Hands a body on as it comes, bounded in bytes and time. What `take` throws is thrown once the rest was passed over. */
+/** Passes a body on as it arrives, bounded in bytes and time. What `take` throws is thrown after the body has ended. */
 export async function takePieces(
   request: Request,
   bytesMax: number,
@@ -121,13 +121,13 @@ export async function takePieces(
   throw refused.thrown
 }
 
-// Eight times what a chat may send: whoever is that far beyond its limit has not just forgotten it.
+// Eight times what a chat may send: a client that is so far beyond its limit did not exceed it by mistake.
 const passedOverBytesMax = 256 * 1024 * 1024
 
 /**
- * Takes what a refused client still sends, so that it is answered only then. Most clients write on without reading, and take
- * the end of a connection that they write to for its failure; and a proxy may send the next request behind half a body.
- * False where the body does not come to its end: then its connection must.
+ * Reads and drops what a refused client still sends, so that it is answered only after that. Most clients go on writing
+ * without reading, and take a connection that closes meanwhile for a failed one; and a proxy may send the next request
+ * after half a body. False if the body did not end: its connection must then be closed.
  */
 export async function passOver(request: Request): Promise<boolean> {
   if (request.bodyUsed) return !leftUnread.has(request)
@@ -160,7 +160,7 @@ async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8
   }
 }
 
-// A byte order mark is not JSON, so it is kept for the parser to refuse.
+// A byte order mark is not JSON, so the decoder keeps it for the parser to refuse.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decode(bytes: Uint8Array): string {

@@ -15,21 +15,21 @@ import { checkHeaders, takePieces } from './read-body.ts'
 export type Form = {
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
-  /** What tells two forms apart: not their bytes, since a client that tries again makes up another boundary. */
+  /** Tells two forms apart. Not their raw bytes, because a client that retries makes up a new boundary. */
   readonly said: Uint8Array
   readonly bytes: number
 }
 
-/** Sixteen pictures and a mask, each as large as the common protocol lets a file be. */
+/** Sixteen images and a mask, each as large as the common protocol allows. */
 const filesMax = 17
 const fileBytesMax = 50 * 1024 * 1024
 const partsMax = 48
 const partHeadBytesMax = 8 * 1024
 const fieldBytesMax = 64 * 1024
-/** Searched for the boundary before others have their turn: pieces come with megabytes, which may be made to take long. */
+/** How much is searched for the boundary in one turn of the loop: pieces of megabytes may be crafted to take long. */
 const turnBytes = 256 * 1024
 
-/** A form of text fields and files, taken apart as it comes: the bytes around the files are never all in memory. */
+/** Reads a form of text fields and files as it arrives, so that the raw body is never in memory beside its files. */
 export async function readForm(request: Request, bytesMax: number): Promise<Form> {
   const type = checkHeaders(request, /^multipart\/form-data\s*(?:;|$)/i, 'multipart/form-data')
   const parser = new MultipartParser(boundaryOf(type), {
@@ -42,7 +42,7 @@ export async function readForm(request: Request, bytesMax: number): Promise<Form
   try {
     const bytes = await takePieces(request, bytesMax, async (piece) => {
       for (let at = 0; at < piece.length; at += turnBytes) {
-        // What follows the last boundary means nothing; the parser would take it for a mistake.
+        // Bytes after the last boundary mean nothing, but the parser would report them as an error.
         if (isDone(parser)) return
         if (at > 0) await setImmediate()
         for (const part of parser.write(piece.subarray(at, at + turnBytes))) form.take(part)
@@ -63,7 +63,7 @@ class FormReader {
     const { name, mediaType = '' } = part
     if (name === undefined || name === '' || name === '__proto__') throw malformed('a part has no name')
     if (mediaType.startsWith('multipart/')) throw malformed('a part of it is a form again')
-    // A file may come without a name, and some clients send pictures so; no text is of this type.
+    // Some clients send image files without a file name; a text field never has an image type.
     if (part.isFile || /^image\//i.test(mediaType)) {
       if (this.#files.length === filesMax) throw malformed(`it has more than ${filesMax} files`)
       this.#files.push({ field: name, bytes: part.bytes })
@@ -82,7 +82,7 @@ class FormReader {
       body: Object.fromEntries(fields),
       files,
       bytes,
-      // Only requests with an Idempotency-Key look at it.
+      // A getter, because only requests with an Idempotency-Key read it.
       get said() {
         const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
         return Buffer.from(JSON.stringify([[...fields], digests]))
@@ -91,7 +91,7 @@ class FormReader {
   }
 }
 
-/** 1 to 70 characters of the few that RFC 2046 allows. */
+/** 1 to 70 of the characters that RFC 2046 allows. */
 const boundaryPattern = /;\s*boundary=(?:"([\w'()+,\-./:=? ]{1,70})"|([\w'+\-.]{1,70}))\s*(?:;|$)/i
 
 function boundaryOf(contentType: string): string {
@@ -103,13 +103,13 @@ function boundaryOf(contentType: string): string {
 }
 
 /**
- * The parser looks for a boundary from its last character on. Where that end is the same few characters over and over, a
- * file of just these takes as many steps a byte as there are repeats: with 70 times `a`, 40 MB were three seconds of work.
- * Clients make theirs up at random, and one of digits ends like this in none of 10^10.
+ * The parser compares a boundary from its last character backwards. If the boundary ends with the same few characters
+ * repeated, a file of just these takes as many steps per byte as there are repeats: with 70 times `a`, 40 MB took three
+ * seconds. Clients make boundaries up at random, and fewer than one in 10^10 made of digits ends like this.
  */
 const repeatsMax = 10
 
-/** How often a boundary ends with what stands between its last character and the one before that is the same. */
+/** How often a boundary repeats at its end: the period is the distance of its last character's last two occurrences. */
 function repeatsOf(boundary: string): number {
   const last = boundary.length - 1
   const period = last - boundary.slice(0, last).lastIndexOf(boundary.charAt(last))
@@ -133,7 +133,7 @@ function explain(thrown: unknown): unknown {
   }
   if (thrown instanceof MaxTotalSizeExceededError) return new GatewayError('too-large', 'The form is too large.')
   if (thrown instanceof MultipartParseError) return malformed(thrown.message.toLowerCase())
-  // The decoder's only complaint.
+  // The text decoder throws this for invalid UTF-8, and nothing else does here.
   if (thrown instanceof TypeError) return badRequest('The form is not valid UTF-8.', undefined, 'invalid_utf8')
   return thrown
 }

@@ -3,8 +3,8 @@ import { badRequest } from '../base/errors.ts'
 const host = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
 /**
- * The path a request is routed by, cut from its URL without parsing. A Host that is not one plain host, or is doubled,
- * could move the cut: it is refused first, whatever the route.
+ * The path by which a request is routed, cut from its URL without parsing. A Host header that is not one plain host, or
+ * that comes twice, could move the cut, so it is refused first, for every route.
  */
 export function pathOf(request: Request): string {
   const given = request.headers.get('host')
@@ -12,12 +12,12 @@ export function pathOf(request: Request): string {
   const { url } = request
   const start = url.indexOf('/', 'https://'.length)
   if (start === -1) return '/'
-  // Clients send nothing from a # on; to whoever does, it is part of the path.
+  // Clients send nothing from a # on; if one does, it counts as part of the path.
   const end = url.indexOf('?', start)
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }
 
-/** An id that cannot be decoded names nothing. */
+/** An id that cannot be decoded becomes '', which names nothing. */
 export function decodeId(raw: string): string {
   try {
     return decodeURIComponent(raw)

@@ -1,7 +1,7 @@
 import { Crowd, type Member } from '../base/crowd.ts'
 import type { GatewayError } from '../base/errors.ts'
 
-/** Everybody who has no answer yet: a stop leaves nobody without one, whatever it is that they wait for. */
+/** The requests that have no answer yet: a stop answers every one of them, whatever it is waiting for. */
 export class Waiting {
   readonly #crowd = new Crowd<Waiter>()
   readonly #sentAway = new Crowd<Waiter>()
@@ -11,13 +11,13 @@ export class Waiting {
     return new Waiter(this.#crowd, this.#sentAway, this.#stopped)
   }
 
-  /** Sends away everybody for whom nothing was begun, now or later. Whoever is at work for the others answers them. */
+  /** Refuses every request, now and later, for which no vendor was called; the code at work answers the others. */
   stop(reason: GatewayError): void {
     this.#stopped = reason
     for (const waiter of this.#crowd) if (!waiter.isInHands) waiter.dismiss(reason)
   }
 
-  /** Sends away the rest. */
+  /** Refuses all requests that are left. */
   end(reason: GatewayError): void {
     for (const waiter of this.#crowd) waiter.dismiss(reason)
   }
@@ -26,7 +26,7 @@ export class Waiting {
     return this.#crowd.size > 0
   }
 
-  /** What was begun for somebody who was sent away has not come to its end. */
+  /** Whether work that was begun for a refused request still goes on. */
   get isAnythingBehind(): boolean {
     return this.#sentAway.size > 0
   }
@@ -51,17 +51,17 @@ export class Waiter implements Member {
     return this.#isInHands
   }
 
-  /** It was sent away, and what it waited for goes on behind it. */
+  /** The request was refused because of a stop, while the work that it waited for goes on. */
   get isDismissed(): boolean {
     return this.#isDismissed
   }
 
-  /** From now on somebody is at work for it who hears of a stop and has the better answer. */
+  /** From now on the code at work for the request is told of a stop itself, and has a better answer to it. */
   inHands(): void {
     this.#isInHands = true
   }
 
-  /** What it waits for, or the reason why it does not any longer. */
+  /** Waits for an answer, or rejects with the reason of a stop. */
   for<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#refuse = reject
