@@ -1,34 +1,34 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
-// The package's index loads a client of every database it can count in: 20 ms of each start.
+// The package's index loads a client for every database it supports, which costs 20 ms of each start.
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
-/** Says something in the head of the answer, whichever answer it becomes. */
+/** Sets a header of the response, whether it succeeds or fails. */
 export type Say = (header: string, value: string) => void
 
-/** A request that was let in. */
+/** A request that is within its key's limits. */
 export type Pass = {
-  /** Counts the request's tokens, estimated by now, where they are limited; rejects where the minute has no room for them. */
+  /** Counts the request's estimated tokens, if the key limits them; rejects if the minute has no room for them. */
   spend(asked: { estimateInput(): number }): Promise<void> | undefined
-  /** The request is over, once: its place is free, and the estimate gives way to what was used. */
+  /** The request is over: frees its place, and corrects the estimate to what was used. Further calls do nothing. */
   leave(tokensUsed: number): void
 }
 
 export type Limiter = {
-  /** Throws `too-many` where the key has had its requests for this minute, or all its places are taken. */
+  /** Throws `too-many` if the key has used up its requests of this minute, or if all its places are taken. */
   enter(keyId: string, limits: KeyLimits | null, say: Say): Promise<Pass>
 }
 
 const windowSeconds = 60
-// The counters only count: how much is too much differs from key to key and is judged here.
+// The counters only count: limits differ from key to key and are checked here.
 const counter = { points: Number.MAX_SAFE_INTEGER, duration: windowSeconds }
 const placeRetrySeconds = 1
 
 const letIn = Promise.resolve<Pass>({ spend: () => undefined, leave() {} })
 
-/** Minutes are counted in memory, by each node for itself. */
+/** Each node counts for itself, in memory. */
 export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
   const counters = { requests: new RateLimiterMemory(counter), tokens: new RateLimiterMemory(counter) }
   const places = new Map<string, number>()
@@ -48,7 +48,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     else places.set(keyId, taken - 1)
   }
 
-  /** Gives how long the minute lasts that they were counted in. */
+  /** Gives how many milliseconds are left of the minute in which the tokens were counted. */
   async function countTokens(keyId: string, perMinute: number, tokens: number, say: Say): Promise<number> {
     const estimated = `This request is estimated at ${tokens} tokens`
     if (tokens > perMinute) {
@@ -85,9 +85,9 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
         isInside = false
         if (concurrent !== undefined) leavePlace(keyId)
         if (tokensPerMinute === undefined || tokensUsed === counted) return
-        // In memory: done when it is asked for, and nothing to fail at.
+        // Not awaited, because in memory this is done at once and cannot fail.
         if (tokensUsed > counted) void counters.tokens.penalty(keyId, tokensUsed - counted)
-        // Given back to a later minute it would make that one worth more than the key may use.
+        // Tokens given back in a later minute would let the key use more than its limit in that minute.
         else if (clock.monotonic() < countedUntil) void counters.tokens.reward(keyId, counted - tokensUsed)
       },
     }
@@ -116,7 +116,7 @@ function tooMany(message: string, counted: RateLimiterRes): GatewayError {
   return new GatewayError('too-many', message, { retryAfterSeconds: msLeft(counted) / 1000 })
 }
 
-/** Counters reckon by the time of day, and end by a timer: where that was set back, a minute is still no longer than one. */
+/** The counters use the wall clock but end by a timer: if the clock is set back, a minute still lasts no longer. */
 function msLeft({ msBeforeNext }: RateLimiterRes): number {
   return Math.min(msBeforeNext, windowSeconds * 1000)
 }
@@ -131,7 +131,7 @@ function leftOf(limit: number, counted: RateLimiterRes | null): number {
   return Math.max(0, limit - (counted?.consumedPoints ?? 0))
 }
 
-/** `12ms`, `1s`, `6m0s`: as the common protocol writes it. */
+/** Writes a duration as the common protocol does: `12ms`, `1s`, `6m0s`. */
 function duration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.ceil(ms))}ms`
   const seconds = Math.ceil(ms / 1000)

@@ -1,7 +1,7 @@
 import { createMp3Encoder, type WasmMediaEncoder } from 'wasm-media-encoders'
 import type { Mp3Call, Mp3Reply } from './mp3.ts'
 
-/** Encoding is arithmetic: ten seconds of speech take fifty milliseconds, in which no other stream would move. */
+/** A thread of its own: encoding ten seconds of speech takes fifty milliseconds, in which no stream would move. */
 declare const self: {
   addEventListener(type: 'message', listener: (event: { data: Mp3Call }) => void): void
   postMessage(reply: Mp3Reply): void
@@ -11,11 +11,11 @@ type Encoder = WasmMediaEncoder<'audio/mpeg'>
 type Session = { readonly encoder: Encoder; readonly channels: 1 | 2 }
 
 const sessions = new Map<number, Session>()
-/** Encoders that have ended and can begin again. Each has a memory of its own, so a few are kept and not all. */
+/** Encoders that have finished and can be reused. Each has its own memory, so only a few are kept. */
 const idle: Encoder[] = []
 const idleMax = 4
 
-// Speech at 24 kHz has nothing to gain from more.
+// Speech at 24 kHz gains nothing from a higher bit rate.
 const kilobits = 96
 
 async function run(call: Mp3Call): Promise<Uint8Array> {
@@ -29,7 +29,7 @@ async function run(call: Mp3Call): Promise<Uint8Array> {
     case 'encode': {
       const session = sessions.get(call.session)
       if (session === undefined) throw new Error('no such encoding')
-      // What the encoder gives is a view of its memory, which the next call writes over.
+      // The encoder gives a view of its own memory, which the next call overwrites.
       return session.encoder.encode(planesOf(call.samples, session.channels)).slice()
     }
     case 'end': {
@@ -61,7 +61,7 @@ function planesOf(samples: Uint8Array, channels: 1 | 2): Float32Array[] {
   })
 }
 
-// One after another: an encoder must be open before it encodes.
+// Calls run one after another, because an encoder must be open before it encodes.
 let last: Promise<unknown> = Promise.resolve()
 
 self.addEventListener('message', ({ data: call }) => {

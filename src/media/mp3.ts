@@ -11,11 +11,11 @@ export type Mp3Reply =
   | { readonly id: number; readonly kind: 'done'; readonly bytes: Uint8Array }
   | { readonly id: number; readonly kind: 'failed'; readonly message: string }
 
-/** One sound on its way to mp3. Whole frames come out as soon as they are full. */
+/** Encodes one piece of audio to mp3. Frames come out as soon as they are full. */
 export type Mp3Encoding = {
   encode(samples: Uint8Array): Promise<Uint8Array>
   end(): Promise<Uint8Array>
-  /** Whoever does not come to the end says so; the encoder is then free for others. */
+  /** Call this if `end` is not reached, so that the encoder is free for other audio. */
   close(): void
 }
 
@@ -26,7 +26,7 @@ export type Mp3Encoders = {
 
 type Pending = { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (error: Error) => void }
 
-/** Encoders in a thread of their own, which is started when the first sound needs one. */
+/** Encoders in a thread of their own, which starts when the first encoder is opened. */
 export function makeMp3Encoders(): Mp3Encoders {
   const pending = new Map<number, Pending>()
   let worker: Worker | undefined
@@ -46,7 +46,7 @@ export function makeMp3Encoders(): Mp3Encoders {
     return started
   }
 
-  /** The sounds in it are lost; the next one gets a new thread. */
+  /** The audio in the thread is lost; the next call starts a new thread. */
   function fail(error: Error): void {
     worker?.terminate()
     worker = undefined
@@ -67,7 +67,7 @@ export function makeMp3Encoders(): Mp3Encoders {
     open(samples) {
       const session = ++sessions
       const opened = ask({ method: 'open', session, ...samples })
-      // Told by the first use of it; a rejection that nobody awaits would end the process.
+      // The first use reports the failure; without this handler, an unhandled rejection would end the process.
       opened.catch(() => {})
       return {
         encode: (bytes) => opened.then(() => ask({ method: 'encode', session, samples: bytes })),
@@ -81,10 +81,10 @@ export function makeMp3Encoders(): Mp3Encoders {
   }
 }
 
-// A thread needs three at a time as it starts; the others are for whoever connects in that moment.
+// A thread opens three files at a time while it starts; the others are for connections that come at that moment.
 const filesToStart = 8
 
-/** Throws where so many more files cannot be opened: a thread that starts without two of them ends the whole process. */
+/** Throws if that many files cannot be opened: a thread that lacks two of them at its start ends the whole process. */
 function assertFilesToStart(): void {
   const opened: number[] = []
   try {

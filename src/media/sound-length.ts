@@ -3,9 +3,9 @@ import { WavReader } from './wav.ts'
 
 const bytesPerSample = 2
 
-/** How long a sound is, by what has come of it: samples are counted, and an mp3 says its rate in its first frame. */
+/** Measures the length of audio as it arrives: samples are counted, and an mp3's first frame states its bit rate. */
 export class SoundLength {
-  /** Of the sound itself, without the head of a wav. */
+  /** Bytes of the audio itself, without the head of a wav. */
   #bytes = 0
   #bytesPerSecond: number | undefined
   #wav: WavReader | undefined
@@ -15,7 +15,7 @@ export class SoundLength {
     return this.#bytes
   }
 
-  /** Undefined where its form does not tell. */
+  /** Undefined where the audio's form does not tell. */
   get seconds(): number | undefined {
     return this.#bytesPerSecond === undefined ? undefined : this.#bytes / this.#bytesPerSecond
   }
@@ -28,7 +28,7 @@ export class SoundLength {
     this.#bytesPerSecond = form.kind === 'pcm' ? form.rate * bytesPerSample : mp3BytesPerSecond(sound)
   }
 
-  /** Whoever shapes it complains of one that cannot be read; here it is a sound whose length nobody knows. */
+  /** A wav that cannot be read only has an unknown length here; the code that converts it reports the error. */
   #pushWav(bytes: Uint8Array): void {
     this.#wav ??= new WavReader()
     try {
@@ -41,13 +41,13 @@ export class SoundLength {
   }
 }
 
-/** ISO 11172-3 and 13818-3, layer III, in kbit/s. */
+/** Bit rates of layer III in kbit/s, by ISO 11172-3 and 13818-3. */
 const rates1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const rates2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const bytesPerSecondOfKbit = 125
 const [layerIII, version1, versionNone] = [0b01, 0b11, 0b01]
 
-/** Of a file that begins with a frame; streams of speech have no tags. */
+/** Reads only files that begin with a frame; streams of speech have no tags before it. */
 function mp3BytesPerSecond([first, second = 0, third = 0]: Uint8Array): number | undefined {
   const [version, layer] = [(second >> 3) & 0b11, (second >> 1) & 0b11]
   const isFrame = first === 0xff && second >> 5 === 0b111 && layer === layerIII && version !== versionNone

@@ -1,15 +1,15 @@
 import { GatewayError } from '../base/errors.ts'
 
-/** Samples of 16 bits, the lower byte first. */
+/** Samples of 16 bits, little-endian. */
 export type Samples = { readonly rate: number; readonly channels: 1 | 2 }
 
 const bytesPerSample = 2
-/** Of the head that is written here. */
+/** The length of the head that `wavHead` writes. */
 export const wavHeadBytes = 44
-/** What writers put for a length they do not know yet. */
+/** Writers put this for a length that they do not know yet. */
 const unknownLength = 0xffff_ffff
 
-/** The head of a file of so many bytes of samples; without a length, of a stream whose end is not known yet. */
+/** The head of a file with `dataBytes` of samples; without a length, of a stream whose end is not known yet. */
 export function wavHead({ rate, channels }: Samples, dataBytes?: number): Uint8Array {
   const head = Buffer.alloc(wavHeadBytes)
   const frameBytes = bytesPerSample * channels
@@ -28,19 +28,19 @@ export function wavHead({ rate, channels }: Samples, dataBytes?: number): Uint8A
   return head
 }
 
-/** Whether so many samples a second are sound: from a telephone's to a studio's. */
+/** Whether a sample rate is plausible for audio: from a telephone's to a studio's. */
 export function isRate(rate: number): boolean {
   return Number.isInteger(rate) && rate >= 8_000 && rate <= 192_000
 }
 
-// A head is some dozen bytes; one with a picture in it is still no sound after this many.
+// A head has some dozen bytes; one with no samples after this many, because of an embedded image, say, is not audio.
 const headBytesMax = 256 * 1024
 
-/** Takes the head off a file as it comes, and whatever stands behind the samples. */
+/** Removes the head of a file as it arrives, and everything after the samples. */
 export class WavReader {
   #head: Buffer | undefined = Buffer.alloc(0)
   #samples: Samples | undefined
-  /** Of the samples, as the head says. */
+  /** How many bytes of samples are still to come, by the length in the head. */
   #left = 0
 
   /** Known once the head is read. */
@@ -67,7 +67,7 @@ export class WavReader {
     return taken
   }
 
-  /** Where the samples begin, or undefined while that has not come yet. */
+  /** Where the samples begin, or undefined while the head is incomplete. */
   #readHead(head: Buffer): number | undefined {
     if (head.length < 12) return undefined
     if (head.toString('latin1', 0, 4) !== 'RIFF' || head.toString('latin1', 8, 12) !== 'WAVE') throw notWav('no RIFF')
@@ -76,7 +76,7 @@ export class WavReader {
       const length = head.readUInt32LE(at + 4)
       if (name === 'data') {
         if (this.#samples === undefined) throw notWav('samples of no kind')
-        // Streams are written before their length is known: with the largest number, or with none.
+        // Streams are written before their length is known: their length is the largest number, or 0.
         this.#left = length === 0 || length >= unknownLength - wavHeadBytes ? Number.POSITIVE_INFINITY : length
         return at + 8
       }
@@ -88,7 +88,7 @@ export class WavReader {
 }
 
 const plain = 1
-/** The longer form of the same, which says it again further behind. */
+/** The longer form of the format chunk, which names the kind of samples again further on. */
 const extensible = 0xfffe
 
 function readFormat(head: Buffer, at: number): Samples {
