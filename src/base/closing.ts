@@ -1,6 +1,6 @@
 type Close = () => Promise<void> | void
 
-/** What a part needs that opens something and leaves it to the owner of the `Closing` when to close it. */
+/** For a part that opens something but does not decide when it closes. */
 export type Opening<Step extends string> = Pick<Closing<Step>, 'opened'>
 
 /**

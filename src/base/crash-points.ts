@@ -1,6 +1,6 @@
 /**
  * The moments between two steps of a request's money at which a process can be made to end as if by kill -9.
- * `TURNPIKE_CRASH=<name>:<n>` kills it the n-th time it passes a point; tests then check what the next start repairs.
+ * `TURNPIKE_CRASH=<name>:<n>` kills it the n-th time it passes that point; tests check what the next start repairs.
  */
 export const requestCrashPoints = [
   /** Money is held, nothing has been sent. */

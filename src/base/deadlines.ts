@@ -1,7 +1,7 @@
 import { systemTimers, type Clock, type Timers } from './clock.ts'
 import { Crowd } from './crowd.ts'
 
-// How late a deadline may be noticed. It does not matter, because deadlines are seconds long.
+// How late a deadline may be noticed. That is harmless, because no deadline is shorter than a second.
 export const tickMs = 50
 
 /**
@@ -19,7 +19,7 @@ export class Deadlines {
     this.#timers = timers
   }
 
-  /** `expire` is called once each time the deadline is set and passes. However it is set, it ends `msMax` from now. */
+  /** `expire` is called once each time the deadline is set and passes. It cannot be set beyond `msMax` from now. */
   open(expire: () => void, msMax = Number.POSITIVE_INFINITY): Deadline {
     return new Deadline(this.#clock, this.#watch, expire, this.#clock.monotonic() + msMax)
   }
@@ -53,7 +53,7 @@ export class Deadlines {
 
 type Watch = { begin(deadline: Deadline): void; end(deadline: Deadline): void }
 
-/** A moment by which something must have happened. It moves with every read, so moving it only takes a note. */
+/** A moment by which something must have happened. It moves with every read, so `renew` only notes the new time. */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #watch: Watch
@@ -83,7 +83,7 @@ export class Deadline {
     else this.#renewedMs = ms
   }
 
-  /** Time does not count until it is set again, such as while we wait for the client and not for the vendor. */
+  /** Time does not count until the deadline is set again: for when we wait for the client, not for the vendor. */
   pause(): void {
     this.#renewedMs = undefined
     this.#expiresAt = Number.POSITIVE_INFINITY

@@ -45,7 +45,7 @@ export type ErrorDetails = {
   /** Nothing was done for the request, and it will be refused again until something else changes. */
   readonly hopeless?: true
   readonly refusal?: Refusal
-  /** From this the vendor's adapter has yet to judge whose fault it is, and whether the credential has to rest. */
+  /** Not judged yet: from this the vendor's adapter decides whose fault it is and whether a credential must rest. */
   readonly inside?: SaidInside
   readonly cause?: unknown
 }
@@ -80,7 +80,7 @@ export function refusedInside(
   return new GatewayError('upstream-failed', message, { inside })
 }
 
-/** Forbids retries after a vendor had begun and may charge: official clients retry twice, and each is charged again. */
+/** Forbids retries after a vendor has begun and may charge: official clients retry twice, each time at a new charge. */
 export function final(error: GatewayError): GatewayError {
   return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }

@@ -56,7 +56,7 @@ const idleSecondsDefault = 65
 // Every system's socket buffer takes this much at once, so that there is no need to wait for the client to read.
 const takenAtOnceBytes = 16 * 1024
 
-// These are no addresses to call, and browsers refuse them: a listener on all addresses is shown by its loopback one.
+// These cannot be called, and browsers refuse to: a listener on all addresses is shown by the loopback address.
 const wildcards: ReadonlyMap<string, string> = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '::1'],
@@ -90,12 +90,12 @@ function serve(options: ListenOptions): Server<undefined> {
   }
 }
 
-// These say what is wrong: a port that may not be opened, an address of another machine, too many open files.
+// The messages of these say what is wrong: a forbidden port, an address of another machine, too many open files.
 const saysItself = new Set(['EACCES', 'EADDRNOTAVAIL', 'EMFILE'])
 
 function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
   const code = codeOf(thrown)
-  // For an address it cannot use, Bun reports EADDRINUSE or whatever error came last; trying a free port there tells.
+  // Bun reports an unusable address as EADDRINUSE, or as the error that came last; opening a free port there tells.
   if (!saysItself.has(String(code)) && (port === 0 || !canListenAt(hostname))) {
     return `"${hostname}" is not an address that this machine can listen on (for ${setting})`
   }

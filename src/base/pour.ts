@@ -1,6 +1,6 @@
 import { asGatewayError, type GatewayError } from './errors.ts'
 
-/** Where a source is poured into: takes the bytes as they come, and is told once that the source has ended. */
+/** What a source is poured into: takes the bytes as they come, and is told once that the source has ended. */
 export type Outlet<Failure = GatewayError> = {
   take(bytes: Uint8Array): void
   /** `failure` says why the source did not end properly. Errors thrown here are lost. */

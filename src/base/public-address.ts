@@ -7,7 +7,7 @@ export type Reach = 'public' | 'loopback' | 'private'
 // the others private ones; those at link-local addresses are refused by their range and need no entry.
 const insideClouds: ReadonlySet<string> = new Set(['168.63.129.16', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254'])
 
-// All of today's public IPv6 addresses. Outside of it lie the old forms that wrap an IPv4 address, such as ::127.0.0.1.
+// All of today's public IPv6 addresses. Outside it are the old forms that wrap an IPv4 address, such as ::127.0.0.1.
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**

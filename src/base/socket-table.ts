@@ -53,7 +53,7 @@ function findQueued(rows: Buffer, { localPort, address, port }: Line): number | 
   return undefined
 }
 
-/** An address as the tables write it. An IPv4 client of a dual-stack port stands in the IPv6 table, as mapped. */
+/** An address as the tables write it. A dual-stack port's IPv4 clients are in the IPv6 table, as mapped addresses. */
 function writtenAs(address: string): string[] {
   if (!ipaddr.isValid(address)) return []
   const { IPv4 } = ipaddr

@@ -65,7 +65,7 @@ export class EventSplitter {
     const length = rest.length + chunk.length
     if (length <= smallEventBytes) return Buffer.concat([rest, chunk])
     let room = this.#room
-    // Bytes of emitted events must not be overwritten: the buffer is reused only if `rest` stands at its beginning.
+    // Bytes of emitted events must not be overwritten: the buffer is reused only if `rest` begins where it begins.
     const isBegun = room !== undefined && room.buffer === rest.buffer && room.byteOffset === rest.byteOffset
     if (room === undefined || !isBegun || room.length < length) {
       room = Buffer.allocUnsafeSlow(2 * length)

@@ -1,4 +1,4 @@
-/** Is told about the reader of a tapped body. */
+/** Callbacks about the reader of a tapped body. */
 export type Watcher = {
   /** The reader has room: called at the beginning, and again after the reader had fallen behind. */
   wanted(): void
@@ -6,14 +6,14 @@ export type Watcher = {
   gone(): void
 }
 
-// The runtime cuts a body off with a TCP reset, which discards what has arrived at the client but is not read yet; so a
-// cut waits this long.
+// The runtime cuts a body off with a TCP reset, which discards what the client has received and not read yet, so `fail`
+// waits this long before it.
 const lastReadMs = 100
 
 /**
- * A body that ends exactly once, however it ends: read to its end, failed, or left by its reader, even before the first
- * read (where the `finally` of an async generator would never run). `put` writes to the client's socket at once,
- * through Bun's own `direct` kind of stream: there is no queue, and no promise for each event.
+ * A body whose end is reported exactly once, however it comes: read to its end, failed, or left by its reader, even
+ * before the first read (where the `finally` of an async generator would never run). `put` writes to the client's
+ * socket at once, through Bun's own `direct` kind of stream: there is no queue, and no promise for each event.
  */
 export class Tap {
   readonly body: ReadableStream<Uint8Array>

@@ -63,7 +63,7 @@ export type Target = {
 
 /** Parses a URL and checks everything that its text alone shows; addresses are checked later. */
 export function readTarget(text: string, policy: GuardPolicy): Target {
-  // The URL parser drops tabs and line breaks, so that a URL could mean something else than it seems to say.
+  // The URL parser drops tabs and line breaks, so that a URL could mean something other than it seems to say.
   // oxlint-disable-next-line no-control-regex
   if (text.length > urlCharactersMax || /[\u0000-\u0020\u007f]/.test(text) || !URL.canParse(text)) {
     throw new GuardRefusal('malformed')

@@ -35,9 +35,7 @@ export type ConfigFile = {
 
 const substitution = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/**
- * Parses, fills in `${VARIABLES}`, checks. Throws a ConfigError with all complaints, and never the value of a secret.
- */
+/** Parses, fills in `${VARIABLES}`, and checks. Throws a ConfigError with all complaints, but no values of secrets. */
 export function readConfigFile(
   name: string,
   text: string,
