@@ -9,7 +9,7 @@ import { GatewayError } from './errors.ts'
 import { makeGuardedFetch, type FetchLimits, type Outside } from './guarded-fetch.ts'
 import { GuardRefusal } from './untrusted-url.ts'
 
-// The whole of 127/8 is this machine. In these tests .2 is the open internet, and .1 the inside that must stay unseen.
+// All of 127/8 is this machine. In these tests 127.0.0.2 is the public internet, and 127.0.0.1 must stay unreachable.
 const publicAddress = '127.0.0.2'
 const insideAddress = '127.0.0.1'
 const isPublic = (address: string) => address === publicAddress
@@ -77,7 +77,7 @@ beforeAll(async () => {
   open = createServer(listener)
   inside = createServer((_request, response) => response.end('secret'))
   inside.on('connection', () => insideVisits++)
-  // The same port, so that an address alone decides where a request arrives.
+  // Both use the same port, so that only the address decides where a request arrives.
   await listenAlike([open, publicAddress], [inside, insideAddress])
   secure = createSecureServer({ key: certificateKey, cert: certificate }, listener)
   await new Promise<void>((resolve) => secure.listen(0, publicAddress, resolve))
@@ -112,7 +112,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   )
   if (!(thrown instanceof GuardRefusal)) throw new Error(`not refused: ${String(thrown)}`)
   expect(thrown).toMatchObject({ kind: 'bad-request', details: { code: 'invalid_url' } })
-  // Which addresses there are inside is nobody's business.
+  // The message must hold no digits, because a client must not learn which addresses exist inside.
   expect(thrown.message).toMatch(/^\D+\.$/)
   return thrown.reason
 }
@@ -134,7 +134,7 @@ describe('a URL that is refused by its own text', () => {
       'malformed',
       ['https://[fe80::1%25eth0]/', 'https://[::1', 'https://1.2.3.4.5/', `https://site.test/${'a'.repeat(9_000)}`],
     ],
-    // As the parser reads them, all of these are addresses of this machine; nobody spells one so with good intent.
+    // The URL parser reads all of these as addresses of this machine; no honest client spells one like that.
     ['malformed', ['https://0x7f000001', 'https://2130706433', 'https://127.1', 'https://0177.0.0.1', 'https://0']],
     [
       'malformed',

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { makeGuardedFetch, type FetchLimits } from './guarded-fetch.ts'
 import { GuardRefusal, type GuardPolicy } from './untrusted-url.ts'
 
-// The whole of 127/8 is this machine. In these tests .2 is the open internet, and .1 the inside.
+// All of 127/8 is this machine. In these tests 127.0.0.2 is the public internet, and 127.0.0.1 the inside.
 const publicAddress = '127.0.0.2'
 const limits: FetchLimits = { bytesMax: 1_024 }
 

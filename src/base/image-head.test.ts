@@ -62,7 +62,7 @@ describe('a picture is whole', () => {
     const file = picture('jpeg')
     const thumbnail = Buffer.from([0xff, 0xe1, 0, 6, 0xff, 0xd8, 0xff, 0xd9])
     const withOne = Buffer.concat([file.subarray(0, 2), Buffer.from([0xff, 0xff]), thumbnail, file.subarray(2)])
-    // Two fill bytes stand before the mark.
+    // Two fill bytes precede the marker.
     expect(whole('jpeg', withOne)).toBe(true)
     expect(whole('jpeg', withOne.subarray(0, -2))).toBe(false)
   })

@@ -9,7 +9,7 @@ afterAll(async () => {
   await Promise.all(listeners.map((listener) => listener.stop(true)))
 })
 
-/** A port whose connections may be idle for so long, and one that was made to it. */
+/** Opens a port whose connections may be idle for `idleSeconds`, and sends a request to it. */
 function visit(answer: (connection: Connection) => Response, idleSeconds = 1) {
   const listener = listen({
     hostname: '127.0.0.1',
@@ -37,7 +37,7 @@ function visit(answer: (connection: Connection) => Response, idleSeconds = 1) {
   return { socket, text: () => text, isClosed: () => isClosed }
 }
 
-// The runtime looks at its timers every four seconds.
+// Bun checks its idle timers only every four seconds.
 const closesWithinMs = 12_000
 
 async function until(isTrue: () => boolean, ms = closesWithinMs): Promise<void> {
@@ -76,13 +76,13 @@ describe('a connection that was held open for its answer', () => {
 
   test.concurrent('stays open while a long answer is read, however slowly, and is closed when nothing comes after it', async () => {
     const bytes = 24 * 1024 * 1024
-    // The shortest that can be renewed: the runtime counts in steps of four seconds.
+    // The shortest timeout that can be renewed, because Bun counts in steps of four seconds.
     const idleSeconds = 8
     const { socket, text, isClosed } = visit((connection) => {
       connection.letGo(bytes)
       return new Response(`${'x'.repeat(bytes - 5)}whole`)
     }, idleSeconds)
-    // Twice as long as it may be idle; then all that is left at once.
+    // The client reads slowly for twice the idle time, and then takes the rest at once.
     const readUntil = performance.now() + 16_000
     let taken = 0
     const slowly = (piece: Buffer) => {

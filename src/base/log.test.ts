@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Writes more than what is kept for a reader, says so, and writes one line more once all that was kept is taken. */
+/** Logs more than is buffered for a reader, reports that, and logs one more line once the buffer has been read. */
 const busy = `
   import { makeLog } from '${import.meta.dir}/log.ts'
   const log = makeLog({ level: 'info' })

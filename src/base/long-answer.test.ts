@@ -3,7 +3,7 @@ import { World } from '../../test/simulation/world.ts'
 import { Deadlines } from './deadlines.ts'
 import { watchLongAnswer } from './long-answer.ts'
 
-/** An answer on its way, what the system says of it at each look, and until when its connection may be silent. */
+/** A response being sent, what the system tells of it at each look, and until when its connection may be idle. */
 function sent({ untaken, endsAt = Number.POSITIVE_INFINITY }: { untaken: () => number | undefined; endsAt?: number }) {
   const world = new World(1)
   let openUntil = 0
@@ -18,7 +18,7 @@ function sent({ untaken, endsAt = Number.POSITIVE_INFINITY }: { untaken: () => n
   watchLongAnswer(sending, { deadlines: new Deadlines(world.clock, world), clock: world.clock, idleSeconds: 65 })
   return {
     openUntil: () => openUntil,
-    /** In steps, between which what was asked of the system is answered. */
+    /** Moves the time in steps, and lets the pending looks finish between two of them. */
     pass: async (ms: number) => {
       const until = world.now + ms
       while (world.now < until) {

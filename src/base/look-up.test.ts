@@ -10,13 +10,13 @@ test('so many names are looked up at a time, and who comes then is refused at on
   }, 2)
   const first = lookUp('a.test')
   const second = lookUp('b.test')
-  // It says nothing of the name, which others keep from being looked up: whoever gave it may come again.
+  // The name is not at fault, because other look-ups keep it waiting, so its client may retry.
   expect(await lookUp('c.test').catch((thrown: unknown) => thrown)).toMatchObject({
     kind: 'overloaded',
     details: { retryAfterSeconds: 5 },
   })
   expect(answers.length).toBe(2)
-  // Whether it was found or not, its place is the next one's.
+  // A finished look-up frees its place, whether it succeeded or failed.
   answers[0]?.resolve(['192.0.2.1'])
   expect(await first).toEqual(['192.0.2.1'])
   answers[1]?.reject(new Error('ENOTFOUND'))

@@ -4,7 +4,7 @@ import { Pump, type Outlet } from './pour.ts'
 
 const settled = () => Bun.sleep(0)
 
-/** Notes all it is given; `after` each piece, something may happen. */
+/** An outlet that notes everything it is given and calls `after` with the count after each piece. */
 function noting(after: (taken: number) => void = () => {}) {
   const noted: (number | string)[] = []
   const outlet: Outlet = {
@@ -17,7 +17,7 @@ function noting(after: (taken: number) => void = () => {}) {
   return { noted, outlet }
 }
 
-/** Makes 1, 2, 3 and so on. */
+/** A pump that makes the bytes 1, 2, 3 and so on, up to `last`. */
 function counting(last: number) {
   let made = 0
   const next = async () => (made === last ? undefined : Uint8Array.of(++made))

@@ -13,7 +13,7 @@ const open = { schemes: 'https-and-http', ports: 'any' } as const
 
 const silent = (allowed: Allowed) => makeGuardedFetch(allowed, { resolve: neverAnswers })
 
-/** The real guard, but for what it does with what must not come in, or with what may. */
+/** The real guard, with its `get` changed either where it must refuse, or where it is allowed to connect. */
 const guardWhose = (which: 'refused' | 'allowed', change: (get: Get) => Get): Make => {
   return (allowed, world) => {
     const guard = makeGuardedFetch(allowed, world)
@@ -66,7 +66,7 @@ test('this machine is tried in every way that a runtime might read an address', 
   })
   await probeGuard(noting)
   expect(hosts.slice(0, -1)).toEqual(['localhost', '127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]'])
-  // And once under a name that only seems to lead elsewhere.
+  // The last try is a name that resolves to the loopback.
   expect(hosts.at(-1)).toMatch(/\.invalid$/)
 })
 

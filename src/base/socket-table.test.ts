@@ -10,7 +10,7 @@ afterEach(() => {
   server?.close()
 })
 
-/** Two ends of a connection: one that writes, and one that reads while it is let. */
+/** Two ends of a connection: one that writes, and one that starts paused and reads only once it is resumed. */
 async function connected(listening: string, dialled: string) {
   const made = createServer()
   server = made

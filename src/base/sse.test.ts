@@ -5,7 +5,7 @@ import { dataOf, EventSplitter } from './sse.ts'
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
-/** The events that come out when the bytes go in, cut at these places. */
+/** The events that come out when the bytes are pushed in chunks, cut at these places. */
 function split(bytes: Uint8Array, cuts: readonly number[] = []): { events: string[]; rest: string } {
   const splitter = new EventSplitter(1_000_000)
   const events: string[] = []
@@ -72,7 +72,7 @@ describe('events', () => {
   })
 })
 
-// Streams of one style of line end each, as every real sender has: with mixed ones, a lone CR at a cut could be either.
+// Each stream has one style of line end, as every real sender has: in a mixed one, a lone CR at a cut is ambiguous.
 const styles = ['\n', '\r\n', '\r'] as const
 const streams = fc
   .record({

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { Tap } from './tap.ts'
 
-/** A tap, and what it tells. */
+/** A tap, and what it tells its watcher. */
 function tapped(signal: AbortSignal = new AbortController().signal) {
   const told: string[] = []
   const watcher = { wanted: () => void told.push('wanted'), gone: () => void told.push('gone') }
@@ -18,7 +18,7 @@ const server = Bun.serve({
 })
 afterAll(() => server.stop(true))
 
-/** A client on a socket of its own, that is sent a tapped body and reads only while it is let. */
+/** A client on its own socket that is sent a tapped body, and reads it only if `isReading`, or once it is resumed. */
 async function visit({ signal, isReading = true }: { signal?: AbortSignal; isReading?: boolean } = {}) {
   const { tap, told } = tapped(signal)
   bodies.push(() => tap.body)
@@ -33,7 +33,7 @@ async function visit({ signal, isReading = true }: { signal?: AbortSignal; isRea
   return { tap, told, socket, closed, read: () => bodyOf(read) }
 }
 
-/** What followed the head, as it stood on the wire. */
+/** What came after the response head, as it was on the wire. */
 function bodyOf(read: string): string {
   const headEnd = read.indexOf('\r\n\r\n')
   return headEnd === -1 ? '' : read.slice(headEnd + 4)
@@ -146,7 +146,7 @@ test('aborted and left is gone once, and ends the body', async () => {
   expect(told).toEqual(['wanted', 'gone'])
 })
 
-/** Puts until the client is behind, far beyond what the system itself takes for it, and says how much that was. */
+/** Puts bytes until the client is behind, which is after far more than the system buffers, and gives their number. */
 function fill(tap: Tap): number {
   const piece = new Uint8Array(64 * 1024).fill(120)
   for (let put = piece.length; put <= 64 * 1024 * 1024; put += piece.length) if (!tap.put(piece)) return put

@@ -5,7 +5,7 @@ import { referenceTokensMax } from './image-tokens.ts'
 
 type Size = { readonly width: number; readonly height: number }
 
-/** OpenAI's own reckoning, with the short side scaled to 512 or only down to it, and each side rounded up by a pixel. */
+/** OpenAI's own count, with the short side scaled to 512 (or only down to it), and each side rounded up by a pixel. */
 function openaiTokens({ width, height }: Size, isScaledUp: boolean): number {
   const scale = 512 / Math.min(width, height)
   const sides = [width, height].map((side) => Math.ceil(side * (isScaledUp ? scale : Math.min(1, scale)) + 1e-9))
@@ -13,7 +13,7 @@ function openaiTokens({ width, height }: Size, isScaledUp: boolean): number {
   return 65 + 129 * tiles + (width === height ? 4_160 : 6_240)
 }
 
-/** Google's: tiles of two thirds of the short side. */
+/** Google's own count: tiles with a side of two thirds of the image's short side. */
 function googleTokens({ width, height }: Size): number {
   const side = Math.min(width, height) / 1.5
   return 258 * Math.ceil(width / side) * Math.ceil(height / side)
@@ -29,7 +29,7 @@ test('no picture that may be given costs more than is held for it', () => {
       expect(held).toBeGreaterThanOrEqual(openaiTokens(size, true))
       expect(held).toBeGreaterThanOrEqual(openaiTokens(size, false))
       expect(held).toBeGreaterThanOrEqual(googleTokens(size))
-      // Of a linked one nothing is known: it may be the longest.
+      // The size of a linked image is unknown, so it counts as the longest allowed.
       expect(referenceTokensMax(undefined)).toBeGreaterThanOrEqual(held)
     }),
     { numRuns: 2_000 },

@@ -125,7 +125,7 @@ test('too many open files are no mistake of ours: its client may come again, and
 test('what was not read to its end closes its connection', async () => {
   const endless = await send('/v1/large', new Blob(['12', '34', '56']).stream())
   expect([endless.status, endless.headers.get('connection')]).toEqual([413, 'close'])
-  // Refused before it was read, and passed over then.
+  // This body is refused by its declared length, and then read to its end, so that the connection can stay.
   const declared = await send('/v1/large', '123456', { 'content-length': '6' })
   expect([declared.status, declared.headers.get('connection')]).toEqual([413, null])
   expect((await send('/nowhere', '123456')).headers.get('connection')).toBeNull()

@@ -3,12 +3,12 @@ import { thrownBy } from '../../test/support/thrown.ts'
 import { readJsonBody, takePieces } from './read-body.ts'
 
 const limits = { depthMax: 10, keysMax: 100 }
-// Beyond what is read in one piece.
+// The second size is beyond what is read in one piece.
 const sizes = [100, 100_000] as const
 
 type Pieces = { pulled: number; body: ReadableStream<Uint8Array> }
 
-/** A body that counts how often it was asked for more, and may break off. */
+/** A body that counts how often it is asked for more, and may break off. */
 function inPieces(bytes: Uint8Array, ends: 'whole' | 'broken' = 'whole'): Pieces {
   const pieces: Pieces = {
     pulled: 0,
@@ -37,7 +37,7 @@ function ask(body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>, declare
   })
 }
 
-/** An object of so many bytes. */
+/** A JSON object of this many bytes. */
 const objectOf = (bytes: number) => new TextEncoder().encode(JSON.stringify({ a: 'x'.repeat(bytes - 8) }))
 
 describe.each(sizes)('a body of %d bytes', (size) => {

@@ -4,7 +4,7 @@ import { thrownBy } from '../../test/support/thrown.ts'
 import type { KeyLimits } from '../store/schema.ts'
 import { makeLimiter } from './limiter.ts'
 
-/** A key of its own, and what the head of its last answer says. */
+/** A limiter for one key's limits, and the headers that it last set. */
 function keyWith(limits: KeyLimits) {
   const clock = standingClock()
   const limiter = makeLimiter(clock)
@@ -90,7 +90,7 @@ test('an estimate that is given back in a later minute makes that one worth no m
   const next = await enter()
   await next.spend({ estimateInput: () => 50 })
   expect(said['x-ratelimit-remaining-tokens']).toBe('50')
-  // What was used beyond it is known in this minute, and counts in it.
+  // Use beyond the estimate becomes known in this minute, and counts in it.
   long.leave(40)
   expect(await thrownBy(next.spend({ estimateInput: () => 21 }) ?? Promise.resolve())).toMatchObject({
     message: expect.stringContaining('this key has 20 of its 100 tokens per minute left'),

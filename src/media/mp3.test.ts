@@ -7,7 +7,7 @@ afterAll(() => encoders.stop())
 
 const rate = 24_000
 
-/** A tone of so many milliseconds. */
+/** The samples of a tone of this length. */
 function tone(ms: number, channels: 1 | 2 = 1): Uint8Array {
   const samples = new Int16Array((rate / 1_000) * ms * channels)
   samples.forEach((_, at) => {
@@ -16,7 +16,7 @@ function tone(ms: number, channels: 1 | 2 = 1): Uint8Array {
   return new Uint8Array(samples.buffer)
 }
 
-/** Frames of MPEG-2 layer III at 24 kHz, each found where the one before it ends; 24 ms of sound each. */
+/** Counts frames of MPEG-2 layer III at 24 kHz, each found where the one before it ends; each has 24 ms of audio. */
 function framesOf(bytes: Uint8Array): number {
   const kilobits = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
   let frames = 0
@@ -55,13 +55,13 @@ test('a sound that is given up leaves its encoder to others', async () => {
   const encoding = encoders.open({ rate, channels: 1 })
   await encoding.encode(tone(100))
   encoding.close()
-  // Not by `rejects`, inside which Bun hears nothing from other threads.
+  // Not with `rejects`, because Bun receives no messages from other threads while it waits there.
   const failure: unknown = await encoding.encode(tone(100)).catch((error: unknown) => error)
   expect(String(failure)).toContain('no such encoding')
   expect((await encode(100)).length).toBeGreaterThan(0)
 })
 
-/** In a process that has as many files open as it is allowed, and then fewer. */
+/** Encodes in a process that has as many files open as it is allowed, and again after it has closed them. */
 const outOfFiles = `
   import { closeSync, openSync } from 'node:fs'
   import { makeMp3Encoders } from '${import.meta.dir}/mp3.ts'

@@ -4,7 +4,7 @@ import { recordAudio, type AudioFormat } from '../sandbox/files/audio.ts'
 import { SoundLength } from './sound-length.ts'
 import { wavHead } from './wav.ts'
 
-/** In pieces of an odd number of bytes: where packets end is chance. */
+/** Pushes the audio in pieces of an odd number of bytes, because network packets may end anywhere. */
 function lengthOf(sound: Uint8Array, form: SoundForm, bytesEach = 7): SoundLength {
   const length = new SoundLength()
   for (let at = 0; at < sound.length; at += bytesEach) length.push(sound.subarray(at, at + bytesEach), form)
