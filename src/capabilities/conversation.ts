@@ -22,7 +22,7 @@ export type TextBlock = {
   readonly kind: 'text'
   readonly text: string
   readonly citations?: readonly Citation[]
-  /** Set where an assistant's text is separate from the text before it. Otherwise both are one, split for citations. */
+  /** Set if an assistant's text is separate from the one before it; otherwise the vendor split one for citations. */
   readonly isApart?: boolean
   readonly cache?: CacheHint
 }

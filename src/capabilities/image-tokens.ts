@@ -13,7 +13,7 @@ const partialImageTokens = 100
 /** For models without a choice of quality: Google's largest image has 2,000 tokens, besides some reasoning and text. */
 const plainTokens = 2_000
 const plainTokensMax = 4_096
-/** Price lists are rounded and change, and a hold that falls short is our loss. */
+/** The vendors' lists are rounded and change, and a hold that falls short is our loss. */
 const margin = 1.25
 /** The estimate for a reference image where the vendor did not count it: two of OpenAI's tiles. */
 const referenceTokens = 323

@@ -116,7 +116,7 @@ function tooMany(message: string, counted: RateLimiterRes): GatewayError {
   return new GatewayError('too-many', message, { retryAfterSeconds: msLeft(counted) / 1000 })
 }
 
-/** The counters use the wall clock but end by a timer: if the clock is set back, a minute still lasts no longer. */
+/** The counters use the wall clock but end by a timer: if the clock is set back, a minute still lasts only a minute. */
 function msLeft({ msBeforeNext }: RateLimiterRes): number {
   return Math.min(msBeforeNext, windowSeconds * 1000)
 }
