@@ -9,10 +9,10 @@ import { LeavingHold } from './limit.ts'
 import { readAsked } from './read-asked.ts'
 import type { Admitted, Limited } from './stages.ts'
 
-// A hold outlives the longest request it can belong to by this much before anyone may call it abandoned.
+// A hold counts as abandoned only this long after the longest time that its request may take.
 export const holdMarginMs = 60_000
 
-/** Reads and checks the request, then sets the money aside: from here on nobody can spend it twice. */
+/** Reads and checks the request, then sets its money aside, so that no other request can spend it. */
 export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing; totalMs: number }) {
   return async (limited: Limited): Promise<Admitted> => {
     const { pass, job } = limited
@@ -47,7 +47,8 @@ export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing
 
 type NoFunds = Exclude<Taken, { kind: 'hold' }>
 
-// `"max_completion_tokens":1000000,`: a client that takes the advice sends a longer body, and must be able to afford it.
+// The length of `"max_completion_tokens":1000000,`: a client that follows the advice below may add this field, and must
+// still be able to afford the longer input.
 const capFieldBytesMax = 32
 
 export function noFunds(

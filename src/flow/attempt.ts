@@ -18,7 +18,7 @@ import type { Outcome, Retry, Routed } from './stages.ts'
 export const answerBytesMax = 64 * 1024 * 1024
 export const refusalBytesMax = 64 * 1024
 
-/** A stream shows life soon; an answer in one piece may be thought over for ten minutes. */
+/** A stream sends its first byte soon, while a whole answer may take the vendor ten minutes. */
 export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }
 
 export type CallParts = {
@@ -27,13 +27,13 @@ export type CallParts = {
   readonly timeouts: CallTimeouts
   readonly tenantLabel: Label
   readonly fetchLink: FetchLink
-  /** Aborts when the node stops: nobody is to wait for a better moment then. */
+  /** Aborts when the node stops, which ends the pauses before a retry. */
   readonly stopping: AbortSignal
   readonly log: Log
 }
 
-// A vendor's own time is longer than the patience of many clients, and of nearly every proxy in front: where it says nothing,
-// they may be the only ones who find out.
+// Many clients, and nearly every proxy in front of us, give up before our own timeout for a vendor is over. A client
+// that leaves after this much silence may be the only sign that the vendor hangs, so it counts against the channel.
 const silentMs = 30_000
 
 const failsAgain =
@@ -41,7 +41,7 @@ const failsAgain =
 
 export type Failed = Extract<Outcome, { kind: 'failed' }>
 
-/** Sends one call and hands a good response to `accept`, whose failure is the attempt's. */
+/** Sends one call and hands a 200 response to `accept`; where `accept` throws, the attempt has failed. */
 export async function attempt<T>(
   parts: CallParts,
   routed: Routed,
@@ -49,7 +49,7 @@ export async function attempt<T>(
   accept: (exchange: Exchange) => Promise<T>,
 ): Promise<Failed | { readonly kind: 'accepted'; readonly accepted: T }> {
   const limits = routed.ask.stream ? parts.timeouts.stream : parts.timeouts.whole
-  // The total is the request's, however many calls it makes: its hold waits for no longer.
+  // The total time is the request's, however many calls it makes, because its hold does not wait longer.
   const begunMs = routed.elapsedMs()
   const timeouts = { ...limits, totalMs: limits.totalMs - begunMs }
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
@@ -70,7 +70,7 @@ export async function attempt<T>(
     if (exchange.status !== 200) return await refused(parts, routed, exchange)
     checkEncoding(exchange)
     const accepted = await accept(exchange)
-    // What streams has begun, and is an answer once it has come to its end.
+    // A stream has only begun: its relay reports the channel as answering once it has come to its end.
     if (routed.ask.stream) parts.channels().leftOpen(routed.route)
     else parts.channels().answered(routed.route)
     return { kind: 'accepted', accepted }
@@ -107,7 +107,7 @@ export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
   }
 }
 
-/** We asked for plain bytes; unpacking what a vendor packs unasked is how a kilobyte becomes a gigabyte. */
+/** We ask for uncompressed bytes: unpacking what a vendor compresses unasked could turn a kilobyte into a gigabyte. */
 function checkEncoding(exchange: Exchange): void {
   const encoding = exchange.header('content-encoding')
   if (encoding === null || encoding === 'identity') return
@@ -118,19 +118,19 @@ export function streams({ ask }: Routed, exchange: Exchange): boolean {
   return ask.stream && exchange.header('content-type')?.startsWith('text/event-stream') === true
 }
 
-/** Looked at after the answer was read: where that was an error under a good status, it is the better thing to say. */
+/** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */
 export function refuseWhole({ ask }: Routed): void {
   if (ask.stream) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
 }
 
-/** A vendor that fails under a good status says so in its own words, and those may name our key or its address. */
+/** Removes secrets: a vendor that fails under status 200 uses its own words, which may name our key or its address. */
 export function discreet(error: GatewayError, { route }: Routed): GatewayError {
   const { channel, credential } = route
   const message = withoutSecrets(error.message, { baseUrl: channel.baseUrl, credential })
   return message === error.message ? error : new GatewayError(error.kind, message, error.details)
 }
 
-/** The vendor said no. Its words decide whose fault it is, and whether the credential should rest. */
+/** The vendor refused the call. Its words decide whose fault that is, and whether the credential should rest. */
 async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Failed> {
   return explained(parts, routed, await readRefusal(exchange, routed))
 }
@@ -150,8 +150,8 @@ function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Fail
 }
 
 /**
- * A vendor that says no in the middle of what it delivers means by it what it would have meant before. A fault of its own
- * it may tell in its own words; what is between it and the operator, it may not.
+ * A refusal in the middle of an answer is judged like one before it. The client reads the vendor's own words about a
+ * fault of the vendor, but not about a matter between the vendor and the operator, like a refused key.
  */
 export function failedInside(parts: CallParts, routed: Routed, error: GatewayError): GatewayError {
   const { inside } = error.details
@@ -174,7 +174,7 @@ export function judge({ channel, credential }: Route, refusal: BadResponse): Ver
   return channel.vendor.explain(refusal, { baseUrl: channel.baseUrl, credential })
 }
 
-/** A client that left and a request that was refused are nobody's fault here. */
+/** Logs a failed attempt for the operator, except where the client left or the request itself was refused. */
 export function logFailure(
   parts: Pick<CallParts, 'log'>,
   routed: Pick<Routed, 'requestId' | 'attemptId' | 'route'> & { readonly ask: { readonly model: string } },
@@ -197,7 +197,7 @@ export function logFailure(
   )
 }
 
-/** `status`: the vendor's; 0 where it gave none. */
+/** `status`: the vendor's, or 0 where it sent none. */
 type Failure = { readonly status: number; readonly error: GatewayError; readonly retry: Retry }
 
 export function failed(parts: CallParts, routed: Routed, { status, error, retry }: Failure): Failed {
@@ -211,12 +211,12 @@ export function failed(parts: CallParts, routed: Routed, { status, error, retry 
   }
 }
 
-/** Whose fault it was. What a client did says nothing of the channel, and what is no more than refused nothing against it. */
+/** Counts failures against the channel. A client that left says nothing about it; a refusal shows that it answers. */
 function tellChannels(parts: CallParts, routed: Routed, status: number, { kind }: GatewayError): void {
   const { route } = routed
   const channels = parts.channels()
   const isFailure = kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500
-  // A key that was refused is at rest by now, and the next one may be good.
+  // A key that was refused is resting by now and does not count against the channel: its next key may be good.
   if (isFailure && !(status > 0 && channels.isResting(route))) noteFailure(parts, routed)
   else if (status > 0 && kind !== 'client-gone') channels.answered(route)
   else channels.leftOpen(route)
@@ -228,12 +228,12 @@ function noteFailure(parts: CallParts, { route, requestId }: Routed): void {
   parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
 }
 
-/** The vendor had begun, and nothing came of it. */
+/** The vendor had begun, gave no usable answer, and may charge all the same. */
 function brokenOff(parts: CallParts, routed: Routed, status: number, error: GatewayError): Failed {
   return { ...failed(parts, routed, { status, error: final(error), retry: 'no' }), mayBeCharged: true }
 }
 
-/** One of several calls failed, and others are paid for: to try elsewhere would be to pay for those again. */
+/** One of several calls failed and others are charged for: trying elsewhere would mean paying for those again. */
 export function failedBesidePaid(failure: Failed, attempts: readonly AttemptRecord[]): Failed {
   return { ...failure, error: final(failure.error), retry: 'no', mayBeCharged: true, attempts }
 }

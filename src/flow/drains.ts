@@ -5,8 +5,8 @@ const drainsMax = 64
 const drainMsMax = 60_000
 
 /**
- * Reads streams on whose client has left, to the usage the vendor will charge for anyway. Bounded in number and time:
- * beyond that the call is ended and what was read is charged as an estimate.
+ * Keeps reading streams whose client has left, up to the usage event, because the vendor charges for the whole answer
+ * anyway. Bounded in number and time: beyond that the call is ended and what was read is charged as an estimate.
  */
 export class Drains {
   #running = 0
@@ -17,7 +17,7 @@ export class Drains {
     crashPoint('drain')
     const timer = setTimeout(() => relay.abort(), drainMsMax)
     try {
-      // Aborted or broken, what was read until then is what can be settled.
+      // A stream that is aborted or breaks off is settled by what was read until then.
       await new Promise<void>((end) => relay.pour({ take() {}, end: () => end() }))
     } finally {
       clearTimeout(timer)

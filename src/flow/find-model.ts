@@ -25,7 +25,7 @@ export function findModelFor(capability: Capability, models: ModelsOnOffer, prin
 const shownIdCharactersMax = 100
 
 function unknownModel(models: ModelsOnOffer, principal: User, id: string): GatewayError {
-  // The id is the client's own text: shown shortened, and with nothing in it that could break a line of a log.
+  // The id is the client's own text, so it is shortened and stripped of characters that could break a log line.
   const shown = id.slice(0, shownIdCharactersMax).replace(/[^\x20-\x7e]/g, '?')
   const meant = likelyIds(id).filter((likely) => models.has(likely) && principal.mayUse(likely))
   const hint = meant.length === 0 ? '' : ` Did you mean ${meant.map((likely) => `\`${likely}\``).join(' or ')}?`
@@ -38,8 +38,8 @@ function unknownModel(models: ModelsOnOffer, principal: User, id: string): Gatew
 }
 
 /**
- * What an id is by our rule for them (lower case, `-` for what else parts words), with and without the vendor before it. Each
- * is looked up and nothing is searched for: a flood of wrong ids costs no more than one of right ones.
+ * The ids that a client may have meant, by our spelling (lower case, words separated by `-`), with and without a vendor
+ * prefix. Each is looked up and nothing is searched for, so a flood of wrong ids costs no more than one of right ids.
  */
 function likelyIds(id: string): readonly string[] {
   if (id.length > shownIdCharactersMax) return []

@@ -6,23 +6,23 @@ import type { Vendor } from '../vendors/vendor.ts'
 import type { CallParts } from './attempt.ts'
 import type { Outcome, Routed } from './stages.ts'
 
-/** What a path is for. The line knows no more of a capability than this: how its requests are read and carried out. */
+/** What a path does. This is all that the line knows of a capability: how its requests are read and carried out. */
 export type Job = {
   readonly capability: Capability
-  /** Throws bad-request with the field at fault. `lookUp` throws for a model that the caller may not use, or not for this. */
+  /** Throws bad-request with the field at fault. `lookUp` throws for a model that is forbidden or does not do this. */
   read(asked: Asked, lookUp: (id: string) => Model): Errand
 }
 
-/** One request that was read: its facts, and what can be done about it. */
+/** One request of a job, once read: its facts, and how it is carried out. */
 export type Errand = {
   readonly ask: AskFacts
-  /** A count of its tokens for the limits of its key, before any vendor has counted. */
+  /** An estimate of the input tokens for the key's token limit, before any vendor has counted them. */
   estimateInput(): number
   isServedBy(vendor: Vendor): boolean
   /** One attempt at one vendor. */
   call(parts: CallParts, routed: Routed): Promise<Outcome>
-  /** An error in the middle of a stream; undefined where the protocol can only be cut off. */
+  /** Writes an error into a stream that has begun; undefined where the protocol has no error event. */
   writeStreamError(error: GatewayError): Uint8Array | undefined
-  /** What may stand between two events of a stream to say that it lives. */
+  /** Bytes to send between two events of a quiet stream, so that proxies do not take it for dead. */
   readonly keepAlive?: Uint8Array | undefined
 }

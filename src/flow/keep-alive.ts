@@ -1,14 +1,14 @@
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
 
 /**
- * Says that a stream lives while its vendor thinks: balancers and proxies give up on a connection that was silent for a
- * minute. It is told now and then that something was delivered, and not with every event: so events cost no more for it.
+ * Keeps a stream alive while its vendor is silent, because load balancers and proxies give up on a connection after a
+ * minute of silence. It hears of deliveries only now and then, not with every event, so that events cost no more.
  */
 export class KeepAlive {
   readonly #quiet: Deadline
   readonly #quietMs: number
 
-  /** `say` is called after each time that nothing was delivered for so long. */
+  /** `say` is called each time that nothing was delivered for `quietMs`. */
   constructor(deadlines: Deadlines, quietMs: number, say: () => void) {
     this.#quietMs = quietMs
     this.#quiet = deadlines.open(() => {

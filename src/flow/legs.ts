@@ -3,28 +3,28 @@ import { zeroNano, type Nano } from '../base/money.ts'
 import { priceOfParts } from '../billing/price.ts'
 import { sumOf, type Basis, type Counted, type PriceList, type Usage } from '../capabilities/usage.ts'
 
-/** One call to a vendor whose answer the client gets. A request has one, or one for each choice, batch or piece. */
+/** One call to a vendor whose answer the client gets. A request has one leg, or one for each choice, batch or piece. */
 export type Leg = {
   readonly attemptId: AttemptId
-  /** What it has used by now, by the vendor's count or our estimate; undefined while it has delivered nothing. */
+  /** What the call has used so far, by the vendor's count or our estimate; undefined while it has delivered nothing. */
   count(): Counted | undefined
-  /** What the vendor has made by now, where there may be something although nothing was delivered. */
+  /** What the vendor has made so far, for calls that may have used something before anything is delivered. */
   made?(): Counted | undefined
 }
 
-/** What a call has cost us by now, whether or not any of it was delivered. */
+/** What a call has cost us so far, whether or not any of it was delivered. */
 export function costOfLeg(leg: Leg, costs: PriceList, delivered = leg.count()): Nano {
   const made = delivered ?? leg.made?.()
   return made === undefined ? zeroNano : costOf(made, costs)
 }
 
-/** By the vendor's own way of counting. */
+/** What a call costs us, by the vendor's own units where these differ from what the customer is billed by. */
 export function costOf({ usage, vendorUsage = usage }: Counted, costs: PriceList): Nano {
   return priceOfParts([vendorUsage], costs)
 }
 
 type LegsCount = {
-  /** All of them; `counted` is undefined of those that have delivered nothing. */
+  /** All legs; `counted` is undefined for a leg that has delivered nothing. */
   readonly legs: readonly { readonly leg: Leg; readonly counted: Counted | undefined }[]
   readonly parts: readonly Usage[]
   readonly usage: Usage

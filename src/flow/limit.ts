@@ -5,13 +5,13 @@ import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
 import type { Authenticated } from './stages.ts'
 
-/** Lets a request in, or not: before its body is read, since a flood should cost nothing. */
+/** Lets a request in or refuses it before its body is read, so that a flood costs nothing. */
 export function makeLimit(limiter: Limiter) {
   return ({ principal, say }: Pick<Authenticated, 'principal' | 'say'>) =>
     limiter.enter(principal.keyId, principal.limits, say)
 }
 
-/** A hold with whose end the request leaves: its place is free as soon as its money is about to be settled, and not before. */
+/** A hold that gives up the request's place in its key's limits when settling or releasing begins, and not before. */
 export class LeavingHold extends WrappedHold {
   readonly #pass: Pass
 

@@ -8,19 +8,19 @@ const markEveryMs = 2_000
 const markEveryBytes = 32 * 1024
 
 type Told = {
-  /** A mark was due and could not be made. */
+  /** Called when a mark that was due by time could not be recorded. */
   readonly broken: (thrown: unknown) => void
-  /** Some seconds of delivering have passed. */
+  /** Called with every mark, so now and then while the stream delivers. */
   readonly passed: () => void
 }
 
-/** Puts on record, now and then, what a stream has delivered: after a crash of ours that much is charged, and no more. */
+/** Records now and then what a stream has delivered: after a crash of this node that much is charged, and no more. */
 export class Marks {
   readonly #routed: Routed
   readonly #relay: Relay
   readonly #due: Deadline
   readonly #passed: () => void
-  /** Delivered since the last mark. */
+  /** Bytes delivered since the last mark. */
   #bytes = 0
 
   constructor(routed: Routed, relay: Relay, deadlines: Deadlines, { broken, passed }: Told) {
@@ -42,12 +42,12 @@ export class Marks {
     if (this.#bytes >= markEveryBytes) this.#mark()
   }
 
-  /** Something was delivered since the last one. */
+  /** Whether something was delivered since the last mark. */
   get isDue(): boolean {
     return this.#bytes > 0
   }
 
-  /** What comes now is settled, and a mark behind a settlement would be one of nothing. */
+  /** Ends the marks before the stream is settled: a mark after its settlement would belong to no open hold. */
   end(): void {
     this.#due.clear()
   }

@@ -25,14 +25,14 @@ type MeterParts = {
   readonly log: Log
   readonly drains: Drains
   readonly deadlines: Deadlines
-  /** `quietMs`: how long a stream is silent before its client is told that it lives. */
+  /** `quietMs`: how long a stream may be silent before its client is sent a keep-alive. */
   readonly timeouts: ReaderTimeouts & { readonly quietMs: number }
 }
 
-/** `failed`: the attempts that came to nothing on the way here, which belong to the record. */
+/** `failed`: the attempts that failed before this one, which belong on the request's record. */
 type Metered = { readonly routed: Routed; readonly failed: AttemptRecord[]; readonly log: Log }
 
-/** Follows an answer to its end and settles there: before the client is told that it was the end. */
+/** Follows an answer to its end and settles there, before the client is sent the end. */
 export function makeMeter(parts: MeterParts) {
   return (routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer => {
     const metered = { routed, failed, log: parts.log }
@@ -51,13 +51,13 @@ async function meterWhole(
     if (cost === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
     return { kind: 'whole', body, contentType, cost }
   } catch (thrown) {
-    failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // what it cost is our loss, for whoever releases the hold
-    // The vendor has been paid by now: a client that tried again would be served, and pay, a second time.
+    failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // recorded as our loss when `run` releases the hold
+    // The vendor has answered and will charge: a client that tried again would make us pay for a second answer.
     throw final(asGatewayError(thrown))
   }
 }
 
-/** How a stream came to its end. */
+/** How a stream ended. */
 type StreamEnd = 'complete' | 'cut' | 'client-gone'
 
 const endStatus = { complete: 200, cut: 502, 'client-gone': 499 } as const satisfies Record<StreamEnd, number>
@@ -80,19 +80,19 @@ function meterStream(
 
   const outlet: Outlet = {
     take(bytes) {
-      if (isOver) return // what was on its way when the client left, or the end was told
+      if (isOver) return // bytes that were on their way when the client left or the stream ended
       marks.delivered(bytes.length)
       crashPoint('mid-stream')
       put(bytes)
     },
     end(cut) {
-      if (!over()) return // the client left while we waited; whoever noticed settles
-      if (cut !== undefined) relay.abort() // with whatever of it is still at work
+      if (!over()) return // the client left before this, and `leave` settles
+      if (cut !== undefined) relay.abort() // ends the calls of this answer that are still running
       close(cut).catch(() => tap.fail())
     },
   }
 
-  /** Seconds of delivering. Streams that have none need nobody who says that they live. */
+  /** Called with every mark. The keep-alive is created with the first one, so that short streams do not pay for it. */
   function passed(): void {
     const { keepAlive } = routed.errand
     if (keepAlive === undefined) return
@@ -109,7 +109,7 @@ function meterStream(
     waitForReader()
   }
 
-  /** False where it was over already. */
+  /** Marks the stream as over; false if it was over already. */
   function over(): boolean {
     if (isOver) return false
     isOver = true
@@ -134,16 +134,16 @@ function meterStream(
     reader.behind()
   }
 
-  /** The last bytes a client gets: the protocol's end once the money is recorded, or an error in its place. */
+  /** Sends the client its last bytes: the protocol's end once the money is recorded, or an error in its place. */
   async function close(cut: GatewayError | undefined): Promise<void> {
     const failure = (await settleWithClient(cut)) ?? cut
     const last = failure === undefined ? relay.closing() : routed.errand.writeStreamError(failure)
-    // Where a protocol has no words for it, the stream is cut off: a client must not take what it has for the whole.
+    // Where the protocol has no error event, the stream is cut off: a client must not take what it has for the whole.
     if (last === undefined) return tap.fail()
     if (tap.put(last)) return finish()
     if (isGone) return
     isLastPut = true
-    waitForReader() // what it has not taken by its end is lost with the connection
+    waitForReader() // what the client has not taken when the body ends is lost with the connection
   }
 
   function finish(): void {
@@ -151,7 +151,7 @@ function meterStream(
     tap.end()
   }
 
-  /** What came in the way of it. */
+  /** Settles, and gives the error if that failed. */
   async function settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
     try {
       await settleStream(metered, relay, cut === undefined ? 'complete' : 'cut')
@@ -201,16 +201,16 @@ async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Pro
   try {
     if ((await charge(routed, legs, failed, endStatus[end])) !== undefined) return
   } catch (thrown) {
-    // What it cost is our loss; where it was recorded after all, this changes nothing.
+    // What the calls cost is our loss. If the settlement was recorded after all, this release changes nothing.
     await releaseOrLog(log, routed, [...failed, ...wastedAttempts(routed, legs)], thrown)
     throw thrown
   }
-  // Nothing reached the client, so nothing is owed; the attempts stay on record for the vendor's bill.
+  // Nothing reached the client, so nothing is owed; the attempts are recorded, to be compared with the vendor's bill.
   const error = new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end)
   await release(routed, [...failed, ...wastedAttempts(routed, legs)], error)
 }
 
-/** What the customer was charged for what was delivered; undefined where that was nothing, and the hold is still open. */
+/** Charges the customer for what was delivered; undefined if that was nothing, and then the hold is still open. */
 async function charge(
   routed: Routed,
   legs: readonly Leg[],
@@ -221,7 +221,7 @@ async function charge(
   return sale === undefined ? undefined : settle(routed, sale)
 }
 
-/** What was delivered, with its price; undefined where it was nothing. */
+/** What was delivered, with its price; undefined if nothing was. */
 function saleOf(
   routed: Routed,
   legs: readonly Leg[],
@@ -251,7 +251,7 @@ function legRouted(routed: Routed, { attemptId }: Leg): Routed {
   return attemptId === routed.attemptId ? routed : { ...routed, attemptId }
 }
 
-// A vendor may count a little differently; nobody counts twice as much as the model can take or make.
+// A vendor may count a little differently from us, but no true count is twice what the model can take or make.
 const miscountMax = 2
 
 function canBeTrue(usage: Usage, { believable }: AskFacts): boolean {

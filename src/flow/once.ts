@@ -7,7 +7,7 @@ import type { Answer, Limited } from './stages.ts'
 
 type Walk = (remembered?: RememberedAttempt) => Promise<Answer>
 
-/** Runs a request once however often it is sent: for clients that give an Idempotency-Key, and at no cost to others. */
+/** Runs a request with an Idempotency-Key once, however often it is sent. Requests without one do not pay for this. */
 export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
   return (limited: Omit<Limited, 'job'>, walk: Walk): Promise<Answer> => {
     const { idempotencyKey } = limited
@@ -36,9 +36,9 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
       await forget(begun.attempt, thrown).catch(notKept)
       throw thrown
     })
-    // The answer is paid for: that it could not be kept must not keep it from the client.
+    // The answer is paid for, so the client gets it even if it could not be stored.
     if (answer.kind === 'whole') await keep(begun.attempt, answer).catch(notKept)
-    // Until its end a stream is still running. The vendor had begun on it, so that even one without a word is not free.
+    // A stream counts as running until its end. Even one without output keeps its key, since the vendor may charge.
     else void answer.ended.then(() => begun.attempt.keepFact(200)).catch(notKept)
     return answer
   }
@@ -51,11 +51,11 @@ async function keep(attempt: RememberedAttempt, { status = 200, body, contentTyp
   else await attempt.keepFact(status)
 }
 
-/** A failure that must not be tried again is one that a vendor may have been paid for; any other did not happen. */
+/** Stores a failure that must not be retried, since a vendor may charge for it; any other failure frees the key. */
 async function forget(attempt: RememberedAttempt, thrown: unknown): Promise<void> {
   const failure = asGatewayError(thrown)
   if (failure.details.shouldRetry !== false) await attempt.free()
-  // What it is called here was told to nobody.
+  // The client was gone and has seen no error, so there is none to repeat.
   else if (failure.kind === 'client-gone') await attempt.keepFact(500)
   else await attempt.keepFailure(failure)
 }

@@ -5,8 +5,9 @@ import type { Answer, Limited, Received } from './stages.ts'
 export type Ordered = Omit<Limited, 'job'>
 
 /**
- * For what is ordered now and made later: the line as far as its money, and then a task in the place of a call. What
- * `place` is given of an Idempotency-Key, it keeps in the very commit that makes the task.
+ * The line for what is ordered now and made later: the same stages up to the Idempotency-Key, then `place`, which takes
+ * the hold and creates a task instead of calling a vendor. It stores the answer under the Idempotency-Key in the same
+ * commit.
  */
 export async function order(
   parts: Pick<Parts, 'authenticate' | 'limit' | 'once'>,

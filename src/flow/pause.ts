@@ -3,10 +3,10 @@ import { pause } from '../base/pause.ts'
 
 const firstMs = 100
 const growth = 4
-/** A vendor that asks for more patience than this is not waited for: the request goes elsewhere, or fails. */
+/** A vendor that asks for a longer pause is not waited for: the request goes elsewhere, or fails. */
 const longestMs = 5_000
 
-/** Waits before the next try of one part of a request; false where that would take too long or nobody waits any more. */
+/** Waits before the next try of one part of a request; false where that would take too long or a signal aborts. */
 export async function pauseBefore(
   tries: number,
   error: GatewayError,

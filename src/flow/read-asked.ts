@@ -5,7 +5,7 @@ import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { findModelFor } from './find-model.ts'
 import type { Limited } from './stages.ts'
 
-/** A request as its path reads it, with the model it names: one snapshot of the models for the whole of it. */
+/** Reads a request as its path does, and finds the model it names, all by one snapshot of the models. */
 export async function readAsked<T>(
   from: Pick<Limited, 'readBody' | 'header' | 'principal'>,
   among: { readonly models: () => ModelsOnOffer; readonly capability: Capability },

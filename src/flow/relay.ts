@@ -6,32 +6,32 @@ import type { AttemptRecord } from '../store/requests.ts'
 import type { Exchange } from '../upstream/transport.ts'
 import type { Leg } from './legs.ts'
 
-/** A vendor's answer on its way to the client, poured in whole events. A cut never looks like an end: it ends as a failure. */
+/** A vendor's answer on its way to the client, poured in whole events. A stream that is cut off ends as a failure. */
 export type Relay = Source & {
   readonly legs: readonly Leg[]
-  /** Calls of its own that came to nothing and were made again. */
+  /** Calls for parts of the answer that failed, also those that were repeated. */
   readonly failed?: readonly AttemptRecord[]
-  /** The answer is made to its end, and its count is still on its way: to end the call now would save nothing. */
+  /** The answer is complete and only the vendor's usage is missing, so that ending the call now would save nothing. */
   readonly isUncounted?: boolean
-  /** Its client has left, by itself or because it stopped reading: what is under way is the last that is asked for. */
+  /** The client has left or stopped reading: no further call is made, and output it was not shown yet is owed too. */
   left?(): void
-  /** What was held back for the end. */
+  /** The bytes that were held back until the settlement is recorded. */
   closing(): Uint8Array
-  /** Ends the call. Where it is being poured, that is its end. */
+  /** Ends the call. While the answer is being poured, its outlet is told the end. */
   abort(): void
 }
 
 export type RelayOptions = {
-  /** So large an event may be, and all of them together. */
+  /** The limits for one event and for the whole stream. */
   readonly bytesMax: { readonly event: number; readonly stream: number }
   readonly leg: Leg
-  /** What a failure means once something was delivered. Before that, whoever waits for the beginning judges it. */
+  /** The error that a failure means after something was delivered. Before that, the caller of `begin` judges it. */
   readonly judge: (failure: GatewayError) => GatewayError
-  /** It has come to its proper end. */
+  /** Called when the stream has come to its proper end. */
   readonly complete: () => void
 }
 
-/** Carries one stream: takes what the vendor sends, and passes on what each read completes. */
+/** Carries one stream: takes the bytes that the vendor sends, and passes on the events that each read completes. */
 export class StreamRelay implements Relay, Outlet {
   readonly legs: readonly Leg[]
   readonly #exchange: Exchange
@@ -56,7 +56,7 @@ export class StreamRelay implements Relay, Outlet {
     this.#bytesMax = options.bytesMax.stream
   }
 
-  /** Waits for the first thing worth forwarding: until then a failure is an ordinary error answer. */
+  /** Waits for the first bytes to forward: until they come, a failure can still be an ordinary error answer. */
   begin(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.pour({
@@ -121,7 +121,7 @@ export class StreamRelay implements Relay, Outlet {
     this.#tellEnd(this.#over)
   }
 
-  /** Whoever could not take it has not got it, whatever the vendor said of its end. */
+  /** An outlet that throws has not got the bytes, so the stream fails even if the vendor has ended it properly. */
   #give(bytes: Uint8Array): void {
     try {
       this.#outlet?.take(bytes)
@@ -157,7 +157,7 @@ export class StreamRelay implements Relay, Outlet {
     return shown.length <= 1 ? first : Buffer.concat(shown)
   }
 
-  /** What the stream itself says against its end. */
+  /** Why this is no proper end, by the events that the stream has shown; undefined where it is one. */
   #cut(): GatewayError | undefined {
     const { failure, ended, finished } = this.#stream.facts
     if (failure !== undefined) return failure

@@ -5,7 +5,7 @@ import type { AttemptRecord } from '../store/requests.ts'
 import type { Tally } from '../telemetry/tally.ts'
 import type { Admitted } from './stages.ts'
 
-/** Nothing was delivered: the hold goes back whole. */
+/** Releases the whole hold of a request of which nothing was delivered. */
 export async function release(admitted: Admitted, attempts: readonly AttemptRecord[], thrown: unknown): Promise<void> {
   await admitted.funds.release({
     status: recordedStatus(asGatewayError(thrown)),
@@ -15,7 +15,7 @@ export async function release(admitted: Admitted, attempts: readonly AttemptReco
   })
 }
 
-/** As above, for where an error is on its way to the client already: it must not be lost to a second one. */
+/** Like `release`, but only logs its own failure: the error that is on its way to the client must not be replaced. */
 export async function releaseOrLog(
   log: Log,
   admitted: Admitted,
@@ -29,7 +29,7 @@ export async function releaseOrLog(
   }
 }
 
-/** Every failure of an admitted request that its client is told comes by here. */
+/** Every failure of an admitted request that its client is told passes here, and is counted here. */
 export function makeRelease(log: Log, tally: Pick<Tally, 'failed'>) {
   return (admitted: Admitted, attempts: readonly AttemptRecord[], thrown: unknown): Promise<void> => {
     tally.failed(thrown)

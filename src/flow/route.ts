@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { Admitted, Retry, Routed } from './stages.ts'
 
-/** The ways to have an answer, best first. Each is chosen only when asked for, so that what the last one taught counts. */
+/** The routes for a request, best first. Each is chosen only on demand, so that what the last attempt showed counts. */
 export function makeRoute(parts: { channels: () => Channels; clock: Clock; attemptsMax: number }) {
   return function* (admitted: Admitted): Generator<Routed, void, Retry | undefined> {
     let attempts = 0
@@ -14,7 +14,8 @@ export function makeRoute(parts: { channels: () => Channels; clock: Clock; attem
         return { ...admitted, route, attemptId: newAttemptId(), startedAt: parts.clock.now(), connection }
       }
       const retry = yield attempt('kept')
-      // The vendor had shut a kept connection before our call: an own attempt with an own id, since it may have got it.
+      // The vendor had shut a kept connection, or is to be asked differently. It may have got the first call, so the
+      // second is an attempt of its own, with its own id.
       if (retry === 'anew' && attempts < parts.attemptsMax) yield attempt('new')
       if (attempts >= parts.attemptsMax) return
     }

@@ -5,26 +5,26 @@ import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
-/** The stages, each with what it needs already inside: the composition root builds them, tests replace them. */
+/** The stages, each bound to its dependencies: the composition root builds them, tests replace them. */
 export type Parts = {
-  /** These two take what they need and no more: what is asked about an account comes this way and goes no further. */
+  /** These two take only the fields they need: a request that buys nothing, like a balance, passes no other stage. */
   authenticate(received: Pick<Received, 'credential' | 'address'>): Promise<Principal>
   limit(authenticated: Pick<Authenticated, 'principal' | 'say'>): Promise<Pass>
-  /** Walks, unless the same request has been walked before. */
+  /** Calls `walk`, unless the same request with the same Idempotency-Key has run before. */
   once(limited: Omit<Limited, 'job'>, walk: (remembered?: RememberedAttempt) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
-  /** Gives the next way each time it is asked, and is told how the last one failed. */
+  /** Yields the next route on demand, and is told how the attempt before may be retried. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
-  /** Why there was no way at all. */
+  /** The error for a request for which `route` yielded no route at all. */
   noRoute(admitted: Admitted): GatewayError
   call(routed: Routed): Promise<Outcome>
-  /** What it has to throw away it adds to what failed. */
+  /** Adds the calls of an answer that could not be billed to `failed`, so that `release` records them. */
   meter(routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer
-  /** Never throws: an error is on its way to the client already. */
+  /** Never throws: the client must get the error that led here, not a second one. */
   release(admitted: Admitted, failed: readonly AttemptRecord[], error: unknown): Promise<void>
 }
 
-/** One request, one walk down the line. What a stage needs, the stage before it proves. */
+/** One request walks the line once. Each stage takes the proof that the stage before it gave. */
 export async function run(parts: Parts, received: Received): Promise<Answer> {
   const authenticated = { ...received, principal: await parts.authenticate(received) }
   const limited = { ...authenticated, pass: await parts.limit(authenticated) }
@@ -37,7 +37,7 @@ export async function run(parts: Parts, received: Received): Promise<Answer> {
 }
 
 async function answer(parts: Parts, limited: Limited): Promise<Answer> {
-  const admitted = await parts.admit(limited) // the model's rules, and a hold on the money
+  const admitted = await parts.admit(limited) // checks the model's rules and takes a hold on the money
 
   const failed: AttemptRecord[] = []
   let mayBeCharged = false

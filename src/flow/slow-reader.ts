@@ -1,18 +1,19 @@
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
 import type { Routed } from './stages.ts'
 
-/** How long a client may take nothing of its stream, and how long any stream may take. */
+/** How long a client may take nothing of its stream, and how long a request may take in all. */
 export type ReaderTimeouts = { readonly readerMs: number; readonly totalMs: number }
 
-// Of one wait. More would tell sooner that somebody has stopped, and cost a reading of the system's table each.
+// Looks per `readerMs`. More looks would notice a stopped reader sooner, but each one reads the system's socket table.
 const looks = 4
 
-// Where the system does not say what a reader takes, only the runtime does, when a third of the buffers is free again.
+// Where the system does not say what a reader takes, the only sign is the runtime's, which comes when a third of the
+// buffers is free again. The reader gets this many times as long then.
 const blindFactor = 5
 
 /**
- * Tells a reader that takes its time from one that has stopped. There is no room for more, but megabytes lie on the way:
- * as long as they become fewer, somebody reads them.
+ * Tells a slow reader from one that has stopped. The buffers are full, with megabytes on the way to the client: as long
+ * as these become fewer, the client is reading.
  */
 export class SlowReader {
   readonly #routed: Pick<Routed, 'client' | 'elapsedMs'>
@@ -22,11 +23,11 @@ export class SlowReader {
   readonly #lookMs: number
   #isBehind = false
   #hasLooked = false
-  /** At the last look. */
+  /** The bytes that the client had not taken at the last look. */
   #untaken: number | undefined
   #looksAlike = 0
 
-  /** `stopped`: nothing was taken for as long as it may, or the time for all of it is up. */
+  /** `stopped` is called when nothing was taken for `readerMs`, or the request's total time is up. */
   constructor(
     routed: Pick<Routed, 'client' | 'elapsedMs'>,
     deadlines: Deadlines,
@@ -40,7 +41,7 @@ export class SlowReader {
     this.#next = deadlines.open(() => void this.#look(), timeouts.totalMs - routed.elapsedMs())
   }
 
-  /** It has no room. */
+  /** The client's socket has no room. */
   behind(): void {
     if (this.#isBehind) return
     this.#isBehind = true
@@ -49,7 +50,7 @@ export class SlowReader {
     this.#next.set(this.#lookMs)
   }
 
-  /** It has room, or is not waited for any more. */
+  /** The client's socket has room again, or the stream is over. */
   caughtUp(): void {
     this.#isBehind = false
     this.#next.clear()

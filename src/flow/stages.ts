@@ -14,33 +14,33 @@ import type { Errand, Job } from './job.ts'
 import type { Leg } from './legs.ts'
 import type { Relay } from './relay.ts'
 
-/** A request at the door: nothing about it is believed yet. */
+/** A request as it arrived: nothing about it has been checked yet. */
 export type Received = {
   readonly requestId: RequestId
   readonly job: Job
   readonly credential: string | undefined
-  /** Where the request came from, as far as the configured proxies may be believed. */
+  /** The client's address; a forwarding header counts only behind a configured trusted proxy. */
   readonly address: Address
   /** The socket that the answer goes to. */
   readonly client: Pick<Connection, 'untaken' | 'letGo'>
-  /** To be said before a vendor is asked: until then a stop may send the client away, since nothing was bought for it. */
+  /** Call before asking a vendor: until then a stopping node may refuse the request, since nothing was bought yet. */
   readonly inHands: () => void
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal
   /** Unix milliseconds. */
   readonly receivedAt: number
-  /** Whole milliseconds since then, by a clock that never jumps. */
+  /** Whole milliseconds since `receivedAt`, by a clock that never jumps. */
   elapsedMs(): number
   readonly path: string
   readonly idempotencyKey: string | undefined
-  /** Says something in the head of the answer, whichever answer it becomes. */
+  /** Sets a header of the response, whether that becomes an answer or an error. */
   readonly say: Say
-  /** Read once, and only when the key is known to be good; throws for a body that is too large or not an object. */
+  /** Called only after the key was accepted; reads once. Throws for a body that is too large or not an object. */
   readBody(): Promise<ReadBody>
   readonly header: (name: string) => string | null
 }
 
-/** A body read whole: a JSON object or a form, and what it says, to tell two requests apart. */
+/** A body read whole: a JSON object, or a form with its files. `said` is its content, to tell two requests apart. */
 export type ReadBody = {
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
@@ -62,7 +62,7 @@ export type Admitted = Limited & {
   readonly funds: Hold
 }
 
-/** Proof that there is somewhere to send it. One per attempt. */
+/** Proof that there is a route to send the request over. One per attempt. */
 export type Routed = Admitted & {
   readonly route: Route
   readonly attemptId: AttemptId
@@ -76,7 +76,7 @@ export type Outcome =
       readonly body: Uint8Array
       readonly contentType: string
       readonly legs: readonly Leg[]
-      /** Calls for parts of it that came to nothing and were made again. */
+      /** Calls for parts of the answer that failed and were repeated. */
       readonly failed?: readonly AttemptRecord[]
     }
   | { readonly kind: 'streaming'; readonly relay: Relay; readonly contentType: string }
@@ -85,29 +85,29 @@ export type Outcome =
       readonly error: GatewayError
       readonly attempts: readonly AttemptRecord[]
       readonly retry: Retry
-      /** A vendor had begun on it. Others may be tried; where none of them serves the request, its failure is final. */
+      /** A vendor had begun and may charge. Other routes may be tried; if none answers, the failure is final. */
       readonly mayBeCharged?: boolean
     }
 
-/** `elsewhere`: another channel may do better. `anew`: the same one may, over a new connection or asked otherwise. */
+/** `elsewhere`: on another channel. `anew`: on the same channel, over a new connection or with a changed request. */
 export type Retry = 'no' | 'elsewhere' | 'anew'
 
 export type Delivered = Exclude<Outcome, { kind: 'failed' }>
 
-/** What goes back to the edge. */
+/** What the line hands back to the edge. */
 export type Answer =
   | {
       readonly kind: 'whole'
       readonly body: Uint8Array
       readonly contentType: string
       readonly cost: Nano
-      /** 200 where nothing is said. */
+      /** 200 when absent. */
       readonly status?: number
     }
   | {
       readonly kind: 'stream'
       readonly body: ReadableStream<Uint8Array>
       readonly contentType: string
-      /** Resolves once its end is on record. */
+      /** Resolves once the stream's hold has ended, or could not be ended. */
       readonly ended: Promise<void>
     }

@@ -2,10 +2,10 @@ import { sellsFilm, sellsImage } from '../billing/price.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { Model } from '../catalogue/model.ts'
 
-/** A model never changes, and an alias is a model of its own: what codecs see of it is made once. */
+/** Traits are made once per model: a model object never changes, and an alias is a model of its own. */
 const known = new WeakMap<Model, ModelTraits>()
 
-/** A model as codecs see it: what it takes and whether it has a price, and nothing of what it costs. */
+/** A model as codecs see it: what it accepts and whether it has a price, but not which price. */
 export function traitsOf(model: Model, id: string): ModelTraits {
   const remembered = known.get(model)
   if (remembered?.id === id) return remembered

@@ -27,9 +27,9 @@ export type VideoParts = {
   readonly store: Store
   readonly clock: Clock
   readonly models: () => ModelsOnOffer
-  /** One protocol's way to ask for a video. */
+  /** Reads a video request in the client's protocol. */
   readonly readAsk: (asked: Asked, lookUp: (model: string) => ModelTraits) => VideoRequest
-  /** Throws for a URL that would not be delivered to. */
+  /** Throws for a URL to which no webhook would be delivered. */
   readonly checkWebhook: (url: string, signal: AbortSignal) => Promise<void>
 }
 
@@ -62,11 +62,11 @@ export async function placeVideo(
   try {
     return await answerFor(parts, placed.task, wait ? { ms: timeoutSeconds * 1000, signal } : undefined)
   } catch (thrown) {
-    throw final(asGatewayError(thrown)) // it is ordered, whatever we have to say of it
+    throw final(asGatewayError(thrown)) // the task exists: a client that tried again would order a second one
   }
 }
 
-/** What its client is told: at once, or when it is over where it waits for that. */
+/** The answer to the client: at once, or, where it waits, when the task is over or the wait is. */
 async function answerFor(
   parts: VideoParts,
   placed: Task,
@@ -79,8 +79,8 @@ async function answerFor(
 }
 
 /**
- * As its record says; a task that failed costs nothing. Undefined while the database is away: whoever ordered it is told
- * that it was accepted, and not to try again.
+ * The cost by the request's record; a task that failed costs nothing. Undefined while the database is unavailable: then
+ * the client is told that the task was accepted, so that it does not order again.
  */
 async function costOf({ store }: VideoParts, { accountId, requestId }: Task): Promise<Nano | undefined> {
   try {

@@ -4,7 +4,7 @@ import { attemptRecord } from './attempt.ts'
 import { costOfLeg, type Leg } from './legs.ts'
 import type { Routed } from './stages.ts'
 
-/** Calls that were answered and that nobody pays us for, as what they cost us. */
+/** Records calls that were answered but that no customer pays for, with what they cost us. */
 export function wastedAttempts(routed: Routed, legs: readonly Leg[]): AttemptRecord[] {
   return legs.map((leg) => {
     const vendorCost = knownCost(routed, leg)
@@ -16,6 +16,6 @@ function knownCost({ model }: Routed, leg: Leg): Nano {
   try {
     return costOfLeg(leg, model.costs)
   } catch {
-    return zeroNano // nobody can read it: the vendor's bill will tell
+    return zeroNano // its usage cannot be read: the vendor's bill will tell
   }
 }
