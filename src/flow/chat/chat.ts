@@ -14,13 +14,13 @@ import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './l
 import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
-/** A chat on its way, with what only chats have. */
+/** A routed request, with what only chats have. */
 export type ChatRouted = Routed & {
   readonly ask: ChatAsk
   readonly codec: ChatCodec
-  /** The vendor refused to show our account what its model thinks, and is asked without. */
+  /** The vendor refuses to show our account the model's reasoning, so it is not asked for it. */
   readonly hidesThoughts?: boolean
-  /** Told who writes the stream, which in some protocols writes its errors too. */
+  /** Receives the writer of the stream, because in some protocols that writes the errors too. */
   readonly onStream?: (stream: Failing) => void
 }
 
@@ -36,11 +36,13 @@ export function chatJob(codec: ChatCodec): Job {
 
 const comment = new TextEncoder().encode(': keep-alive\n\n')
 
-/** A class, since one is made for every request, and four functions with each would be as many objects more. */
+/**
+ * A class, because one is made for every request, and its functions as closures would be four more objects each time.
+ */
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
   readonly #codec: ChatCodec
-  /** Of the attempt that came last, which is the one whose stream the client reads. */
+  /** The stream of the last attempt, which is the one that the client reads. */
   #stream: Failing | undefined
 
   constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
@@ -77,7 +79,7 @@ class ChatErrand implements Errand {
   }
 }
 
-/** Who may not see thoughts shall have the answer all the same. */
+/** Where the vendor refuses to show our account the reasoning, the same route is asked again without it. */
 async function callWithThoughts(
   parts: CallParts,
   chat: ChatRouted,

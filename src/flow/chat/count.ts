@@ -28,8 +28,9 @@ export type Asking = Omit<Received, 'job'> & { readonly codec: CountCodec }
 export type Count = (asking: Asking) => Promise<Answer>
 
 /**
- * How many tokens an input has, for nothing: by the vendor's own count where it gives one to clients of its protocol, else
- * by ours. Counted by a limiter of its own, since a tool that looks at its context asks a dozen times at once.
+ * Counts the tokens of an input, free of charge: by the vendor's own count where it gives one in the client's protocol,
+ * otherwise by our estimate. It has a limiter of its own, since a tool that inspects its context asks a dozen times at
+ * once.
  */
 export function makeCount(parts: CountParts): Count {
   return async (asking) => {
@@ -77,8 +78,8 @@ type Counting = Pick<Asking, 'requestId' | 'signal' | 'receivedAt' | 'elapsedMs'
 }
 
 /**
- * The vendor's count; undefined where it has none to give now, and the operator reads why. What it refuses as the client's
- * fault is refused.
+ * The vendor's count; undefined where it gives none now, and the log tells the operator why. Throws where the vendor
+ * refuses the request as the client's fault.
  */
 async function countAt(
   parts: CountParts,
@@ -96,7 +97,8 @@ async function countAt(
   try {
     if (exchange.status === 200) return counter.read(await exchange.readAll(countBytesMax))
     const verdict = judge(counting.route, await readRefusal(exchange, counting))
-    // A key that has counted often enough still answers: the vendor limits the two apart. One that is refused does not.
+    // A key over its rate for counting can still answer, because the vendor limits the two separately. A refused key
+    // cannot.
     if (exchange.status !== 429) restKey(parts, counting.route, verdict, exchange.status)
     throw verdict.error
   } catch (thrown) {

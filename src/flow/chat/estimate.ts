@@ -4,7 +4,7 @@ import type { StreamFacts } from '../../capabilities/chat.ts'
 export const bytesPerToken = 4
 
 /**
- * Output tokens of a stream that came without usage: one an event, or by its bytes where the vendor sends several
+ * Output tokens of a stream that came without usage: one per event, or by its bytes where the vendor sends several
  * tokens at once. Never 0 after output. The measured error is in docs/billing.md.
  */
 export function estimateOutput(facts: Pick<StreamFacts, 'outputEvents' | 'outputBytes'>): number {

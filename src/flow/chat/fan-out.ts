@@ -27,12 +27,12 @@ import { wastedAttempts } from '../wasted.ts'
 import { ReplyFacts } from './translate.ts'
 
 /**
- * Several choices of a vendor that gives one a call: as many calls side by side, each an attempt of its own, merged by
- * index. All of them or none: a client that asked for three answers has no use for two.
+ * Several choices from a vendor that gives one per call: as many calls side by side, each an attempt of its own, merged
+ * by index. All succeed or the request fails, because a client that asked for three choices has no use for two.
  */
 export async function callSideBySide(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   const ask = { ...routed.ask, choices: 1 }
-  // One that fails makes the others useless: they end with it.
+  // A call that fails makes the others useless, so they end with it.
   const stop = new AbortController()
   const signal = AbortSignal.any([routed.signal, stop.signal])
   const legs = Array.from({ length: routed.ask.choices }, (_, index): ChatRouted => {
@@ -84,12 +84,12 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   }
 }
 
-/** So much of one request may be on its way at once, in all its copies. */
+/** The limit for all copies of one request together, which are sent at the same time. */
 const bytesSideBySideMax = 64 * 1024 * 1024
 
 /**
- * One call for all, written once; only the reference differs. In the client's own words where the vendor knows them:
- * nothing of the ask is lost, although the replies are merged.
+ * The call is written once for all choices; only its reference differs. Where the vendor speaks the client's protocol
+ * the ask passes through, so that nothing of it is lost, although the replies are merged.
  */
 async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const chat = chatOf(routed)
@@ -117,7 +117,7 @@ type Opened =
   | { readonly kind: 'relay'; readonly relay: StreamRelay }
 type Tried = Failed | { readonly kind: 'accepted'; readonly accepted: Opened }
 
-/** What the others gave is of no use, and cost us what it cost. Whoever tries again would have us pay a second time. */
+/** Records the other calls as our loss. If the vendor charges for one of them, the request must not be tried again. */
 function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): Failed {
   const attempts = opened.flatMap((one) => {
     if (one.kind === 'failed') return one.attempts
@@ -129,8 +129,8 @@ function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): 
 }
 
 /**
- * By ourselves, before it gave anything, and the vendor stops charging then. That little is our loss, and keeps no client
- * from being served by another channel; but where none serves it, the failure is final.
+ * Whether we ended the call ourselves before it gave anything, at a vendor that stops charging then. The little it may
+ * cost is our loss, and another channel may still serve the request; but where none does, the failure is final.
  */
 function isCutShort(one: Tried, { route }: ChatRouted): boolean {
   return one.kind === 'failed' && one.error.kind === 'client-gone' && route.channel.vendor.hangup === 'stop'
@@ -144,7 +144,7 @@ function answeredTogether(routed: ChatRouted, accepted: readonly Opened[]): Outc
   return { kind: 'answered', body, contentType: json, legs }
 }
 
-/** One leg's stream as one choice of the whole; the end of the stream is the whole's affair. */
+/** One leg's stream as one choice of the merged stream, which writes the end for all of them. */
 function streamOfChoice(choice: number, reader: ReplyReader, writer: ReplyWriter): ChatStream {
   const facts = new ReplyFacts()
   const placed = (event: ReplyEvent): ReplyEvent => ('choice' in event ? { ...event, choice } : event)
@@ -160,7 +160,7 @@ function streamOfChoice(choice: number, reader: ReplyReader, writer: ReplyWriter
   }
 }
 
-/** Streams of several calls as one, in the order in which their events come. */
+/** The streams of several calls as one stream, in the order in which their events come. */
 export class MergedRelay implements Relay {
   readonly legs: readonly Leg[]
   readonly #writer: ReplyWriter
@@ -179,7 +179,7 @@ export class MergedRelay implements Relay {
     const inTurn = [...this.#open]
     for (const relay of inTurn) {
       if (this.#outlet === undefined) return
-      // Behind the others: where there is no room for all, the next time begins with those that had none.
+      // Moved behind the others: if the outlet has no room for all, the next pour begins with those that had no turn.
       this.#open.delete(relay)
       this.#open.add(relay)
       relay.pour({
@@ -215,7 +215,7 @@ export class MergedRelay implements Relay {
     this.#open.delete(relay)
     if (failure !== undefined && this.#failure === undefined) {
       this.#failure = failure
-      this.abort() // one that was cut ends them all, now and not when the others are done
+      this.abort() // a stream that was cut off ends the others at once
     }
     this.#tellEnd()
   }

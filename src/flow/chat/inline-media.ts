@@ -6,11 +6,11 @@ import type { Conversation, Media, Turn, UserBlock } from '../../capabilities/co
 import type { FetchLink } from '../../upstream/links.ts'
 import type { ChatRouted } from './chat.ts'
 
-// What a whole request to Google may weigh; one that is larger would be refused after all was fetched.
+// The limit of Google for a whole request: a larger one would be refused after everything was fetched.
 const bytesMax = 20 * 1024 * 1024
 const linksMax = 16
 const sideBySideMax = 4
-/** What each kind of block may lead to. A film behind the link of a picture would cost far more than was set aside. */
+/** The types that each kind of block may link to: a video behind an image link would cost far more than the hold. */
 const readable = {
   image: /^image\//,
   audio: /^audio\//,
@@ -18,7 +18,7 @@ const readable = {
   document: /^application\/pdf$|^text\//,
 } as const
 
-/** The conversation with what it links to in it, for a vendor that does not read from the web itself. */
+/** Puts the files that a conversation links to into it, for a vendor that does not fetch links itself. */
 export async function inlineMedia(
   conversation: Conversation,
   isReadByVendor: (url: string) => boolean,
@@ -39,7 +39,7 @@ export async function inlineMedia(
   const until = AbortSignal.any([signal, stop.signal])
   let room = bytesMax
   const take = async ({ kind, url }: Link) => {
-    // Set aside before it comes: several at once must not fill the room twice.
+    // Reserved before the fetch, so that fetches side by side do not use the same room twice.
     const share = Math.min(room, Math.ceil(bytesMax / sideBySideMax))
     room -= share
     const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
@@ -58,7 +58,7 @@ export async function inlineMedia(
   try {
     await Promise.all(Array.from({ length: sideBySideMax }, work))
   } catch (thrown) {
-    stop.abort() // the others would be fetched for nothing
+    stop.abort() // the other files would be fetched for nothing
     throw thrown
   }
   return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
@@ -68,18 +68,18 @@ function notMedia(kind: keyof typeof readable) {
   return badRequest(`The URL leads to no ${kind}.`, undefined, 'invalid_url')
 }
 
-/** A refusal of what a link leads to, with the field that holds the link. */
+/** Adds to the refusal of a linked file the field that holds the link. */
 function atLink(thrown: unknown, link: Link, body: JsonObject): unknown {
   if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
   const param = pathTo(link, body, []) ?? link.at
-  // The path has names of the client's own in it.
+  // The path has names in it that the client chose, of any length: `badRequest` shortens them.
   const { message, details } = badRequest(`Invalid '${param}': ${thrown.message}`, param, thrown.details.code)
   return new GatewayError(thrown.kind, message, { ...thrown.details, ...details })
 }
 
 const address = /url$/
 
-/** Where the client wrote it: in the block that shows it, under the name of an address. The same words may stand elsewhere. */
+/** Finds the field of the link: inside its block, with a name that ends in `url`. The same text may stand elsewhere. */
 function pathTo(link: Link, value: Json | undefined, path: readonly PropertyKey[]): string | undefined {
   if (value === link.url && address.test(String(path.at(-1)))) {
     const written = writeFieldPath(path)

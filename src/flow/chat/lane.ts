@@ -12,8 +12,8 @@ import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
 
 /**
- * How one call is made and its answer brought to the client. Pass-through where both speak the same protocol; else the
- * ask is translated for the vendor and the reply back.
+ * How one call is made and its answer brought to the client: pass-through where both speak the same protocol, otherwise
+ * the ask is translated for the vendor and its reply translated back.
  */
 export type Lane = {
   readonly call: Call
@@ -52,7 +52,7 @@ export function passingLane(routed: ChatRouted, context: CallContext): Lane | un
   }
 }
 
-/** Throws bad-request where what was asked cannot be said in the vendor's protocol. */
+/** Throws bad-request where the ask cannot be expressed in the vendor's protocol. */
 export async function translatingLane(routed: ChatRouted, context: CallContext, fetchLink: FetchLink): Promise<Lane> {
   const { ask } = routed
   const chat = chatOf(routed)
@@ -69,14 +69,14 @@ export async function translatingLane(routed: ChatRouted, context: CallContext, 
   }
 }
 
-/** What the client means, with what it links to where the vendor cannot read that itself. */
+/** The ask as a neutral conversation, with linked files put into it where the vendor cannot fetch them itself. */
 export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Conversation> {
   const conversation = routed.codec.readConversation(ask)
   const { readsLink } = chatOf(routed)
   return readsLink === undefined ? conversation : inlineMedia(conversation, readsLink, routed, fetchLink)
 }
 
-/** A reply as the client reads it. */
+/** A reply in the client's protocol. */
 export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
   return {
     usage: reply.usage,

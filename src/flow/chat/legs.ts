@@ -4,7 +4,7 @@ import type { Leg } from '../legs.ts'
 import type { ChatRouted } from './chat.ts'
 import { bytesPerToken, estimateOutput } from './estimate.ts'
 
-/** Counting a long prompt takes milliseconds, so it is done once, and only where the vendor does not. */
+/** Counting a long prompt takes milliseconds, so it is done at most once, and only where the vendor gives no count. */
 export function inputCounter({ codec, ask }: Pick<ChatRouted, 'codec' | 'ask'>): () => number {
   let counted: number | undefined
   return () => (counted ??= codec.estimateInput(ask))
@@ -17,12 +17,12 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
     const { usage, outputEvents, finished, ended } = facts
     if (outputEvents === 0 && !finished && !ended) return undefined
     if (usage?.output !== undefined && (finished || ended)) return { usage, basis: 'vendor' }
-    // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: of a
-    // stream that was cut, the number is what had been counted, and may be 0 after a page of words.
+    // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: after a
+    // stream was cut off, their number is what was counted by then, and may be 0 after a page of text.
     const estimated = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
     const output = Math.max(usage?.output ?? 0, estimated)
     if (usage?.output !== undefined) return { usage: { ...usage, output }, basis: 'estimated' }
-    // Others count the input at the start and the output at the end, which may not have come.
+    // Other vendors count the input at the start and the output at the end, which may not have come.
     return { usage: { ...withHosted(usage ?? { input: inputTokens() }, facts, ask), output }, basis: 'estimated' }
   }
 
@@ -36,7 +36,7 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
   }
 }
 
-/** What the vendor searched and found since it counted the prompt; never more than was set aside for it. */
+/** Adds the vendor's web searches and their findings since it counted the prompt; never more than the hold covers. */
 function withHosted(usage: Usage, { hosted }: StreamFacts, ask: ChatAsk): Usage {
   if (hosted === undefined) return usage
   const { input = 0, webSearch = 0 } = usage

@@ -5,8 +5,8 @@ import type { ChatAdapter } from '../../vendors/vendor.ts'
 export type ReplyReaders = Pick<ChatAdapter, 'readAnswer' | 'openReader'>
 
 /**
- * How a vendor's replies are read for one conversation. A client that wants one call at a time gets the first: not every
- * vendor can be told, and the model asks again for what it still needs.
+ * How a vendor's replies are read for one conversation. A client that wants one tool call at a time gets the first one:
+ * not every vendor can be told so, and the model calls again for what it still needs.
  */
 export function readersFor(chat: ChatAdapter, conversation: Pick<Conversation, 'parallelTools'>): ReplyReaders {
   if (conversation.parallelTools !== false) return chat

@@ -7,13 +7,13 @@ import { StreamRelay } from '../relay.ts'
 import type { ChatRouted } from './chat.ts'
 import { chatOf } from './lane.ts'
 
-// No event of a chat comes near it; a line without an end must not fill the memory.
+// No event of a chat comes near this size; the limit keeps a line without an end from filling the memory.
 const eventBytesMax = 1024 * 1024
-// Far above what any vendor wraps around a token; a stream that passes its cap by this much is not going to end.
+// Far more than any vendor wraps around a token: a stream above this for its whole output cap is not going to end.
 const wireBytesPerToken = 8 * 1024
 const wireBytesSpare = 1024 * 1024
-// Streams of responses tell most of their request again: when they are queued, begin, go on and end. A character of it has
-// no more than six bytes there.
+// Streams of the responses protocol repeat most of the request four times: when they are queued, begin, are in progress
+// and end. A character of it takes at most six bytes there.
 const repeatedBytes = 4 * 6
 
 export function openRelay(

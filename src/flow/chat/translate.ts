@@ -4,7 +4,7 @@ import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { SaidOutput } from '../../capabilities/said-output.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 
-/** What the events of one vendor stream amount to, as they come. */
+/** Sums up the events of one vendor stream as they come. */
 export class ReplyFacts implements StreamFacts {
   usage: Usage | undefined
   finished = false
@@ -57,14 +57,14 @@ export class ReplyFacts implements StreamFacts {
         case 'image-add': // its bytes say nothing about its tokens
           this.#say(event, '')
           break
-        case 'hosted-tool-run': // the client sees nothing of it, and it is made for the client all the same
+        case 'hosted-tool-run': // hidden from the client, but done for it: it counts as output
           this.#said.add(0)
           this.hosted = {
             searches: this.hosted.searches + event.searches,
             foundBytes: this.hosted.foundBytes + event.foundBytes,
           }
           break
-        case 'thinking-sign': // of a thought that counts already, and maybe all that is shown of it
+        case 'thinking-sign': // the reasoning was counted already, but its signature may be all that is shown of it
           this.#show(event)
           break
         case 'reply-start':
@@ -86,8 +86,8 @@ export class ReplyFacts implements StreamFacts {
 }
 
 /**
- * A vendor's stream in its protocol, for a client of another: one choice, read and written event by event. Where the
- * vendor counts nothing, `estimate` says what is charged: some protocols cannot be silent about it, and 0 would be wrong.
+ * A vendor's stream for a client of another protocol: one choice, read and written event by event. Where the vendor
+ * sends no usage, `estimate` says what is charged, because some protocols have to state a usage and 0 would be wrong.
  */
 export function translateStream(
   reader: ReplyReader,

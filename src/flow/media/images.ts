@@ -51,10 +51,10 @@ function shared<Ask extends PictureAsk>(
   }
 }
 
-/** Of all the pictures that one answer may bring: ten of the largest. */
+/** The limit for all images of one answer: about ten of the largest known, in base64. */
 const picturesBytesMax = 256 * 1024 * 1024
 
-/** The last picture brings the vendor's count; before it, whoever is cut off pays for the pictures and previews that came. */
+/** The last image brings the vendor's count. A client cut off before it pays for the images and previews that came. */
 function follow(ask: PictureAsk, events: PictureStream, references: number): Following {
   const { facts } = events
   return {
@@ -62,7 +62,7 @@ function follow(ask: PictureAsk, events: PictureStream, references: number): Fol
     count() {
       if (facts.outputEvents === 0) return undefined
       const { pictures, previews, looks } = events.shown
-      // By the piece there is nothing smaller than one.
+      // Where images are sold by the piece, one is the least that can be charged.
       const made = ask.sold === 'pieces' ? Math.max(1, pictures) : pictures
       const tokens = facts.ended ? facts.usage : undefined
       const counted = countPictures(ask, { made, previews, looks, tokens, references })
@@ -73,8 +73,8 @@ function follow(ask: PictureAsk, events: PictureStream, references: number): Fol
 }
 
 /**
- * Brings pictures into the form that the client needs. Bytes get a link of ours where a link is wanted; a vendor's own
- * link goes on as it is, unless the operator keeps everything.
+ * Brings images into the form that the client needs. Bytes get a link of ours where a link is wanted; a vendor's own
+ * link goes on as it is, unless the operator keeps all results.
  */
 async function deliver(
   { artifacts }: PictureParts,

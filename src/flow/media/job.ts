@@ -10,14 +10,14 @@ import { traitsOf } from '../traits.ts'
 import { relayEvents, relayWhole, type Streaming } from './stream.ts'
 import { walkSteps } from './steps.ts'
 
-/** One protocol's way to ask for something that is answered as a whole. */
+/** How one protocol asks for something that vendors answer as a whole, and how the answer is written. */
 export type MediaCodec<Ask extends AskFacts, Answer> = {
   readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): Ask
-  /** A count of its tokens before the vendor has counted; 0 where it has none. */
+  /** An estimate of the input tokens before the vendor has counted them; 0 where the ask has none. */
   estimateInput(ask: Ask): number
-  /** A promise where it is so much that others have to have their turn meanwhile. */
+  /** Gives a promise where the answer is so large that other requests must get their turn while it is written. */
   writeAnswer(ask: Ask, answer: Answer, name: AnswerName): Written | Promise<Written>
-  /** Where a client may ask for a stream. */
+  /** Present where a client may ask for a stream. */
   readonly stream?: {
     /** The whole answer as the events of a stream. */
     write(ask: Ask, answer: Answer, name: AnswerName): Uint8Array
@@ -32,15 +32,15 @@ export type MediaJob<Ask extends AskFacts, Answer> = {
   readonly capability: Capability
   readonly codec: MediaCodec<Ask, Answer>
   adapterOf(vendor: Vendor): Adapter<Ask, Answer> | undefined
-  /** What is still to be done with what the vendor gave, before it is paid for: kept under a link, say. */
+  /** What is still to be done with the vendor's answer before it is settled, like keeping its images under a link. */
   finish?(ask: Ask, answer: Answer, way: { readonly parts: CallParts; readonly routed: Routed }): Promise<Answer>
-  /** Of one call to the vendor, where that may be more than any other answer. */
+  /** The limit for the answer to one call, where it may be larger than that of other answers. */
   answerBytesMax?(ask: Ask): number
   /** Follows the events of a vendor that streams in the client's protocol. */
   readonly streaming?: Streaming<Ask>
 }
 
-/** Embeddings, pictures and edits: asked of the vendor step by step, answered as a whole. */
+/** Embeddings, images and edits: the vendor is asked step by step, and each answer is whole. */
 export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answer>): Job {
   const { capability, codec, streaming } = media
 
@@ -51,7 +51,7 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
       const events = adapter.stream?.(ask, contextOf(routed, parts.tenantLabel))
       if (events !== undefined) return relayEvents(parts, routed, events, streaming.open(ask))
     }
-    // However the client wants to have it, the vendor answers in one piece.
+    // The vendor answers in one piece here, also where the client wants a stream.
     const whole = { ...routed, ask: { ...routed.ask, stream: false } }
     const walked = await walkSteps(parts, whole, {
       start: (context) => adapter.start(ask, context),
@@ -81,7 +81,7 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
         estimateInput: () => codec.estimateInput(ask),
         isServedBy: (vendor) => media.adapterOf(vendor) !== undefined,
         call: (parts, routed) => call(parts, routed, ask),
-        // Answers that come as a whole have no middle.
+        // Where there are no streams, answers come whole, and no error can come in the middle of one.
         writeStreamError: (error) => codec.stream?.writeError(error),
       }
     },

@@ -19,7 +19,7 @@ import { pauseBefore } from '../pause.ts'
 import type { Routed } from '../stages.ts'
 import { wastedAttempts } from '../wasted.ts'
 
-/** Calls of one request at a time: enough to be quick, few enough not to be taken for a flood. */
+/** Calls of one request at a time: enough to be quick, few enough not to look like a flood to the vendor. */
 const sideBySideMax = 8
 /** A part that failed is tried again alone, so that ninety-nine good ones are not bought twice. */
 const triesMax = 3
@@ -29,20 +29,21 @@ type Walked<Finished> = {
   readonly kind: 'done'
   readonly finished: Finished
   readonly legs: readonly Leg[]
-  /** Tries that came to nothing. */
+  /** Every call that failed, also those that were repeated. */
   readonly failed: readonly AttemptRecord[]
 }
 
 type Way<Answer, Finished> = {
   readonly start: (context: CallContext) => Step<Answer>
   readonly finish: (answer: Answer) => Promise<Finished>
-  /** Of one answer. */
+  /** The limit for the response to one call. */
   readonly bytesMax?: number | undefined
 }
 
 /**
  * Takes an adapter's steps one after another, making the calls it asks for, until it has an answer, and finishes that.
- * What goes wrong after a call was answered is the attempt's failure: the vendor may charge for it, so it stays on record.
+ * What goes wrong after a call was answered is the attempt's failure and stays on record, because the vendor may
+ * charge.
  */
 export async function walkSteps<Answer, Finished>(
   parts: CallParts,
@@ -71,9 +72,9 @@ class Walk {
   readonly #parts: CallParts
   readonly #routed: Routed
   readonly #bytesMax: number
-  /** Every call that came to nothing, whether or not it was made again. */
+  /** Every call that failed, whether or not it was repeated. */
   readonly failed: AttemptRecord[] = []
-  /** Calls that were answered, in the order of the adapter's asking, and what each used where that can be told. */
+  /** Calls that were answered, in the adapter's order, with what each used where that can be told. */
   readonly #answered: { readonly leg: Routed; count(): Counted | undefined }[] = []
   #attempts = 0
   #underway = 0
@@ -86,7 +87,7 @@ class Walk {
     this.#bytesMax = bytesMax
   }
 
-  /** The responses, in the order of the calls; or the first failure, and then nothing more is begun. */
+  /** The responses in the order of the calls, or the first failure, after which no further call is begun. */
   async make({ calls, count, take, statusOf }: Calls): Promise<Responded[] | Failed> {
     const made = calls.map((): Taken | undefined => undefined)
     const stop = new AbortController()
@@ -120,7 +121,7 @@ class Walk {
     return made.filter((one) => one !== undefined).map(({ response }) => response)
   }
 
-  /** One leg for each call that is on the vendor's bill, with what the adapter says that it used. */
+  /** One leg for each call that is on the vendor's bill, with what it used by the adapter's count. */
   legs(used: readonly Counted[]): Leg[] {
     if (used.length !== this.#answered.length) throw new GatewayError('bug', 'an adapter did not count its calls')
     return this.#answered.map(({ leg }, index) => ({ attemptId: leg.attemptId, count: () => used[index] }))
@@ -132,7 +133,7 @@ class Walk {
     return { kind: 'failed', error: last, retry: 'no', attempts: this.#lost(used) }
   }
 
-  /** A call failed for good, and its neighbours were answered, broke off, or came to nothing as well. */
+  /** A call failed for good. The failure is final if a call beside it was answered or broke off, and may be charged. */
   #giveUp(failure: Failed): Failed {
     const attempts = this.#lost([])
     return this.#isPaid() ? failedBesidePaid(failure, attempts) : { ...failure, attempts }
@@ -163,7 +164,8 @@ class Walk {
         this.#hasMade = true
         return { kind: 'made', response: outcome.accepted, leg }
       }
-      // Alone it is tried again only where its neighbours may succeed: a whole that failed is the line's to send elsewhere.
+      // A call is repeated alone only while others may succeed: where all have failed, the line sends the whole
+      // elsewhere.
       if (outcome.retry === 'no' || tries === triesMax || this.#hasFailed()) return outcome
       this.#noteFailed(outcome)
       if (outcome.retry === 'anew') connection = 'new'
@@ -180,7 +182,7 @@ class Walk {
     this.#mayBeCharged ||= mayBeCharged
   }
 
-  /** None of the calls was answered, and none is still to be. */
+  /** No call was answered, and none is under way. */
   #hasFailed(): boolean {
     return !this.#hasMade && this.#underway === 0
   }
@@ -191,13 +193,17 @@ class Walk {
     return { ...this.#routed, attemptId }
   }
 
-  /** Ends with its neighbours: what is fetched is free. A call to the vendor is not, and goes on to its end. */
+  /**
+   * A fetch is free, so it ends when a call beside it fails. A call to the vendor costs money and goes on to its end.
+   */
   #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<Responded> {
     const { fetchLink } = this.#parts
     return fetchLink(call, this.#routed.route.channel, AbortSignal.any([this.#routed.signal, stop]))
   }
 
-  /** Every call so far, none of which is of any use; where the adapter can tell what one cost, that is our loss. */
+  /**
+   * Records every call so far, none of which is of any use; where the adapter can tell what it cost, that is our loss.
+   */
   #lost(used: readonly Counted[]): AttemptRecord[] {
     const legs = this.#answered.map((answered, index): Leg => {
       return { attemptId: answered.leg.attemptId, count: () => used[index] ?? answered.count() }
@@ -206,7 +212,7 @@ class Walk {
   }
 }
 
-/** Waits for every worker, even where one throws: what its neighbours bought until then has to be on record. */
+/** Waits for every worker even if one throws, because what the others bought until then has to be on record. */
 async function settledAll(workers: number, work: () => Promise<void>, stop: AbortController) {
   let first: { readonly error: unknown } | undefined
   const guarded = async () => {

@@ -9,10 +9,10 @@ import type { Outcome, Routed } from '../stages.ts'
 
 export type Streaming<Ask> = { open(ask: Ask): Following }
 
-/** One stream on its way: its events, what they come to, and how large they may be. */
+/** One stream on its way: its events, what they have used, and how large they may be. */
 export type Following = {
   readonly events: ChatStream
-  /** What it has used by now; undefined while it has delivered nothing. */
+  /** What the stream has used so far; undefined while it has delivered nothing. */
   count(): Counted | undefined
   readonly bytesMax: { readonly event: number; readonly stream: number }
 }
@@ -20,7 +20,7 @@ export type Following = {
 /** Sends a call whose events pass on to the client as they come. */
 export async function relayEvents(parts: CallParts, routed: Routed, call: Call, following: Following) {
   const { whole } = parts.timeouts
-  // Between two pictures there is as long a silence as before a whole one.
+  // A vendor may be silent between two images for as long as before a whole one.
   const timeouts = { ...parts.timeouts, stream: { ...whole, idleMs: Math.max(whole.idleMs, whole.firstByteMs) } }
   const attempted = await attempt({ ...parts, timeouts }, routed, call, async (exchange): Promise<Outcome> => {
     if (!streams(routed, exchange)) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
@@ -36,7 +36,7 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
   return attempted.kind === 'failed' ? attempted : attempted.accepted
 }
 
-/** An answer that came as a whole, for a client that wants a stream: it is all end, and waits to be paid for. */
+/** A whole answer for a client that wants a stream: all of it is held back as the stream's end, until it is settled. */
 export function relayWhole(events: Uint8Array, { legs, failed }: Pick<Relay, 'legs' | 'failed'>): Outcome {
   const relay: Relay = {
     legs,

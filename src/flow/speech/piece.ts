@@ -7,11 +7,11 @@ import type { Exchange } from '../../upstream/transport.ts'
 import type { SoundReader } from '../../vendors/vendor.ts'
 import { refusalBytesMax } from '../attempt.ts'
 
-// Two seconds of samples for every character, as base64: far beyond the slowest speech, and an end to what has none.
+// Two seconds of samples per character, as base64: far beyond the slowest speech, and a bound for audio without an end.
 const bytesPerCharacterMax = 128 * 1024
 const bytesSpare = 4 * 1024 * 1024
 
-/** The sound of one piece of a text, on its way from the vendor. */
+/** The audio of one piece of a text, on its way from the vendor. */
 export class PieceSound {
   readonly #exchange: Exchange
   readonly #reader: SoundReader
@@ -34,7 +34,7 @@ export class PieceSound {
     return this.#reader.form
   }
 
-  /** Waits for the first sound: until then a failure is an ordinary error answer. */
+  /** Waits for the first audio: until it comes, a failure can still be an ordinary error answer. */
   async begin(): Promise<void> {
     const type = this.#exchange.header('content-type') ?? ''
     if (type.startsWith('text/html')) throw unreadable()
@@ -43,7 +43,9 @@ export class PieceSound {
     if (this.#first === undefined) throw unreadable()
   }
 
-  /** The next sound, or undefined at its proper end. Throws where it was cut off, which must not look like one. */
+  /**
+   * The next audio, or undefined at its proper end. Throws where it was cut off, so that this never looks like an end.
+   */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#first !== undefined) {
       const first = this.#first
@@ -68,8 +70,8 @@ export class PieceSound {
   }
 
   /**
-   * Undefined while nothing was heard. By the character the whole piece is paid for once it flows: the vendor has made it,
-   * and charges. By tokens, what was heard of it.
+   * Undefined until audio came. Sold by the character, the whole piece is charged as soon as audio comes, because the
+   * vendor has made it and charges for it; sold by the token, only the audio that came.
    */
   count(ask: SpeechAsk, codec: SpeechCodec): Counted | undefined {
     if (!this.#isHeard) return undefined
@@ -81,7 +83,7 @@ export class PieceSound {
     return told === undefined ? { usage, basis } : { usage, basis, vendorUsage: told }
   }
 
-  /** What is said in the place of sound. */
+  /** The error for a JSON body in place of audio. */
   async #refused(): Promise<Error> {
     const body = decodeUtf8(await this.#exchange.readAll(refusalBytesMax).catch(() => new Uint8Array()))
     const status = this.#reader.statusOf?.(body)
@@ -106,7 +108,7 @@ export class PieceSound {
     return sound
   }
 
-  /** The text was read as a whole; of the sound, what came. A vendor may tell beforehand what all of it will be. */
+  /** The input of the whole text, and the audio that came: at most what the vendor announced for all of it. */
   #estimate({ instructions = '', bound, pieces, format }: SpeechAsk, codec: SpeechCodec): Usage {
     const { usage: told } = this.#reader
     const most = Math.min((bound.output ?? 0) / pieces.length, told?.audioOutput ?? Number.POSITIVE_INFINITY)
@@ -114,7 +116,7 @@ export class PieceSound {
     return { input: told?.input ?? codec.estimateTokens(`${instructions}${this.#piece}`), audioOutput }
   }
 
-  /** By the seconds, where the sound tells them; else a whole by its characters, and a part by its bytes. */
+  /** By the seconds where the audio tells them; otherwise a whole piece by its characters and a part by its bytes. */
   #soundTokens(format: string): number {
     const { tokensPerSecond = commonTokensPerSecond } = this.#reader
     const { seconds, bytes } = this.#length
@@ -125,11 +127,11 @@ export class PieceSound {
   }
 }
 
-/** What makes OpenAI's 1.5 cents a minute. */
+/** The rate at which OpenAI's price per token comes to its 1.5 cents a minute. */
 const commonTokensPerSecond = 1_250 / 60
-/** At the pace of a reader: some 20 tokens a second, for 16 characters. */
+/** At the pace of a reader: about 20 tokens a second, for 16 characters. */
 const tokensPerCharacter = 1.3
-/** Of speech, by rule of thumb: 32 and 64 kbit/s, and half of the bare samples. */
+/** Usual rates of speech: opus 32 kbit/s, aac 64 kbit/s, flac half of the raw samples. */
 const bytesPerSecond: Readonly<Record<string, number>> = { opus: 4_000, aac: 8_000, flac: 24_000 }
 const otherBytesPerSecond = 16_000
 

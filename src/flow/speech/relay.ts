@@ -13,10 +13,10 @@ import type { Routed } from '../stages.ts'
 import { PieceSound } from './piece.ts'
 import type { Shaper } from './shaper.ts'
 
-/** A later piece that fails before it is heard is asked for again: the pieces before it cannot be taken back. */
+/** A later piece that fails before its first audio is asked for again: the pieces before it cannot be taken back. */
 const triesMax = 3
 
-// The longest input that is taken comes to 200 MB of samples at an ordinary pace.
+// The longest input that is accepted comes to 200 MB of samples at an ordinary pace.
 const soundBytesMax = 512 * 1024 * 1024
 
 export type Speaking = {
@@ -26,7 +26,7 @@ export type Speaking = {
   readonly shaper: Shaper
 }
 
-/** Says the pieces of a text one after another, as one sound. */
+/** Speaks the pieces of a text one after another, as one audio. */
 export class SpeechRelay implements Relay {
   readonly legs: Leg[] = []
   readonly #failed: AttemptRecord[] = []
@@ -35,19 +35,19 @@ export class SpeechRelay implements Relay {
   readonly #speaking: Speaking
   readonly #pump = new Pump(() => this.#next())
   #current: PieceSound | undefined
-  /** The call that is under way and has not been heard yet. */
+  /** The call that is under way and has given no audio yet. */
   #opening: Routed | undefined
-  /** Ends such a call. Made for a second piece: nobody could end the first while it is opened but its client. */
+  /** Ends that call. Made only from the second piece on: while the first one opens, only its client can end it. */
   #stop: Stop | undefined
   #said = 0
   #isOver = false
   #isLeft = false
-  /** Made, and not given out yet. */
+  /** Audio that is ready and not given out yet. */
   #held: Uint8Array[] = []
   #bytes = 0
-  /** So many of the legs have been given out, at least in part. */
+  /** How many of the legs have been given out, at least in part. */
   #legsGiven = 0
-  /** What broke it off, or that it was ended. */
+  /** Why the audio broke off, or that `abort` ended it. */
   #failure: { readonly thrown: unknown } | undefined
 
   constructor(parts: CallParts, routed: Routed, speaking: Speaking) {
@@ -56,20 +56,21 @@ export class SpeechRelay implements Relay {
     this.#speaking = speaking
   }
 
-  /** With the call that is under way: of one that is on no record when this is settled, nobody would hear again. */
+  /** Includes the call that is opening: if it were missing when this is settled, it would never be recorded. */
   get failed(): readonly AttemptRecord[] {
     if (this.#opening === undefined) return this.#failed
     return [...this.#failed, attemptRecord(this.#opening, { status: 0, vendorCost: zeroNano, delivered: false })]
   }
 
-  /** Asks for the first piece and waits until it is heard. Where that fails, another channel may do better. */
+  /** Asks for the first piece and waits for its first audio. Where that fails, another channel may be tried. */
   async start(): Promise<Failed | undefined> {
     return this.#open(this.#routed)
   }
 
   /**
-   * Makes so much of the answer before any of it goes out, or all of it; throws where it breaks off before that. An
-   * encoder fills a frame before it gives one, so that sound from the vendor is not yet something to answer with.
+   * Makes at least `bytesMin` of the answer, or all of it, before any of it goes out; throws where it breaks off before
+   * that. An encoder gives nothing before a frame is full, so audio from the vendor is not yet something to answer
+   * with.
    */
   async prepare(bytesMin: number): Promise<'part' | 'whole'> {
     while (this.#bytes < bytesMin) {
@@ -81,7 +82,7 @@ export class SpeechRelay implements Relay {
     return 'part'
   }
 
-  /** All that was prepared, as what the client gets. */
+  /** All that was prepared; it counts as given to the client from here on. */
   takePrepared(): Uint8Array[] {
     const prepared = this.#held
     this.#held = []
@@ -97,7 +98,7 @@ export class SpeechRelay implements Relay {
     this.#pump.hold()
   }
 
-  /** Throws wherever a piece does not come to its end. */
+  /** Throws where a piece does not come to its proper end. */
   async #next(): Promise<Uint8Array | undefined> {
     const bytes = this.#held.shift() ?? (await this.#make())
     if (bytes !== undefined) this.#legsGiven = this.legs.length
@@ -125,7 +126,7 @@ export class SpeechRelay implements Relay {
     try {
       while (!this.#isOver) {
         const sound = await this.#nextSound()
-        this.#checkUnbroken() // what is shaped after the end is nobody's to close
+        this.#checkUnbroken() // an encoder that is opened after `abort` would never be closed
         if (sound === undefined) this.#isOver = true
         const { shaper } = this.#speaking
         const shaped = sound === undefined ? await shaper.end() : await shaper.push(sound.bytes, sound.form)
@@ -135,7 +136,7 @@ export class SpeechRelay implements Relay {
     } catch (thrown) {
       this.#failure = { thrown }
       if (this.#legsGiven === 0 || this.#hasNoClient()) throw thrown
-      // Whoever has heard a part is given all that there is of it.
+      // A client that has got a part is also given what the encoder still holds.
       const rest = await this.#speaking.shaper.end().catch(() => new Uint8Array())
       if (rest.length > 0) return this.#written(rest)
       throw thrown
@@ -155,7 +156,9 @@ export class SpeechRelay implements Relay {
     return ask.asEvents ? codec.writeDelta(sound) : sound
   }
 
-  /** What is broken off is owed for as far as it went out; what a client leaves, as far as it was heard here. */
+  /**
+   * After a failure only legs that were given out are owed; after the client has left, all that came from the vendor.
+   */
   #isOwed(leg: number): boolean {
     return leg < this.#legsGiven || this.#failure === undefined || this.#hasNoClient()
   }
@@ -185,7 +188,7 @@ export class SpeechRelay implements Relay {
     const { signal } = this.#stop
     for (let tries = 1; ; tries++) {
       this.#checkUnbroken()
-      // Whoever has left is not waited for with a call that costs something.
+      // No further call is paid for once the client has left.
       if (this.#hasNoClient()) throw new GatewayError('client-gone', 'The client hung up.')
       const failure = await this.#open({ ...this.#routed, signal, attemptId: newAttemptId(), connection })
       if (failure === undefined && this.#current !== undefined) return this.#current
@@ -216,7 +219,7 @@ export class SpeechRelay implements Relay {
         return opened
       }
       const sound = opened.accepted
-      if (this.#failure !== undefined) sound.abort() // ended while it was not ours to end yet
+      if (this.#failure !== undefined) sound.abort() // `abort` was called while this call was opening
       this.#current = sound
       const { attemptId } = routed
       const count = () => sound.count(ask, codec)
@@ -231,7 +234,7 @@ export class SpeechRelay implements Relay {
 
 type Stop = { readonly signal: AbortSignal; end(): void }
 
-/** A signal that ends with another one, or by itself. */
+/** A signal that aborts with another one, or when `end` is called. */
 function stopBeside(other: AbortSignal): Stop {
   const own = new AbortController()
   return { signal: AbortSignal.any([other, own.signal]), end: () => own.abort() }

@@ -5,14 +5,14 @@ import { wavHead, WavReader, type Samples } from '../../media/wav.ts'
 
 const nothing = new Uint8Array()
 
-/** Makes what the client asked for out of a vendor's sound, as it comes and across the pieces of a text. */
+/** Turns a vendor's audio into the format that the client asked for, as it comes and across the pieces of a text. */
 export class Shaper {
   readonly #format: string
   readonly #encoders: Mp3Encoders
   #samples: Samples | undefined
   #wav: WavReader | undefined
   #encoding: Mp3Encoding | undefined
-  /** Of a sample whose other byte has not come yet. */
+  /** The bytes of a sample whose rest has not come yet. */
   #odd: Uint8Array = nothing
   #hasHead = false
 
@@ -21,7 +21,7 @@ export class Shaper {
     this.#encoders = encoders
   }
 
-  /** Of the sound so far; undefined where it comes as the client wants it, or nothing has come. */
+  /** The rate and channels so far; undefined where the audio comes in the client's format already, or none has come. */
   get samples(): Samples | undefined {
     return this.#samples
   }
@@ -42,13 +42,13 @@ export class Shaper {
     }
   }
 
-  /** The next sound belongs to another file, with a head of its own. */
+  /** The next audio belongs to another file, with a header of its own. */
   endPiece(): void {
     this.#wav = undefined
     this.#odd = nothing
   }
 
-  /** What the encoder had kept for a frame that was not full. */
+  /** What the encoder still holds for a frame that is not full. */
   async end(): Promise<Uint8Array> {
     const encoding = this.#encoding
     this.#encoding = undefined
@@ -60,7 +60,7 @@ export class Shaper {
     this.#encoding = undefined
   }
 
-  /** In front of the first samples, which need not come with what said their kind. */
+  /** Puts a header before the first samples, which may come later than the bytes that told their format. */
   #withHead(whole: Uint8Array, samples: Samples): Uint8Array {
     if (this.#hasHead) return whole
     this.#hasHead = true
@@ -78,14 +78,14 @@ export class Shaper {
     return bare
   }
 
-  /** Pieces of one text are joined as they are: another rate in the middle would be heard as another voice. */
+  /** Pieces of one text are joined without conversion: another rate in the middle would sound like another voice. */
   #keepTo(samples: Samples): void {
     this.#samples ??= samples
     if (this.#samples.rate === samples.rate && this.#samples.channels === samples.channels) return
     throw new GatewayError('upstream-failed', "The model's vendor changed the audio format midway.")
   }
 
-  /** Bytes come cut anywhere; half a sample waits for its other half. */
+  /** Chunks may be cut anywhere, so an incomplete sample waits for its rest. */
   #wholeSamples(bytes: Uint8Array): Uint8Array {
     const all = this.#odd.length === 0 ? bytes : Buffer.concat([this.#odd, bytes])
     const end = all.length - (all.length % (2 * (this.#samples?.channels ?? 1)))

@@ -10,7 +10,7 @@ import { wastedAttempts } from '../wasted.ts'
 import { SpeechRelay } from './relay.ts'
 import { Shaper } from './shaper.ts'
 
-/** Speech: said piece by piece, and sent as it is made. */
+/** Speech: spoken piece by piece, and sent as it is made. */
 export function speechJob(codec: SpeechCodec, encoders: Mp3Encoders): Job {
   return {
     capability: 'speech',
@@ -29,7 +29,7 @@ export function speechJob(codec: SpeechCodec, encoders: Mp3Encoders): Job {
 
 type Asked = { readonly ask: SpeechAsk; readonly codec: SpeechCodec; readonly encoders: Mp3Encoders }
 
-/** Of a wav: three minutes, more than most answers. A longer one is sent as it is made. */
+/** Three minutes of wav, more than most answers. A longer one is sent as it is made. */
 const wholeBytesMax = 8 * 1024 * 1024
 
 async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }: Asked): Promise<Outcome> {
@@ -51,7 +51,7 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
     return { ...streaming, kind: 'answered', body: wavOf(relay.takePrepared(), shaper), legs, failed }
   } catch (thrown) {
     relay.abort()
-    // The vendor has made what nobody waits for any more: metering finds the client gone, and charges what was read.
+    // The client has left: metering finds that out, and charges for what was read from the vendor.
     if (routed.signal.aborted) return streaming
     return wasted(parts, routed, relay, asGatewayError(thrown))
   } finally {
@@ -59,7 +59,7 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
   }
 }
 
-/** The head that was written for a stream, in front of all the samples, gets their true length. */
+/** Replaces the header that was written for a stream by one with the true length of the samples. */
 function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
   if (samples === undefined) throw new GatewayError('bug', 'a wav was made of no samples')
   const file = Buffer.concat(chunks)
@@ -67,7 +67,7 @@ function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
   return file
 }
 
-/** Nothing of it went out, and half a file is of no use to anyone; what it cost is our loss. */
+/** Half a file is of no use, so nothing of it was sent; what the calls cost is our loss. */
 function wasted(parts: CallParts, routed: Routed, relay: SpeechRelay, error: GatewayError): Failed {
   const last = final(discreet(error, routed))
   logFailure(parts, routed, 200, last)
