@@ -8,20 +8,22 @@ export type Channel = {
   readonly id: string
   readonly vendor: Vendor
   readonly baseUrl: string
-  /** Several keys of one account are used in turn. A server that asks for none is shown `localCredential`. */
+  /** Several keys of one account are used in turn. A server that needs no key is sent `localCredential`. */
   readonly credentials: readonly string[]
-  /** Among channels of one priority, the share of requests. */
+  /** The share of requests among channels of the same priority. */
   readonly weight: number
   /** Lower is tried first. */
   readonly priority: number
-  /** A simulator's credential is never at fault: one customer's play must not take the vendor away from the others. */
+  /**
+   * Set for simulators, which are never set aside: one customer's experiments must not take a vendor from the others.
+   */
   readonly tireless?: true
 }
 
 /** Local servers take any key, and some refuse an empty one. */
 export const localCredential = 'local'
 
-/** One way to have a model: a channel, a key of it, and what the model is called there. */
+/** One way to have a model: a channel, one of its credentials, and what the model is called there. */
 export type Route = {
   readonly channel: Channel
   readonly credential: string
@@ -31,61 +33,65 @@ export type Route = {
 export type Channels = {
   readonly all: readonly Channel[]
   /**
-   * The routes for a model, best first, and those that fail time and again behind them; credentials at rest are left out. Each
-   * channel comes once; those whose credential is at rest since come again with another one, behind all the others, since an
-   * account that is refused often is with every key.
+   * The routes for a model, best first, with channels that keep failing behind the others; resting credentials are left
+   * out. Each channel comes once. A channel whose credential was put to rest since comes again with another one, behind
+   * all the others, because an account that is refused is often refused with every key.
    */
   routes(offers: readonly Offer[]): Iterable<Route>
   /**
-   * A credential that the vendor refused is not used at that channel for a while, and one that is over its rate not for that
-   * model. Says whether its rest begins now: several requests may have used it at once.
+   * Stops using a credential at its channel for a while: for every model if the vendor refused it, for one model if it
+   * is over its rate there. Says whether the rest begins now, because several requests may have used the credential at
+   * once.
    */
   rest(resting: Resting, seconds: number): boolean
   isResting(resting: Resting): boolean
-  /** Until the first of the credentials at rest that are no more than over their rate for a model may be used again. */
+  /**
+   * Until the first credential may be used again of those that rest only because they are over their rate for a model.
+   */
   secondsOverRate(offers: readonly Offer[]): number | undefined
   /**
-   * A request is sent there, which may take so long. Where it was asked last for long enough, this one finds out how it is, and no
-   * other meanwhile.
+   * A request is sent there, which may take `longestMs`. Where the channel has been asked last for long enough, this
+   * request finds out whether it still fails, and all others keep asking it last meanwhile.
    */
   asking(had: Had, longestMs: number): void
-  /** The client left, say, before anything was found out. */
+  /** The request showed nothing about the channel, for example because the client left. */
   leftOpen(had: Had): void
   /**
-   * A channel failed, or did not answer, when it was asked for a model. Says whether it is asked last from now on: by several
-   * requests, since one may be more than a vendor can take.
+   * A channel failed, or did not answer, when it was asked for a model. Says whether this makes it asked last from now
+   * on: that takes failures of several requests, because a single one may be more than a vendor can take.
    */
   failed(had: Had, request: string): boolean
-  /** It is alive, whatever it said. */
+  /** The channel has responded, be it with a refusal. */
   answered(had: Had): void
   /** Whether there is a model for which the channel is asked last. */
   isFailing(channel: Channel): boolean
-  /** The vendor refused to show the owner of this credential what its models think, and is not asked to for a while. */
+  /** The vendor refused to show reasoning to the owner of this credential, and is not asked for it for a while. */
   hideThoughts(of: Shown): void
   hidesThoughts(of: Shown): boolean
 }
 
-/** A credential, at the channel where it is shown. */
+/** A credential, at the channel that uses it. */
 type Shown = Pick<Route, 'channel' | 'credential'>
 
 /** A model, at a channel that has it. */
 type Had = Pick<Route, 'channel' | 'upstreamModel'>
 
-/** A credential; with a model, for that one alone. */
+/** A credential; with `upstreamModel`, for that model alone. */
 export type Resting = Shown & Partial<Pick<Route, 'upstreamModel'>>
 
-// A vendor may say "tomorrow"; whether that is still true is worth one call a minute.
+// A vendor may say "tomorrow"; finding out whether that is still true is worth one call a minute.
 const restSecondsMax = 60
-// So long an operator waits at most who has had the account verified; and one call in ten minutes is made for nothing.
+// After an operator has had the account verified, it takes this long at most until reasoning is asked for again; the
+// price is one wasted call in ten minutes.
 const hiddenMs = 10 * 60_000
 
 export function makeChannels(all: readonly Channel[], clock: Clock, random: () => number): Channels {
-  // By channel: the same key may be in use at several, and local servers all take the same one.
+  // Kept by channel, because the same key may be in use at several, and all local servers take the same one.
   const restsUntil = new Map<string, Map<string, number>>()
   const hiddenUntil = new Map<string, number>()
   const failures = makeFailures(clock)
   const found = new WeakMap<readonly Offer[], readonly Had[]>()
-  // By model: who embeds and chats by turns would else have one key for the one and another for the other.
+  // Kept by model: otherwise, where embeddings and chats alternate, each of the two would always get the same key.
   const turns = new Map<string, number>()
 
   function isResting(resting: Resting): boolean {
@@ -103,12 +109,12 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
     restsUntil.set(channel.id, ofChannel)
     const until = clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000
-    // A call that was under way may be told a shorter one.
+    // A call that was already under way may be told a shorter rest.
     ofChannel.set(name, Math.max(until, ofChannel.get(name) ?? 0))
     return hasBegun
   }
 
-  /** Which channels offer a model does not change while there are these channels. */
+  /** Found once per list of offers, because these channels never change. */
   function candidatesFor(offers: readonly Offer[]): readonly Had[] {
     const known = found.get(offers)
     if (known !== undefined) return known
@@ -189,7 +195,7 @@ function modelAt({ channel, upstreamModel }: Had): string {
   return `${channel.id}\n${upstreamModel}`
 }
 
-/** No credential has a line end in it. */
+/** Names cannot be confused, because no credential has a line end in it. */
 function nameOf({ credential, upstreamModel }: Resting): string {
   return upstreamModel === undefined ? credential : `${credential}\n${upstreamModel}`
 }
@@ -203,7 +209,7 @@ function candidates(all: readonly Channel[], offers: readonly Offer[]): Had[] {
   return found
 }
 
-/** Of the best priority, by weight. */
+/** Picks by weight among the channels of the best priority. */
 function pick(from: readonly Had[], random: () => number): Had {
   const [only] = from
   if (only !== undefined && from.length === 1) return only

@@ -4,7 +4,7 @@ import { localCredential, type Channel } from './channels.ts'
 import { faultOfKey } from './key-form.ts'
 import { channelsOfVariables } from './vendor-variables.ts'
 
-/** A channel that cannot be: the path leads to the field in the operator's file. */
+/** A channel that is not valid; `path` leads to the field in the operator's file. */
 export class ChannelError extends Error {
   readonly path: readonly (string | number)[]
 

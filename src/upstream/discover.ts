@@ -8,15 +8,15 @@ import type { Transport } from './transport.ts'
 /** A model server found on the operator's own machine. */
 export type LocalServer = { readonly channel: Channel; readonly upstreamModels: readonly string[] }
 
-// A server on this machine answers at once; nobody waits for one that is not there.
+// A server on this machine answers at once, and one that is not there is not worth a longer wait.
 const answerMsMax = 500
 const timeouts = { connectMs: answerMsMax, firstByteMs: answerMsMax, idleMs: answerMsMax, totalMs: answerMsMax }
 const modelsMax = 1_000
 const answerBytesMax = 4 * 1024 * 1024
 
 /**
- * Asks the usual ports of local model servers what they serve. `ownPort` is not asked: it is us. Asked as vendors are, since
- * the runtime's own fetch would ask a proxy of the environment.
+ * Asks the usual ports of local model servers what they serve, except for `ownPort`, which is our own. Uses the
+ * transport for vendors, because the runtime's own fetch would go through a proxy of the environment.
  */
 export async function discoverLocalServers(
   transport: Transport,
@@ -49,7 +49,10 @@ async function listModels(transport: Transport, baseUrl: string): Promise<string
   return ids
 }
 
-/** Our spelling of a vendor's id: lower case, hyphens for what would not survive in a path or a glob; or none at all. */
+/**
+ * Our spelling of a vendor's id: lower case, hyphens for what would not survive in a path or a glob; undefined if no
+ * valid id is left.
+ */
 export function ourModelId(upstreamModel: string): string | undefined {
   const id = upstreamModel
     .toLowerCase()

@@ -1,27 +1,27 @@
 import type { Clock } from '../base/clock.ts'
 
-// More than one request that a vendor chokes on, and few enough that customers hardly notice.
+// More than one, because a vendor may choke on a single request, and few enough that customers hardly notice.
 const inARow = 3
-// As long as a refused key rests: whether it still fails is worth one call a minute.
+// As long as a refused key rests: finding out whether the channel still fails is worth one call a minute.
 const asideMs = 60_000
 
-/** The requests that failed in a row, no more of them than count. */
+/** The requests that failed in a row, at most `inARow` of them. */
 type Failing = { readonly requests: Set<string>; readonly asideUntil: number }
 
-/** Which of the places where models are had fail time and again. A place is a name that stands for one. */
+/** Which places fail time and again. A place is the name of one model at one channel. */
 export type Failures = {
-  /** Says whether it is set aside by this. A request is one failure, however many calls were made for it. */
+  /** Says whether this sets the place aside. A request is one failure, however many calls were made for it. */
   failed(place: string, request: string): boolean
   answered(place: string): void
   isAside(place: string): boolean
-  /** Whether any is set aside whose name begins so. */
+  /** Whether any place fails time and again whose name begins so. */
   anyOf(beginning: string): boolean
   /**
-   * The first that asks when the time of a place is over finds out how it is: for all others it is set aside once more, for as
-   * long as that can take.
+   * The first request after a place's time aside is over finds out whether it still fails: for all others the place is
+   * set aside once more, for as long as that request can take.
    */
   asking(place: string, longestMs: number): void
-  /** Whoever asked has not found out. */
+  /** The request ended without showing whether the place still fails. */
   leftOpen(place: string): void
 }
 

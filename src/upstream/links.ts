@@ -7,25 +7,25 @@ import type { Channel } from './channels.ts'
 
 type Link = Exclude<StepCall, { transport: 'vendor' }>
 
-/** Fetches what is only linked to: by a vendor in its answer, or by a client in its request. */
+/** Fetches the file behind a link that a vendor gave in its answer, or a client in its request. */
 export type FetchLink = (
   link: Link,
   channel: Pick<Channel, 'baseUrl' | 'tireless'>,
   signal: AbortSignal,
 ) => Promise<Responded & { readonly mediaType: string }>
 
-// A film or a large picture of a vendor takes a while. A client's link has the guard's own bound, a quarter of this: it
-// holds a place of ours for as long as a stranger's server likes.
+// A vendor's video or large image takes a while. A client's link has the guard's own limit, a quarter of this, because
+// it occupies a place of ours for as long as a stranger's server likes.
 const vendorTotalMs = 60_000
 
 /**
  * A vendor's link may be http, and may lead into a private network only where the vendor itself was configured to be in
- * one. A client's link has the rules for strangers. Neither is ever sent a key. Where `stopping` aborts, whoever waits gets
- * its reason.
+ * one. A client's link has the rules for strangers. Neither is ever sent a key. When `stopping` aborts, fetches under
+ * way fail with its reason.
  */
 export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): FetchLink {
   const open = { schemes: 'https-and-http', ports: 'any' } as const
-  // What a vendor has made is paid for, and does not wait behind the names that strangers gave.
+  // What a vendor has made is paid for, so its host name is not looked up in the queue of names that strangers gave.
   const world = { resolve: lookUp }
   const ofPublicVendors = makeGuardedFetch(open, world)
   const ofPrivateVendors = makeGuardedFetch({ ...open, addresses: 'private' }, world)
@@ -40,7 +40,7 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
         throw link.at === undefined ? thrown : placed(thrown, link.at)
       }
     }
-    // Simulators are wherever the operator runs them, also under a name of their network.
+    // Simulators may be anywhere the operator runs them, also under a host name of a private network.
     const guard = channel.tireless === true || isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
     try {
       return respondedWith(await guard.get(url, { bytesMax, totalMs: vendorTotalMs, signal }), 'vendor')
@@ -53,7 +53,7 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
   }
 }
 
-/** A refusal of the guard, with the field at fault. */
+/** Adds the field at fault to a refusal of the guard. */
 function placed(thrown: unknown, at: string): unknown {
   if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
   const { message, details } = thrown

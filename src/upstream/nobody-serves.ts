@@ -4,8 +4,8 @@ import { overRate } from '../vendors/verdicts.ts'
 import type { Channels } from './channels.ts'
 
 /**
- * What a client is told for whom no channel can be asked. Where a key is only over its rate for the model, it is told what its
- * vendor told the request before: to slow down, and for how long.
+ * The error for a request that no channel can be asked for. Where a credential is only over its rate for the model, it
+ * says what the vendor said to an earlier request: to slow down, and for how long.
  */
 export function nobodyServes(channels: Channels, model: string, offers: readonly Offer[]): GatewayError {
   const retryAfterSeconds = channels.secondsOverRate(offers)

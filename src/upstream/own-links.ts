@@ -1,13 +1,13 @@
 import type { IsOwnLink } from '../base/untrusted-url.ts'
 
-/** What the simulators keep, by vendor, and what we keep. Nothing else that either of them serves is meant. */
+/** The paths of results that the simulators keep, by vendor, and that we keep. No other path of either is accepted. */
 const simulatedResult = /^\/[\w-]+\/(?:video-)?results\/[^/]+$/
 const keptResult = /^\/artifacts\/[^/]+$/
 
 /**
- * In sandbox mode what one model made is at an address of this machine, and the next model is to take it all the same, as it
- * would at real vendors. Exactly these two origins, as we write them ourselves, and only the paths of results; of both the
- * signature in the link is checked by whoever serves it. Where vendors are real there are no simulators and no such links.
+ * In sandbox mode what one model made is at an address of this machine, and the next model has to accept it, as it
+ * would at real vendors. Only these two origins count, as we write them ourselves, and only the paths of results; each
+ * origin checks the signature in its own links. With real vendors there are no simulators and no such links.
  */
 export function makeOwnLinks(addresses: { simulators: string | undefined; publicUrl: string }): IsOwnLink {
   const { simulators, publicUrl } = addresses
@@ -15,7 +15,7 @@ export function makeOwnLinks(addresses: { simulators: string | undefined; public
   return (link) => isBelow(simulators, link, simulatedResult) || isBelow(publicUrl, link, keptResult)
 }
 
-/** The text is compared as it is written: no other spelling of the same host, and nobody's name before it. */
+/** Compares the text as it is written: no other spelling of the same host, and no user name before it. */
 function isBelow(origin: string, link: string, path: RegExp): boolean {
   if (!link.startsWith(`${origin}/`) || !URL.canParse(link)) return false
   const [url, base] = [new URL(link), new URL(`${origin}/`)]

@@ -9,9 +9,9 @@ const whatToDo =
   'which takes effect at once in turnpike.yaml, and at the next start in a variable'
 
 /**
- * Lets a key rest for as long as its vendor's verdict says. Where it is over its rate, it rests for the model that was asked for:
- * vendors count each by itself. Nobody but the operator can mend one that is refused, so that is said outright: when a rest
- * begins, and not by each of the requests that were under way.
+ * Lets a key rest for as long as its vendor's verdict says. A key over its rate rests only for the model that was asked
+ * for, because vendors count each model by itself. Only the operator can mend a refused key, so that is logged: once
+ * when the rest begins, and not for each of the requests that were under way.
  */
 export function restKey(
   { channels, log }: Parts,
@@ -23,7 +23,7 @@ export function restKey(
   const { channel, credential } = resting
   const isOfRate = error.kind === 'too-many'
   const hasBegun = channels().rest(isOfRate ? resting : { channel, credential }, restCredentialSeconds)
-  // What is over its rate is mended by the rest itself.
+  // A key over its rate is mended by the rest itself, so the operator has nothing to do.
   if (!hasBegun || isOfRate) return
   const { id, vendor, credentials } = channel
   const key = `${credentials.indexOf(credential) + 1} of ${credentials.length}`

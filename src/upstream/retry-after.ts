@@ -1,4 +1,4 @@
-/** For how long a vendor asks to be left alone: seconds, or a date by our own clock; a vendor's nonsense is no answer. */
+/** How many seconds a vendor asks us to wait, from seconds or a date in its header; undefined for anything else. */
 export function readRetryAfter(header: string | null, now: number): number | undefined {
   if (header === null) return undefined
   const seconds = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : (Date.parse(header) - now) / 1000

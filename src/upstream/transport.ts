@@ -26,12 +26,14 @@ export type Timeouts = {
 export type Exchange = Source & {
   readonly status: number
   header(name: string): string | null
-  /** All that has come, or the next that comes; undefined at the end. */
+  /** All bytes that have come, or the next that come; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
   readAll(bytesMax: number): Promise<Uint8Array>
-  /** What matters has been read: takes the little that may follow, so that the connection can be used again. */
+  /**
+   * Call when all that matters has been read: takes the little that may follow, so that the connection can be reused.
+   */
   finish(): void
-  /** From now on a client that leaves does not end it. */
+  /** From now on a client that leaves does not end the call. */
   outliveClient(): void
   abort(): void
 }
@@ -49,12 +51,14 @@ export type Sent =
     }
 
 export type Transport = {
-  /** `signal`: the client's. It ends the call until the response is over, or outlives its client. */
+  /** `signal` is the client's: it ends the call until the response is over, or `outliveClient` was called. */
   send(call: Call, timeouts: Timeouts, signal: AbortSignal, connection: 'kept' | 'new'): Promise<Sent>
 }
 
 export type StoppableTransport = Transport & {
-  /** Ends every call that is under way, and sends no other. Whoever waits for one, or reads it, gets the reason. */
+  /**
+   * Ends every call that is under way, and sends no other. Callers that wait for a response or read one get the reason.
+   */
   stop(reason: GatewayError): void
 }
 
@@ -85,8 +89,8 @@ export function makeTransport(clock: Clock, timers = systemTimers): StoppableTra
 
 const remainderPiecesMax = 4
 
-// Until a goodbye that crossed the question has come from anywhere on earth. Who closes later has had the question, and may
-// have been at work on it.
+// By then a close that crossed our request has arrived from anywhere on earth. A vendor that closes later has had the
+// request, and may have been at work on it.
 const goodbyeMsMax = 2_000
 
 /** One call, from the connect to the last byte of its response. */
@@ -104,7 +108,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #head: ResponseHead | undefined
   #outlet: Outlet | undefined
   readonly #sent = Promise.withResolvers<Sent>()
-  /** Among those under way. */
+  /** Its place among the calls under way. */
   place = -1
 
   constructor(shared: Shared, timeouts: Timeouts, signal: AbortSignal) {
@@ -245,7 +249,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     }
     const connected = (open: Connection) => {
       this.#giveUpConnecting = undefined
-      // Whoever gave it up in the moment between has given it to the pool.
+      // If the call was given up in the meantime, the pool has the connection already.
       if (this.#stopped === undefined) this.#ask(open, pieces)
     }
     connecting.connection.then(connected).catch(this.#failed)

@@ -7,7 +7,7 @@ import { faultOfKey } from './key-form.ts'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** A vendor's usual variable that is set, and of which nothing came. */
+/** A vendor's usual variable that is set but has no effect. */
 export type IgnoredVariable = { readonly variable: string; readonly why: string }
 
 /** A channel for every vendor whose usual variable is set and that the file does not name. */
@@ -24,7 +24,9 @@ export function channelsOfVariables(entries: readonly ChannelEntry[], variables:
   return found
 }
 
-/** Whoever set one expects something of it. A variable whose key a channel has under another name is not lost. */
+/**
+ * The operator who set one of these expects an effect. A variable whose key a channel of the file uses is not ignored.
+ */
 export function ignoredVariables(entries: readonly ChannelEntry[], variables: Variables): IgnoredVariable[] {
   const used = new Set(entries.flatMap(({ keys }) => keys))
   return [...vendors.values()].flatMap((vendor) => {
@@ -39,7 +41,7 @@ export function ignoredVariables(entries: readonly ChannelEntry[], variables: Va
   })
 }
 
-/** Those that are set, the most usual first. An empty one is an absent one. */
+/** The vendor's variables that are set, the most usual first. An empty variable counts as absent. */
 function variablesOf({ environment }: Vendor, variables: Variables): string[] {
   return environment.filter((name) => variables[name])
 }
@@ -47,6 +49,6 @@ function variablesOf({ environment }: Vendor, variables: Variables): string[] {
 function whyNone(vendor: Vendor, entries: readonly ChannelEntry[]): string | undefined {
   if (entries.some((entry) => entry.vendor === vendor.id)) return `the file has channels of vendor ${vendor.id}`
   if (entries.some((entry) => entry.id === vendor.id)) return `the file has a channel ${vendor.id} of another vendor`
-  // A key alone does not say where an operator's own resource is.
+  // A key alone does not say at which address the operator's own resource is.
   return vendor.baseUrl === '' ? `vendor ${vendor.id} needs a channel with a baseUrl in turnpike.yaml` : undefined
 }
