@@ -20,8 +20,8 @@ export type Timeouts = {
 }
 
 /**
- * A vendor's response as it arrives: poured, read piece by piece, or whole. Only the wait for the vendor counts against the
- * idle limit. After `abort` or an error, nothing more comes.
+ * A vendor's response as it arrives: poured, read piece by piece, or whole. Only the wait for the vendor counts against
+ * the idle limit. After `abort` or an error, nothing more comes.
  */
 export type Exchange = Source & {
   readonly status: number
@@ -44,8 +44,9 @@ export type Sent =
       readonly kind: 'failed'
       readonly error: GatewayError
       /**
-       * `unsent`: the vendor was never reached. `closed`: a kept connection closed as the call went out, before a byte of the
-       * response, most likely because the vendor had just shut it. `unknown`: the vendor may be working on it.
+       * `unsent`: the vendor was never reached. `closed`: a kept connection closed as the call went out, before a byte
+       * of the response, most likely because the vendor had just shut it. `unknown`: the vendor may be working on the
+       * call.
        */
       readonly delivery: 'unsent' | 'closed' | 'unknown'
     }

@@ -2,11 +2,11 @@ import { partOf } from '../../base/bytes.ts'
 import { Garbled } from './garbled.ts'
 import type { Framing } from './response-head.ts'
 
-/** Takes a body out of what comes over a connection. */
+/** Takes the bytes of a body out of what comes over a connection. */
 export type BodyDecoder = {
-  /** Its last byte has been taken. */
+  /** Whether the body's last byte has been taken. */
   readonly isOver: boolean
-  /** Gives the body's bytes to `give`, and says how much of what it was given was this response's. */
+  /** Gives the body's bytes to `give`, and returns how many of `bytes` belonged to this response. */
   take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number
 }
 
@@ -40,20 +40,20 @@ const lf = 10
 const semicolon = 59
 const space = 32
 const tab = 9
-// Four gigabytes: a chunk that says more is not a chunk.
+// Eight hexadecimal digits are four gigabytes: no real chunk is larger.
 const sizeDigitsMax = 8
-// What may stand beside one chunk's size, or after the last chunk. Nobody reads it, and nobody may send it for ever.
+// The limit for the extension of one chunk's size, and for the trailers: both are skipped, and must not go on for ever.
 const asideBytesMax = 16 * 1024
 
 type Place =
   | 'size'
-  /** After a size: what it says beside it, which nobody reads. */
+  /** After a size: its extension, which is skipped. */
   | 'extension'
   | 'size-end'
   | 'data'
   | 'data-cr'
   | 'data-lf'
-  /** At the start of a line after the last chunk, in one, and at its end. */
+  /** After the last chunk: at the start of a trailer line, inside it, and at its end. */
   | 'trailer-start'
   | 'trailer'
   | 'trailer-end'
@@ -87,7 +87,7 @@ class ChunkedBody implements BodyDecoder {
     return i
   }
 
-  /** One byte of what stands around the data. */
+  /** Takes one byte of the framing around the data. */
   #step(byte: number): void {
     switch (this.#place) {
       case 'size':
@@ -137,7 +137,7 @@ class ChunkedBody implements BodyDecoder {
     }
     if (this.#digits === 0 || digit !== undefined) throw new Garbled("a chunk's size")
     if (byte === cr) this.#place = 'size-end'
-    // Some servers leave room for a longer size, and fill it with blanks.
+    // Some servers leave room for a longer size and fill it with blanks.
     else if (byte === semicolon || byte === space || byte === tab) this.#place = 'extension'
     else throw new Garbled("a chunk's size")
   }

@@ -7,18 +7,18 @@ import { Garbled } from './garbled.ts'
 import { readHead, type ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 
-// Far above what any vendor says before its answer.
+// Far above the size of any vendor's response head.
 const headBytesMax = 64 * 1024
 const headEnd = Buffer.from('\r\n\r\n')
-// Nobody waits for longer to be connected. A vendor that never proves who it is would have the socket for ever.
+// No connect may take longer: a vendor that never finishes its TLS handshake would keep the socket for ever.
 const openingMsMax = 30_000
 
-// What a Buffer can, on bytes that are none: to make them one costs more than what is done with them.
+// Methods of Buffer for plain Uint8Arrays: making a Buffer of the bytes would cost more than what is done with them.
 const { indexOf, latin1Slice } = Buffer.prototype
 
 /** The connection ended before the response did. */
 export class Cut extends Error {
-  /** Not even the first byte of a response had come. */
+  /** Whether not even the first byte of a response had come. */
   readonly isSilent: boolean
 
   constructor(isSilent: boolean) {
@@ -28,13 +28,13 @@ export class Cut extends Error {
   }
 }
 
-/** Gets a connection whose exchange came to its proper end, with the head of that. */
+/** Takes back a connection whose exchange came to its proper end, with the head of that exchange's response. */
 type Free = (connection: Connection, last: ResponseHead) => void
 
-/** One socket to a vendor. It carries one exchange at a time, and when that came to its proper end perhaps another. */
+/** One socket to a vendor. It carries one exchange at a time, and perhaps another after that came to its proper end. */
 export class Connection implements Flow {
   readonly origin: string
-  /** By the monotonic clock of whoever keeps it; nobody may use it later. */
+  /** By the monotonic clock of the pool that keeps it; it must not be used later. */
   usableUntil = 0
   #socket: Socket<Connection> | undefined
   #incoming: Incoming | undefined
@@ -42,7 +42,7 @@ export class Connection implements Flow {
   #headBytes: Uint8Array | undefined
   #body: BodyDecoder | undefined
   #unwritten: Uint8Array[] = []
-  /** Of what is asked now, nothing has come: not even that the vendor is at it. */
+  /** Nothing has come for the current request, not even an interim response. */
   #isSilent = true
   #isClosed = false
   readonly #free: Free
@@ -53,7 +53,7 @@ export class Connection implements Flow {
     this.#free = free
   }
 
-  /** Resolves when it can be written to: connected, and where it is secure, to whom it should be. */
+  /** Resolves when it can be written to: connected, and over https with the vendor's certificate verified. */
   static open({ origin, isSecure, hostname, port }: Target, free: Free, timers: Timers): Promise<Connection> {
     const opened = Promise.withResolvers<Connection>()
     const connection = new Connection(origin, free)
@@ -85,7 +85,7 @@ export class Connection implements Flow {
           opened.reject(error ?? new Error('the connection was closed while it was made'))
           connection.#closed(error)
         },
-        error() {}, // a close follows, and says all that matters
+        error() {}, // `close` follows, with all that matters
         connectError: (_socket: Socket<Connection>, error: Error) => opened.reject(error),
       },
     }
@@ -99,7 +99,7 @@ export class Connection implements Flow {
     return this.#isClosed
   }
 
-  /** Sends a request; what comes of it goes to `incoming`. */
+  /** Sends a request; its response goes to `incoming`. */
   ask(pieces: readonly Uint8Array[], incoming: Incoming): void {
     this.#incoming = incoming
     this.#isSilent = true
@@ -109,15 +109,15 @@ export class Connection implements Flow {
     else this.#write()
   }
 
-  /** Ends it, whatever it carries. */
+  /** Ends the connection, whatever it carries. */
   destroy(reason: Error): void {
     this.#isClosed = true
-    this.#unwritten = [] // it may be an upload, and whoever reads the answer may keep this for a while
+    this.#unwritten = [] // it may be an upload, and the reader of the answer may keep this object for a while
     this.#fail(reason)
     this.#socket?.terminate()
   }
 
-  /** Nobody waits for it: a process may end beside it. */
+  /** The connection is idle: it does not keep the process from ending. */
   rest(): void {
     this.#socket?.unref()
   }
@@ -154,7 +154,7 @@ export class Connection implements Flow {
     }
   }
 
-  /** The bytes after the head, once it is whole. */
+  /** Gives the bytes after the head, once the head is whole. */
   #readHead(bytes: Uint8Array): Uint8Array | undefined {
     let all = this.#headBytes === undefined ? bytes : Buffer.concat([this.#headBytes, bytes])
     let from = Math.max(0, (this.#headBytes?.length ?? 0) - headEnd.length)
@@ -167,7 +167,7 @@ export class Connection implements Flow {
       all = partOf(all, end + headEnd.length)
       from = 0
       if (head.status === 101) throw new Garbled('it wants to speak another protocol')
-      if (head.status < 200) continue // it is at it; the answer is still to come
+      if (head.status < 200) continue // an interim response: the answer is still to come
       this.#head = head
       this.#body = bodyDecoderFor(head.framing)
       this.#incoming?.begin(head)
@@ -188,7 +188,7 @@ export class Connection implements Flow {
     this.#incoming = undefined
     this.#head = undefined
     this.#body = undefined
-    // What nobody asked for, and a vendor that answered before it had read the question: neither can be asked again.
+    // Not reused where bytes came that were not asked for, or the vendor answered before it had read the whole request.
     if (head?.keepsOpen === true && isWritten && !hasMore && !this.#isClosed) this.#free(this, head)
     else this.destroy(new Cut(false))
     incoming?.end()

@@ -1,4 +1,4 @@
-/** The vendor does not speak HTTP/1.1, or not so that all would read it alike. */
+/** The vendor's response is not HTTP/1.1, or two readers could understand it differently. */
 export class Garbled extends Error {
   constructor(what: string) {
     super(`not an HTTP/1.1 response: ${what}`)

@@ -3,30 +3,30 @@ import { Garbled } from './garbled.ts'
 const colon = 58
 const upperBit = 32
 
-/** By the code of a character: 1 where it may be in a name, 2 in a value. */
+/** By the code of a character: 1 where it may be in a name, 2 in a value, 3 in both. */
 const allowed = new Uint8Array(256)
 for (const character of "!#$%&'*+.^_`|~0123456789-") allowed[character.charCodeAt(0)] = 1
 for (let code = 65; code <= 90; code++) allowed[code] = allowed[code | upperBit] = 1
-// Half of a line end begins a line for some readers, and others skip what nobody can see.
+// No control characters: some readers take a lone CR or LF for a line end, and some skip what is invisible.
 for (let code = 32; code < 256; code++) if (code !== 127) allowed[code] = (allowed[code] ?? 0) | 2
 allowed[9] = 2
 
 /**
- * The headers of a response, looked through once and kept as they came: a vendor sends two dozen, of which four or five are
- * asked for.
+ * The headers of a response, checked once and kept as text: a vendor sends two dozen, and four or five of them are
+ * read.
  */
 export class HeaderLines {
   readonly #text: string
-  /** Of each line: where it starts, where its colon is, where it ends. */
+  /** Three numbers for each line: where it starts, where its colon is, where it ends. */
   readonly #places: number[] = []
 
-  /** `text`: the lines from `start` on, each but the last with its end. */
+  /** `text` has the lines from `start` on, each but the last followed by CR LF. */
   constructor(text: string, start: number) {
     this.#text = text
     for (let at = start; at <= text.length;) at = this.#readLine(at) + 2
   }
 
-  /** One that came several times is joined. */
+  /** The values of a header that came several times are joined. */
   get(name: string): string | undefined {
     let found: string | undefined
     for (let i = 0; i < this.#places.length; i += 3) {
@@ -42,7 +42,7 @@ export class HeaderLines {
     return false
   }
 
-  /** Where it ends. */
+  /** Checks one line and gives where it ends. */
   #readLine(start: number): number {
     const text = this.#text
     const found = text.indexOf('\r\n', start)
@@ -55,7 +55,7 @@ export class HeaderLines {
     return end
   }
 
-  /** `name` in lower case. */
+  /** `name` is in lower case. */
   #isNamed(line: number, name: string): boolean {
     const start = this.#places[line] ?? 0
     if ((this.#places[line + 1] ?? 0) - start !== name.length) return false
@@ -65,7 +65,7 @@ export class HeaderLines {
     return true
   }
 
-  /** `trim` takes away more than HTTP does, and a length that only some can read is none. */
+  /** Not `trim`, which removes more than HTTP allows: a length that only some readers understand is not valid. */
   #valueAt(line: number): string {
     let start = (this.#places[line + 1] ?? 0) + 1
     let end = this.#places[line + 2] ?? 0

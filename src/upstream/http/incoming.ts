@@ -1,16 +1,18 @@
 import type { Outlet } from '../../base/pour.ts'
 import type { ResponseHead } from './response-head.ts'
 
-/** Whoever brings the bytes, and can be made to wait, or to stop. */
+/** The source of the bytes, which can be paused and ended. */
 export type Flow = { pause(): void; resume(): void; destroy(reason: Error): void }
 
-// What may lie here unread before the vendor is made to wait.
+// How many bytes may wait here unread before the vendor is made to wait.
 const unreadBytesMax = 64 * 1024
 
-/** Whoever asked. Told once, what came first or why nothing did. */
+/** The call that sent the request. It is told once: the head of the response, or why none came. */
 export type Asker = { begin(head: ResponseHead): void; unanswered(failure: Error): void }
 
-/** One response as it arrives. What comes while nobody takes it waits here, and in the end the vendor waits too. */
+/**
+ * One response as it arrives. Bytes that come while there is no outlet wait here, and in the end the vendor waits too.
+ */
 export class Incoming {
   readonly #flow: Flow
   readonly #asker: Asker
@@ -27,7 +29,7 @@ export class Incoming {
     this.#asker = asker
   }
 
-  /** What has come, as one piece, and then whatever comes, until it is held. */
+  /** Gives what has come as one piece, and then each piece as it comes, until it is held. */
   pour(outlet: Outlet<Error>): void {
     this.#outlet = outlet
     if (this.#unread.length > 0) outlet.take(this.#takeUnread())
@@ -38,9 +40,9 @@ export class Incoming {
     this.#outlet = undefined
   }
 
-  /** Nobody wants the rest. Whoever waits for it gets the reason instead. */
+  /** Drops the rest of the response: its reader gets the reason instead. */
   abort(reason: Error): void {
-    // What is over has given its connection back, and that may be another's by now.
+    // A response that is over has given its connection back, which may carry another exchange by now.
     if (!this.#isOver) this.#flow.destroy(reason)
   }
 
@@ -64,12 +66,12 @@ export class Incoming {
 
   end(): void {
     this.#isOver = true
-    // What is unread waits here; whoever has the connection next must not wait for its reader.
+    // Unread bytes stay here: the next exchange over the connection must not wait for their reader.
     this.#resume()
     this.#tellEnd()
   }
 
-  /** What has come can still be read; then this is what there is instead of an end. */
+  /** Bytes that have come can still be read; after them the failure comes instead of an end. */
   fail(failure: Error): void {
     if (this.#isOver || this.#failure !== undefined) return
     this.#failure = failure

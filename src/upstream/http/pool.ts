@@ -3,26 +3,27 @@ import { Connection } from './connection.ts'
 import type { ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 
-// Vendors keep an idle connection for a minute or longer; a server of one's own, often for five seconds, and says so.
+// Vendors keep an idle connection for a minute or longer. Self-hosted servers often keep it for five seconds, and say
+// so.
 const idleMs = 30_000
-// A vendor's own word is believed but for a second, in which its goodbye may be on the way.
+// A connection is not used in the last second that the vendor grants it, because its close may be on the way by then.
 const marginMs = 1_000
-// For a burst that comes back. Each is a socket at the vendor too.
+// Enough for a burst that comes back; each connection is a socket at the vendor too.
 const idlePerOriginMax = 256
 const sweepEveryMs = 5_000
-// An address that nobody answers at is tried so often, however many want it.
+// How often an address that does not answer is tried, however many calls want it.
 const tryEveryMs = 1_000
 
-/** A connection on its way to a call, which may give it up before it is there. */
+/** A connection that is being made for a call, which may give it up before it is there. */
 export type Connecting = { readonly connection: Promise<Connection>; giveUp(): void }
 
 /**
- * An origin of which a connect was given up. The runtime cannot call one off, and the system tries for two minutes: if
- * every call began one of its own, a vendor that is gone would use up the sockets of all others.
+ * An origin to which a connect was given up. The runtime cannot cancel a connect, and the system tries for two minutes:
+ * if every call began one of its own, a vendor that is gone would use up the sockets of all others.
  */
 type Door = { readonly opened: PromiseWithResolvers<void>; triedAt: number; pending: number }
 
-/** Connections that nobody uses now, and how new ones are had. */
+/** Keeps the connections that are idle now, and opens new ones. */
 export class Pool {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #timers: Timers
@@ -35,7 +36,7 @@ export class Pool {
     this.#timers = timers
   }
 
-  /** The one that was used last: the others may rest until they are too old. */
+  /** Gives the connection that was used last, so that surplus ones stay idle until they are too old. */
   take({ origin }: Target): Connection | undefined {
     const idle = this.#idle.get(origin)
     const now = this.#clock.monotonic()
@@ -54,14 +55,15 @@ export class Pool {
       giveUp: () => {
         attempt.isWanted = false
         if (attempt.opening !== undefined) this.#waitFor(target.origin, attempt.opening)
-        // Where it waited for another's, it may have got one in this very moment; otherwise nobody listens.
+        // A call that waited for another call's connect may have got a connection at this moment, which goes back to
+        // the pool. A connect of its own is in the hands of `#waitFor`.
         const giveBack = attempt.opening === undefined ? this.#giveBack : () => {}
         connection.then(giveBack, () => {})
       },
     }
   }
 
-  /** Opens a connection, or where others have tried in vain just now, waits for what becomes of theirs. */
+  /** Opens a connection, or, where other calls have just tried in vain, waits for the outcome of their connects. */
   async #reach(target: Target, attempt: Attempt): Promise<Connection> {
     for (;;) {
       const door = this.#doors.get(target.origin)
@@ -78,7 +80,7 @@ export class Pool {
     }
   }
 
-  /** A connect that nobody waits for any more is kept for the next; until it is there, they wait for it. */
+  /** Keeps a connect that was given up for the next calls, which wait for it until it succeeds or fails. */
   #waitFor(origin: string, opening: Promise<Connection>): void {
     const found = this.#doors.get(origin)
     const door = found ?? { opened: Promise.withResolvers<void>(), triedAt: this.#clock.monotonic(), pending: 0 }

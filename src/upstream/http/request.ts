@@ -1,7 +1,7 @@
 import type { Call } from '../../vendors/vendor.ts'
 import type { Target } from './target.ts'
 
-/** What goes over the wire, in the pieces in which it is written. */
+/** The bytes of a request, in the pieces in which they are written to the socket. */
 export function writeRequest(call: Call, target: Target): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
   const { body } = call
   if (body instanceof FormData) return writeForm(call, body, target)
@@ -10,7 +10,7 @@ export function writeRequest(call: Call, target: Target): readonly Uint8Array[] 
   return [Buffer.from(headOf(call, target, body.byteLength), 'latin1'), body]
 }
 
-/** One piece is one write: a head alone would be a packet of its own. The bytes of a head are its characters. */
+/** One piece, so one write: a head alone would be a packet of its own. In latin1 a head has a byte per character. */
 function writeText(call: Call, body: string, target: Target): Uint8Array {
   const bodyBytes = Buffer.byteLength(body)
   const head = headOf(call, target, bodyBytes)
@@ -28,7 +28,7 @@ async function writeForm(call: Call, form: FormData, target: Target): Promise<re
   return [Buffer.from(head, 'latin1'), bytes]
 }
 
-// A line end in a name or a value would begin a header, or a request, of somebody else's making.
+// A line end in a name or a value would let its author begin another header, or another request.
 const speakable = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*$/
 
 function headOf(call: Call, { headStart }: Target, bodyBytes: number | undefined): string {
@@ -38,7 +38,7 @@ function headOf(call: Call, { headStart }: Target, bodyBytes: number | undefined
     if (!speakable.test(line)) throw new Error(`the header ${name} has a character that no header may have`)
     head += `${line}\r\n`
   }
-  // Of a POST it is said even where there is nothing: some servers wait for a body otherwise.
+  // A POST states its length even without a body, because some servers would wait for one.
   if (bodyBytes !== undefined || call.method !== 'GET') head += `content-length: ${bodyBytes ?? 0}\r\n`
   return `${head}\r\n`
 }

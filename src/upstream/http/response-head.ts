@@ -12,7 +12,7 @@ export type ResponseHead = {
   readonly status: number
   readonly headers: HeaderLines
   readonly framing: Framing
-  /** After its body, the connection may carry another exchange. */
+  /** Whether the connection may carry another exchange after this body. */
   readonly keepsOpen: boolean
 }
 
@@ -21,7 +21,9 @@ const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/
 const control = /[\0-\x08\n-\x1f\x7f]/
 const digits = /^\d{1,15}$/
 
-/** Strict where two readers could differ about where the body ends: whoever is wrong reads the next answer wrong too. */
+/**
+ * Strict where two readers could differ about where the body ends, because a wrong guess garbles the next answer too.
+ */
 export function readHead(text: string): ResponseHead {
   const lineEnd = text.indexOf('\r\n')
   const first = lineEnd === -1 ? text : text.slice(0, lineEnd)
@@ -39,7 +41,7 @@ function saysTwice(headers: HeaderLines): boolean {
   return headers.has('transfer-encoding') && headers.has('content-length')
 }
 
-/** A body may follow where none should be. */
+/** Whether the headers announce a body where none should be. */
 function saysMore(headers: HeaderLines): boolean {
   return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
 }

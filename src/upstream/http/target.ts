@@ -1,24 +1,24 @@
 import { BoundedMap } from '../../base/bounded-map.ts'
 
-/** Where a call goes, in the words of a socket and of a request head. */
+/** Where a call goes, in the form that a socket and a request head need. */
 export type Target = {
   /** Connections to one origin are shared by all calls to it. */
   readonly origin: string
   readonly isSecure: boolean
   readonly hostname: string
   readonly port: number
-  /** How the head of a request to it begins, after the method. */
+  /** How the head of a request to this target begins, after the method. */
   readonly headStart: string
 }
 
-// Some vendors stand behind a firewall that lets nobody in without a name.
+// Some vendors stand behind a firewall that refuses requests without a user agent.
 const usual = 'user-agent: turnpike\r\naccept: */*\r\naccept-encoding: identity\r\n'
 
 // A channel's calls go to a handful of addresses; only those that name a task or a file are new each time.
 const targetsMax = 1_000
 const known = new BoundedMap<string, Target>(targetsMax)
 
-/** Parsing takes longer than all else that is done to an address, so what was parsed is remembered. */
+/** Parsing takes longer than everything else that is done to an address, so parsed targets are remembered. */
 export function targetOf(url: string): Target {
   const remembered = known.get(url)
   if (remembered !== undefined) return remembered
