@@ -20,13 +20,13 @@ import type { Store } from '../store/open.ts'
 import type { Queries, Tx } from '../store/schema.ts'
 import { sealUnder } from './seal.ts'
 
-/** What is remembered under an Idempotency-Key. */
+/** A request with an Idempotency-Key. */
 export type Asked = {
   readonly accountId: string
   readonly path: string
   /** As the client sent it. */
   readonly key: string
-  /** What the body says: another one under the same key is another request. */
+  /** The content of the body: under the same key, another one is refused. */
   readonly body: Uint8Array
   readonly requestId: RequestId
 }
@@ -35,48 +35,51 @@ export type Begun =
   | { readonly kind: 'begun'; readonly attempt: RememberedAttempt }
   | { readonly kind: 'replay'; readonly status: number; readonly body: Uint8Array }
 
-/** How the request that began ends. One of these is called at its end, perhaps after `keepIn`. */
+/** How a request that has begun ends. One of these is called at its end, perhaps after `keepIn`. */
 export type RememberedAttempt = {
-  /** Its answer will be given again. */
+  /** Stores the answer, which will be given again. */
   keep(status: number, body: Uint8Array): Promise<void>
-  /** The same for a short one, in a commit of the caller's: it is kept if and only if what it tells of is there. */
+  /** The same for a short answer, in the caller's transaction: it is stored if and only if what it reports is. */
   keepIn(tx: Tx, status: number, body: string): Promise<void>
   /**
-   * It happened, and what it gave cannot be given again: a stream, a sound, an answer that nobody waited for. What was kept
-   * with `keepIn` is given all the same.
+   * Stores that the request happened, where its answer cannot be given again: a stream, audio, an answer that no client
+   * waited for. An answer that was stored with `keepIn` is still given.
    */
   keepFact(status: number): Promise<void>
-  /** The same for a failure after which the vendor may have charged: it will be told again. */
+  /** Stores a failure after which the vendor may have charged: the same error will be given again. */
   keepFailure(failure: GatewayError): Promise<void>
-  /** It did not happen: whoever tries again runs. */
+  /** Forgets the request: the next try runs. */
   free(): Promise<void>
-  /** The same in a commit of the caller's, which takes back what `keepIn` tells of. */
+  /** The same in the caller's transaction, which takes back what the answer of `keepIn` reports. */
   freeIn(tx: Tx): Promise<void>
 }
 
 export type Idempotency = {
   begin(asked: Asked): Promise<Begun>
-  /** What is not written down is tried once more, and long answers that are on their way may arrive: for a moment. */
+  /**
+   * Tries unfinished writes once more, and lets long answers that are on their way arrive, for a few seconds at most.
+   */
   close(): Promise<void>
 }
 
-/** Of what failed. Answers that are given again are good ones, and have a lower one. */
+/** The status of a replayed failure. Answers that are given again are successes, and have a lower status. */
 const failedStatus = 500
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 export const keepAnswersMs = 24 * 60 * 60 * 1000
 const runningRetrySeconds = 1
 const behindPauseMs = 500
 
-// What a row holds. Pictures and vectors are longer, and would keep a database, and on SQLite everybody, waiting.
+// The longest answer that a row holds. Images and vectors are longer, and would block the database, on SQLite for all.
 const rowBytesMax = 1024 * 1024
-// A bucket that hangs is waited for, for minutes, and all that while each is in memory twice: as it is, and sealed.
+// A bucket that hangs is waited for, for minutes, and all that while each answer is in memory twice: plain and sealed.
 const layingAsideBytesMaxDefault = 256 * 1024 * 1024
-// Who loses its connection to a node that stops asks again, and is to have its answer: but a stop waits for no bucket.
+// A client that loses its connection to a stopping node asks again and should get its answer, but a stop must not hang
+// on a bucket.
 const closeMsMaxDefault = 3_000
-// Before the name of what lies elsewhere. A sealed text has no such sign in it.
+// Precedes the name of an answer that is stored elsewhere. A sealed text is base64, which has no colon.
 const elsewhere = 'artifact:'
 
-/** Where there is room for what does not belong into a row. */
+/** The storage for answers that are too long for a row. */
 export type LongAnswers = {
   /** Undefined where there is no room. */
   layAside(bytes: Uint8Array, expiresAt: number): Promise<string | undefined>
@@ -89,7 +92,7 @@ type IdempotencyParts = {
   readonly node: string
   readonly longAnswers: LongAnswers
   readonly log: Log
-  /** Of answers that are on their way to where they are laid aside, and so in memory. */
+  /** The limit for answers that are on their way to the storage for long ones, and so in memory. */
   readonly layingAsideBytesMax?: number
   readonly closeMsMax?: number
 }
@@ -115,7 +118,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     const happened = (status: number | null, sealedBody: string | null = null) =>
       keepFact(store.db, id, { requestId, status, sealedBody })
 
-    /** Tried again while the database is away: a client that comes back must not find its request running for ever. */
+    /** Retries while the database is away: a client that comes back must not find its request running for ever. */
     async function surely(write: () => Promise<void>): Promise<void> {
       try {
         await write()
@@ -132,7 +135,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
         if (layingAsideBytes + body.length > layingAsideBytesMax)
           return notKept('too many answers are being stored at once')
         layingAsideBytes += body.length
-        // Nobody waits for a disk or a bucket: the answer is paid for, and its client is to have it now.
+        // Not awaited: the answer is paid for, and its client must not wait for a disk or a bucket.
         const laidAside = layAside(body, asked)
           .then((sealedBody) => keepAnswer(store.db, id, { requestId, status, sealedBody }))
           .catch((thrown: unknown) => notKept(String(thrown)))
@@ -144,7 +147,8 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
-      // Without a status: the version before, which may be at work on the same database, takes it for a fact, and no answer.
+      // Without a status: a node of the previous version on the same database takes it for a fact, and not for an
+      // answer.
       keepFailure: (failure) => surely(() => happened(null, sealed(writeFailure(failure)))),
       free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),
@@ -162,7 +166,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       const begun = { fingerprint, requestId, node, keepMs: keepAnswersMs }
       let mayHaveBegun = false
       const found = await beginAnswer(store, id, begun, () => (mayHaveBegun = true)).catch((thrown: unknown) => {
-        // Whoever is told to try again must not find a request running that nobody runs.
+        // A client that is told to try again must not find a request marked as running that never runs.
         if (mayHaveBegun && isUnavailable(thrown)) insistOn(() => forsakeAnswer(store, id, begun), requestId)
         throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
           retryAfterSeconds: 1,
@@ -180,14 +184,14 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     },
   }
 
-  /** Null where there is no room for it: then it is known that it happened, and no more. */
+  /** Null where there is no room for the answer: then only the fact is stored that it happened. */
   async function layAside(body: Uint8Array, asked: Asked): Promise<string | null> {
     const sealed = await sealUnder(asked.key, secret).sealBytes(body)
     const name = await longAnswers.layAside(sealed, store.now() + keepAnswersMs)
     return name === undefined ? null : elsewhere + name
   }
 
-  /** Undefined where it lies nowhere that this node can reach. */
+  /** Undefined where the answer is stored at no place that this node can reach. */
   async function bodyOf(sealedBody: string, asked: Asked): Promise<Uint8Array | undefined> {
     const seal = sealUnder(asked.key, secret)
     if (!sealedBody.startsWith(elsewhere)) return Buffer.from(seal.unseal(sealedBody))
@@ -217,12 +221,12 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   }
 }
 
-/** As an error, and not as it was told: each protocol tells it in its own shape. */
+/** Stores the error itself and not the response, because each protocol writes it in its own shape. */
 function writeFailure({ kind, message, details }: GatewayError): string {
   return JSON.stringify({ kind, message, details: { ...details, cause: undefined, inside: undefined } })
 }
 
-/** The failure that is to be told again, where it is one. */
+/** The failure to throw again, if the replay is one. */
 export function failureIn({ status, body }: Pick<Extract<Begun, { kind: 'replay' }>, 'status' | 'body'>) {
   if (status !== failedStatus) return undefined
   const { kind, message, details } = JSON.parse(decodeUtf8(body)) as Pick<GatewayError, 'kind' | 'message' | 'details'>

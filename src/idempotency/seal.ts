@@ -2,8 +2,8 @@ import { hkdfSync } from 'node:crypto'
 import { sealBytes, sealText, unsealBytes, unsealText } from '../base/seal.ts'
 
 /**
- * Kept answers are readable only to whoever brings the Idempotency-Key again: the key that seals them derives from it,
- * and it is not stored. The installation's secret salts it, so that a guessable key does not help against a stolen table.
+ * Stored answers can be read only with the client's Idempotency-Key: the key that seals them derives from it, and it is
+ * not stored. The installation's secret is the salt, so that a guessable Idempotency-Key does not open a stolen table.
  */
 export type Seal = {
   seal(text: string): string

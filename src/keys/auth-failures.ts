@@ -15,7 +15,7 @@ export class AuthFailures {
   readonly #message: string
   readonly #windows = new BoundedMap<string, { startedAt: number; failures: number }>(addressesMax)
 
-  /** `message`: what is said to whoever has a bad key, or none. */
+  /** `message` is what the error says for a bad or a missing key. */
   constructor(parts: {
     clock: Clock
     authFailuresPerMinute: number
@@ -28,14 +28,16 @@ export class AuthFailures {
     this.#message = parts.message
   }
 
-  /** Throws where its address has to wait before it may try a key that nobody knows. One that we made may be tried. */
+  /**
+   * Throws where the address has to wait before it may try an unknown key. A key with our checksum may always be tried.
+   */
   mayTry(key: string, address: Address): void {
     const waitSeconds = this.#waitSeconds(address())
     if (waitSeconds === 0 || this.#secretKeys.hasChecksum(key)) return
     throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })
   }
 
-  /** What such a key is refused with, which is counted. */
+  /** The error for a bad key. Counts it against the address. */
   refusal(address: Address): GatewayError {
     this.#count(address())
     return new GatewayError('unauthenticated', this.#message)
@@ -50,7 +52,7 @@ export class AuthFailures {
     } else window.failures++
   }
 
-  /** Until this address may try unknown keys again, or 0. */
+  /** How long this address has to wait until it may try unknown keys again, or 0. */
   #waitSeconds(address: string): number {
     const window = this.#windows.get(address)
     if (window === undefined || window.failures < this.#perMinuteMax) return 0

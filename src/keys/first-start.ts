@@ -10,7 +10,7 @@ import type { Mode, Tx } from '../store/schema.ts'
 import { claimSetting, readSetting, writeSetting } from '../store/settings.ts'
 import { hintOf, type SecretKeys } from './secret-keys.ts'
 
-/** What a start found or made. Keys are here only when they were made now: they are shown once and kept as digests. */
+/** What a start found or made. A key is here only if it was made now, because it is shown once and kept as a digest. */
 export type FirstStart = {
   readonly account: Account
   readonly key: string | undefined
@@ -23,7 +23,7 @@ const playMoney = parseDollars('100') ?? zeroNano
 
 /**
  * Each mode has a first account, made once; keys that the environment gives are valid from every start that gives them.
- * All of it in one transaction: what could not be made whole, and so was never shown, is made by the next start.
+ * All of it is one transaction: if a start fails, its keys were never shown, and the next start makes new ones.
  */
 export async function ensureFirstAccount(parts: {
   store: Store
@@ -42,15 +42,15 @@ export async function ensureFirstAccount(parts: {
       return { account, key, adminKey }
     })
   return ensure().catch((thrown: unknown) => {
-    // Another node, started at the same time with the same new key, was quicker: now its key is there to be found.
+    // Another node that was started at the same time with the same new key was quicker: now its key is found.
     if (isTaken(thrown)) return ensure()
     throw thrown
   })
 }
 
 /**
- * Whether the start before this one had another secret. Whoever starts with one knows none of the keys there are: all of
- * them end with a new one, which is meant, or on one of several nodes, which is not.
+ * Whether the start before this one had another secret. A node with another secret knows none of the existing keys:
+ * that is intended where the secret was replaced, and a mistake where it is one of several nodes.
  */
 export async function isOtherSecret(store: Store, secretKeys: SecretKeys): Promise<boolean> {
   const isOther = await hadOtherSecret(store, secretKeys)
@@ -58,7 +58,7 @@ export async function isOtherSecret(store: Store, secretKeys: SecretKeys): Promi
   return isOther
 }
 
-/** The same, for whoever works beside what that start began. */
+/** The same without noting our own secret, for commands that work beside a running gateway. */
 export async function hadOtherSecret(store: Store, { mark }: SecretKeys): Promise<boolean> {
   const before = await readSetting(store.db, secretMark)
   return before !== undefined && before !== mark
@@ -98,7 +98,7 @@ async function ensureKey(
   const digest = secretKeys.digest(account.mode, key)
   const found = await keyByDigest(tx, digest)
   const id = found?.key.id ?? newId('key')
-  // One that was given is the first too: a later start without it would make and print a key that nobody waits for.
+  // A given key counts as the first one too: otherwise a later start without it would make and print an unexpected key.
   const first = await claimSetting(tx, setting, id)
   if (found !== undefined) {
     if (!found.key.enabled || found.key.revokedAt !== null) await reinstateKey(changing, { id: found.key.id, actor })

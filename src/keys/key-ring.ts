@@ -26,11 +26,11 @@ type Known = { readonly principal: Principal; readonly expiresAt: number | null 
 
 const entriesMax = 20_000
 const revisionPollMs = 1_000
-// A node that nobody has asked anything for so many polls rests: it reads the revision only so often that it may still
-// believe what it knows should the database go away, and once more before it answers the next who asks.
+// A node without a request for this many polls rests: it reads the revision only every `restMs`, often enough that its
+// cache is still trusted should the database go away, and once more before it answers the next request.
 const quietPollsMax = 10
 const restMs = 10_000
-// With the database out of reach, what was known is believed for this long and no longer.
+// While the database is out of reach, cached keys are trusted for this long and no longer.
 const trustMs = 60_000
 const unseen = 'changes of keys cannot be read: cached keys stay valid for up to a minute'
 
@@ -39,7 +39,7 @@ const badKey = 'Incorrect API key provided, or none. Send a valid key as "Author
 
 /**
  * Looks keys up by their digest and remembers the answer, good or bad, until anything about keys or accounts changes:
- * every change moves a revision in the database, which every node that is asked anything reads once a second.
+ * every change moves a revision in the database, which every node with traffic reads once a second.
  */
 export class KeyRing {
   readonly #store: Store
@@ -55,7 +55,7 @@ export class KeyRing {
   readonly #timers: Timers
   #callOff = () => {}
   #closed = false
-  /** Whether anybody has asked since the last poll. */
+  /** Whether a key was checked since the last poll. */
   #isAsked = false
   #quietPolls = 0
   /** Whether the last poll did not reach the database. */
@@ -85,11 +85,11 @@ export class KeyRing {
   async authenticate(key: string | undefined, address: Address): Promise<Principal> {
     if (key === undefined) throw this.#failures.refusal(address)
     this.#isAsked = true
-    // What is remembered is found by a plain hash, a third of the price of the keyed one that the database knows.
+    // The cache is looked up by a plain hash, at a third of the price of the keyed one that the database has.
     const fingerprint = hash('sha256', key)
     if (!this.#isResting) return this.#find(key, fingerprint, address)
     const confirmed = this.#poll()
-    // What is not remembered is read from the database anyway, and not after another wait for it.
+    // A key that is not cached is read from the database anyway, so it does not wait for the poll first.
     if (this.#remembered(fingerprint) === undefined) return this.#find(key, fingerprint, address)
     return confirmed.then(() => this.#find(key, fingerprint, address))
   }
@@ -126,7 +126,7 @@ export class KeyRing {
     const revision = this.#revision
     const asked = this.#readKey(this.#secretKeys.digest(this.#mode, key))
       .then((known) => {
-        // What was read before a change must not outlive it.
+        // A key that was read before a change must not be cached after it.
         if (revision === this.#revision) this.#known.set(fingerprint, known)
         return known
       })
@@ -166,7 +166,7 @@ export class KeyRing {
     this.#callOff = this.#timers.after(this.#isResting ? restMs : revisionPollMs, () => void this.#poll())
   }
 
-  /** One at a time: whoever comes while one is under way waits for that one. */
+  /** One poll at a time: a caller that comes while one is under way waits for that one. */
   #poll(): Promise<void> {
     this.#callOff()
     this.#polling ??= this.#readRevision().finally(() => {
@@ -186,7 +186,7 @@ export class KeyRing {
       this.#confirmedAt = this.#clock.monotonic()
       this.#isAway = false
     } catch (thrown) {
-      // Once, however long it lasts.
+      // Logged once, however long the database is away.
       if (!this.#isAway) this.#log.warn({ cause: String(thrown) }, unseen)
       this.#isAway = true
     }

@@ -8,17 +8,17 @@ const markCharacters = 4
 
 export type Realm = 'sandbox' | 'real' | 'admin' | 'metrics'
 
-/** Keys as text: made, checked and hashed here, and nowhere kept. */
+/** Keys as text: they are made, checked and hashed here, and stored nowhere. */
 export type SecretKeys = {
   make(prefix: 'sk' | 'adm'): string
   /**
    * What is stored and looked up: an attacker with the database has no key, and no way to test a guess. The realm is part
-   * of it, so that a key of one mode is an unknown key in the other, and an operator's key is nobody's on the public port.
+   * of it, so that a key of one mode is unknown in the other, and an operator's key is unknown on the public port.
    */
   digest(realm: Realm, key: string): string
-  /** True of keys we made. Lets a flood of invented keys be told from a good one without asking the database. */
+  /** True of keys that we made, so that a flood of invented keys is recognised without asking the database. */
   hasChecksum(key: string): boolean
-  /** Tells one secret from another. Too short to test a guess at the secret by. */
+  /** Tells one secret from another, but is too short to test a guess at the secret. */
   readonly mark: string
 }
 
