@@ -8,18 +8,18 @@ import { hasTag } from './etag.ts'
 import { readRange } from './range.ts'
 
 /**
- * What a vendor made is shown, never run: its type is one of a table, is not guessed at, and whatever a browser makes of
- * it stands in a sandbox without an origin.
+ * What a vendor made is shown, never run: its type is one of a table, the browser must not guess another, and whatever
+ * it renders is in a sandbox without an origin.
  */
 const harmless = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; sandbox",
-  // The link is a credential, and must not be told to whoever comes next.
+  // The link is a credential, so it must not be sent as a referrer.
   'referrer-policy': 'no-referrer',
   'accept-ranges': 'bytes',
 }
 
-/** `GET /artifacts/{id}`: a kept result, or a part of it, for whoever has its signed link. */
+/** `GET /artifacts/{id}`: a kept result, or a part of it, for every holder of its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
   return async ({ request, id, said, connection }: Visit): Promise<Response> => {
     const query = new URL(request.url).searchParams
@@ -38,7 +38,7 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     }
     const { from, to } = range === 'whole' ? { from: 0, to: bytes } : range
     const part = range === 'whole' ? {} : { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }
-    // The body of a HEAD is never read: nothing is opened for it.
+    // The body of a response to HEAD is never read, so nothing is opened for it.
     const body = request.method === 'HEAD' ? null : await artifact.read(from, to)
     connection.letGo(to - from)
     return new Response(body, {

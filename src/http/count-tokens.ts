@@ -4,7 +4,7 @@ import type { Visit } from '../edge/route.ts'
 import type { Count } from '../flow/chat/count.ts'
 import { readJson, receive, type ServeParts } from './serve.ts'
 
-/** `POST /v1/messages/count_tokens`: free, and nothing is kept of it but for an Idempotency-Key. */
+/** `POST /v1/messages/count_tokens`: free, and nothing of it is stored except under an Idempotency-Key. */
 export function serveCountTokens(parts: ServeParts & { count: Count }, codec: CountCodec) {
   return async (visit: Visit): Promise<Response> => {
     visit.said['request-id'] = visit.requestId

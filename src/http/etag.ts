@@ -1,4 +1,4 @@
-/** Whether the caller has what this tag stands for (RFC 9110, section 13.1.2): of several, and of a weak one too. */
+/** Whether `If-None-Match` has this tag (RFC 9110, section 13.1.2), which may be one of several, or weak. */
 export function hasTag({ headers }: Request, etag: string): boolean {
   const known = headers.get('if-none-match')?.split(',') ?? []
   return known.some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))

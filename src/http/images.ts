@@ -12,7 +12,10 @@ import type { Manner } from './serve.ts'
 
 type ImageParts = { readonly artifacts: Artifacts; readonly isOwnLink: IsOwnLink }
 
-/** `POST /v1/images/generations`: clients of two protocols meet here, and from its form on each is answered in its own. */
+/**
+ * `POST /v1/images/generations`, for clients of two protocols: once the form of the body is known, errors take its
+ * shape.
+ */
 export function imagesManner({ artifacts, isOwnLink }: ImageParts): Manner {
   const codec: typeof imagesCodec = {
     ...imagesCodec,

@@ -35,7 +35,7 @@ export function serveModel({ line, models }: ModelParts) {
   })
 }
 
-/** In the form of the protocol that asks, errors and the request's id too. */
+/** Answers in the form of the client's protocol, with its errors and its header for the request id. */
 function serveEither(line: Parts, work: (visit: Visit, principal: Principal) => unknown) {
   const serve = serveKeyed(line, credentialOf, work)
   return (visit: Visit): Promise<Response> => {
@@ -52,7 +52,7 @@ function withPrices(id: string, model: Model) {
   return { ...showModel(factsOf(id, model)), prices: showPrices(model.prices) }
 }
 
-/** Its clients say their version with everything they ask, and only with that header is their other key header taken. */
+/** Clients of that protocol send this header with every request, and only with it is `x-api-key` accepted. */
 function speaksMessages(request: Request): boolean {
   return request.headers.has('anthropic-version')
 }

@@ -1,11 +1,11 @@
-/** What of a body is asked for: from a byte to before another. */
+/** The part of a body that is asked for: from a byte to before another. */
 export type Range = { readonly from: number; readonly to: number }
 
 const one = /^bytes=(\d{0,15})-(\d{0,15})$/
 
 /**
- * Reads a Range header (RFC 9110, section 14). Several ranges at once, other units and what cannot be read are answered
- * with the whole, as a server may; a range beyond the end cannot be answered.
+ * Reads a Range header (RFC 9110, section 14). Several ranges at once, other units and malformed values are answered
+ * with the whole, as the RFC allows; a range beyond the end cannot be answered.
  */
 export function readRange(header: string | null, bytes: number): Range | 'whole' | 'beyond' {
   const [, first, last] = (header === null ? null : one.exec(header.trim())) ?? []

@@ -42,10 +42,10 @@ import {
   type VideoRouteParts,
 } from './videos.ts'
 
-/** A line of the route table, with what the contract says about it; a route without is not part of the contract. */
+/** A line of the route table. `docs` names its entry in the contract; a route without is not part of the contract. */
 export type Route = EdgeRoute & { readonly docs?: OperationId }
 
-/** Limits come by their names in the settings: what a path takes of them is said once, below. */
+/** The limits have their names from the settings; which path takes which of them is said once, below. */
 export type RouteParts = FileSettings['limits'] & {
   readonly line: Parts
   readonly store: Store
@@ -54,7 +54,7 @@ export type RouteParts = FileSettings['limits'] & {
   readonly models: () => ModelsOnOffer
   readonly artifacts: Artifacts
   readonly isOwnLink: IsOwnLink
-  /** Where clients find us, and the same only where the operator has said so: elsewhere it is a guess. */
+  /** Where clients find us. `namedUrl` is the same where the operator has set it; otherwise `publicUrl` is a guess. */
   readonly publicUrl: string
   readonly namedUrl: string | undefined
   readonly clock: Clock
@@ -67,19 +67,20 @@ export type RouteParts = FileSettings['limits'] & {
   readonly readiness: Readiness
 }
 
-// Who may call a route, and how its errors look, is said in each line by one of these.
+// Each line of the table has one of these, which says who may call the route and how its errors look.
 const keyed = { auth: 'key', writeError } as const
 const open = { auth: 'open', writeError } as const
 const messaging = { auth: 'key', writeError: writeMessagesError } as const
 const responding = { auth: 'key', writeError: writeResponsesError } as const
-// Until the form of a request is known, errors have the shapes of both.
+// Until the form of an image request is known, errors have the shapes of both forms.
 const picturing = { auth: 'key', writeError: writeEitherError } as const
 const editing = { auth: 'key', writeError: writeErrorWithPlain402 } as const
 const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
 const signed = { auth: 'open', writeError: writeArtifactError } as const
 
-// Inputs may be tokens, a million numbers in all; whoever sends more is told which field is at fault.
+// Inputs may be tokens, a million numbers in all. The bound is higher, so that a client that sends more is told the
+// field.
 const embeddingItemsMax = 1_500_000
 
 /** Every path of the public port. */
@@ -133,7 +134,7 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     { ...keyed, method: 'GET', path: '/v1/models/{id}', docs: 'retrieveModel', serve: serveModel(parts) },
     { ...keyed, method: 'GET', path: '/v1/usage', docs: 'getUsage', serve: serveUsage(parts) },
     { ...keyed, method: 'GET', path: '/v1/balance', docs: 'getBalance', serve: serveBalance(parts) },
-    // The token in the path is the credential, and all that is believed of the call.
+    // The token in the path is the credential, and the only part of the call that is believed.
     { ...open, method: 'POST', path: '/callbacks/video/{id}', serve: serveVideoCallback(parts) },
     { ...signed, method: 'GET', path: '/artifacts/{id}', serve: serveArtifact(parts) },
     // The first thing that Anthropic's command-line tool asks of its base address, to warm the connection up.

@@ -9,11 +9,11 @@ import type { Visit } from '../edge/route.ts'
 
 export type ServeParts = { line: Parts; clock: Clock; bodyBytesMax: number; json: JsonLimits }
 
-/** How one protocol's clients speak on its path, and what for. */
+/** What a path is for, how its clients send their key and body, and where they look for the request id. */
 export type Manner = {
   readonly job: Job
   readonly credentialOf: (request: Request) => string | undefined
-  /** The header by which its clients know an answer, beside our own. */
+  /** The header in which its clients look, beside our own. */
   readonly requestIdHeader?: string
   /** A JSON object, unless the path takes something else. */
   readonly readBody?: (visit: Visit, parts: ServeParts) => Promise<ReadBody>
@@ -51,7 +51,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
 
 export const costHeader = 'x-turnpike-cost'
 
-/** What fails before any of it was delivered costs nothing, and says so as every answer says what it cost. */
+/** A request that fails before anything was delivered costs nothing, and its response says so in the cost header. */
 export function sayFree({ said }: Pick<Visit, 'said'>) {
   return (thrown: unknown): never => {
     said[costHeader] = formatDollars(zeroNano)
@@ -59,7 +59,7 @@ export function sayFree({ said }: Pick<Visit, 'said'>) {
   }
 }
 
-/** A request at the door, as every path that asks something of a model receives it. */
+/** Makes the line's `Received` of a request, for every path that asks something of a model. */
 export function receive(
   visit: Visit,
   parts: ServeParts,

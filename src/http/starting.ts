@@ -7,16 +7,16 @@ import { serveHealth } from './health.ts'
 
 export type Port = {
   readonly listener: Listener
-  /** From now on this answers. */
+  /** From now on the given function answers. */
   serve(serve: Serve): void
 }
 
-/** A port that is open from the first moment, so that whoever watches can tell a slow start from a dead process. */
+/** A port that is open from the first moment, so that a health check can tell a slow start from a dead process. */
 export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'>, writeError: WriteError): Port {
   let current: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
   const listener = listen({
     ...at,
-    // Bodies are bounded route by route, in the shape of the route's errors; the listener's own bound has neither.
+    // Bodies are limited by route, with an error in the route's shape; the listener's own limit knows no routes.
     bodyBytesMax: Number.MAX_SAFE_INTEGER,
     fetch: (request, connection) => current(request, connection),
   })
@@ -28,7 +28,7 @@ export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'
   }
 }
 
-/** Until the database answers: alive, not ready, and nothing is served. */
+/** Until the database answers, the node is alive but not ready, and serves nothing else. */
 function serveWhileStarting(request: Request, writeError: WriteError): Response {
   if (request.url.endsWith('/healthz')) return serveHealth()
   const error = new GatewayError('overloaded', 'The gateway is starting: its database does not answer yet.', {

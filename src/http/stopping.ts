@@ -7,7 +7,7 @@ import type { Waiting } from '../edge/waiting.ts'
 
 // A load balancer needs a moment to read the 503 of /readyz before the port stops answering.
 const noticeMs = 2_000
-// For clients to read what was said to them last, and for what they owe to be written down.
+// The time for clients to read the last bytes they were sent, and for what they owe to be recorded.
 const lastWordsMs = 1_000
 const lastSettlementsMs = 4_000
 
@@ -19,19 +19,19 @@ export async function giveNotice(drainMs: number): Promise<void> {
   if (drainMs > 0) await pause(Math.min(noticeMs, drainMs))
 }
 
-/** Ends every wait for it, and tells whoever waited the reason. */
+/** `stop` ends every wait for it: those who wait get the reason. */
 type Stoppable = { stop(reason: GatewayError): void }
 
 /** What is to be stopped. */
 type Serving = {
   readonly listeners: readonly Listener[]
   readonly billing: TrackedBilling
-  /** Whom clients wait for. */
+  /** What requests may be waiting for: vendors, links, tasks. */
   readonly waitedFor: readonly Stoppable[]
   readonly waiting: Waiting
 }
 
-/** Waits for what is in flight, then ends what is left: a stream settles what it delivered, and its client is told. */
+/** Waits for requests in flight, then ends what is left: a stream settles what it delivered, and its client is told. */
 export async function stopListening(serving: Serving, drainMs: number): Promise<void> {
   const { listeners, billing, waitedFor, waiting } = serving
   const areQuiet = () => listeners.every(({ underway }) => underway === 0)
@@ -41,7 +41,7 @@ export async function stopListening(serving: Serving, drainMs: number): Promise<
   for (const each of [...waitedFor, waiting]) each.stop(reason)
   await waitUntil(areQuiet)
   if (waiting.isAnybody) {
-    // What is to be their answer waits for its money to be written down.
+    // Their answers are held back until the money is recorded.
     await within(lastSettlementsMs, billing.idle())
     await waitUntil(() => !waiting.isAnybody)
     waiting.end(final(reason))
@@ -51,13 +51,17 @@ export async function stopListening(serving: Serving, drainMs: number): Promise<
   await within(lastSettlementsMs, nothingIsLeft(billing, waiting))
 }
 
-/** What was sent away while it waited for the database may still get a hold, or an Idempotency-Key, a moment later. */
+/**
+ * A request that was refused while it waited for the database may still get a hold, or an Idempotency-Key, after that.
+ */
 async function nothingIsLeft(billing: TrackedBilling, waiting: Waiting): Promise<void> {
   await waitUntil(() => !waiting.isAnythingBehind, lastSettlementsMs)
   await billing.idle()
 }
 
-/** Closes a port on which nobody is sent away: who credits an account has to know whether that was done. */
+/**
+ * Closes a port on which no request is refused: an operator who credits an account has to know whether that was done.
+ */
 export async function closePort(listener: Listener): Promise<void> {
   listener.stop(false).catch(() => {})
   await waitUntil(() => listener.underway === 0, lastSettlementsMs)

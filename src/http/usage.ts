@@ -20,12 +20,12 @@ export type UsageParts = {
   readonly line: Parts
   readonly store: Store
   readonly clock: Clock
-  /** Makes the rows of these accounts say what is true now; see `Books.bringUpToDate`. */
+  /** Brings the rows of these accounts up to date; see `Books.bringUpToDate`. */
   readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
   readonly heldHere: CappedBilling['heldHere']
 }
 
-// Which vendor answered is the operator's business; all else that sums are kept by is the customer's own.
+// All groupings that sums are kept by except the vendor: which vendor answered is the operator's business.
 export const groupings = ['hour', 'day', 'model', 'key', 'account', 'capability'] as const
 
 const key = z.literal('self', { error: "only 'self', the calling key" }).exactOptional()
@@ -35,10 +35,10 @@ const sums = z.strictObject({
   key,
   model: exactText.exactOptional(),
   group_by: z.enum(groupings).exactOptional(),
-  // 'true' is read below; here it stands for the complaint about anything else.
+  // `records=true` has a query of its own, below; it is listed here so that the error for another value names it.
   records: z.enum(['true', 'false']).exactOptional(),
 })
-// No model here: with it, a search could walk through millions of rows for a few.
+// There is no filter by model here, because it could walk through millions of rows to find a few.
 const records = z.strictObject({ ...periodFields, ...pageFields, key, records: z.literal('true') })
 
 /** `GET /v1/usage`: sums of the calling key's account, or with `?records=true` its single requests. */
@@ -56,7 +56,7 @@ export function serveUsage({ line, store, bringUpToDate }: UsageParts) {
   })
 }
 
-/** Whose it is, the caller knows. */
+/** The caller knows its own account. */
 function withoutAccount({ account: _account, ...record }: ShownRequest) {
   return record
 }
@@ -74,10 +74,10 @@ function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Ask
   }
 }
 
-/** `GET /v1/balance`: what the account has, and what its caps and the calling key's leave of it. */
+/** `GET /v1/balance`: what the account has, and what its caps and those of the calling key leave of it. */
 export function serveBalance({ line, store, clock, bringUpToDate, heldHere }: UsageParts) {
   return serveKeyed(line, bearerOf, async (_visit, { accountId, caps }) => {
-    // Before what is spent is read: a request that ends in between counts in both, and not in neither.
+    // Read before what is spent, so that a request that ends in between counts in both rather than in neither.
     const held = caps.map((cap) => ({ cap, heldByRequests: heldHere(cap.of) }))
     await bringUpToDate([accountId])
     const account = await accountById(store.db, accountId)

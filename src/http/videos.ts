@@ -27,7 +27,7 @@ export function serveVideoOrder(parts: VideoRouteParts) {
     const answer = await order(parts.line, received, (ordered, remembered) =>
       placeVideo(parts, ordered, (name) => query.get(name), remembered),
     ).catch((thrown: unknown) => {
-      // After a failure that is final it may be on its way all the same.
+      // After a final failure the task may exist all the same, so it is not said to be free.
       if (asGatewayError(thrown).details.shouldRetry === false) throw thrown
       return sayFree(visit)(thrown)
     })
@@ -37,7 +37,7 @@ export function serveVideoOrder(parts: VideoRouteParts) {
       status,
       headers: {
         'content-type': answer.contentType,
-        // What it will cost is known at its end.
+        // The cost is known only when the task is over.
         ...(status === 200 && { [costHeader]: formatDollars(cost) }),
         ...said,
       },
@@ -45,7 +45,7 @@ export function serveVideoOrder(parts: VideoRouteParts) {
   }
 }
 
-/** Another account's task, one that never was, and what cannot be an id look alike. */
+/** Another account's task, an unknown id and a malformed one are answered alike. */
 async function ownTask({ store }: VideoRouteParts, accountId: string, id: string): Promise<Task> {
   const task = await findTask(store.db, { accountId, id })
   if (task === undefined) {
@@ -76,7 +76,7 @@ const listQuery = z.strictObject({
   status: z.enum(taskStates).exactOptional(),
 })
 
-/** `GET /v1/videos/generations`: the account's own, newest first. */
+/** `GET /v1/videos/generations`: the account's own tasks, newest first. */
 export function serveVideoList(parts: VideoRouteParts) {
   const { store, clock } = parts
   return serveKeyed(parts.line, bearerOf, async ({ request }, { accountId }) => {
@@ -99,8 +99,9 @@ export function serveVideoList(parts: VideoRouteParts) {
 }
 
 /**
- * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing of it is believed: its body is passed over,
- * and the task is looked up at the vendor. A token that we did not make is a path that is not there.
+ * `POST /callbacks/video/{id}`: a vendor says that there is news of a task. Nothing else in the call is believed: its
+ * body is skipped, and the task is looked up at the vendor. A token that we did not make is answered like an unknown
+ * path.
  */
 export function serveVideoCallback({ tasks }: Pick<VideoParts, 'tasks'>) {
   return async ({ id, request }: Visit): Promise<Response> => {

@@ -12,8 +12,8 @@ export type Realm = 'sandbox' | 'real' | 'admin' | 'metrics'
 export type SecretKeys = {
   make(prefix: 'sk' | 'adm'): string
   /**
-   * What is stored and looked up: an attacker with the database has no key, and no way to test a guess. The realm is part
-   * of it, so that a key of one mode is unknown in the other, and an operator's key is unknown on the public port.
+   * What is stored and looked up: an attacker with the database has no key, and no way to test a guess. The realm is
+   * part of it, so that a key of one mode is unknown in the other, and an operator's key is unknown on the public port.
    */
   digest(realm: Realm, key: string): string
   /** True of keys that we made, so that a flood of invented keys is recognised without asking the database. */

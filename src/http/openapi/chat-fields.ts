@@ -39,7 +39,7 @@ export const chatFields = {
   service_tier: '`auto` or `default`; a tier without a price here is refused.',
 } as const satisfies Record<keyof typeof chatRequest.shape, string>
 
-/** The same for messages, whatever their role. */
+/** The same for the fields of messages, of whichever role. */
 export const messageFields: Readonly<Record<string, string>> = {
   content: 'Text, or a list of blocks.',
   name: 'A label for the author.',

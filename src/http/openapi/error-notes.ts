@@ -1,6 +1,6 @@
 import type { ErrorDetails, Kind } from '../../base/errors.ts'
 
-/** When an error comes, and one as the gateway says it. Its status, type and code are those of the error table itself. */
+/** When an error comes, with one of its messages. Its status, type and code are taken from the error table itself. */
 export type ErrorNote = { readonly when: string; readonly message: string } & Pick<ErrorDetails, 'param' | 'code'>
 
 export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
@@ -134,6 +134,6 @@ export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
       message: "The model's vendor did not answer in time.",
     },
   ],
-  // Nobody is there to read it.
+  // The client has left, so it never reads this error.
   'client-gone': [],
 }

@@ -6,7 +6,7 @@ import { pythonClient, typescriptClient } from './samples.ts'
 
 const ask = { model: 'gpt-image-2', prompt: 'A lighthouse at dusk', size: '1536x1024' }
 
-/** What the contract says about pictures. */
+/** What the contract says about images. */
 export const imageOperations = {
   createImage: {
     summary: 'Create an image',

@@ -26,12 +26,12 @@ import { balance, usageQuery, usageReport } from './usage-schema.ts'
 export type OperationDocs = {
   readonly summary: string
   readonly description: string
-  /** Which `{id}` the path takes, where it is more than a list shows. */
+  /** Which ids the path takes, where there are more than a list shows. */
   readonly id?: string
-  /** What may stand behind the `?`. */
+  /** The parameters after the `?`. */
   readonly query?: readonly { readonly name: string; readonly description: string; readonly schema: object }[]
   readonly request?: {
-    /** JSON, unless it is a form. */
+    /** JSON when absent. */
     readonly type?: 'multipart/form-data'
     readonly schema: z.ZodType
     readonly example: unknown
@@ -39,16 +39,16 @@ export type OperationDocs = {
   readonly answer: {
     readonly description: string
     readonly schema: z.ZodType
-    /** Of the content, where it is no JSON. */
+    /** The content types, where the answer is not JSON. */
     readonly types?: readonly string[]
-    /** Where the answer may stream: one event of it. */
+    /** One event of the stream, where the answer may be one. */
     readonly event?: z.ZodType
     /** Whether the answer says what it cost. */
     readonly metered?: true
   }
-  /** What is only ordered by then: 202. */
+  /** The 202 answer of an operation that only orders something. */
   readonly accepted?: { readonly description: string; readonly schema: z.ZodType }
-  /** Takes an Idempotency-Key. */
+  /** Whether the operation takes an Idempotency-Key. */
   readonly once?: true
   /** Statuses of errors that this operation can give, beside 405, 431, 500 and those of an Idempotency-Key. */
   readonly errors: readonly number[]

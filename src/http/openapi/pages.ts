@@ -5,12 +5,13 @@ import { hasTag } from '../etag.ts'
 
 type Page = { readonly body: string; readonly headers: Readonly<Record<string, string>> & { readonly etag: string } }
 
-// Revalidated every time, at the price of a 304: a new version shows at once.
+// Browsers revalidate every time, at the price of a 304, so that a new version shows at once.
 const shared = { 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
 /**
- * `GET /openapi.json`: the contract, as `npm run openapi` wrote it. Its paths are relative to the root of where it came from,
- * unless the operator has said where that is: a proxy may serve us below a path, which readers of the contract would lose.
+ * `GET /openapi.json`: the contract, as `npm run openapi` wrote it. Its paths are relative to the origin that it was
+ * read from, unless the operator has set `publicUrl`: a proxy may serve us below a path, which readers of the contract
+ * would lose.
  */
 export function serveContract(publicUrl: string | undefined): (visit: Visit) => Response {
   return servePage(() => {
@@ -24,7 +25,9 @@ function withServer(contract: string, url: string): string {
   return JSON.stringify({ ...(JSON.parse(contract) as object), servers: [{ url }] }, null, 2)
 }
 
-/** `GET /docs`: the reference. Its one style is named by its hash; nothing else may load or run, whatever is in the page. */
+/**
+ * `GET /docs`: the reference. Its policy allows the one style by its hash; nothing else in the page may load or run.
+ */
 export function serveReference(address: string): (visit: Visit) => Response {
   return servePage(() => makeReferencePage(address))
 }
@@ -46,12 +49,12 @@ function makeReferencePage(address: string): Page {
   return { body, headers: { ...shared, ...headers } }
 }
 
-/** `GET /`: whoever opens the address in a browser wants to read about it. A proxy may serve us below a path. */
+/** `GET /` leads a browser to the reference. The address is relative, because a proxy may serve us below a path. */
 export function serveLanding(): Response {
   return new Response(null, { status: 302, headers: { location: 'docs' } })
 }
 
-/** Read when first asked for: a start need not wait for pages. */
+/** The page is read when it is first asked for, so that a start does not wait for it. */
 function servePage(load: () => Page): (visit: Visit) => Response {
   let page: Page | undefined
   return ({ request }) => {

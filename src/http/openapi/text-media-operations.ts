@@ -9,7 +9,7 @@ import { pythonClient, typescriptClient } from './samples.ts'
 const embed = { model: 'text-embedding-3-small', input: ['The sea is calm tonight.', 'The tide is full.'] }
 const say = { model: 'qwen3-tts-flash', input: 'The sea is calm tonight.', voice: 'Cherry' }
 
-/** What the contract says about texts that become vectors or sound. */
+/** What the contract says about embeddings and speech. */
 export const textMediaOperations = {
   createEmbedding: {
     summary: 'Create embeddings',

@@ -7,7 +7,7 @@ import type { OperationDocs } from './operations.ts'
 const text = (description: string) => z.string().meta({ description })
 const unixTime = (description: string) => z.int().meta({ description: `${description} Unix seconds.` })
 
-// Each is read by the models that have it; null means absent.
+// Each field is read by the models that have it; null means absent.
 const input = z.looseObject({
   prompt: text('What it shows.').nullish(),
   media: z
@@ -43,7 +43,7 @@ const parameters = z.looseObject({
     .meta({ description: 'The same request and seed give a similar video, on models that take a seed.' }),
 })
 
-/** Told of here, and checked later: what `input` and `parameters` hold, by the model, and how long one may wait. */
+/** Described here but checked later: the fields of `input` and `parameters`, by model, and the range of `timeout`. */
 const shape = {
   ...videoRequest.shape,
   input: input.nullish(),
@@ -66,7 +66,7 @@ const notes = {
   timeout: 'The maximum number of seconds to wait. Default 60. Also as `?timeout=`.',
 } as const satisfies Record<keyof typeof videoRequest.shape, string>
 
-/** Read where it stands by the models that know it, and no business of the others. */
+/** Not a field of the common request: it is read only by the models that know it. */
 const content = z
   .array(z.looseObject({ type: z.enum(['text', 'image_url', 'video_url', 'audio_url', 'draft_task']) }))
   .nullish()
@@ -145,14 +145,14 @@ const path = '/v1/videos/generations'
 const url = `$TURNPIKE_URL${path}`
 const bearer = '-H "Authorization: Bearer $TURNPIKE_KEY"'
 
-/** The task of an example: where each language finds it, beside the address and the key. */
+/** The task id of the examples, which each language reads from the environment, like the address and the key. */
 const aTask = {
   curl: '/$TASK',
   typescript: '/${process.env.TASK}',
   python: '/" + os.environ["TASK"]',
 }
 
-/** The official clients have no word for these paths, so they are called by hand. */
+/** The official clients have no methods for these paths, so the samples send plain HTTP requests. */
 function samples(method: 'GET' | 'POST' | 'DELETE', tail: string | typeof aTask, body?: string) {
   const verb = method === 'GET' ? '' : `-X ${method} `
   const sent = body === undefined ? '' : ` \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`
