@@ -33,17 +33,19 @@ export type Books = {
   readonly billing: TrackedBilling
   /** How many requests have ended that the database does not know of yet. */
   readonly unposted: () => number
-  /** Counts against spending caps what tasks hold. */
+  /** Counts what tasks hold against spending caps. */
   readonly reserve: CappedBilling['reserve']
   readonly heldHere: CappedBilling['heldHere']
   /** Why nothing can be admitted now, if so. */
   trouble(): string | undefined
-  /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
+  /**
+   * Brings the database up to date with everything that has been charged, and gives back leases that are not in use.
+   */
   readonly post: () => Promise<void>
   /**
-   * Before a balance or a report is read: posts what has been charged by now, and gives back what these accounts' leases
-   * on this node do not use, so that `held` is what requests hold and not what a node keeps ready. Leases on other nodes
-   * count as held until those give them back, two seconds after the last request. Waits a second at most.
+   * Call before a balance or a report is read. Posts what has been charged so far, and gives back what these accounts'
+   * leases on this node do not use, so that `held` is what requests hold and not what a node keeps ready. Leases on
+   * other nodes count as held until those give them back, two seconds after the last request. Waits a second at most.
    */
   readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
   /** Asks every node to give back what it has leased of this account and does not use: here at once, elsewhere soon. */
@@ -56,11 +58,11 @@ export type BooksOptions = {
   readonly clock: Clock
   readonly log: Log
   readonly tally: Pick<Tally, 'ended'>
-  /** This process must not go on. */
+  /** Called when this process must not go on. */
   readonly fatal: (why: string, cause: unknown) => void
-  /** In place of what the settings say: the bench counts in memory. */
+  /** Takes the place of the billing in the settings: the bench counts in memory. */
   readonly billing?: ((books: { store: Store; node: string; log: Log }) => Billing) | undefined
-  /** For whoever asks what becomes of a request, and not how soon: how long it waits for PostgreSQL. */
+  /** How long to wait for PostgreSQL, for tests, which ask what becomes of a request and not how soon. */
   readonly waitMs?: number
   readonly closing: Opening<'tidying' | 'billing' | 'store' | 'lock'>
 }
@@ -68,10 +70,11 @@ export type BooksOptions = {
 const reconnectMs = 500
 const closeMsMax = 5_000
 const upToDateMsMax = 1_000
-// Who asks a time server is right to a fraction of a second, and what a node has claimed is its own for a minute.
+// A machine that asks a time server is right to a fraction of a second, and what a node claims stays its own for a
+// minute.
 const aheadMsMax = 10_000
 
-/** The database is open, and the bank perhaps still starting. */
+/** Books whose database is open, while their bank may still be starting. */
 export type OpeningBooks = {
   readonly store: Store
   readonly node: string
@@ -80,8 +83,8 @@ export type OpeningBooks = {
 }
 
 /**
- * Waits for a database that does not answer yet; throws for one that it cannot use. Does not wait for the bank: its thread
- * takes 70 ms to start, in which the caller may do what needs the database alone.
+ * Waits for a database that does not answer yet; throws for one that it cannot use. Does not wait for the bank: its
+ * thread takes 70 ms to start, in which the caller may do what needs the database alone.
  */
 export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   const { environment, clock, log, closing } = options
@@ -112,7 +115,7 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
 
-/** What is kept goes by the database's clock. What others are told, and when a key or a link runs out, by the machine's own. */
+/** Rows go by the database's clock, but the times in answers and the expiry of keys and links go by the machine's. */
 function compareClocks(store: Store, { clock, log }: BooksOptions): void {
   const aheadMs = clock.now() - store.now()
   if (Math.abs(aheadMs) <= aheadMsMax) return
@@ -124,7 +127,7 @@ type BillingStep = 'endings' | 'bank'
 type OpenStore = BooksOptions & {
   readonly store: Store
   readonly node: string
-  /** Where money is leased. */
+  /** Present where billing is leased. */
   readonly bank: StartingBank | undefined
   readonly closingBilling: Opening<BillingStep>
 }
@@ -159,7 +162,7 @@ async function openWhole(options: OpenStore): Promise<Books> {
       await within(upToDateMsMax, opened.bringUpToDate(accountIds))
     },
     async recall(accountId) {
-      await opened.recall(accountId).catch(() => {}) // nobody hears it: their leases end by themselves
+      await opened.recall(accountId).catch(() => {}) // where it cannot be sent, the leases end by themselves
       await within(upToDateMsMax, opened.bringUpToDate([accountId]))
     },
   }
@@ -167,7 +170,7 @@ async function openWhole(options: OpenStore): Promise<Books> {
 
 type OpenedBilling = {
   readonly billing: Billing
-  /** Requests of the last process that vendors may have charged for; `all` where nobody knows. */
+  /** Requests of the last process that vendors may have charged for; `all` where that is not known. */
   readonly reachedVendors: readonly string[] | 'all'
   readonly trouble: () => string | undefined
   readonly post: () => Promise<void>
@@ -175,7 +178,7 @@ type OpenedBilling = {
   readonly recall: (accountId: string) => Promise<void>
 }
 
-/** Where every charge is booked as it is made, or as soon as the database is there for it. */
+/** For billing that books every charge as it is made, or as soon as the database is back. */
 const atOnce = {
   reachedVendors: 'all',
   trouble: () => undefined,
@@ -186,13 +189,13 @@ function isLeased({ settings, billing }: BooksOptions): boolean {
   return billing === undefined && settings.billing.mode === 'leased'
 }
 
-/** On SQLite it has a thread and a connection of its own, so that it can start beside everything else. */
+/** On SQLite the bank has a thread and a connection of its own, so that it can start beside everything else. */
 function startBank(environment: Environment, store: Promise<Store>, closing: Opening<BillingStep>): StartingBank {
   const { databaseUrl } = environment
   if (databaseUrl === undefined) {
     const thread = startWorkerBank(databaseFile(environment), store)
-    thread.catch(() => {}) // heard of where it is waited for
-    // One that could not start has ended by itself.
+    thread.catch(() => {}) // a failure is reported where the thread is awaited
+    // A thread that could not start has ended by itself.
     closing.opened('bank', async () => (await thread.catch(() => undefined))?.close())
     return () => thread
   }
@@ -203,7 +206,7 @@ function startBank(environment: Environment, store: Promise<Store>, closing: Ope
   }
 }
 
-/** Loaded, as all that speaks to PostgreSQL, where there is one. */
+/** Loaded only where PostgreSQL is used, like everything that speaks to it. */
 async function openSharedBank(store: Store, url: string): Promise<Bank> {
   const { makeSharedBank } = await import('./billing/leased/shared-bank.ts')
   return makeSharedBank(store, url)
@@ -238,7 +241,7 @@ function openLeased(options: OpenStore, bank: Bank): Promise<LeasedBilling> {
   return openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
 }
 
-/** Where billing was leased before, and did not come to a clean end, its journal owes what no other start would post. */
+/** If billing was leased before and was not stopped cleanly, its journal has charges that no other start would post. */
 async function settleJournal(options: OpenStore): Promise<void> {
   const folder = journalFolder(options.environment)
   if (!existsSync(folder) || openDisk(folder).list().length === 0) return
@@ -250,7 +253,7 @@ function journalFolder({ dataFolder }: Environment): string {
   return join(dataFolder, 'journal')
 }
 
-/** One that is migrated opens where nothing may be written, too. */
+/** Also pings, because a migrated database opens even where it cannot be written. */
 async function openWritable(where: StoreOptions): Promise<Store> {
   const store = await openStore(where)
   try {
@@ -262,7 +265,7 @@ async function openWritable(where: StoreOptions): Promise<Store> {
   }
 }
 
-/** A database that is not up yet is waited for; anything else that is wrong with it is not. */
+/** Waits for a database that is not up yet; throws for anything else that is wrong with it. */
 async function openPatiently(where: StoreOptions, log: Log): Promise<Store> {
   for (let tries = 0; ; tries++) {
     try {

@@ -51,24 +51,26 @@ import { writeError } from './wire/openai/errors.ts'
 
 export type Gateway = {
   readonly url: string
-  /** Where operators are served. */
+  /** The operator's API. */
   readonly adminUrl: string
   /** The tool server. */
   readonly mcpUrl: string
   readonly mode: Mode
   readonly sandboxUrl: string | undefined
   readonly firstStart: FirstStart
-  /** What it serves from the start. */
+  /** The models that are on offer at the start. */
   readonly models: Market['current']['models']
   /** A chat model to try the gateway with, if it serves any. */
   readonly exampleModel: string | undefined
-  /** Where there is no model at all; a reload may change it. */
+  /** Why there is no model at all, if so; a reload may change it. */
   readonly whyEmpty: string | undefined
   readonly store: Store
   readonly artifacts: Artifacts
   readonly tasks: Tasks
   readonly openHolds: () => number
-  /** Brings the database up to date with everything that has been charged, and gives back what nobody is using. */
+  /**
+   * Brings the database up to date with everything that has been charged, and gives back leases that are not in use.
+   */
   settleBooks(): Promise<void>
   /** Takes a new file into use; throws, and changes nothing, where it cannot be read or is not valid. */
   reload(read: () => ConfigFile): void
@@ -76,14 +78,14 @@ export type Gateway = {
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
-/** How all that is open closes, from the first to the last: behind the requests of a stop, and where a start fails. */
+/** The order in which everything that is open closes: after the requests of a stop, and where a start fails. */
 const closingOrder = [
-  // Nobody comes in any more,
+  // No request comes in any more.
   'tool port',
   'tools',
   'public port',
   'admin port',
-  // nothing goes on by itself,
+  // Nothing goes on in the background any more.
   'tasks',
   'webhooks',
   'answers',
@@ -92,7 +94,7 @@ const closingOrder = [
   'keys',
   'telemetry',
   'tidying',
-  // what was charged is posted, and only when nothing here writes any more is the folder another's.
+  // What was charged is posted. The lock is last: another process may use the folder once nothing here writes any more.
   'billing',
   'store',
   'simulators',
@@ -101,7 +103,9 @@ const closingOrder = [
 
 type Steps = Closing<(typeof closingOrder)[number]>
 
-/** The composition root: configuration in, a running gateway out, or what it failed for and nothing left behind. */
+/**
+ * The composition root: configuration in, a running gateway out. A start that fails throws, and leaves nothing open.
+ */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const closing: Steps = new Closing(closingOrder)
   try {
@@ -114,7 +118,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** From the ground up: what everything stands on, the line, what is served at the ports, and how all of it stops. */
+/** Builds in order: what everything stands on, the line, what is served at the ports, and how all of it stops. */
 async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> {
   const ground = { ...(await layGround(options, closing)), closing }
   const { environment, settings, log, store, mode, market, books, secretKeys, models, tally } = ground
@@ -138,7 +142,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   const { hurried } = tasks
   const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })
   if (await isOtherSecret(store, secretKeys)) log.warn({}, otherSecret)
-  // Last of what may fail: a first key is shown once.
+  // The last step that may fail, because a first key is shown only once.
   const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
   ground.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
   const admin = makeAdminRoutes({
@@ -153,7 +157,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   })
   ground.operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: admin, cors: undefined }))
   market.warmUp()
-  // Nobody waits for them: what is found is served from then on.
+  // Not awaited: models of local servers are served from the moment they are found.
   if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, options)
 
   return {
@@ -185,7 +189,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
     async close({ drainMs = 0 } = {}) {
       const isSecond = isDraining
       isDraining = true
-      // Of two stops, the one in more of a hurry, whichever gets as far as that first.
+      // Of two stops, the shorter time counts, whichever of them closes the webhooks first.
       deliverMs = Math.min(deliverMs ?? drainMs, drainMs)
       tasks.hurry()
       await giveNotice(drainMs)
@@ -193,8 +197,8 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
       const listeners = mcp.listener === undefined ? [listener] : [listener, mcp.listener]
       const waitedFor = [calling.transport, links, tasks]
       await stopListening({ listeners, billing: books.billing, waitedFor, waiting }, drainMs)
-      // Whoever asks again is in a hurry, and does not wait for what the first lets arrive. Films that nobody knows the id
-      // of are looked for by the next process.
+      // A second stop is in a hurry, and does not wait for the calls that the first one lets finish. Videos whose id at
+      // the vendor is not known then are looked for by the next process.
       if (isSecond) {
         calling.making.stop(beingStopped())
         await webhooks.close({ withinMs: drainMs })
@@ -206,7 +210,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
 
 type Ground = LaidGround & { readonly closing: Steps }
 
-/** What is remembered between requests: keys that were looked up, results, and answers. */
+/** What is remembered between requests: keys that were looked up, results, and answers under an Idempotency-Key. */
 function openMemory(ground: Ground) {
   const { environment, settings, secret, closing } = ground
   const { authFailuresPerMinute } = settings.limits
@@ -226,12 +230,14 @@ function openMemory(ground: Ground) {
 
 type Memory = ReturnType<typeof openMemory>
 
-/** How the world outside is called: vendors, and what clients link to. */
+/** How the outside world is called: vendors, and the URLs that clients give. */
 function makeCalling({ settings, secret, clock, channels, market, publicUrl }: Ground) {
   const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl })
   return {
     transport: makeTransport(clock),
-    /** For video tasks. A stop ends other calls; what a vendor has begun to make is carried through, or nobody knew its id. */
+    /**
+     * For video tasks. A stop ends other calls, but not these: the id of a video that a vendor has begun would be lost.
+     */
     making: makeTransport(clock),
     channels,
     timeouts: callTimeouts(settings.timeouts),
@@ -243,7 +249,7 @@ function makeCalling({ settings, secret, clock, channels, market, publicUrl }: G
 
 type Calling = ReturnType<typeof makeCalling>
 
-/** The stages of the straight line, each with what it needs inside. */
+/** The stages of the straight line, each bound to its dependencies. */
 function makeLine(ground: Ground, memory: Memory, calling: Calling, stopping: AbortSignal): Parts {
   const { settings, clock, log, tally, channels, models, books } = ground
   const { attemptsMax } = settings.limits

@@ -22,13 +22,16 @@ export type GatewayOptions = {
   readonly variables: Readonly<Record<string, string | undefined>>
   readonly log: Log
   readonly clock?: Clock
-  /** The bench composes a billing that only counts; everyone else gets what the settings say. */
+  /** The bench passes a billing that only counts; when absent, the settings decide. */
   readonly billing?: BooksOptions['billing']
-  /** Tests wait for a busy database; everyone else is refused as soon as a customer has to be. */
+  /** Tests wait longer for a busy database; when absent, a customer's request is refused after the usual time. */
   readonly waitMs?: number
-  /** Whose servers are looked for on this machine. Tests look for nobody's: whoever runs them may have one. */
+  /**
+   * The vendors whose servers are looked for on this machine. Tests pass none, since their machine may run such
+   * servers.
+   */
   readonly localVendors?: Iterable<Vendor>
-  /** Rejects where this must not serve anybody; asked before it does. */
+  /** Awaited before anything is served; rejects where this process must not serve. */
   readonly provenSafe?: Promise<void>
   /** Called when the process must not go on; by default it ends. */
   readonly fatal?: BooksOptions['fatal']
@@ -82,7 +85,7 @@ export async function layGround(options: GatewayOptions, closing: Opening<Ground
 
 export type LaidGround = Awaited<ReturnType<typeof layGround>>
 
-/** What this process knows can no longer be trusted; the next one repairs it from the journal. */
+/** The state of this process can no longer be trusted; the next one repairs it from the journal. */
 function exit(log: Log) {
   return (why: string, cause: unknown): void => {
     log.error({ why, cause: String(cause) }, 'stopping at once')

@@ -15,14 +15,16 @@ import type { Transport } from './upstream/transport.ts'
 import type { Vendor } from './vendors/vendor.ts'
 import { vendors } from './vendors/index.ts'
 
-/** What is on offer at one moment, and where it can be had. Immutable: a reload puts another in its place. */
+/**
+ * The models on offer at one moment, and the channels that have them. Immutable: a reload puts another in its place.
+ */
 export type Offering = {
   readonly channels: Channels
   /** Models that have a price and a channel that speaks their capability. */
   readonly models: ModelsOnOffer
-  /** All others, each with the reason; worked out when an operator asks. */
+  /** All other models, each with the reason; worked out when an operator asks. */
   readonly unsold: () => readonly Unsold[]
-  /** Where there is nothing to sell. */
+  /** Why there is nothing to sell, if so. */
   readonly whyEmpty?: string
 }
 
@@ -31,9 +33,9 @@ export type Market = {
   readonly sandboxUrl: string | undefined
   readonly current: Offering
   reload(file: ConfigFile): void
-  /** Adds what local model servers offer. In sandbox mode there is nothing to add: they are real. */
+  /** Adds the models of local servers. Does nothing in sandbox mode, because these servers are real. */
   addLocal(servers: readonly LocalServer[]): void
-  /** Gets ready what a start does not wait for. */
+  /** Loads the simulators in sandbox mode, for which a start does not wait. */
   warmUp(): void
 }
 
@@ -47,7 +49,7 @@ export type MarketOptions = {
   readonly closing: Opening<'simulators'>
 }
 
-/** What a file and the environment come to before anything is started: commands stop here, a start goes on. */
+/** What follows from the file and the environment before anything is started: all that commands need of the market. */
 export type Plan = {
   readonly mode: Mode
   readonly configured: readonly Channel[]
@@ -61,7 +63,9 @@ export function planMarket(options: Pick<MarketOptions, 'file' | 'variables' | '
   return { mode: isSandbox ? 'sandbox' : 'real', configured, catalogue: readCatalogue(file, isSandbox) }
 }
 
-/** Brings catalogue, channels and, in sandbox mode, the simulators together, and keeps doing so when the file changes. */
+/**
+ * Brings catalogue, channels and, in sandbox mode, the simulators together, and does so again when the file changes.
+ */
 export function makeMarket(options: MarketOptions): Market {
   const { file, variables, clock, log } = options
   const { mode, configured, catalogue } = planMarket(options)
@@ -84,7 +88,7 @@ export function makeMarket(options: MarketOptions): Market {
     }
   }
 
-  /** Gives the local servers that are offered: a channel of the file takes the place of what was found under its id. */
+  /** Gives the local servers that are offered: a channel of the file replaces a server that was found under its id. */
   function reload(changed: ConfigFile): readonly LocalServer[] {
     const written = readChannels(changed, variables)
     const local = found.filter(({ channel }) => !written.some(({ id }) => id === channel.id))
@@ -116,7 +120,7 @@ export function makeMarket(options: MarketOptions): Market {
   }
 }
 
-/** What a server on this machine says of itself must never keep the gateway from working. */
+/** Never throws: whatever a server on this machine says of itself, the gateway has to go on working. */
 export async function offerLocalModels(
   ownPort: number,
   transport: Transport,
@@ -155,8 +159,8 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
 }
 
 /**
- * A channel that nobody has is a slip of the pen. One of a known vendor is merely not configured now, and takes its
- * models out of sale until it is.
+ * Refuses an unknown channel as a typing error. The channel of a known vendor is merely not configured now, and its
+ * models are not on sale until it is.
  */
 function checkChannelNames(written: readonly OperatorModel[], file: ConfigFile): void {
   const known = new Set([...file.settings.channels.map(({ id }) => id), ...vendors.keys()])
@@ -174,7 +178,8 @@ function localModels(servers: readonly LocalServer[]) {
   for (const { channel, upstreamModels } of servers) {
     for (const upstreamModel of upstreamModels) {
       const id = ourModelId(upstreamModel)
-      // A server names its models as it likes, by files and paths too; two may have the same one.
+      // A server names its models as it likes, also by files and paths, so that some have no valid id. Two servers may
+      // have the same model.
       if (id === undefined) continue
       const known = channels.get(id) ?? []
       if (!known.some((offer) => offer.channel === channel.id)) known.push({ channel: channel.id, upstreamModel })
@@ -187,10 +192,10 @@ function localModels(servers: readonly LocalServer[]) {
   })
 }
 
-// A list of models does not say what they are for; those that embed say it in their names.
+// A list of models does not say what they are for, but the names of embedding models show it.
 const embeds = /embed|^(?:baai-)?bge-|(?:^|-)(?:e5|gte|minilm)-/
 
-/** What these channels can answer: a model needs a price, and a channel that has it and speaks its capability. */
+/** The models that these channels serve: a model needs a price, and a channel that has it and speaks its capability. */
 export function servedModels(catalogue: Catalogue, channels: readonly Channel[]): ModelsOnOffer {
   const served = [...catalogue.models].filter(([, model]) => isServed(model, channels))
   return onOffer(new Map(served), catalogue.unsold)
@@ -207,14 +212,14 @@ function sellsAny({ id, vendor }: Channel, offers: Model['offers']): boolean {
   return offers.some((offer) => isHadAt(offer, id, vendor.id))
 }
 
-/** What these channels do not answer, and why: it has no price, or nobody here sells it. In order of id. */
+/** The models that these channels do not serve, and why: they have no price, or no channel has them. In order of id. */
 export function notServed(catalogue: Catalogue, channels: readonly Channel[]): readonly Unsold[] {
   const idle = [...catalogue.models.values()].filter((model) => !isServed(model, channels))
   const others = [...catalogue.unsold, ...idle.map((model) => ({ id: model.id, why: whyIdle(model, channels) }))]
   return others.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** Where no model at all is served. */
+/** Why no model at all is served. */
 export function whyNothing(configured: readonly Channel[]): string {
   if (configured.length === 0) return 'no vendor is configured'
   return 'no configured channel offers a model (turnpike models --all says why)'

@@ -11,7 +11,9 @@ import type { Vendor } from './vendors/vendor.ts'
 
 export type SandboxEnvironment = Pick<Environment, 'sandboxPort' | 'sandboxUrl' | 'dataFolder' | 'databaseUrl'>
 
-/** Simulators of this node's own, which remember their films in its folder; or those that it was told to share. */
+/**
+ * Starts simulators of this node's own, which keep their videos in its folder, or uses shared ones at `SANDBOX_URL`.
+ */
 export function openSandbox(
   { environment, log }: { readonly environment: SandboxEnvironment; readonly log: Log },
   models: SandboxModels,
@@ -29,12 +31,14 @@ export function openSandbox(
   return startSandbox({ port: sandboxPort, models, memory: { folder: join(dataFolder, 'sandbox'), complain } })
 }
 
-/** What the simulators take for a key; they refuse nothing but `bad-key`. Kling's is signed with a secret. */
+/**
+ * The key that the simulators take; they refuse only `bad-key`. Kling's signs with a secret, so its key has two parts.
+ */
 function sandboxCredential({ id }: Vendor): string {
   return id === 'kling' ? 'sandbox:sandbox-secret' : 'sandbox'
 }
 
-/** Every vendor has a channel that leads to its simulator; so have the operator's own channels, under their own ids. */
+/** One channel for every vendor, to its simulator. The operator's own channels lead there too, under their own ids. */
 export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandbox['baseUrl']): Channel[] {
   const named = new Set(configured.map(({ vendor }) => vendor.id))
   const others = [...vendors.values()]
@@ -48,7 +52,9 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
   }))
 }
 
-/** The catalogue as plain facts for the simulators, which must not share our types' opinions. */
+/**
+ * The catalogue as plain data for the simulators, which share none of our types, so that they share no mistake of ours.
+ */
 export function simulatedModels(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
   const found: SandboxModel[] = []
   for (const model of catalogue.models.values()) {
@@ -84,7 +90,7 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
   }
 }
 
-/** Models of the reasoning class think everywhere; Anthropic's do where the catalogue knows efforts of theirs. */
+/** Models of the reasoning class reason at every vendor; Anthropic's do where the catalogue has efforts for them. */
 function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
   if (vendor !== 'anthropic') return { reasoning, efforts }
   const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
@@ -96,12 +102,12 @@ function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
   }
 }
 
-/** What vendors call a resolution, where they call it something else. */
+/** What vendors call a resolution, where their word is not ours. */
 const ownResolutions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kling: { '720p': 'std', '1080p': 'pro' },
 }
 
-/** A price that does not exist is left out: the simulator then takes another, and does not give it away. */
+/** A price that does not exist is left out, so that the simulator charges by another one and not by zero. */
 function videoPrices(
   { perSecond, perVideo, perVideoToken }: PriceList,
   vendor: string,
@@ -124,7 +130,7 @@ function videoPrices(
 
 const inputSuffix = '/input'
 
-/** `720p/sound` and `720p/silent` back into one entry. */
+/** Puts `720p/sound` and `720p/silent` back into one entry. */
 function videoRates(table: readonly (readonly [key: string, rate: bigint])[], vendor: string) {
   const rates: Record<string, bigint | { sound: bigint; silent: bigint }> = {}
   for (const [key, rate] of table) {
