@@ -38,9 +38,7 @@ export type Books = {
   readonly heldHere: CappedBilling['heldHere']
   /** Why nothing can be admitted now, if so. */
   trouble(): string | undefined
-  /**
-   * Brings the database up to date with everything that has been charged, and gives back leases that are not in use.
-   */
+  /** Brings the database up to date with all that has been charged, and gives back leases that are not in use. */
   readonly post: () => Promise<void>
   /**
    * Call before a balance or a report is read. Posts what has been charged so far, and gives back what these accounts'
@@ -60,7 +58,7 @@ export type BooksOptions = {
   readonly tally: Pick<Tally, 'ended'>
   /** Called when this process must not go on. */
   readonly fatal: (why: string, cause: unknown) => void
-  /** Takes the place of the billing in the settings: the bench counts in memory. */
+  /** Replaces the billing that the settings ask for: the bench counts in memory. */
   readonly billing?: ((books: { store: Store; node: string; log: Log }) => Billing) | undefined
   /** How long to wait for PostgreSQL, for tests, which ask what becomes of a request and not how soon. */
   readonly waitMs?: number
@@ -70,8 +68,7 @@ export type BooksOptions = {
 const reconnectMs = 500
 const closeMsMax = 5_000
 const upToDateMsMax = 1_000
-// A machine that asks a time server is right to a fraction of a second, and what a node claims stays its own for a
-// minute.
+// A machine with a time server is right to a fraction of a second, and what a node claims stays its own for a minute.
 const aheadMsMax = 10_000
 
 /** Books whose database is open, while their bank may still be starting. */
@@ -115,7 +112,7 @@ export async function openBooks(options: BooksOptions): Promise<OpeningBooks> {
   return { store, node, finish: () => openWhole({ ...options, store, node, bank, closingBilling: billing }) }
 }
 
-/** Rows go by the database's clock, but the times in answers and the expiry of keys and links go by the machine's. */
+/** Warns where clocks differ: rows go by the database's, times in answers and expiries of keys and links by ours. */
 function compareClocks(store: Store, { clock, log }: BooksOptions): void {
   const aheadMs = clock.now() - store.now()
   if (Math.abs(aheadMs) <= aheadMsMax) return

@@ -68,9 +68,7 @@ export type Gateway = {
   readonly artifacts: Artifacts
   readonly tasks: Tasks
   readonly openHolds: () => number
-  /**
-   * Brings the database up to date with everything that has been charged, and gives back leases that are not in use.
-   */
+  /** Brings the database up to date with all that has been charged, and gives back leases that are not in use. */
   settleBooks(): Promise<void>
   /** Takes a new file into use; throws, and changes nothing, where it cannot be read or is not valid. */
   reload(read: () => ConfigFile): void
@@ -103,9 +101,7 @@ const closingOrder = [
 
 type Steps = Closing<(typeof closingOrder)[number]>
 
-/**
- * The composition root: configuration in, a running gateway out. A start that fails throws, and leaves nothing open.
- */
+/** The composition root: configuration in, a running gateway out. A start that fails leaves nothing open. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const closing: Steps = new Closing(closingOrder)
   try {
@@ -235,9 +231,7 @@ function makeCalling({ settings, secret, clock, channels, market, publicUrl }: G
   const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl })
   return {
     transport: makeTransport(clock),
-    /**
-     * For video tasks. A stop ends other calls, but not these: the id of a video that a vendor has begun would be lost.
-     */
+    /** For video tasks. A stop ends other calls but not these, or the id of a video in the making would be lost. */
     making: makeTransport(clock),
     channels,
     timeouts: callTimeouts(settings.timeouts),

@@ -26,10 +26,7 @@ export type GatewayOptions = {
   readonly billing?: BooksOptions['billing']
   /** Tests wait longer for a busy database; when absent, a customer's request is refused after the usual time. */
   readonly waitMs?: number
-  /**
-   * The vendors whose servers are looked for on this machine. Tests pass none, since their machine may run such
-   * servers.
-   */
+  /** The vendors whose servers are looked for on this machine. Tests pass none, since the machine may have one. */
   readonly localVendors?: Iterable<Vendor>
   /** Awaited before anything is served; rejects where this process must not serve. */
   readonly provenSafe?: Promise<void>

@@ -15,9 +15,7 @@ import type { Transport } from './upstream/transport.ts'
 import type { Vendor } from './vendors/vendor.ts'
 import { vendors } from './vendors/index.ts'
 
-/**
- * The models on offer at one moment, and the channels that have them. Immutable: a reload puts another in its place.
- */
+/** The models on offer at one moment, and the channels that have them. Immutable: a reload makes another. */
 export type Offering = {
   readonly channels: Channels
   /** Models that have a price and a channel that speaks their capability. */
@@ -63,9 +61,7 @@ export function planMarket(options: Pick<MarketOptions, 'file' | 'variables' | '
   return { mode: isSandbox ? 'sandbox' : 'real', configured, catalogue: readCatalogue(file, isSandbox) }
 }
 
-/**
- * Brings catalogue, channels and, in sandbox mode, the simulators together, and does so again when the file changes.
- */
+/** Brings catalogue, channels and, in sandbox mode, the simulators together, anew when the file changes. */
 export function makeMarket(options: MarketOptions): Market {
   const { file, variables, clock, log } = options
   const { mode, configured, catalogue } = planMarket(options)

@@ -11,9 +11,7 @@ import type { Vendor } from './vendors/vendor.ts'
 
 export type SandboxEnvironment = Pick<Environment, 'sandboxPort' | 'sandboxUrl' | 'dataFolder' | 'databaseUrl'>
 
-/**
- * Starts simulators of this node's own, which keep their videos in its folder, or uses shared ones at `SANDBOX_URL`.
- */
+/** Starts this node's own simulators, which keep their videos in its folder, or uses shared ones at `SANDBOX_URL`. */
 export function openSandbox(
   { environment, log }: { readonly environment: SandboxEnvironment; readonly log: Log },
   models: SandboxModels,
@@ -31,9 +29,7 @@ export function openSandbox(
   return startSandbox({ port: sandboxPort, models, memory: { folder: join(dataFolder, 'sandbox'), complain } })
 }
 
-/**
- * The key that the simulators take; they refuse only `bad-key`. Kling's signs with a secret, so its key has two parts.
- */
+/** The key for the simulators, which refuse only `bad-key`. Kling signs with a secret, so its key has two parts. */
 function sandboxCredential({ id }: Vendor): string {
   return id === 'kling' ? 'sandbox:sandbox-secret' : 'sandbox'
 }
@@ -52,9 +48,7 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
   }))
 }
 
-/**
- * The catalogue as plain data for the simulators, which share none of our types, so that they share no mistake of ours.
- */
+/** The catalogue as plain data for the simulators, which share none of our types, and so no mistake of ours. */
 export function simulatedModels(catalogue: Catalogue, configured: readonly Channel[]): SandboxModel[] {
   const found: SandboxModel[] = []
   for (const model of catalogue.models.values()) {

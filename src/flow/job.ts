@@ -9,7 +9,7 @@ import type { Outcome, Routed } from './stages.ts'
 /** What a path does. This is all that the line knows of a capability: how its requests are read and carried out. */
 export type Job = {
   readonly capability: Capability
-  /** Throws bad-request with the field at fault. `lookUp` throws for a model that is forbidden or does not do this. */
+  /** Throws bad-request with the field at fault. `lookUp` throws for a model that is forbidden or cannot do this. */
   read(asked: Asked, lookUp: (id: string) => Model): Errand
 }
 

@@ -17,7 +17,7 @@ export type Relay = Source & {
   left?(): void
   /** The bytes that were held back until the settlement is recorded. */
   closing(): Uint8Array
-  /** Ends the call. While the answer is being poured, its outlet is told the end. */
+  /** Ends the call; an outlet that is being poured into is told the end. */
   abort(): void
 }
 
@@ -157,7 +157,7 @@ export class StreamRelay implements Relay, Outlet {
     return shown.length <= 1 ? first : Buffer.concat(shown)
   }
 
-  /** Why this is no proper end, by the events that the stream has shown; undefined where it is one. */
+  /** Judges the end by the stream's own events: the failure, or undefined for a proper end. */
   #cut(): GatewayError | undefined {
     const { failure, ended, finished } = this.#stream.facts
     if (failure !== undefined) return failure

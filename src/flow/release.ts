@@ -5,7 +5,7 @@ import type { AttemptRecord } from '../store/requests.ts'
 import type { Tally } from '../telemetry/tally.ts'
 import type { Admitted } from './stages.ts'
 
-/** Releases the whole hold of a request of which nothing was delivered. */
+/** Releases the whole hold, because nothing was delivered. */
 export async function release(admitted: Admitted, attempts: readonly AttemptRecord[], thrown: unknown): Promise<void> {
   await admitted.funds.release({
     status: recordedStatus(asGatewayError(thrown)),

@@ -13,7 +13,7 @@ export type Parts = {
   /** Calls `walk`, unless the same request with the same Idempotency-Key has run before. */
   once(limited: Omit<Limited, 'job'>, walk: (remembered?: RememberedAttempt) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
-  /** Yields the next route on demand, and is told how the attempt before may be retried. */
+  /** Yields the next route on demand; `next` is told how the attempt before may be retried. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
   /** The error for a request for which `route` yielded no route at all. */
   noRoute(admitted: Admitted): GatewayError

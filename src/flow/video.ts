@@ -66,7 +66,7 @@ export async function placeVideo(
   }
 }
 
-/** The answer to the client: at once, or, where it waits, when the task is over or the wait is. */
+/** The answer to the client: at once or, if it waits, when the task is over or the time for waiting is. */
 async function answerFor(
   parts: VideoParts,
   placed: Task,

@@ -12,10 +12,7 @@ import type { Manner } from './serve.ts'
 
 type ImageParts = { readonly artifacts: Artifacts; readonly isOwnLink: IsOwnLink }
 
-/**
- * `POST /v1/images/generations`, for clients of two protocols: once the form of the body is known, errors take its
- * shape.
- */
+/** `POST /v1/images/generations`, in two protocols: once the form of a body is known, its errors have that shape. */
 export function imagesManner({ artifacts, isOwnLink }: ImageParts): Manner {
   const codec: typeof imagesCodec = {
     ...imagesCodec,

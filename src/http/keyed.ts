@@ -3,7 +3,7 @@ import type { Parts } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { storeError } from '../store/faults.ts'
 
-/** Serves what a client may ask without buying anything: the key is checked and limited, as on the line. */
+/** Serves what a client may ask without buying anything: its key and limits are checked, as on the line. */
 export function serveKeyed(
   line: Pick<Parts, 'authenticate' | 'limit'>,
   credentialOf: (request: Request) => string | undefined,

@@ -1,4 +1,4 @@
-/** The part of a body that is asked for: from a byte to before another. */
+/** The part of a body that is asked for: from one byte up to, but not including, another. */
 export type Range = { readonly from: number; readonly to: number }
 
 const one = /^bytes=(\d{0,15})-(\d{0,15})$/

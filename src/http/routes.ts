@@ -79,8 +79,7 @@ const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
 const signed = { auth: 'open', writeError: writeArtifactError } as const
 
-// Inputs may be tokens, a million numbers in all. The bound is higher, so that a client that sends more is told the
-// field.
+// An input may be a million tokens, each a number. The bound is higher, so that the error for more names the field.
 const embeddingItemsMax = 1_500_000
 
 /** Every path of the public port. */

@@ -19,7 +19,7 @@ export async function giveNotice(drainMs: number): Promise<void> {
   if (drainMs > 0) await pause(Math.min(noticeMs, drainMs))
 }
 
-/** `stop` ends every wait for it: those who wait get the reason. */
+/** `stop` ends every wait for this part: the requests that wait get the reason. */
 type Stoppable = { stop(reason: GatewayError): void }
 
 /** What is to be stopped. */
@@ -51,17 +51,13 @@ export async function stopListening(serving: Serving, drainMs: number): Promise<
   await within(lastSettlementsMs, nothingIsLeft(billing, waiting))
 }
 
-/**
- * A request that was refused while it waited for the database may still get a hold, or an Idempotency-Key, after that.
- */
+/** A request that was refused while it waited for the database may get a hold, or an Idempotency-Key, after that. */
 async function nothingIsLeft(billing: TrackedBilling, waiting: Waiting): Promise<void> {
   await waitUntil(() => !waiting.isAnythingBehind, lastSettlementsMs)
   await billing.idle()
 }
 
-/**
- * Closes a port on which no request is refused: an operator who credits an account has to know whether that was done.
- */
+/** Closes a port on which no request is refused: an operator has to know whether an account was credited. */
 export async function closePort(listener: Listener): Promise<void> {
   listener.stop(false).catch(() => {})
   await waitUntil(() => listener.underway === 0, lastSettlementsMs)

@@ -56,9 +56,7 @@ export type RememberedAttempt = {
 
 export type Idempotency = {
   begin(asked: Asked): Promise<Begun>
-  /**
-   * Tries unfinished writes once more, and lets long answers that are on their way arrive, for a few seconds at most.
-   */
+  /** Tries unfinished writes once more, and lets long answers on their way arrive, for a few seconds at most. */
   close(): Promise<void>
 }
 
@@ -73,8 +71,7 @@ const behindPauseMs = 500
 const rowBytesMax = 1024 * 1024
 // A bucket that hangs is waited for, for minutes, and all that while each answer is in memory twice: plain and sealed.
 const layingAsideBytesMaxDefault = 256 * 1024 * 1024
-// A client that loses its connection to a stopping node asks again and should get its answer, but a stop must not hang
-// on a bucket.
+// A client cut off by a stopping node asks again and should get its answer, but a stop must not hang on a bucket.
 const closeMsMaxDefault = 3_000
 // Precedes the name of an answer that is stored elsewhere. A sealed text is base64, which has no colon.
 const elsewhere = 'artifact:'
@@ -147,8 +144,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
-      // Without a status: a node of the previous version on the same database takes it for a fact, and not for an
-      // answer.
+      // Without a status: a node of the previous version on the same database takes it for a fact, not an answer.
       keepFailure: (failure) => surely(() => happened(null, sealed(writeFailure(failure)))),
       free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),

@@ -28,9 +28,7 @@ export class AuthFailures {
     this.#message = parts.message
   }
 
-  /**
-   * Throws where the address has to wait before it may try an unknown key. A key with our checksum may always be tried.
-   */
+  /** Throws where the address has to wait before it tries an unknown key. A key with our checksum may be tried. */
   mayTry(key: string, address: Address): void {
     const waitSeconds = this.#waitSeconds(address())
     if (waitSeconds === 0 || this.#secretKeys.hasChecksum(key)) return

@@ -42,7 +42,7 @@ export async function ensureFirstAccount(parts: {
       return { account, key, adminKey }
     })
   return ensure().catch((thrown: unknown) => {
-    // Another node that was started at the same time with the same new key was quicker: now its key is found.
+    // Another node, started at the same time with the same new key, was quicker: now its key is found.
     if (isTaken(thrown)) return ensure()
     throw thrown
   })

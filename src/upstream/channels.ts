@@ -14,9 +14,7 @@ export type Channel = {
   readonly weight: number
   /** Lower is tried first. */
   readonly priority: number
-  /**
-   * Set for simulators, which are never set aside: one customer's experiments must not take a vendor from the others.
-   */
+  /** Set for simulators, which are never set aside: one customer's play must not take a vendor from the others. */
   readonly tireless?: true
 }
 
@@ -45,9 +43,7 @@ export type Channels = {
    */
   rest(resting: Resting, seconds: number): boolean
   isResting(resting: Resting): boolean
-  /**
-   * Until the first credential may be used again of those that rest only because they are over their rate for a model.
-   */
+  /** Until the first credential may be used again of those that rest only for being over a model's rate. */
   secondsOverRate(offers: readonly Offer[]): number | undefined
   /**
    * A request is sent there, which may take `longestMs`. Where the channel has been asked last for long enough, this

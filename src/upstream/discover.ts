@@ -49,10 +49,7 @@ async function listModels(transport: Transport, baseUrl: string): Promise<string
   return ids
 }
 
-/**
- * Our spelling of a vendor's id: lower case, hyphens for what would not survive in a path or a glob; undefined if no
- * valid id is left.
- */
+/** Our spelling of a vendor's id: lower case, with hyphens for what would not survive in a path or a glob, if valid. */
 export function ourModelId(upstreamModel: string): string | undefined {
   const id = upstreamModel
     .toLowerCase()

@@ -8,13 +8,13 @@ const asideMs = 60_000
 /** The requests that failed in a row, at most `inARow` of them. */
 type Failing = { readonly requests: Set<string>; readonly asideUntil: number }
 
-/** Which places fail time and again. A place is the name of one model at one channel. */
+/** Tracks which places keep failing. A place is the name of one model at one channel. */
 export type Failures = {
   /** Says whether this sets the place aside. A request is one failure, however many calls were made for it. */
   failed(place: string, request: string): boolean
   answered(place: string): void
   isAside(place: string): boolean
-  /** Whether any place fails time and again whose name begins so. */
+  /** Whether any place keeps failing whose name begins so. */
   anyOf(beginning: string): boolean
   /**
    * The first request after a place's time aside is over finds out whether it still fails: for all others the place is

@@ -29,9 +29,7 @@ export type Exchange = Source & {
   /** All bytes that have come, or the next that come; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
   readAll(bytesMax: number): Promise<Uint8Array>
-  /**
-   * Call when all that matters has been read: takes the little that may follow, so that the connection can be reused.
-   */
+  /** Call when all that matters was read: takes the little that may follow, so that the connection can be reused. */
   finish(): void
   /** From now on a client that leaves does not end the call. */
   outliveClient(): void
@@ -57,9 +55,7 @@ export type Transport = {
 }
 
 export type StoppableTransport = Transport & {
-  /**
-   * Ends every call that is under way, and sends no other. Callers that wait for a response or read one get the reason.
-   */
+  /** Ends every call that is under way, and sends no other. Those who wait for a call, or read one, get the reason. */
   stop(reason: GatewayError): void
 }
 

@@ -24,9 +24,7 @@ export function channelsOfVariables(entries: readonly ChannelEntry[], variables:
   return found
 }
 
-/**
- * The operator who set one of these expects an effect. A variable whose key a channel of the file uses is not ignored.
- */
+/** Variables that are set in vain, which operators should know. A key that a channel of the file has is not lost. */
 export function ignoredVariables(entries: readonly ChannelEntry[], variables: Variables): IgnoredVariable[] {
   const used = new Set(entries.flatMap(({ keys }) => keys))
   return [...vendors.values()].flatMap((vendor) => {

@@ -36,9 +36,7 @@ export function chatJob(codec: ChatCodec): Job {
 
 const comment = new TextEncoder().encode(': keep-alive\n\n')
 
-/**
- * A class, because one is made for every request, and its functions as closures would be four more objects each time.
- */
+/** A class, because one is made for every request, and closures would be four more objects each time. */
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
   readonly #codec: ChatCodec

@@ -97,8 +97,7 @@ async function countAt(
   try {
     if (exchange.status === 200) return counter.read(await exchange.readAll(countBytesMax))
     const verdict = judge(counting.route, await readRefusal(exchange, counting))
-    // A key over its rate for counting can still answer, because the vendor limits the two separately. A refused key
-    // cannot.
+    // A key over its rate for counting still answers, as the vendor limits the two separately. A refused key does not.
     if (exchange.status !== 429) restKey(parts, counting.route, verdict, exchange.status)
     throw verdict.error
   } catch (thrown) {

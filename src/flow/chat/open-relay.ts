@@ -9,7 +9,7 @@ import { chatOf } from './lane.ts'
 
 // No event of a chat comes near this size; the limit keeps a line without an end from filling the memory.
 const eventBytesMax = 1024 * 1024
-// Far more than any vendor wraps around a token: a stream above this for its whole output cap is not going to end.
+// Far more than any vendor sends for a token: a stream that exceeds it for its whole output cap is not going to end.
 const wireBytesPerToken = 8 * 1024
 const wireBytesSpare = 1024 * 1024
 // Streams of the responses protocol repeat most of the request four times: when they are queued, begin, are in progress

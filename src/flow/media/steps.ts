@@ -164,8 +164,7 @@ class Walk {
         this.#hasMade = true
         return { kind: 'made', response: outcome.accepted, leg }
       }
-      // A call is repeated alone only while others may succeed: where all have failed, the line sends the whole
-      // elsewhere.
+      // A call is repeated alone only while others may succeed. Where all have failed, the line tries another route.
       if (outcome.retry === 'no' || tries === triesMax || this.#hasFailed()) return outcome
       this.#noteFailed(outcome)
       if (outcome.retry === 'anew') connection = 'new'
@@ -193,17 +192,13 @@ class Walk {
     return { ...this.#routed, attemptId }
   }
 
-  /**
-   * A fetch is free, so it ends when a call beside it fails. A call to the vendor costs money and goes on to its end.
-   */
+  /** Fetching is free, so it ends when a call beside it fails. A call to the vendor is not, and goes on to its end. */
   #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<Responded> {
     const { fetchLink } = this.#parts
     return fetchLink(call, this.#routed.route.channel, AbortSignal.any([this.#routed.signal, stop]))
   }
 
-  /**
-   * Records every call so far, none of which is of any use; where the adapter can tell what it cost, that is our loss.
-   */
+  /** Records every call so far as useless; where the adapter can tell what a call cost, that is our loss. */
   #lost(used: readonly Counted[]): AttemptRecord[] {
     const legs = this.#answered.map((answered, index): Leg => {
       return { attemptId: answered.leg.attemptId, count: () => used[index] ?? answered.count() }

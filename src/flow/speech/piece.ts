@@ -43,9 +43,7 @@ export class PieceSound {
     if (this.#first === undefined) throw unreadable()
   }
 
-  /**
-   * The next audio, or undefined at its proper end. Throws where it was cut off, so that this never looks like an end.
-   */
+  /** The next audio, or undefined at its proper end. Throws where it was cut off: a cut must never look like an end. */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#first !== undefined) {
       const first = this.#first

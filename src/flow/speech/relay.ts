@@ -26,7 +26,7 @@ export type Speaking = {
   readonly shaper: Shaper
 }
 
-/** Speaks the pieces of a text one after another, as one audio. */
+/** Speaks the pieces of a text one after another, as one audio stream. */
 export class SpeechRelay implements Relay {
   readonly legs: Leg[] = []
   readonly #failed: AttemptRecord[] = []
@@ -156,9 +156,7 @@ export class SpeechRelay implements Relay {
     return ask.asEvents ? codec.writeDelta(sound) : sound
   }
 
-  /**
-   * After a failure only legs that were given out are owed; after the client has left, all that came from the vendor.
-   */
+  /** After a failure, only legs that were given out are owed; after the client left, all that the vendor sent. */
   #isOwed(leg: number): boolean {
     return leg < this.#legsGiven || this.#failure === undefined || this.#hasNoClient()
   }

@@ -41,7 +41,7 @@ export type OperationDocs = {
     readonly schema: z.ZodType
     /** The content types, where the answer is not JSON. */
     readonly types?: readonly string[]
-    /** One event of the stream, where the answer may be one. */
+    /** One event of the stream, where the answer may stream. */
     readonly event?: z.ZodType
     /** Whether the answer says what it cost. */
     readonly metered?: true

@@ -25,9 +25,7 @@ function withServer(contract: string, url: string): string {
   return JSON.stringify({ ...(JSON.parse(contract) as object), servers: [{ url }] }, null, 2)
 }
 
-/**
- * `GET /docs`: the reference. Its policy allows the one style by its hash; nothing else in the page may load or run.
- */
+/** `GET /docs`: the reference. Its policy allows the one style by its hash, and nothing else to load or run. */
 export function serveReference(address: string): (visit: Visit) => Response {
   return servePage(() => makeReferencePage(address))
 }

@@ -85,7 +85,7 @@ export class Connection implements Flow {
           opened.reject(error ?? new Error('the connection was closed while it was made'))
           connection.#closed(error)
         },
-        error() {}, // `close` follows, with all that matters
+        error() {}, // `close` follows and carries all that matters
         connectError: (_socket: Socket<Connection>, error: Error) => opened.reject(error),
       },
     }

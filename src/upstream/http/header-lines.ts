@@ -11,10 +11,7 @@ for (let code = 65; code <= 90; code++) allowed[code] = allowed[code | upperBit]
 for (let code = 32; code < 256; code++) if (code !== 127) allowed[code] = (allowed[code] ?? 0) | 2
 allowed[9] = 2
 
-/**
- * The headers of a response, checked once and kept as text: a vendor sends two dozen, and four or five of them are
- * read.
- */
+/** The headers of a response, checked once and kept as text: a vendor sends two dozen, and four or five are read. */
 export class HeaderLines {
   readonly #text: string
   /** Three numbers for each line: where it starts, where its colon is, where it ends. */

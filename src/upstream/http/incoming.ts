@@ -10,9 +10,7 @@ const unreadBytesMax = 64 * 1024
 /** The call that sent the request. It is told once: the head of the response, or why none came. */
 export type Asker = { begin(head: ResponseHead): void; unanswered(failure: Error): void }
 
-/**
- * One response as it arrives. Bytes that come while there is no outlet wait here, and in the end the vendor waits too.
- */
+/** One response as it arrives. Bytes that no outlet takes yet wait here, and in the end the vendor waits too. */
 export class Incoming {
   readonly #flow: Flow
   readonly #asker: Asker

@@ -3,8 +3,7 @@ import { Connection } from './connection.ts'
 import type { ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 
-// Vendors keep an idle connection for a minute or longer. Self-hosted servers often keep it for five seconds, and say
-// so.
+// Vendors keep an idle connection for a minute or longer; self-hosted servers often for five seconds, and say so.
 const idleMs = 30_000
 // A connection is not used in the last second that the vendor grants it, because its close may be on the way by then.
 const marginMs = 1_000

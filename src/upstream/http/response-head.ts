@@ -21,9 +21,7 @@ const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/
 const control = /[\0-\x08\n-\x1f\x7f]/
 const digits = /^\d{1,15}$/
 
-/**
- * Strict where two readers could differ about where the body ends, because a wrong guess garbles the next answer too.
- */
+/** Strict where two readers could differ about where the body ends: a wrong guess garbles the next answer too. */
 export function readHead(text: string): ResponseHead {
   const lineEnd = text.indexOf('\r\n')
   const first = lineEnd === -1 ? text : text.slice(0, lineEnd)
