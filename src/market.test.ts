@@ -38,7 +38,7 @@ test('what a server on this machine adds is in the log', () => {
   ])
 })
 
-// Two channels of one id would share the requests, half of which the operator has just sent elsewhere.
+// Two channels with one id would share the requests, and half of them would still go to the local server.
 test('a channel of the file takes the place of the server that was found under its name, and gives it back', () => {
   const elsewhere = 'channels: [{ id: ollama, vendor: ollama, baseUrl: "http://gpu.example:11434/v1" }]'
   const market = openMarket()

@@ -11,7 +11,7 @@ const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
 const channel = { id: 'c', vendor, baseUrl: 'https://v', credentials: ['key'], weight: 1, priority: 0 }
 const route = { channel, credential: 'key', upstreamModel: 'm' }
 
-/** Whether a channel that fails time and again still counts as failing after one more call. */
+/** Whether a channel that keeps failing still counts as failing after one more call. */
 async function isFailingAfter(status: number, ...said: readonly (string | Error)[]): Promise<boolean> {
   const channels = makeChannels([channel], systemClock, () => 0)
   for (const request of ['req_1', 'req_2', 'req_3']) channels.failed(route, request)
@@ -38,7 +38,7 @@ test.each([
   { name: 'a refusal', status: 400, said: '{"error":{"message":"no"}}', isFailing: false },
   { name: 'a failure', status: 503, said: '{}', isFailing: true },
   { name: 'an answer that breaks off', status: 200, said: new GatewayError('upstream-failed', 'cut'), isFailing: true },
-  // A channel that says yes and no more would otherwise be brought back by everybody who gives up on it.
+  // Otherwise every client that gives up would bring back a channel that sends a head and then nothing.
   { name: 'a client that left', status: 200, said: new GatewayError('client-gone', 'left'), isFailing: true },
 ])('what $name says of a channel that fails', async ({ status, said, isFailing }) => {
   expect(await isFailingAfter(status, said)).toBe(isFailing)

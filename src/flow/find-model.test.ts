@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { Model } from '../catalogue/model.ts'
 import { findModel } from './find-model.ts'
 
-// Only their names are looked at.
+// Only the names of the models are read.
 const models = new Map(
   ['gpt-4o-mini', 'meta-llama-llama-3.3-70b', 'claude-sonnet-4-5', 'qwen-qwen3', 'qwen3', 'secret-model'].map((id) => [
     id,

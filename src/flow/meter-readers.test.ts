@@ -16,7 +16,7 @@ const server = Bun.serve({
 })
 afterAll(() => server.stop(true))
 
-/** On its way to a client that does not read it. */
+/** Sends a body to a client that does not read it. */
 function unreadBy(body: ReadableStream) {
   bodies.push(body)
   const socket = connect(server.port ?? 0, '127.0.0.1')
@@ -32,7 +32,7 @@ function unreadBy(body: ReadableStream) {
   return { socket, read }
 }
 
-/** A stream that is all end. */
+/** A stream that holds everything back for its end. */
 async function unread() {
   const { relay, end } = byHand()
   const { body, ...made } = metered({ ...relay, closing: () => last })

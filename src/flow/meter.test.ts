@@ -55,7 +55,7 @@ test('an answer is sold at its price, and records what each call of it cost us, 
   expect(sales).toMatchObject([
     {
       status: 200,
-      basis: 'estimated', // one of them has said nothing
+      basis: 'estimated', // one of the legs has no count
       price: nano(12n),
       streamed: true,
       attempts: [
@@ -140,7 +140,7 @@ test('a quiet stream says now and then that it lives, and nothing is marked for 
   expect(await said('alive')).toBe(': alive\n\n')
   pass(15_100)
   expect(await said('alive')).toBe(': alive\n\n')
-  // Whatever comes puts it off again.
+  // Every delivery puts the keep-alive off again.
   pass(14_000)
   give('b')
   pass(2_100)
@@ -193,7 +193,7 @@ async function left(options: AtMeter, more: Partial<Relay> = {}) {
   pass(0)
   give('a')
   await reader.cancel()
-  // Whoever drains it hears of the end, and whoever has stopped does not listen any more.
+  // A drain hears of the end; a stream that was stopped does not listen any more.
   end()
   await ended
   return { done, ...rest }

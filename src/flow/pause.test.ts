@@ -9,7 +9,7 @@ test.each(['the client', 'the node'])('nobody waits for a better moment once %s 
   const paused = pauseBefore(1, busy, [client.signal, stop.signal])
   const leaving = who === 'the node' ? stop : client
   leaving.abort()
-  // After the first that is over: a pause of five seconds is not.
+  // A second shows that the pause has ended: it would have taken five.
   expect(await Promise.race([paused, new Promise((resolve) => setTimeout(() => resolve('still waits'), 1_000))])).toBe(
     false,
   )

@@ -41,7 +41,7 @@ function vendor() {
   }
 }
 
-/** `last` ends the stream, `bad` is none. */
+/** `last` ends the stream; `bad` is not a valid event. */
 function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
   const facts = { ended: false, finished: false, failure: undefined }
   const stream = {
@@ -169,7 +169,7 @@ describe('several streams as one', () => {
   })
 })
 
-/** A relay that ends when it is told to, or ended. */
+/** A relay that ends when the test ends or aborts it. */
 function waiting() {
   let poured: Outlet | undefined
   let isAborted = false

@@ -208,7 +208,7 @@ async function walk(
     error = thrown instanceof GatewayError ? thrown.kind : String(thrown)
     mayTryAgain = !(thrown instanceof GatewayError) || thrown.details.shouldRetry !== false
   }
-  // Whoever settles after the client has gone does so behind everybody's back.
+  // Settling after the client has left is awaited by no caller, so it gets some turns of the loop.
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
   return { endings, sales, losses, totalsMs, attempts, text, error, mayTryAgain, placesLeft }
 }
@@ -225,8 +225,8 @@ async function readStream(body: ReadableStream<Uint8Array>, bytes: number): Prom
   return text
 }
 
-// Whatever happens upstream, a hold ends exactly once: settled when something was delivered, released when not, and for
-// good where the vendor may charge for it.
+// Whatever happens upstream, a hold ends exactly once: settled when something was delivered, released when not, and
+// with a final error where the vendor may charge.
 describe('every ending of a request ends its hold once', () => {
   test.each([
     { name: 'the first channel answers', channels: [answers], hold: 'settled', tried: 1 },
@@ -350,7 +350,7 @@ describe('several choices of a vendor that gives one a call', () => {
   test('are all of them or none', async () => {
     const { endings, attempts, error } = await walk([inTurn(answers, refuses)], { sideBySide: 2 })
     expect({ endings, attempts, error }).toEqual({ endings: ['released'], attempts: 2, error: 'upstream-rejected' })
-    // What one of them gave has been paid for: to try elsewhere would be to pay for it again.
+    // One of the choices has been paid for: trying elsewhere would mean paying for it again.
     const paid = await walk([inTurn(answers, fails), answers], { sideBySide: 2 })
     expect(paid).toMatchObject({ endings: ['released'], attempts: 2, error: 'upstream-failed' })
     const unpaid = await walk([fails, answers], { sideBySide: 2 })

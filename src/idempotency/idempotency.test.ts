@@ -16,7 +16,7 @@ import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } 
 import { thrownBy } from '../../test/support/thrown.ts'
 import { failureIn, makeIdempotency, type LongAnswers } from './idempotency.ts'
 
-// What is kept here is short. Long answers: test/faults/idempotency.test.ts
+// Answers are short here. For long ones see test/faults/idempotency.test.ts.
 const none = { layAside: () => Promise.resolve(undefined), pickUp: () => Promise.resolve(undefined) }
 
 const long = Buffer.alloc(2 * 1024 * 1024, '0')
@@ -64,7 +64,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     if (begun.kind !== 'replay') throw new Error('nothing was kept')
     const told = failureIn(begun)
     expect([told?.kind, told?.message, told?.details]).toEqual(['upstream-failed', 'It broke off.', details])
-    // The version before gives whatever has a status and a body as an answer; of this it says that it has been completed.
+    // The previous version replays every row with a status and a body; without a status it answers `already_completed`.
     expect(await store.db.selectFrom('idempotency').select('status').execute()).toEqual([{ status: null }])
   })
 
@@ -83,7 +83,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     await attempt.free()
     for (const by of others) expect(await ask(by)).toMatchObject({ kind: 'replay' })
     expect(await ask()).toMatchObject({ kind: 'begun' })
-    // What another has begun since is not ended by who had it before.
+    // An attempt whose key was freed cannot end the attempt that began after it.
     for (const late of [
       () => attempt.free(),
       () => attempt.keepFact(200),
@@ -122,7 +122,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     },
   )
 
-  // On SQLite nobody gets in between.
+  // On SQLite no other request gets in between.
   test.skipIf(engine === 'sqlite')('what is freed while somebody asks for it is begun', async () => {
     const { store, ask, attempt } = await begin()
     const inserts = new Set<unknown>()
@@ -181,7 +181,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
           (thrown: GatewayError) => thrown.details.code,
         )
       await until(async () => (await found()) !== 'idempotency_in_progress')
-      // Whoever looked last began it, where it was free.
+      // Where the key was free, the last look has begun the request.
       const kept = {
         'an answer': 'replay',
         'a fact': 'already_completed',
@@ -217,7 +217,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     await away.attempt.keepFact(500)
     await away.close()
     expect(away.logged.join('')).toContain('the node stops before it could be recorded')
-    // Nobody tries behind a stop, nor is silent about it.
+    // After a stop nothing is tried again, and the log says so.
     await away.attempt.keepFact(500)
     expect(away.logged.join('')).toContain('it will not be recorded')
   })
@@ -289,7 +289,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   test('and is found among all that others left', async () => {
     const { store, ask } = await begin()
     const { created_at: at } = await store.db.selectFrom('idempotency').select('created_at').executeTakeFirstOrThrow()
-    // More than is looked at in one go, before it and after it, and many of one moment.
+    // More rows than one batch, before and after the row in question, and many with the same time.
     await sql`insert into idempotency
         (account_id, path, key_digest, fingerprint, state, request_id, node, status, sealed_body, created_at)
       with recursive n (i) as (select 1 union all select i + 1 from n where i < 60000)
@@ -312,7 +312,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
       with recursive n (i) as (select 1 union all select i + 1 from n where i < 12000)
       select ${accountId}, '/v1/embeddings', cast(i as text), '', 'done', 'req', 'node_a', 200, null, case when i < 400 then 0 else i / 3 end
       from n`.execute(store.db)
-    // Each may be a megabyte, and no statement may take long. Those of one moment go together.
+    // Each row may be a megabyte, and no statement may take long. Rows with the same time are dropped together.
     const dropped: number[] = []
     const counted = store.db.withPlugin({
       transformQuery: ({ node }) => node,

@@ -64,7 +64,7 @@ async function openRing() {
   return { ring, key, clock, asked, complaints, store, poll, loseDatabase }
 }
 
-/** Polls until nobody has asked for so long that the ring rests. */
+/** Polls until there was no request for so long that the ring rests. */
 async function rest(poll: () => Promise<number | undefined>) {
   for (let polls = 0; polls < 20; polls++) if ((await poll()) === 10_000) return
   throw new Error('it does not rest')

@@ -16,7 +16,7 @@ const channel = (id: string, more: Partial<Channel> = {}): Channel => ({
 })
 const offers = [{ vendor: 'v', upstreamModel: 'm' }]
 
-/** A chance that is none: these numbers, one after another, for ever. */
+/** Predictable random numbers: these, one after another, for ever. */
 function always(...numbers: readonly number[]): () => number {
   let at = 0
   return () => numbers[at++ % numbers.length] ?? 0
@@ -73,7 +73,7 @@ describe('the order of routes', () => {
     expect(ids()).toEqual(['a', 'b'])
     channels.answered({ channel: b, upstreamModel: 'm' })
     expect(ids()).toEqual(['b', 'a'])
-    // Whoever comes when its time is over finds out how it is, and no other does.
+    // The first request after its time is over finds out whether it still fails, and no other does.
     clock.advance(60_000)
     expect(ids()).toEqual(['a', 'b'])
     channels.asking(had, 600_000)
@@ -96,7 +96,7 @@ describe('the order of routes', () => {
     expect(ids()).toEqual(['b', 'a'])
     clock.advance(60_000)
     expect(ids()).toEqual(['a', 'b'])
-    // Its first failures are no reason yet to ask another first.
+    // A first failure is no reason yet to ask another channel first.
     channels.answered(had)
     channels.failed(had, '4')
     channels.asking(had, 600_000)
@@ -177,7 +177,7 @@ describe('credentials', () => {
     expect(channels.rest({ channel: a, credential: 'key', upstreamModel: 'm' }, 30)).toBe(false)
     expect([routesFor('m'), routesFor('n')]).toEqual([0, 1])
     expect(channels.isResting({ channel: a, credential: 'key' })).toBe(false)
-    // One that is refused is refused for all of them.
+    // A refused credential rests for all models.
     expect(channels.rest({ channel: a, credential: 'key' }, 10)).toBe(true)
     expect(routesFor('n')).toBe(0)
     clock.advance(10_001)
@@ -225,7 +225,7 @@ describe('credentials', () => {
     const used: string[] = []
     for (const route of channels.routes(offers)) {
       used.push(`${route.channel.id} ${route.credential}`)
-      // The first is over its rate, the second is refused; what fails with the third would fail with the others too.
+      // The first credential of `a` is over its rate, the second is refused. The third does not rest: `a` is not offered again.
       if (used.length === 1) channels.rest(route, 60)
       if (used.length === 3) channels.rest({ channel: a, credential: route.credential }, 60)
     }

@@ -19,7 +19,7 @@ describe('a local server', () => {
     for (const server of servers.splice(0)) await server.stop()
   })
 
-  /** Lists these, or answers with another status. */
+  /** A server that lists these models, or answers with another status. */
   async function serving(models: readonly string[], status = '200 OK') {
     const body = JSON.stringify({ object: 'list', data: models.map((id) => ({ id })) })
     const server = await startVendor((socket) => {
@@ -32,7 +32,7 @@ describe('a local server', () => {
   }
 
   const ollama = vendors.get('ollama') as Vendor
-  // No time passes: a busy machine may be slower than a server is waited for.
+  // Time stands still, because a busy machine may take longer than the gateway waits for a server.
   const discover = (server: RawVendor, ownPort = 1) =>
     discoverLocalServers(makeTransport(systemClock, handTimers()), ownPort, [{ ...ollama, baseUrl: server.baseUrl }])
 

@@ -152,7 +152,7 @@ describe('a vendor that sends faster than anybody reads', () => {
       for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
     }
     exchange.abort()
-    // Beside what was read there is what both systems hold for a socket, which is some megabytes.
+    // Beyond what was read, the sockets of both sides hold some megabytes.
     expect((await flooded.promise) - read).toBeLessThan(16 * 1024 * 1024)
   })
 

@@ -37,7 +37,7 @@ async function start(...habits: Parameters<typeof startWire>): Promise<Wire> {
   return wire
 }
 
-/** Accepts connections and never says a word, so that nobody who wants a secure one gets it. */
+/** A server that accepts connections and never sends a byte, so that no TLS handshake succeeds. */
 async function startMute() {
   const wire = await start({})
   return { wire, url: wire.url.replace('http:', 'https:') }
@@ -70,9 +70,9 @@ describe('a vendor that cannot be reached has got nothing', () => {
     const kinds = ['kept', 'new'] as const
     const failures = kinds.map((connection) => openTransport().failure(blackhole.baseUrl, { timeouts, connection }))
     expect(await Promise.all(failures)).toEqual(['upstream-timeout, unsent', 'upstream-timeout, unsent'])
-    // Twenty seconds are what these calls have for everything else.
+    // All other timeouts of these calls are twenty seconds.
     expect(performance.now() - startedAt).toBeLessThan(10_000)
-    // And a client that leaves need not wait for that.
+    // A client that leaves does not have to wait for that.
     const client = new AbortController()
     const left = openTransport().failure(blackhole.baseUrl, { signal: client.signal })
     client.abort()
@@ -122,7 +122,7 @@ test('a connection that was made for a client that left is there for the next', 
   client.abort()
   expect(await left).toBe('client-gone, unsent')
   await wire.line(0)
-  // Its end of the connection is open at the latest when another one is.
+  // When another connection is open, this one is open at our end too.
   await openTransport().text(wire.url)
   expect(await transport.text(wire.url)).toBe('over 0')
   expect(wire.lines[0]?.asked.length).toBe(1)
@@ -177,7 +177,7 @@ describe('over TLS', () => {
       expect.stringContaining("unsent: Hostname/IP does not match certificate's altnames"),
       expect.stringContaining('unsent: certificate has expired'),
     ])
-    // Two of its calls, to one name, came over one connection.
+    // Two of the calls had the same host name and shared one connection.
     expect(known.lines.length).toBe(2)
     for (const { lines } of [misnamed, expired]) for (const line of lines) expect(line.received()).toBe(0)
   })

@@ -15,17 +15,17 @@ type Story = {
   readonly bodyBytes: number
   readonly uploadBytes: number
   readonly interims: number
-  /** Where its writes end. */
+  /** Where one write of the vendor ends and the next begins. */
   readonly cuts: readonly number[]
   readonly end: 'whole' | 'says-close' | 'closes' | 'resets' | 'is-silent' | 'says-more' | 'is-garbled'
-  /** Where it does so, of all that it would write. */
+  /** After which share of its bytes the vendor ends like that. */
   readonly at: number
   readonly client: 'reads' | 'reads-late' | 'finishes' | 'ends' | 'leaves-early' | 'leaves' | 'is-left'
 }
 
 const often = <const T>(value: T, weight: number) => ({ arbitrary: fc.constant(value), weight })
 const bytes = fc.oneof({ arbitrary: fc.nat(300), weight: 8 }, { arbitrary: fc.nat(200_000), weight: 1 })
-// Never the whole.
+// Always less than the whole.
 const share = fc.nat(999).map((thousandths) => thousandths / 1_000)
 const story: fc.Arbitrary<Story> = fc.record({
   framing: fc.constantFrom('length', 'chunks', 'until-close'),
@@ -57,7 +57,7 @@ const rounds = fc.array(fc.array(story, { minLength: 1, maxLength: 6 }), { minLe
 
 const stories = new Map<string, Story>()
 const clock = movableClock()
-// What hangs does so for good: long enough that no busy machine looks like it.
+// A call that takes longer hangs for good: even a busy machine is quicker.
 const endsWithinMs = 30_000
 let calls = 0
 let wire: Wire
@@ -67,7 +67,7 @@ beforeAll(async () => {
 })
 afterAll(() => wire.stop())
 
-/** Nobody else's answer looks like it, nor any part of it. */
+/** A body unlike that of any other call, in all its parts. */
 function bodyOf(path: string, { bodyBytes }: Story): Buffer {
   return Buffer.alloc(bodyBytes, `${path} `)
 }
@@ -157,7 +157,7 @@ test('every call ends, and none with the answer to another', async () => {
   )
 }, 120_000)
 
-/** One that is silent makes hours pass for all. What is too much or wrong may spoil a connection for the next. */
+/** A silent vendor makes hours pass for all calls. Extra or garbled bytes may spoil a connection for the next call. */
 function troublesOthers({ end, framing }: Story): boolean {
   return end === 'is-silent' || end === 'says-more' || (end === 'is-garbled' && framing === 'length')
 }
@@ -181,7 +181,7 @@ async function makeAtOnce(transport: Transport, round: readonly Story[], isCalm:
 function check(path: string, told: Story, came: Came | undefined, isCalm: boolean): void {
   if (came === undefined) throw new Error('nothing came of it')
   const body = bodyOf(path, told)
-  // Byte for byte its own, as far as it goes; what is garbled may look like a part of it, and begins with a zero.
+  // What came is a beginning of this call's own body. Garbled bytes may come as a part of it, and begin with a zero.
   const garbledAt = told.end === 'is-garbled' ? came.bytes.indexOf(0) : -1
   const own = garbledAt === -1 ? came.bytes : came.bytes.subarray(0, garbledAt)
   expect(own.equals(body.subarray(0, own.length))).toBe(true)

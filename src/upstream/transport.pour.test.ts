@@ -27,12 +27,12 @@ const write = (...pieces: (string | Uint8Array)[]) => {
   for (const piece of pieces) wire.lines[0]?.socket.write(piece)
 }
 
-/** What was written has come: whatever is asked and answered after it comes later, over whichever connection. */
+/** Resolves when what was written has arrived: an exchange that begins later, over any connection, arrives later. */
 async function arrived(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) expect(await openTransport().text(another.url)).toBe('later')
 }
 
-/** Notes all it is given; with the first of it, something may be done. */
+/** Notes all that it is given, and calls `withFirst` at the first piece. */
 function pouring(exchange: Exchange, withFirst: (outlet: Outlet) => void = () => {}) {
   const noted: string[] = []
   const { promise: ended, resolve: end } = Promise.withResolvers<string>()

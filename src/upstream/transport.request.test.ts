@@ -196,7 +196,7 @@ describe('eight megabytes', () => {
       connected({ socket }) {
         socket.once('data', () => {
           socket.pause()
-          // As servers do it that read no more: what is unread makes a reset of their close.
+          // Like a server that reads no further: closing with unread bytes sends a reset.
           socket.write(answer(413, 'too large', { connection: 'close' }), () => socket.destroy())
         })
       },

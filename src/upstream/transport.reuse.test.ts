@@ -18,7 +18,7 @@ noUnheardRejections()
 let wire: Wire
 afterEach(() => wire.stop())
 
-/** Every request after the first is answered as it should be, and over which connection it came is the answer. */
+/** Answers every request after the first with the number of the connection it came over. */
 async function firstReply(reply: (line: Line, asked: Asked) => void): Promise<void> {
   let isFirst = true
   wire = await startWire({
@@ -30,7 +30,7 @@ async function firstReply(reply: (line: Line, asked: Asked) => void): Promise<vo
   })
 }
 
-/** The first connection's end at the vendor, and over which connection a call after that comes. */
+/** Waits until the first connection is closed, and gives the connection that the next call comes over. */
 async function nextAfterClose(transport: ReturnType<typeof openTransport>): Promise<string> {
   await wire.lines[0]?.closed
   return transport.text(wire.url)
@@ -39,7 +39,7 @@ async function nextAfterClose(transport: ReturnType<typeof openTransport>): Prom
 const readToTheEnd = (exchange: Exchange) => textOf(exchange)
 
 describe('a connection is used again', () => {
-  // More than a reader may leave unread, and still what one read of a socket brings.
+  // More than may wait unread, but still one read of a socket.
   const padding = 'p'.repeat(100_000)
   test.each<[how: string, written: (string | Uint8Array)[], take: (exchange: Exchange) => Promise<unknown>]>([
     ['after a whole answer', [answer(200, 'hello')], readToTheEnd],
@@ -70,7 +70,7 @@ describe('a connection is used again', () => {
     })
     const exchange = await transport.open(wire.url)
     await isWritten.promise
-    // What is at the client's socket is taken in the next turns of the loop, which are those of a call elsewhere.
+    // Bytes at the client's socket are read in the next turns of the loop, which calls to another server take.
     await turns()
     await take(exchange)
     await turns()
@@ -299,12 +299,12 @@ test('reading a large answer late does not touch the call that has its connectio
   await turns()
   expect([(await textOf(first)).length, wire.lines.length]).toEqual([100_000, 1])
   await turns()
-  // The second is not read, so its vendor waits, whatever the first one's reader does.
+  // The second answer is not read, so its vendor waits, even while the first one is being read.
   expect(sent).toBe(0)
   expect((await textOf(second)).length).toBe(8 * 1024 * 1024)
 })
 
-/** Enough turns of the loop for what is on its way on this machine to arrive. */
+/** Enough turns of the loop for everything under way on this machine to arrive. */
 async function turns(): Promise<void> {
   const other = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'x')) })
   const transport = openTransport()

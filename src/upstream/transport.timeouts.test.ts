@@ -33,7 +33,7 @@ async function startWriting() {
     transport,
     asked: asked.promise,
     advance: (ms: number) => clock.advance(ms),
-    /** Time passes, and all deadlines that it passed are noticed: this call's is one of them. */
+    /** Lets time pass until every deadline that is over has been noticed, by the deadline of a call of its own. */
     pass: async (ms: number): Promise<void> => {
       const isAsked = new Promise<void>((resolve) => (neverAsked = resolve))
       const other = transport.failure(`${wire.url}/never`, { timeouts: { firstByteMs: 1 }, connection: 'new' })
@@ -130,7 +130,7 @@ describe('time for the vendor', () => {
     const { socket } = await asked
     socket.write(streamHead)
     const exchange = await sent
-    // Neither before the first read nor between two.
+    // It passes neither before the first read nor between two.
     await pass(limits.firstByteMs + limits.idleMs)
     socket.write(chunk('a'))
     expect(firstByte(await exchange.read())).toBe('a')
@@ -255,7 +255,7 @@ describe('nobody listens to a client any more', () => {
     const { signal } = new AbortController()
     const exchange = await openTransport().open(wire.url, { signal })
     exchange[end]()
-    // The rest is taken in a few turns of the microtask queue: it has come already.
+    // The rest has arrived already, and is read in a few turns of the microtask queue.
     for (let i = 0; i < 10; i++) await Promise.resolve()
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
@@ -293,7 +293,7 @@ describe('no time is kept for a call', () => {
     expect(timers.waiting).toContain(tickMs)
     await end(exchange, client)
     timers.fire()
-    // With the last deadline, what ticks for all of them stops.
+    // When the last deadline is gone, the timer for all of them stops.
     expect(timers.waiting).not.toContain(tickMs)
   })
 })

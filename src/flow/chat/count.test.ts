@@ -66,7 +66,7 @@ describe('the count of a prompt', () => {
   })
 
   test.each([
-    // A key that is refused is of no use for answers either; the vendor's limit on counting is not one on answers.
+    // A refused key is of no use for answers either, but the limit on counting does not limit answers.
     [401, refusal('authentication_error'), true],
     [403, refusal('permission_error'), true],
     [429, refusal('rate_limit_error'), false],

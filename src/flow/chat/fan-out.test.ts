@@ -32,7 +32,7 @@ test('a slow reader is given all choices in turn, not the first two of them', ()
   const merged = new MergedRelay([eager('a'), eager('b'), eager('c')], undefined as never)
   let given = ''
   for (let wanted = 0; wanted < 6; wanted++) {
-    let room = 1 // as the client's body has it: the first is waited for, the second is one too many
+    let room = 1 // like the body of a client: it takes a first piece, and a second one is too many
     merged.pour({
       take(bytes) {
         given += Buffer.from(bytes).toString()
@@ -61,7 +61,7 @@ const ask = chatAsk(
   traits,
 )
 
-/** Two choices, of which the first is refused: what the line is told, and how the second one failed beside it. */
+/** Two choices, the first of which is refused: what the line is told, with the failure of the second one beside it. */
 async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSignal) => Promise<Sent>) {
   let calls = 0
   const send: Transport['send'] = async (_call, _timeouts, signal) => {
@@ -98,7 +98,7 @@ async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSig
 
 const gone = new GatewayError('client-gone', 'The client hung up.')
 const broken = new GatewayError('upstream-failed', "The connection to the model's vendor failed.")
-/** Behind the refusal, or in the same moment. */
+/** A call that fails when the refusal of the other one ends it. */
 const fails = (delivery: 'unsent' | 'unknown', error: GatewayError) => (stopped: AbortSignal) =>
   new Promise<Sent>((resolve) => {
     stopped.addEventListener('abort', () => resolve({ kind: 'failed', error, delivery }))
@@ -106,7 +106,7 @@ const fails = (delivery: 'unsent' | 'unknown', error: GatewayError) => (stopped:
 const elsewhere = { retry: 'elsewhere', shouldRetry: undefined } as const
 const final = { retry: 'no', mayBeCharged: true, shouldRetry: false } as const
 
-// Nobody is served twice for one request, and nobody goes without an answer that costs no more than it has to.
+// No request is paid for twice, and none is refused that another channel could serve at no further cost.
 test.each([
   { name: 'never sent', hangup: 'stop', other: fails('unsent', gone), told: { ...elsewhere, mayBeCharged: false } },
   { name: 'cut off by us', hangup: 'stop', other: fails('unknown', gone), told: { ...elsewhere, mayBeCharged: true } },

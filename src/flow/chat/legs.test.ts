@@ -22,7 +22,7 @@ const ask = chatAsk(
   },
   traits,
 )
-// Only these three are looked at.
+// The leg reads only these three fields.
 const routed = { ask, attemptId: newAttemptId(), codec: { estimateInput: () => 10 } } as unknown as ChatRouted
 
 const cutOff: StreamFacts = {
@@ -63,12 +63,12 @@ describe('a stream that was cut', () => {
       basis: 'estimated',
     })
     expect(countOf({ hosted })?.usage).toEqual({ input: 110, webSearch: 2, output: 10 })
-    // Never more than was set aside.
+    // Never more than the hold covers.
     const most = countOf({ hosted: { searches: 99, foundBytes: 9_999 }, usage: { input: 7, cachedInput: 3 } })
     expect(most?.usage).toEqual({ input: 997, cachedInput: 3, webSearch: 5, output: 10 })
-    // Nor twice, where the vendor counts along.
+    // Nor twice, where the vendor counts the searches itself.
     expect(countOf({ hosted, usage: { input: 7, output: 2 } })?.usage).toEqual({ input: 7, output: 10 })
-    // The vendor's own count, once it has come.
+    // The vendor's own count counts, once it has come.
     const usage = { input: 50, webSearch: 1, output: 4 }
     expect(countOf({ hosted, usage, finished: true })).toEqual({ usage, basis: 'vendor' })
   })

@@ -17,7 +17,7 @@ const reader = () => ({
 
 const sound = (): Sent => ({ kind: 'response', exchange: scriptedExchange(200, ['aa', 'bb']) })
 
-/** Three pieces, of which the first is heard. `answers` says what the vendor does at each call; two sounds if it does not. */
+/** Three pieces, the first of which has begun. `answers`: what the vendor does at each call; by default it sends audio. */
 async function speaking(
   answers: readonly ((signal: AbortSignal) => Sent | Promise<Sent>)[] = [],
   push = async (bytes: Uint8Array) => bytes,
@@ -77,7 +77,7 @@ test('a reader without room is given no more, and the next piece is not asked fo
   expect(relay.failed).toEqual([])
 })
 
-// Whoever ends a relay settles what it says of itself in the same moment.
+// The relay is settled in the same moment in which it is ended, so its record has to be complete by then.
 test.each(['unknown', 'unsent'] as const)(
   'a piece that is being asked for ends with the relay, and is on record at once (%s)',
   async (delivery) => {
@@ -105,7 +105,7 @@ test('a piece that comes in the moment in which the relay ends is ended too', as
   const exchange: Exchange = {
     ...scriptedExchange(200, ['cc', 'dd']),
     abort: () => void aborted++,
-    outliveClient: () => relay?.abort(), // heard, and given to nobody yet
+    outliveClient: () => relay?.abort(), // its audio has come, but the relay does not have the piece yet
   }
   const made = await speaking([sound, () => ({ kind: 'response', exchange })])
   relay = made.relay
@@ -124,7 +124,7 @@ test('after its end no further piece is asked for, and nothing is shaped', async
     if (shaped.length === 2) {
       isShaping.resolve()
       await shape.promise
-      return new Uint8Array() // it has not filled a frame: the next is asked for at once
+      return new Uint8Array() // no frame is full yet, so the next audio is asked for at once
     }
     return bytes
   })

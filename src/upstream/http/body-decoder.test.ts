@@ -6,7 +6,7 @@ import type { Framing } from './response-head.ts'
 
 type Decoded = { readonly body: Buffer; readonly taken: number; readonly isOver: boolean }
 
-/** What comes of bytes that arrive in pieces, cut at these places. */
+/** Decodes bytes that arrive in pieces, cut at these places. */
 function decode(framing: Framing, bytes: Uint8Array, cuts: readonly number[] = []): Decoded {
   const decoder = bodyDecoderFor(framing)
   const pieces: Uint8Array[] = []
@@ -14,7 +14,7 @@ function decode(framing: Framing, bytes: Uint8Array, cuts: readonly number[] = [
   const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
   for (let i = 1; i < places.length && !decoder.isOver; i++) {
     const piece = bytes.subarray(places[i - 1], places[i])
-    // A copy: whoever brings bytes may use their memory again, but not before they are read.
+    // A copy, because the source of the bytes may reuse their memory after they were read.
     const used = decoder.take(piece, (part) => pieces.push(Buffer.from(part)))
     if (!decoder.isOver) expect(used).toBe(piece.length)
     taken += used

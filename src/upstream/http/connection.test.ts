@@ -21,7 +21,7 @@ async function start(...habits: Parameters<typeof startWire>): Promise<Wire> {
   return wire
 }
 
-/** A connection, and how often it was said to be free. */
+/** A connection, and how often it was freed. */
 async function open({ url }: Wire) {
   const target = targetOf(url)
   let freed = 0
@@ -80,7 +80,7 @@ test('an upload that was cut off is not kept by whoever still has its connection
   }
   const count = 8
   for (let at = 0; at < count; at++) await cutOff()
-  // Collectors that look at the stack may take one or two for used.
+  // A collector that scans the stack may take one or two of them for used.
   const left = () => uploads.filter((upload) => upload.deref() !== undefined).length
   for (let tries = 0; tries < 50 && left() > count / 2; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 1))
@@ -121,13 +121,13 @@ test('a process waits for what it asked over a connection that had rested', asyn
   }
 }, 120_000)
 
-/** Of clients that leave so many turns of the microtask queue after the socket was open, those that were answered. */
+/** Clients leave so many microtask turns after the socket opened; gives the numbers of those that were answered. */
 async function answeredThoughGone(): Promise<number[]> {
   const vendor = await start({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
   const after = spyOn(systemTimers, 'after')
   const answered: number[] = []
   try {
-    // Before, between and after whatever waits for it.
+    // Enough turns to leave before, between and after everything that waits for the socket.
     for (let turns = 0; turns < 24; turns++) {
       const client = new AbortController()
       after.mockImplementation(() => () => inTurns(turns, () => client.abort()))

@@ -121,9 +121,9 @@ test('a connection that was given up before it was there is the next one’s', a
 test('a connection that came to one who gave up in that moment is the next one’s', async () => {
   const first = pool.connect(target)
   first.giveUp()
-  const second = pool.connect(target) // waits for the first one's
+  const second = pool.connect(target) // waits for the first call's connect
   const own = await first.connection
-  for (let turn = 0; turn < 3; turn++) await Promise.resolve() // the pool hands it to the second, which has not heard of it
+  for (let turn = 0; turn < 3; turn++) await Promise.resolve() // the pool hands it on, unnoticed by the second call
   second.giveUp()
   expect(await second.connection).toBe(own)
   expect(pool.take(target)).toBe(own)
@@ -146,7 +146,7 @@ const sockets = () =>
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:')
     } catch {
-      return false // it was the folder's own
+      return false // the descriptor of the folder itself is closed by now
     }
   }).length
 

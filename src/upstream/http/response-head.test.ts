@@ -26,7 +26,7 @@ describe('where a body ends, and whether the connection can be used after it', (
     [['HTTP/1.1 304 Not Modified'], none, true],
     [['HTTP/1.1 100 Continue'], none, true],
     [['HTTP/1.1 103 Early Hints', 'link: </a>'], none, true],
-    // It says that it closes.
+    // The vendor says that it closes the connection.
     [[ok, 'content-length: 5', 'connection: close'], length(5), false],
     [[ok, 'content-length: 5', 'Connection: Keep-Alive, CLOSE'], length(5), false],
     [[ok, 'content-length: 5', 'connection: keep-alive', 'connection: close'], length(5), false],
@@ -34,7 +34,7 @@ describe('where a body ends, and whether the connection can be used after it', (
     [['HTTP/1.0 200 OK', 'content-length: 5'], length(5), false],
     [['HTTP/1.0 200 OK', 'content-length: 5', 'connection: keep-alive'], length(5), false],
     [['HTTP/1.0 200 OK'], until, false],
-    // Others would read these otherwise, so nothing that follows can be trusted.
+    // Other readers would understand these differently, so nothing that follows on the connection can be trusted.
     [[ok, 'transfer-encoding: chunked', 'content-length: 5'], chunked, false],
     [[ok, 'content-length: 5', 'transfer-encoding: chunked'], chunked, false],
     [['HTTP/1.1 204 No Content', 'transfer-encoding: chunked'], none, false],
@@ -130,6 +130,6 @@ test('sixty-four kilobytes of headers are read in no time', () => {
     expect(readHead([ok, ...lines].join('\r\n')).headers.get('x7999')).toBe('y')
     expect(readHead([ok, spaces].join('\r\n')).headers.get('x')).toBe('y')
   }
-  // The square of either is more than a second.
+  // Reading in quadratic time would take more than a second for either.
   expect(leastMs(read, 250)).toBeLessThan(250)
 })
