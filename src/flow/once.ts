@@ -38,7 +38,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
     })
     // The answer is paid for, so the client gets it even if it could not be stored.
     if (answer.kind === 'whole') await keep(begun.attempt, answer).catch(notKept)
-    // A stream counts as running until its end. Even one without output keeps its key, since the vendor may charge.
+    // A stream counts as running until its end. Even an empty one does not free its key, since the vendor may charge.
     else void answer.ended.then(() => begun.attempt.keepFact(200)).catch(notKept)
     return answer
   }

@@ -225,7 +225,7 @@ describe('credentials', () => {
     const used: string[] = []
     for (const route of channels.routes(offers)) {
       used.push(`${route.channel.id} ${route.credential}`)
-      // The first credential of `a` is over its rate, the second is refused. The third does not rest: `a` is not offered again.
+      // The first credential of `a` is over its rate, the second is refused; the third works, so `a` ends there.
       if (used.length === 1) channels.rest(route, 60)
       if (used.length === 3) channels.rest({ channel: a, credential: route.credential }, 60)
     }

@@ -17,7 +17,7 @@ const reader = () => ({
 
 const sound = (): Sent => ({ kind: 'response', exchange: scriptedExchange(200, ['aa', 'bb']) })
 
-/** Three pieces, the first of which has begun. `answers`: what the vendor does at each call; by default it sends audio. */
+/** Three pieces, the first of which has begun. `answers`: what the vendor does at each call; audio by default. */
 async function speaking(
   answers: readonly ((signal: AbortSignal) => Sent | Promise<Sent>)[] = [],
   push = async (bytes: Uint8Array) => bytes,
