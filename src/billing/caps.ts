@@ -6,45 +6,48 @@ import type { CapPeriod } from '../store/schema.ts'
 import type { Billing, Ending, Hold, Order, Sale, Taken } from './funds.ts'
 import { WrappedHold } from './wrapped-hold.ts'
 
-/** What the books say that an account, or one of its keys, has spent since a moment. */
+/** Reads from the books what an account, or one of its keys, has spent since a moment. */
 export type SpentSince = (by: { accountId: string; keyId?: string; since: number }) => Promise<Nano>
-/** What is set aside for its tasks, which may run for days and on any node. */
+/** Reads what is held for its tasks, which may run for days and on any node. */
 export type HeldByTasks = (by: { accountId: string; keyId?: string }) => Promise<Nano>
 
 /**
- * One for each key or account with a cap, whatever its period: holds that are open at midnight, or when the period is
- * changed, belong to the new one too.
+ * What one key or account with a cap has spent and holds. There is one for all periods: holds that are open at
+ * midnight, or when the cap's period is changed, count in the new period too.
  */
 type Spending = {
   since: number
-  /** Charged, and held by tasks, as the books said when they were read last. */
+  /** What was charged and is held by tasks, as of the last reading of the books. */
   booked: bigint
-  /** The same, done here, and perhaps not in that reading. */
+  /** Charges and task holds of this node that the last reading may not include. */
   readonly unread: Set<Unread>
-  /** The sum of those. */
+  /** The sum of `unread`. */
   unreadAmount: bigint
   /** Held by requests under way. */
   open: bigint
   readAt: number
 }
 
-/** What a cap is judged by, and the moment from which on that has to count. */
+/** A cap, the spending it is judged by, and the start of the period which that spending has to cover. */
 type Judged = { readonly cap: SpendingCap; readonly spending: Spending; readonly since: number }
 
-/** Counts until the books were read after they had it. One that they had already is counted twice for that long, and never not at all. */
+/**
+ * An amount counted here until a reading of the books begins after it was booked. Until then a reading may include it
+ * too: so it may be counted twice for a moment, but is never missed.
+ */
 type Unread = {
   readonly amount: bigint
-  /** The books have it once they have as many endings of this node. */
+  /** The amount is booked once the books have this many endings of this node. */
   readonly endings: number
 }
 
-// Other nodes spend too: what the books say is read again this often. A cap over several nodes is exact to that.
+// Other nodes spend too, so the books are read again this often. Over several nodes a cap is exact to within this time.
 const readEveryMs = 5_000
 const spendingsMax = 10_000
 
 type NoFunds = Exclude<Taken, { kind: 'hold' }>
 
-/** An amount that counts against its caps until it is given back, or is known to the books as a task's. */
+/** An amount that counts against its caps until it is given back, or until the books know it as held by a task. */
 export type Reserved = {
   readonly kind: 'reserved'
   readonly giveBack: () => void
@@ -52,9 +55,9 @@ export type Reserved = {
 }
 
 export type CappedBilling = Billing & {
-  /** For holds that are taken elsewhere: a task's is in the database alone. */
+  /** For holds that are taken elsewhere: a task's hold is only a row of the database. */
   reserve(order: Pick<Order, 'amount' | 'caps'>): Promise<Reserved | NoFunds>
-  /** What requests under way on this node hold of what is capped. */
+  /** What requests under way on this node hold against the caps of this key or account. */
   heldHere(of: SpendingCap['of']): Nano
 }
 
@@ -74,7 +77,7 @@ export function capSpending(
       const since = startOf(cap.period, clock.now())
       const known = spendings.get(name)
       if (known !== undefined && known.since === since && isFresh(known)) return { cap, spending: known, since }
-      // One at a time, and whoever comes meanwhile waits for it: an older reading never takes the place of a newer one.
+      // Only one reading at a time, for which later requests wait, so that an older reading never replaces a newer one.
       let reading = readings.get(name)
       if (reading === undefined) {
         reading = read(name, cap.of, since).finally(() => readings.delete(name))
@@ -90,10 +93,10 @@ export function capSpending(
 
   async function read(name: string, of: SpendingCap['of'], since: number): Promise<void> {
     const known = spendings.get(name)
-    // What the books have before they are asked is in their answer, and what they get meanwhile may not be.
+    // Only amounts that are booked before the books are asked are sure to be in their answer.
     const answered = [...(known?.unread ?? [])].filter(isBooked)
     try {
-      // In this order: a task that ends in between is in both, and not in neither.
+      // Tasks are read first, so that a task that ends in between is in both sums rather than in neither.
       const tasks = await parts.heldByTasks(of)
       const spent = await parts.spentSince({ ...of, since })
       const current = known ?? { since, booked: 0n, unread: new Set(), unreadAmount: 0n, open: 0n, readAt: 0 }
@@ -105,7 +108,7 @@ export function capSpending(
       }
       keep(name, current)
     } catch (thrown) {
-      // Without the books, what this node knows has to do; without that, nobody may spend.
+      // Without the books, this node judges by its last reading of the period; without one, the request is refused.
       if (known === undefined || known.since !== since) {
         throw new GatewayError('overloaded', 'Spending caps cannot be checked at the moment.', {
           retryAfterSeconds: 1,
@@ -116,7 +119,7 @@ export function capSpending(
     }
   }
 
-  /** In the order in which they were read. */
+  /** Keeps the map in the order of the readings, the oldest first, for `dropIdle`. */
   function keep(name: string, spending: Spending): void {
     spending.readAt = clock.monotonic()
     spendings.delete(name)
@@ -124,7 +127,7 @@ export function capSpending(
     if (spendings.size > spendingsMax) dropIdle()
   }
 
-  /** Forgets what nobody is spending from: it is read from the books again when it is needed. */
+  /** Forgets spendings without open holds or unbooked charges: they are read from the books again when needed. */
   function dropIdle(): void {
     for (const [name, spending] of spendings) {
       if (isFresh(spending)) return
@@ -135,14 +138,14 @@ export function capSpending(
 
   async function reserve({ caps, amount }: Pick<Order, 'amount' | 'caps'>): Promise<ReservedAmong | NoFunds> {
     let capped = await Promise.all(caps.map(spendingOf))
-    // While the change of a period is on its way, requests come with the old one too, and each reads for its own.
+    // While a change of a cap's period spreads, requests come with the old and the new one, and each reads for its own.
     while (capped.some(({ spending, since }) => spending.since !== since)) {
       capped = await Promise.all(caps.map(spendingOf))
     }
-    // Judged and counted without a pause in between: of two that come at once, the second sees the first.
+    // Nothing is awaited between judging and counting, so that of two concurrent requests the second sees the first.
     for (const { cap, spending } of capped) {
       const left = cap.amount - spending.booked - spending.unreadAmount - spending.open
-      // What is free passes no cap, not even one that was lowered below what is spent.
+      // A free request exceeds no cap, not even one that was lowered below what is already spent.
       if (amount > 0n && amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
     }
     const among = capped.map(({ spending }) => spending)
@@ -176,7 +179,7 @@ export function capSpending(
       if (reserved.kind === 'no-funds') return reserved
       const { among, giveBack } = reserved
       try {
-        // Caps end here: the journal has no words for them, and a replay must not judge by them again.
+        // Caps are not passed on: the journal does not record them, and a replay must not judge by them again.
         const taken = await billing.take({ ...order, caps: [] })
         if (taken.kind === 'hold') return { kind: 'hold', hold: counting(taken.hold, among, giveBack) }
         giveBack()
@@ -199,7 +202,7 @@ class CappedHold extends WrappedHold {
     this.#giveBack = giveBack
   }
 
-  /** One that fails counts as held until it is released. */
+  /** If settling fails, the amount counts as held until the hold is released. */
   override async settle(sale: Sale): Promise<Nano> {
     const charge = await super.settle(sale)
     this.#charged(charge)
@@ -223,14 +226,14 @@ function count(spending: Spending, unread: Unread): void {
   spending.unreadAmount += unread.amount
 }
 
-/** The beginning of the running day or month, in UTC; of everything for a cap on the total. */
+/** When the current day or month began, in UTC; 0 for a cap on the total. */
 export function startOf(period: CapPeriod, now: number): number {
   if (period === 'total') return 0
   const date = new Date(now)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), period === 'day' ? date.getUTCDate() : 1)
 }
 
-/** When the next day or month begins; a cap on the total never ends. */
+/** When the next day or month begins, in UTC; undefined for a cap on the total, which never ends. */
 export function endOf(period: CapPeriod, now: number): number | undefined {
   if (period === 'total') return undefined
   const date = new Date(startOf(period, now))

@@ -1,7 +1,7 @@
 import { zeroNano, type Nano } from '../base/money.ts'
 import type { Billing, Hold } from './funds.ts'
 
-/** Billing that only counts in memory: what the bench composes to see what the ledger's durability costs. */
+/** Billing that only counts in memory. The bench uses it to see what the ledger's durability costs. */
 export function makeCountingBilling(): Billing & { readonly charged: bigint; readonly open: number } {
   let charged = 0n
   let open = 0

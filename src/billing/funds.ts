@@ -6,7 +6,7 @@ import type { SpendingCap } from '../store/keys.ts'
 import type { ExcessTo } from '../store/postings.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 
-/** What is about to be bought, before anything leaves. */
+/** What a request is about to buy, as known before anything is sent to a vendor. */
 export type Order = {
   readonly requestId: RequestId
   readonly accountId: string
@@ -15,13 +15,13 @@ export type Order = {
   readonly capability: Capability
   /** The most it can cost. */
   readonly amount: Nano
-  /** Beside the balance, what its key and its account may spend in a period. */
+  /** The spending caps of its key and its account, which apply beside the balance. */
   readonly caps: readonly SpendingCap[]
-  /** The price list it will be settled by, whatever happens to prices meanwhile. */
+  /** The price list it will be settled by, even if prices change meanwhile. */
   readonly priceVersion: string
   /** Unix milliseconds. */
   readonly startedAt: number
-  /** Unix milliseconds after which nobody can still be working on it. */
+  /** Unix milliseconds after which no node can still be working on it. */
   readonly deadline: number
 }
 
@@ -30,45 +30,47 @@ export type Ending = {
   readonly status: number
   readonly streamed: boolean
   readonly durationMs: number
-  /** Every call to a vendor, in order: ours to pay, delivered or not. */
+  /** Every call to a vendor, in order. We owe the vendor for each of them, delivered or not. */
   readonly attempts: readonly AttemptRecord[]
 }
 
 /** An attempt as far as it is known when it leaves. */
 export type SentAttempt = Omit<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>
 
-/** How far an answer has come. */
+/** How much of an answer has been delivered so far. */
 export type Progress = {
   readonly usage: Usage
   readonly price: Nano
-  /** The attempts that have given the client something by now; the others have not. */
+  /** Only the attempts that have given the client something by now. */
   readonly delivered: readonly Pick<AttemptRecord, 'id' | 'vendorCost'>[]
 }
 
-/** Something was delivered, and it has a price. */
+/** The ending of a request that delivered something, which has a price. */
 export type Sale = Ending & {
   readonly basis: Basis
   readonly usage: Usage
   /** The usage at the pinned price list. The customer pays it up to the hold. */
   readonly price: Nano
-  /** Who bears what goes beyond the hold, where that is not us: nobody yet, since the vendor's number cannot be true. */
+  /**
+   * Where the price beyond the hold goes, if not to our loss: to `suspense`, where the vendor's count cannot be true.
+   */
   readonly excessTo?: ExcessTo
 }
 
 /**
- * Money set aside for one request. It ends exactly once: to settle one that has ended is a bug and throws, to release it
- * changes nothing, so that whoever cleans up behind a failure need not know how far that had come.
+ * Money set aside for one request. It ends exactly once: settling a hold that has ended is a bug and throws, but
+ * releasing it changes nothing, so that cleaning up after a failure need not know how far the request had come.
  */
 export type Hold = {
   readonly kind: 'hold'
   readonly amount: Nano
-  /** An attempt is about to leave: from here on the vendor may charge. Throws where that cannot be put on record. */
+  /** Call it before an attempt leaves: from here on the vendor may charge. Throws if the attempt cannot be recorded. */
   sending(attempt: SentAttempt): void
-  /** What would be charged if the answer ended now; kept in case we do not live to see its end. */
+  /** Records what would be charged if the answer ended now, in case this process dies before its end. */
   mark(progress: Progress): void
   /**
-   * Resolves once the settlement is recorded, with what the customer was charged; or once it may be, where the database does
-   * not say: then it is insisted on. Where it throws, nothing was charged.
+   * Resolves with what the customer was charged, once the settlement is recorded. It also resolves where the database
+   * may have recorded it but its answer was lost; the settlement is then retried. Where it throws, nothing was charged.
    */
   settle(sale: Sale): Promise<Nano>
   release(ending: Ending): Promise<void>
@@ -79,25 +81,28 @@ export type Taken =
   | {
       readonly kind: 'no-funds'
       readonly available: Nano
-      /** The spending cap that stands in the way, where it is not the balance. */
+      /** The spending cap that refused it, if it was not the balance. */
       readonly cap?: SpendingCap
     }
 
-/** Holds that have ended, counted from the start of this process. */
+/** How many holds have ended since the start of this process. */
 export type Endings = {
   readonly made: number
-  /** How many of these, the first ones, the books are known to have. */
+  /** How many of them, counted from the first, are known to be in the books. */
   readonly booked: number
 }
 
-/** The billing seam. Leased, the default: the database is off the path. Strict: a transaction a step. Counting: the bench. */
+/**
+ * The billing seam. `leased`, the default, keeps the database off a request's path; `strict` makes one transaction for
+ * each step; counting in memory is for the bench.
+ */
 export type Billing = {
   take(order: Order): Promise<Taken>
-  /** Where they reach the books after they were settled, in their order. Absent: they are there by then. */
+  /** Given where endings reach the books only after `settle` resolves, in order. Absent: they are booked by then. */
   readonly endings?: Endings
-  /** Where the database knows each hold: whether somebody is still to end this one here. */
+  /** Given where each hold is a row of the database: whether this process may still end the hold itself. */
   isAtWork?(holdId: string): boolean
-  /** Resolves when the books have those, or nobody tries any more. */
+  /** Resolves when the books have all endings so far, or they are not tried any more. */
   post?(): Promise<void>
   close?(): Promise<void>
 }

@@ -4,8 +4,8 @@ import type { Billing, Ending, Hold, Order, Sale } from './funds.ts'
 import { WrappedHold } from './wrapped-hold.ts'
 
 /**
- * Billing that knows how many of its holds are still open, so that a node can wait for the last one before it stops, and
- * that tells how each of them ended.
+ * Billing that counts its open holds, so that a node can wait for the last one before it stops, and that reports to the
+ * metrics how each of them ended.
  */
 export type TrackedBilling = Billing & {
   readonly open: number
@@ -44,7 +44,7 @@ export function trackOpenHolds(billing: Billing, tally: Pick<Tally, 'ended'>): T
 
 type Watch = { closed(): void; readonly tally: Pick<Tally, 'ended'> }
 
-/** There is one for every request: a class takes less than as many functions. */
+/** There is one for every request, and an instance of a class costs less than a set of closures. */
 class TrackedHold extends WrappedHold {
   readonly #order: Order
   readonly #watch: Watch
@@ -57,7 +57,7 @@ class TrackedHold extends WrappedHold {
     this.#watch = watch
   }
 
-  /** Where it fails it is open until it is released: somebody is still at work on it. */
+  /** If settling fails, the hold stays open until it is released, because its request is still at work. */
   override async settle(sale: Sale): Promise<Nano> {
     const charged = await super.settle(sale)
     this.#isTold = true
@@ -69,7 +69,7 @@ class TrackedHold extends WrappedHold {
   override async release(ending: Ending): Promise<void> {
     try {
       await super.release(ending)
-      // Whoever cleans up need not know that it was settled.
+      // Cleaning up also releases holds that were settled: their ending is reported already.
       if (!this.#isTold) this.#watch.tally.ended(this.#order, ending)
       this.#isTold = true
     } finally {

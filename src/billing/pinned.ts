@@ -2,7 +2,7 @@ import { pico, type Pico } from '../base/money.ts'
 import type { PriceList, Rates } from '../capabilities/usage.ts'
 import type { StoredPriceList, StoredRates } from '../store/task-schema.ts'
 
-/** A price list to be kept with what it will settle: years later the list itself may be long gone. */
+/** A price list as it is stored with the task it will settle, since the catalogue may drop the list meanwhile. */
 export function writePriceList(list: PriceList): StoredPriceList {
   return {
     version: list.version,

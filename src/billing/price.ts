@@ -11,7 +11,7 @@ import {
   type VideoUsed,
 } from '../capabilities/usage.ts'
 
-/** Where a unit has no rate of its own, vendors charge it as this one. */
+/** The unit as which vendors charge a unit that has no rate of its own. */
 const chargedAs: { readonly [R in Rated]?: Unit } = {
   cachedInput: 'input',
   cacheWrite: 'input',
@@ -27,19 +27,20 @@ const inputUnits = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'ima
 const outputUnits = ['output', 'thinkingOutput', 'imageOutput', 'audioOutput'] as const
 
 /**
- * A million dollars: no answer costs more, and thousands of such amounts still fit a ledger's column together. Vendors have
- * counted anything, and a posting that the ledger cannot hold stops the node, and stops it again at every start.
+ * A million dollars: no answer costs more, and the sum of thousands of such amounts still fits a ledger column. Without
+ * this cap a vendor's absurd count could make a posting that the ledger cannot hold, which stops the node at every
+ * start.
  */
 const answerMax = nano(1_000_000_000_000_000n)
 
-/** Everything used at its rate, summed in pico-dollars and rounded once. */
+/** The price of everything used, each unit at its rate, summed in pico-dollars and rounded once. */
 export function priceOf(usage: Usage, prices: PriceList): Nano {
   return rounded(picoOf(usage, prices))
 }
 
 /**
- * What the calls made for one request used: each is one `request` and reaches its own tier, and the sum is rounded once.
- * Whatever is marked, settled or judged by a bill is priced here, and so alike.
+ * The price of all calls made for one request: each counts as one `request` and reaches its own tier, and the sum is
+ * rounded once. Marks, settlements and reconciling all use this function, so that they agree.
  */
 export function priceOfParts(parts: readonly Usage[], prices: PriceList): Nano {
   return rounded(parts.reduce((sum, usage) => sum + picoOf({ ...usage, request: 1 }, prices), 0n))
@@ -63,14 +64,14 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
   return sum
 }
 
-/** By its tokens where the list has a price for those, as a whole where it has one for films, else by its seconds. */
+/** By its tokens where the list has a token price, else as a whole where it has prices for videos, else by seconds. */
 function videoPico(video: VideoUsed, tokens: number | undefined, prices: PriceList): bigint {
   if (tokens !== undefined && isByToken(prices)) return BigInt(Math.max(0, tokens)) * videoTokenRate(video, prices)
   if (isByFilm(prices)) return filmPrice(video, prices)
   return BigInt(video.seconds) * secondRate(video, prices)
 }
 
-/** Tokens of a film of which nothing else is known have the price for all. */
+/** For video tokens without any other fact about the video: they are charged at the default rate. */
 const unseen: VideoUsed = { seconds: 0, resolution: 'default' }
 
 function isByToken({ perVideoToken }: PriceList): boolean {
@@ -83,14 +84,14 @@ function isByFilm({ perVideo }: PriceList): boolean {
 
 type Film = Pick<VideoUsed, 'resolution' | 'seconds'>
 
-/** Of another length than those that are sold it is a mistake, and not a multiple. */
+/** A length that has no price is a mistake: its price is never worked out from that of another length. */
 function filmPrice(film: Film, prices: PriceList): bigint {
   const price = prices.perVideo[filmKey(film)]
   if (price === undefined) throw new Error(`${film.seconds} seconds of ${film.resolution} have no price`)
   return price
 }
 
-/** Whether a list has a price for a film of this length. Prices a second and a token are for every length. */
+/** Whether a list has a price for a video of this length. Prices per second and per token cover every length. */
 export function sellsFilm(film: Film, prices: PriceList): boolean {
   return !isByFilm(prices) || prices.perVideo[filmKey(film)] !== undefined
 }
@@ -101,19 +102,19 @@ function filmKey({ resolution, seconds }: Film): string {
 
 type Picture = { readonly size?: string | undefined; readonly quality?: string | undefined }
 
-/** What has no price is not for sale and must not have got here. */
+/** Throws for an image without a price: it is not for sale, and should have been refused before. */
 function imageRate(picture: Picture, prices: PriceList): bigint {
   const rate = imageRateIn(prices, picture)
   if (rate === undefined) throw new Error(`an image of ${picture.size} in ${picture.quality} has no price`)
   return rate
 }
 
-/** Whether a list has a price for such a picture. */
+/** Whether a list has a price for an image of this size and quality. */
 export function sellsImage(picture: Picture, prices: PriceList): boolean {
   return imageRateIn(prices, picture) !== undefined
 }
 
-/** By size and quality, by size, or one price for all. */
+/** The price by size and quality, else by size, else the one price for all. */
 function imageRateIn({ perImage }: PriceList, { size = '', quality = '' }: Picture): Pico | undefined {
   return perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']
 }
@@ -124,7 +125,7 @@ function secondRate(video: VideoUsed, { perSecond }: PriceList): bigint {
   return rate
 }
 
-/** Films that were brought have a price of their own, or none that differs. */
+/** With input videos from the client a token may have a price of its own; otherwise the usual one applies. */
 function videoTokenRate(video: VideoUsed, { perVideoToken }: PriceList): bigint {
   const special = video.hasInputVideo === true ? videoRate(perVideoToken, video, '/input') : undefined
   const rate = special ?? videoRate(perVideoToken, video, '')
@@ -132,14 +133,14 @@ function videoTokenRate(video: VideoUsed, { perVideoToken }: PriceList): bigint 
   return rate
 }
 
-/** By resolution and sound, by resolution, or for all. */
+/** The rate by resolution and audio, else by resolution, else by audio, else the one for all. */
 function videoRate(table: Readonly<Record<string, Pico>>, { resolution, sound = false }: VideoUsed, end: string) {
   const heard = sound ? 'sound' : 'silent'
   const keys = [`${resolution}/${heard}`, resolution, `default/${heard}`, 'default']
   return keys.map((key) => table[key + end]).find((rate) => rate !== undefined)
 }
 
-/** The most a request of these bounds can cost: its tokens at the dearest rate they might turn out to have. */
+/** The most that a request within these bounds can cost: its tokens at the dearest rate they might turn out to have. */
 export function holdFor(bound: Bound, prices: PriceList): Nano {
   const { input = 0, images, video, videoToken } = bound
   let most = 0n
@@ -165,8 +166,8 @@ function mostAt({ rates, dearestInput, dearestOutput }: Step, bound: Bound): big
 }
 
 /**
- * How many output tokens an amount pays for once the rest of the hold is paid, at whichever rates its input may reach. Shown
- * in a 402, so that the client can lower its cap.
+ * How many output tokens an amount pays for after the rest of the hold, at the worst rates that the input may reach. A
+ * 402 shows the number, so that the client can lower its output limit.
  */
 export function affordableOutput(available: Nano, bound: Bound, prices: PriceList): number {
   const { input = 0 } = bound
@@ -181,12 +182,12 @@ export function affordableOutput(available: Nano, bound: Bound, prices: PriceLis
   return Number(least ?? 0n)
 }
 
-/** Most of what could be counted is not there, or free. */
+/** Spares the conversion to BigInt for zeros, since most quantities are absent or free. */
 function times(quantity: number, rate = 0n): bigint {
   return quantity === 0 || rate === 0n ? 0n : BigInt(quantity) * rate
 }
 
-/** The rates from one length of input on, and the dearest of them. */
+/** The rates that apply from one input length on, and the dearest of them. */
 type Step = {
   readonly aboveInputTokens: number
   readonly rates: Rates
@@ -197,7 +198,7 @@ type Step = {
 /** A price list never changes, so its steps are worked out once. */
 const stepsOfLists = new WeakMap<PriceList, readonly Step[]>()
 
-/** From the shortest input on, each with all its rates. */
+/** Ascending by input length, each step with its complete rates. */
 function stepsOf(prices: PriceList): readonly Step[] {
   const known = stepsOfLists.get(prices)
   if (known !== undefined) return known

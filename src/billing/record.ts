@@ -4,7 +4,7 @@ import type { Nano } from '../base/money.ts'
 import type { RequestRecord } from '../store/requests.ts'
 import type { Ending, Order } from './funds.ts'
 
-/** What is kept of a request, however its money is booked. */
+/** The record of a request, the same in every billing mode. */
 export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): RequestRecord {
   return {
     id: order.requestId,
@@ -18,7 +18,7 @@ export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): Reques
   }
 }
 
-/** What a client saw that lost its connection when the process died. */
+/** The status on the record of a request whose process died: its client saw the connection break. */
 export const crashedStatus = 500
 
 const recordedStatuses: { readonly [K in Kind]?: number } = {
@@ -32,12 +32,12 @@ const recordedStatuses: { readonly [K in Kind]?: number } = {
   bug: 500,
 }
 
-/** What the record of a request says that delivered nothing. The client's protocol may show another number. */
+/** The status on the record of a request that delivered nothing. The client's protocol may show another number. */
 export function recordedStatus({ kind, details }: GatewayError): number {
   return details.refusal?.status ?? recordedStatuses[kind] ?? 502
 }
 
-/** A price list is wrong, or a vendor has miscounted: somebody has to look. */
+/** Usage beyond the hold means a wrong price list or a vendor's miscount, which an operator has to look into. */
 export function logExcess(log: Log, about: LogFields, excess: Nano): void {
   if (excess > 0n) log.error({ ...about, excess: String(excess) }, 'usage exceeds the hold')
 }

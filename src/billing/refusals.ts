@@ -1,6 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 
-/** Disabled since the key was looked up: the key is as dead as if it had been revoked. */
+/** The account was disabled after the key was looked up, which makes the key as dead as a revoked one. */
 export function accountDisabled(): GatewayError {
   return new GatewayError('unauthenticated', 'The account of this API key is disabled.')
 }

@@ -13,17 +13,19 @@ import type { Billing, Endings, Hold, Order } from './funds.ts'
 import { logExcess, recordOf } from './record.ts'
 import { accountDisabled, ledgerAway } from './refusals.ts'
 
-// A connection that broke is soon replaced; a database that hangs is not waited for a second time.
+// A broken connection is soon replaced, so a settlement is tried again after these pauses. A try that itself took
+// longer than a second means that the database hangs, and is not repeated.
 const pausesMs = [100, 300, 800]
 const triedMsMax = 1_000
-// Nobody waits for what is tried behind the client. A hold has to be gone within seconds of the database's return.
+// No client waits for what is tried in the background. A hold has to be gone within seconds of the database's return.
 const behindPauseMs = 500
 
 type Charged = { readonly charge: Nano; readonly excess: Nano }
 
 /**
- * Billing with one database transaction for the hold and one for its end: exact, and the measure for every faster way. An
- * end that the database is away for is insisted on behind the client. After the deadline another node may be there first.
+ * Billing with one database transaction for the hold and one for its end: exact, and the reference for every faster
+ * mode. If the database is away when a hold ends, the ending is retried in the background, without the client. After
+ * the hold's deadline another node may end it first.
  */
 export function makeStrictBilling(parts: {
   store: Store
@@ -35,7 +37,7 @@ export function makeStrictBilling(parts: {
   const { store, log, clock = systemClock, timers = systemTimers } = parts
   const behind = new Insisting({ log, clock, timers, pauseMs: behindPauseMs })
   const endings = new LateEndings()
-  /** Until when, of the time that never jumps. */
+  /** By hold id: the monotonic time until which this process may still end the hold. */
   const atWork = new Map<string, number>()
 
   function endLater(id: string, order: Order, charge: Nano, write: () => Promise<unknown>): void {
@@ -57,14 +59,15 @@ export function makeStrictBilling(parts: {
     return {
       kind: 'hold',
       amount: order.amount,
-      // The hold's row is all that strict mode leaves behind: what a crash interrupts is found by reconciling.
+      // Strict mode records nothing but the hold's row: calls that a crash interrupts are found by reconciling.
       sending() {},
       mark() {},
       async settle(sale) {
         const settling = new Settling(store, { ...sale, hold, request: recordOf(order, sale) }, order.amount)
         const charged = await patiently(() => settling.settle()).catch((thrown: unknown) => {
           if (!settling.mayBeDone || !isUnavailable(thrown)) throw thrown
-          // Who may have paid is to have what was bought; it is charged for all the same, if only now.
+          // The commit may have happened, and then the customer has paid: so the answer is delivered, and the
+          // settlement is retried until it is certain.
           isInDoubt = true
           endLater(id, order, settling.due.charge, () => settling.settle())
           return settling.due
@@ -88,7 +91,7 @@ export function makeStrictBilling(parts: {
     }
   }
 
-  /** An answer of the database that is lost leaves open whether it was done. To do it again tells: a hold ends once. */
+  /** A lost answer leaves open whether the database committed. Trying again tells, since a hold ends only once. */
   async function patiently<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       const triedAt = clock.monotonic()
@@ -111,7 +114,7 @@ export function makeStrictBilling(parts: {
     async take(order) {
       const id = newId('hold')
       const { accountId, keyId, amount, priceVersion } = order
-      // Other nodes judge it, by the clock that all share.
+      // Other nodes judge the deadline too, so it is in the time of the store, which all nodes share.
       const deadline = store.now() + order.deadline - order.startedAt
       const hold = { id, accountId, keyId, kind: 'request', amount, priceVersion, deadline, node: parts.node } as const
       let mayBeTaken = false
@@ -130,9 +133,9 @@ export function makeStrictBilling(parts: {
 class Settling {
   readonly #store: Store
   readonly #settlement: Settlement
-  /** What the customer pays, whenever that is. */
+  /** What the customer pays, whichever try books it. */
   readonly due: Charged
-  /** Whether a commit was asked for: until one is heard of, nobody knows. */
+  /** Whether a commit was asked for. From then on only the database's answer can tell whether it happened. */
   mayBeDone = false
 
   constructor(store: Store, settlement: Settlement, held: Nano) {
@@ -149,7 +152,7 @@ class Settling {
   }
 }
 
-/** Of all endings those that the database was away for. The others are in the books by the time that anybody hears of them. */
+/** Counts only the endings for which the database was away. All others are booked before their caller hears of them. */
 class LateEndings implements Endings {
   made = 0
   readonly #unbooked = new Set<number>()
@@ -159,7 +162,7 @@ class LateEndings implements Endings {
     return oldest === undefined ? this.made : oldest - 1
   }
 
-  /** To be called when it is booked, or nobody tries any more. */
+  /** Gives the function to call once the ending is booked, or is not tried any more. */
   begin(): () => void {
     const number = ++this.made
     this.#unbooked.add(number)

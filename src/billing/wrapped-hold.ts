@@ -1,7 +1,7 @@
 import type { Nano } from '../base/money.ts'
 import type { Ending, Hold, Progress, Sale, SentAttempt } from './funds.ts'
 
-/** A hold around another, which does as that does: whoever wraps one says only what is different. */
+/** A hold that passes every call on to another one, so that a subclass overrides only what differs. */
 export class WrappedHold implements Hold {
   readonly kind = 'hold'
   readonly amount: Nano

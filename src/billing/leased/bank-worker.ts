@@ -3,7 +3,7 @@ import { makeStoreBank, type Bank } from './bank.ts'
 import { decodeEndings } from './records.ts'
 import type { BankCall, BankReply } from './worker-bank.ts'
 
-/** The bank's own thread: a flush to SQLite is synchronous, and on the request's thread it would stop every stream. */
+/** The bank's own thread: a flush to SQLite is synchronous, and on the requests' thread it would stall every stream. */
 declare const self: {
   addEventListener(type: 'message', listener: (event: { data: BankCall }) => void): void
   postMessage(reply: BankReply): void

@@ -10,20 +10,22 @@ import {
   type Turn,
 } from '../../store/turns.ts'
 
-/** The database's side of leased billing: money is there, and only the right to spend some of it is here. */
+/** The database's side of leased billing: the money stays there, and a node has only the right to spend part of it. */
 export type Bank = {
   /** How many postings it takes in one turn. */
   readonly postingsPerTurn: number
-  /** Takes a new epoch for the node, and says which of these holds the database knows already. */
+  /** Takes a new epoch for the node, and tells which of these holds are already posted. */
   open(
     node: string,
     holdIds: readonly string[],
   ): Promise<Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }>
-  /** Rejects with `Fenced` for good, with `BankUnavailable` when the outcome is not known, else as a bug. */
+  /** Rejects with `Fenced`, which is final, with `BankUnavailable` if the outcome is unknown, or because of a bug. */
   turn(identity: Identity, turn: Turn): Promise<ReadonlyMap<string, Grant>>
-  /** Whether the turn of that number took place; where it did not, it never will. */
+  /** Tells by its number whether the turn `unknown` took place; if it did not, it never will. */
   standing(identity: Identity, unknown: number): Promise<Standing>
-  /** Where there are other nodes that may have leased some of a balance: asks them to give back what they do not use. */
+  /**
+   * Given where nodes share the database: asks the others to give back what they lease of a balance without using it.
+   */
   recall?(accountId: string): Promise<void>
   onRecall?(listen: (accountId: string) => void): void
   close(): Promise<void>
@@ -36,11 +38,11 @@ export class BankUnavailable extends Error {
   }
 }
 
-// A turn has a price of its own (a commit and some fifteen statements, a few milliseconds in all), which is the smaller the
-// more postings share it. To make their rows takes a millisecond for every hundred, in which this thread does nothing else.
+// A turn has a fixed cost (a commit and some fifteen statements, a few milliseconds in all), which its postings share.
+// Making their rows takes a millisecond for every hundred, during which this thread does nothing else.
 const postingsPerTurn = 500
 
-/** The bank in this thread: right for PostgreSQL, where a turn is only waited for. */
+/** The bank in this thread. It suits PostgreSQL, where this thread only waits for a turn. */
 export function makeStoreBank(store: Store): Bank {
   return {
     postingsPerTurn,

@@ -3,14 +3,14 @@ import { readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'no
 import { dirname, join } from 'node:path'
 import { isDiskFull } from '../../base/system-errors.ts'
 
-/** The journal's files as a seam: tests put one in its place that crashes, fills up and forgets what was not synced. */
+/** The journal's files as a seam: tests put in a disk that crashes, fills up and forgets what was not synced. */
 export type Disk = {
   /** Names of the segments that exist. */
   list(): string[]
   read(name: string): Uint8Array
   /** Opens for writing at any position; an existing file keeps its bytes until they are written over. */
   open(name: string): SegmentFile
-  /** Room set aside for when the disk is full. False where it could not be had. */
+  /** Sets room aside for when the disk is full. False if there is not enough. */
   reserve(): boolean
   /** Gives the reserve up, so that settlements still fit. */
   useReserve(): void
@@ -19,7 +19,7 @@ export type Disk = {
 export type SegmentFile = {
   /** Throws `DiskFull` when there is no room. Once it returns, the bytes survive the end of this process. */
   write(bytes: Uint8Array, position: number): void
-  /** Once it resolves, the bytes survive the end of the machine. A rejection is final: the kernel may have dropped them. */
+  /** Once it resolves, the bytes survive a power cut. A rejection is final: the kernel may have dropped them. */
   sync(): Promise<void>
   close(): void
 }
@@ -49,7 +49,8 @@ export function openDisk(folder: string): Disk {
 }
 
 function openSegment(path: string): SegmentFile {
-  // Without O_TRUNC: the file may be recycled, and its older generation is harmless behind the newer one's end.
+  // Without O_TRUNC: the file may be recycled, and bytes of an older generation behind the newer one's end are
+  // harmless.
   const isNew = !existsSync(path)
   const fd = openSync(path, isNew ? 'wx+' : 'r+', 0o600)
   if (isNew) syncFolder(dirname(path))
@@ -70,14 +71,15 @@ function openSegment(path: string): SegmentFile {
   }
 }
 
-/** Written out, not merely promised: a sparse file reserves nothing. */
+/** Writes real bytes, since a sparse file reserves nothing. */
 function setAside(path: string): boolean {
   const fd = openSync(path, 'a', 0o600)
   try {
     const zeros = Buffer.alloc(1024 * 1024)
     const { size } = fstatSync(fd)
     if (size < reserveBytes) {
-      // Asked first: to write all that is left and take it back, every second, would starve whoever else is on this disk.
+      // The free space is checked first: to fill the disk and delete the file again, every second, would starve all
+      // other programs that use it.
       const { bavail, bsize } = statfsSync(path)
       if (bavail * bsize < reserveBytes - size) return drop(path)
       for (let written = size; written < reserveBytes; written += zeros.length) writeSync(fd, zeros)
@@ -97,7 +99,7 @@ function drop(path: string): false {
   return false
 }
 
-/** Until then a power cut may leave a new file without its name. */
+/** Until its folder is synced, a power cut may leave a new file without its name. */
 function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')
   fsyncSync(fd)

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
 
 /**
- * One record on disk: magic, length, generation of the segment, sequence number, how many bytes of the segment were
- * durable when it was made, checksum of all of these and the payload. A recycled segment still holds bytes of an older
- * generation behind its end; they are never taken for records.
+ * A record on disk is: magic, length of the payload, generation of the segment, sequence number, how many bytes of the
+ * segment were durable when the record was made, checksum of all these and the payload, payload. A recycled segment
+ * still holds bytes of an older generation behind its end; they are never taken for records.
  */
 const magic = 0x54504a31 // "TPJ1"
 export const headerBytes = 36
@@ -13,7 +13,7 @@ const payloadBytesMax = 16 * 1024 * 1024
 
 export type Frame = { readonly seq: number; readonly payload: string }
 
-/** Writes frames into one growing buffer: a record costs no allocation of its own. */
+/** Writes frames into one growing buffer, so that a record costs no allocation of its own. */
 export class FrameWriter {
   #buffer = Buffer.allocUnsafe(64 * 1024)
   #fields = fieldsOf(this.#buffer)
@@ -29,8 +29,8 @@ export class FrameWriter {
     const start = this.#length
     const payloadBytes = this.#buffer.write(payload, start + headerBytes)
     this.#length = start + headerBytes + payloadBytes
-    // The fields stand right before the payload first, where the checksum will be: so both are summed up in one call, and
-    // as the bytes that will be written, not as the text that they were made from.
+    // The fields are first put right before the payload, into the checksum's place, so that one call sums up both, over
+    // the very bytes that will be written.
     this.#putFields(start + checksumBytes, payloadBytes, generation, seq, durableBytes)
     const checksum = crc32(this.#buffer.subarray(start + checksumBytes, this.#length))
     this.#putFields(start, payloadBytes, generation, seq, durableBytes)
@@ -46,7 +46,7 @@ export class FrameWriter {
     writeUint64(fields, at + 24, durableBytes)
   }
 
-  /** What was added, valid until the next `add`. It stays until it is cleared: a write that failed is tried again. */
+  /** What was added, valid until the next `add`. It stays until `clear`, so that a failed write can be tried again. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.#length)
   }
@@ -68,7 +68,7 @@ function fieldsOf(buffer: Buffer): DataView {
   return new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
 }
 
-/** A safe integer in two halves: as one it would have to be made a BigInt first. */
+/** Writes a safe integer in two halves, because in one piece it would have to become a BigInt first. */
 function writeUint64(fields: DataView, at: number, value: number): void {
   fields.setUint32(at, value % 2 ** 32, true)
   fields.setUint32(at + 4, Math.floor(value / 2 ** 32), true)
@@ -85,19 +85,19 @@ export class JournalCorrupt extends Error {
 }
 
 export type Segment = {
-  /** Of the records it starts with; 0 where it starts with none. */
+  /** The generation of the records that the segment starts with; 0 where it starts with none. */
   readonly generation: number
   readonly frames: readonly Frame[]
-  /** The newest numbers on any whole record in the file, wherever it stands: these are used up. */
+  /** The highest numbers on any whole record in the file, wherever it stands: they must not be used again. */
   readonly newest: { readonly generation: number; readonly seq: number }
-  /** Where bytes are gone that were durable, and of which generation they were. A crash does not do that. */
+  /** Where durable bytes are missing, and of which generation they were. A crash cannot cause that. */
   readonly damage: { readonly generation: number; readonly offset: number } | undefined
 }
 
 /**
- * The records that a segment starts with. What stands behind the first byte that is not one of them is dropped: a crash
- * leaves such a tail, and a power cut leaves it in pieces, since a drive writes in any order. Only where a whole record
- * behind it says that those bytes had been durable is it damage.
+ * Reads the records that a segment starts with, and drops everything from the first byte on that is not one of them: a
+ * crash leaves such a tail, and a power cut leaves it in pieces, since a drive writes in any order. It is damage only
+ * if a whole record behind that byte says that the bytes there had been durable.
  */
 export function readFrames(content: Uint8Array): Segment {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
@@ -116,7 +116,7 @@ export function readFrames(content: Uint8Array): Segment {
     newest.seq = Math.max(newest.seq, frame.seq)
     newest.generation = Math.max(newest.generation, frame.generation)
     if (frame.generation < Math.max(generation, damage?.generation ?? 0)) continue
-    // A newer generation starts at the first byte, so all that the file starts with is in the place of its records.
+    // A newer generation starts at byte 0, so everything that the file starts with stands where its records should be.
     const lostFrom = frame.generation === generation ? offset : 0
     if (frame.durableBytes > lostFrom) damage = { generation: frame.generation, offset: lostFrom }
   }
@@ -147,7 +147,7 @@ function frameAt(bytes: Buffer, start: number): Found | undefined {
 const magicBytes = Buffer.alloc(4)
 magicBytes.writeUInt32LE(magic)
 
-/** Every whole record from there on, of whichever generation. */
+/** Every whole record from there on, of any generation. */
 function* framesBehind(bytes: Buffer, from: number): Generator<Found> {
   for (let at = bytes.indexOf(magicBytes, from); at !== -1;) {
     const frame = frameAt(bytes, at)

@@ -4,8 +4,8 @@ import { FrameWriter, JournalCorrupt, readFrames } from './frames.ts'
 import { decodeRecord, encodeRecord, type EncodedRecord, type JournalRecord } from './records.ts'
 
 /**
- * `interval`: a killed process loses nothing, a power cut what was written while the last sync ran, and 5 ms more.
- * `always`: nor does a power cut take a settlement that somebody was told of.
+ * `interval`: a killed process loses nothing; a power cut loses what was written in the last 5 ms and while the last
+ * sync ran. `always`: a power cut does not take a settlement that a client was told of, either.
  */
 export type SyncMode = 'interval' | 'always'
 
@@ -24,26 +24,27 @@ const names = ['segment-a', 'segment-b'] as const
 type SegmentName = (typeof names)[number]
 
 /**
- * An append-only record of what happens to money, in two files by turns. A new segment starts with a copy of everything
- * unfinished and the word OPEN; from then on the other file is not needed and is written over next time.
+ * An append-only record of what happens to money, in two files that are used by turns. A new segment starts with a copy
+ * of everything unfinished and an OPEN record; from then on the other file is not needed, and the next rotation
+ * overwrites it.
  */
 export class Journal {
   readonly #options: JournalOptions
   readonly #writer = new FrameWriter()
   readonly #segmentBytes: number
-  /** Whether a segment was recovered. */
+  /** Whether a segment of the last process was recovered. */
   readonly #isInherited: boolean
   #file: SegmentFile | undefined
-  /** The next segment's, open long before: by then the process may have as many files open as it is allowed. */
+  /** The next segment's file, opened in advance: by then the process may have as many files open as it is allowed. */
   #spare: SegmentFile | undefined
   #name: SegmentName = names[1]
   #generation: number
   #seq: number
   #position = 0
-  /** How much of the segment a power cut cannot take away. */
+  /** How many bytes of the segment a power cut cannot take away. */
   #durableBytes = 0
   #startBytes = 0
-  /** How often was written, and how many of these writes are durable, themselves or by their copy in a newer segment. */
+  /** How many writes there were, and how many are durable, either themselves or by their copy in a newer segment. */
   #writes = 0
   #durableWrites = 0
   /** Why nothing may be written any more. */
@@ -67,8 +68,8 @@ export class Journal {
   }
 
   /**
-   * Everything appended is in the kernel's hands when this returns: it survives the end of this process. `full`: only
-   * because the reserve was given up for it, so nothing new may be begun.
+   * When this returns, everything appended is in the kernel's hands and survives the end of this process. `full`: it
+   * only fitted because the reserve was given up for it, so nothing new may be begun.
    */
   write(): 'written' | 'full' {
     if (this.#failure !== undefined) throw this.#failure
@@ -82,31 +83,32 @@ export class Journal {
   }
 
   /**
-   * Resolves once everything written is as durable as the setting asks for; nothing where it is so already. Rejects where
-   * that cannot be had.
+   * Resolves once everything written is as durable as the setting asks for, and rejects if it cannot be made so;
+   * undefined where it already is.
    */
   recorded(): Promise<void> | undefined {
     return this.#options.sync === 'always' ? this.durable() : undefined
   }
 
-  /** Resolves once no power cut can take away what is written by now. */
+  /** Resolves once no power cut can take away what was written before this call. */
   async durable(): Promise<void> {
-    // Not what others write meanwhile: under load there is always some more of that.
+    // Writes that come meanwhile are not waited for: under load there are always more of them.
     const writes = this.#writes
     while (this.#durableWrites < writes) await this.#sync()
   }
 
   /**
-   * Whether the segment is full; a copy of what is unfinished must fit in it more than once, or it would be rotated for
-   * ever. Not before its own start is durable: the file that would be written over is all that a power cut leaves till then.
+   * Whether the segment is full. It must take twice the copy that it started with, or it would be rotated again and
+   * again. Its own start must be durable first, since until then the file to be overwritten is all that a power cut
+   * would leave.
    */
   get wantsRotation(): boolean {
     return this.#durableBytes > 0 && this.#position > Math.max(this.#segmentBytes, this.#startBytes * 2)
   }
 
   /**
-   * The first segment of this process. What the last one left may be in the kernel's hands alone, and the file that is
-   * about to be written over is all that a power cut would leave: so it is made durable first.
+   * Starts the first segment of this process. The segment of the last process may be in the kernel's hands alone, so
+   * that a power cut would leave only the file that is about to be overwritten: so that segment is made durable first.
    */
   async begin(unfinished: Iterable<JournalRecord | EncodedRecord>): Promise<'written' | 'full'> {
     const { disk } = this.#options
@@ -116,7 +118,7 @@ export class Journal {
     return this.rotate(unfinished)
   }
 
-  /** Starts a segment with what is unfinished. Only when all of that is written does the older one lose its meaning. */
+  /** Starts a segment with what is unfinished. The older segment counts until all of that is written. */
   rotate(unfinished: Iterable<JournalRecord | EncodedRecord>): 'written' | 'full' {
     const before = this.write()
     ;[this.#file, this.#spare] = [this.#spare, this.#file]
@@ -152,7 +154,7 @@ export class Journal {
     try {
       this.write()
     } catch (thrown) {
-      // All that can be left by now is what has been flushed: unwritten, it is only posted again, to no effect.
+      // Only FLUSHED records can be left by now: without them the postings are just sent again, to no effect.
       if (!(thrown instanceof DiskFull)) throw thrown
     }
   }
@@ -163,7 +165,7 @@ export class Journal {
       file.write(bytes, this.#position)
     } catch (thrown) {
       if (!(thrown instanceof DiskFull)) throw thrown
-      // A settlement must be written whatever the disk says: the reserve was kept for exactly this.
+      // A settlement must be written even on a full disk: the reserve was kept for exactly this.
       outcome = 'full'
       this.#options.disk.useReserve()
       file.write(bytes, this.#position)
@@ -176,7 +178,7 @@ export class Journal {
     this.#cancelSync ??= this.#options.timers.after(syncEveryMs, () => {
       this.#cancelSync = undefined
       if (this.#syncing !== undefined) return this.#syncLater()
-      // Whoever must know of a failure waits for it, or is told by `fatal`.
+      // Callers that must know of a failure await the sync themselves, and `fatal` is called in any case.
       this.#sync().catch(() => {})
     })
   }
@@ -189,7 +191,7 @@ export class Journal {
   }
 
   async #syncNow(): Promise<void> {
-    // Never a second time after a failure: the kernel may have dropped the bytes, and would call the next one a success.
+    // Never sync again after a failure: the kernel may have dropped the bytes, and would call the next sync a success.
     if (this.#failure !== undefined) throw this.#failure
     const [generation, position, writes] = [this.#generation, this.#position, this.#writes]
     try {
@@ -209,8 +211,8 @@ function otherThan(name: SegmentName): SegmentName {
 }
 
 /**
- * What the last process left: its records in order, and where numbering goes on. Throws where they cannot be trusted.
- * A newer segment without OPEN is a copy of the unfinished that did not get whole, so the one before it still holds.
+ * What the last process left: its records in order, and where the numbering goes on. Throws if the records cannot be
+ * trusted. A newer segment without OPEN holds an incomplete copy of what was unfinished, so the one before it counts.
  */
 export function recoverJournal(disk: Disk): {
   records: JournalRecord[]
@@ -224,7 +226,7 @@ export function recoverJournal(disk: Disk): {
     if (found === undefined && records.some(({ type }) => type === 'OPEN')) found = { name, generation, records }
   }
   for (const { name, damage } of segments) {
-    // Damage to what a newer segment has made superfluous is none.
+    // Damage to a segment that a newer one has replaced does not matter.
     if (damage !== undefined && damage.generation >= (found?.generation ?? 0)) {
       throw new JournalCorrupt(name, damage.offset)
     }

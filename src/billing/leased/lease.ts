@@ -1,12 +1,12 @@
 import type { Nano } from '../../base/money.ts'
 
-/** Waits for a refill of its account's lease. */
+/** A request that waits for a refill of its account's lease. */
 export type Waiter = {
   readonly amount: Nano
   readonly resolve: (outcome: WaitOutcome) => void
-  /** Whether a turn was made for it: only that turn's answer can refuse it. */
+  /** Whether a turn has asked for its amount: only that turn's answer can refuse it. */
   isAsked: boolean
-  /** How often other nodes have been asked to give back for it. */
+  /** How often other nodes have been asked to give back money for it. */
   recalls: number
 }
 
@@ -17,8 +17,8 @@ export type WaitOutcome =
   | { readonly kind: 'unavailable' }
 
 /**
- * The part of an account's balance that this node may spend without asking. What the database has leased to us is, at
- * every moment between turns, exactly `left + open + unflushed`.
+ * The part of an account's balance that this node may spend without asking. Between turns, the amount that the database
+ * has leased to this node is always exactly `left + open + unflushed`.
  */
 export class Lease {
   left = 0n
@@ -26,7 +26,7 @@ export class Lease {
   open = 0n
   /** Charged, and not yet posted. */
   unflushed = 0n
-  /** Charged since the last turn: at what pace it is spent. */
+  /** Charged since the last turn: the pace at which the lease is spent. */
   spentThisTurn = 0n
   readonly waiters: Waiter[] = []
   usedAt: number
@@ -41,7 +41,7 @@ export class Lease {
 
   take(amount: bigint, now: number): boolean {
     this.usedAt = now
-    // Whoever waits came first.
+    // Requests that already wait come first.
     if (this.waiters.length > 0 || this.left < amount) return false
     this.left -= amount
     this.open += amount
@@ -56,7 +56,7 @@ export class Lease {
     this.#check()
   }
 
-  /** A charge of the process before us, on money that it had leased. */
+  /** A charge of this node's previous process, on money that it had leased. */
   owe(charge: bigint): void {
     if (charge > this.left) throw new Unleased()
     this.left -= charge
@@ -73,13 +73,13 @@ export class Lease {
     this.left += amount
   }
 
-  /** What the bank says it has leased to us is the truth; what requests hold and owe is ours to know. */
+  /** The bank decides how much is leased to this node; what requests hold and owe, only the node knows. */
   correct(leased: bigint): void {
     this.left = leased - this.open - this.unflushed
     this.#check()
   }
 
-  /** Serves in order of arrival, passing over who asks for more than is left; gives those that stay unserved. */
+  /** Serves in order of arrival, skips waiters that ask for more than is left, and gives those that stay unserved. */
   serve(): Waiter[] {
     const unserved: Waiter[] = []
     for (const waiter of this.waiters.splice(0)) {
@@ -92,21 +92,21 @@ export class Lease {
     return unserved
   }
 
-  /** How much more than what is left all who wait ask for. */
+  /** How much all waiters together ask for beyond what is left. */
   get missing(): bigint {
     const wanted = this.waiters.reduce((sum, { amount }) => sum + amount, 0n)
     return wanted > this.left ? wanted - this.left : 0n
   }
 
   #check(): void {
-    // The assertion stays on: a lease that lies must stop this node before it spends what it does not have.
+    // The assertion stays on in production: a wrong lease must stop this node before it spends what it does not have.
     if (this.left < 0n || this.open < 0n || this.unflushed < 0n) {
       throw new Error(`a lease does not add up: left ${this.left}, open ${this.open}, unflushed ${this.unflushed}`)
     }
   }
 }
 
-/** A charge can only have been made on money that was leased to the node that made it, in the database that it was made in. */
+/** A charge can only have been made on money that was leased to its own node, in the database of that time. */
 class Unleased extends Error {
   constructor() {
     super(

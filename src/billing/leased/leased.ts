@@ -32,11 +32,11 @@ export type LeasedOptions = {
 }
 
 export type LeasedBilling = Billing & {
-  /** Whether anything can be admitted: not while the disk is full, nor once this process was fenced off. */
+  /** False while the journal's disk is full or the database cannot be reached, and once this process was fenced off. */
   readonly ready: boolean
-  /** Requests of the last process that had left for a vendor when it ended. */
+  /** Unposted requests of the last process that had been sent to a vendor when it ended. */
   readonly reachedVendors: readonly string[]
-  /** Brings the database up to date with everything that has ended, and gives back what no hold is using. */
+  /** Posts everything that has ended, and gives back all leased money that no hold is using. */
   post(): Promise<void>
   /** Posts what has ended by now, and gives back what these accounts' leases do not use. */
   bringUpToDate(accountIds: readonly string[]): Promise<void>
@@ -44,15 +44,16 @@ export type LeasedBilling = Billing & {
   close(): Promise<void>
 }
 
-// Every so often a full disk is asked whether there is room again.
+// How often a full disk is checked for room.
 const reserveEveryMs = 1_000
 
-/** A hold of this process, among its others. */
+/** A hold of this process, as a member of the crowd of its open ones. */
 type UnderwayHere = Underway & Member & { readonly id: string }
 
 /**
- * Billing without the database on a request's path: the right to spend is leased from it in larger pieces, what happens
- * is written to a local journal, and postings follow in batches. A crash is repaired from the journal at the next start.
+ * Billing without the database on a request's path: the right to spend is leased from the database in larger pieces,
+ * what happens is written to a local journal, and postings follow in batches. After a crash the next start replays the
+ * journal.
  */
 export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedBilling> {
   const { disk, timers, log } = options
@@ -72,7 +73,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   const teller = new Teller({
     ...options,
     recorded: () => journal.durable(),
-    // Written with whatever comes next: until then a crash only has postings sent again that the database knows.
+    // Written along with the next record: a crash before that only resends postings that the database already has.
     flushed: (ids) => journal.append({ type: 'FLUSHED', ids }),
   })
   let isFull = false
@@ -83,14 +84,14 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') noticeFull()
     await teller.open(owed)
   } catch (error) {
-    // Whoever tries again starts from the files, and must not find this one still open.
+    // A second try starts from the files again, and must not find them still open.
     callOffFull?.()
     await journal.close().catch(() => {})
     throw error
   }
   if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
 
-  /** Written before anything that it allows can happen. */
+  /** The record is written when this returns, before the call or the ending that depends on it. */
   function append(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
     if (journal.write() === 'full') noticeFull()
@@ -112,7 +113,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     try {
       return disk.reserve()
     } catch {
-      return false // there may be other troubles than the room, such as too many open files: they pass too, or are met again
+      return false // other faults than a full disk, such as too many open files, pass too, or show at the next try
     }
   }
 
@@ -129,11 +130,11 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
 
   function holdOf(id: string, order: Order): Hold {
-    // Not on record yet: until something is sent, a hold without a record is a hold that never was.
+    // Not in the journal yet: as long as nothing was sent, a hold that a crash forgets has cost nothing.
     const hold: UnderwayHere = { id, order, sent: [], progress: undefined, place: -1 }
     underway.add(hold)
 
-    /** Gives what is to be waited for before anybody may know of it, if anything. */
+    /** Ends the hold. The caller awaits the promise, if there is one, before it tells the client. */
     function end(posting: Posting): Promise<void> | undefined {
       if (!underway.remove(hold)) throw new GatewayError('bug', `hold ${id} had ended already`)
       const ended = endedBy(posting)
@@ -141,7 +142,8 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
         teller.end(order.amount, ended)
         append(ended.record)
       } catch (error) {
-        // Its lease is off, or not even the reserve took it: posted without a record, it would be judged otherwise by a replay.
+        // The lease's sums are wrong, or not even the disk's reserve took the record. The node must stop: were the
+        // ending posted without a record, a replay would come to another outcome.
         options.fatal('the end of a request could not be recorded', error)
         throw error
       }
@@ -154,9 +156,9 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       amount: order.amount,
       sending(attempt: SentAttempt) {
         if (isFull) throw diskFull()
-        // Behind the end of its hold, a replay would take it for another one.
+        // Written after the end of its hold, the record would look to a replay like another hold.
         if (hold.place === -1) throw new GatewayError('bug', `hold ${id} has ended, and is sent`)
-        // Before it is written: a new segment that begins with the same write must hold it too.
+        // Added before the write, which may begin a new segment: its copy of the hold must include this attempt.
         hold.sent.push(attempt)
         try {
           append(hold.sent.length === 1 ? { type: 'HOLD', id, order, attempt } : { type: 'SEND', id, attempt })

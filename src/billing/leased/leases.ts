@@ -3,10 +3,11 @@ import { nano, zeroNano } from '../../base/money.ts'
 import type { Turn } from '../../store/turns.ts'
 import { Lease } from './lease.ts'
 
-// A refill asks for up to so many times the hold that caused it, so that the next ones need not ask.
+// A refill asks for up to this many times the hold that caused it, so that the next holds need not ask.
 const holdsAhead = 20n
-// And for as much as so many turns spend at the pace of the last one. What lasts for less than the lower number of turns
-// is filled up in passing, before anybody has to wait for it: a turn for every sixty requests was most of their cost.
+// It also asks for what this many turns spend at the pace of the last one. A lease that would last for fewer than
+// `turnsLeftMin` turns is refilled along with the next turn, before a request has to wait: when every sixty requests
+// needed a turn of their own, turns were most of their cost.
 const turnsAhead = 8n
 const turnsLeftMin = 2n
 
@@ -36,7 +37,7 @@ export class Leases {
     return this.#byAccount.keys()
   }
 
-  /** The accounts of which something is left that could be given back. */
+  /** The accounts whose lease has something left that could be given back. */
   get returnable(): string[] {
     return [...this.#byAccount].filter(([, { left }]) => left > 0n).map(([accountId]) => accountId)
   }
@@ -51,7 +52,7 @@ export class Leases {
     return false
   }
 
-  /** The accounts of which nobody has taken anything for so long. Those of which nothing is left at all are forgotten. */
+  /** The accounts whose lease was not used for this long. Leases of which nothing remains at all are forgotten. */
   idleFor(ms: number): string[] {
     const since = this.#clock.monotonic() - ms
     for (const [accountId, { total, usedAt, waiters }] of this.#byAccount) {
@@ -61,8 +62,8 @@ export class Leases {
   }
 
   /**
-   * What is to be asked of the bank: more for those who wait and where it is running out, and to take back what is left of
-   * recalled leases, which is out of reach of new holds from this moment on.
+   * What to ask of the bank: more for accounts with waiters and for leases that run low, and to take back what is left
+   * of recalled leases, which new holds cannot use from this moment on.
    */
   ask(recalled: ReadonlySet<string>): Pick<Turn, 'takes' | 'returns'> {
     const takes: Turn['takes'][number][] = []
@@ -86,14 +87,14 @@ export class Leases {
     return { takes, returns }
   }
 
-  /** After an answer was lost: what the bank says it has leased to us. */
+  /** After an answer was lost: adjusts every lease to what the bank says it has leased to this node. */
   correct(leased: ReadonlyMap<string, bigint>): void {
     for (const accountId of new Set([...leased.keys(), ...this.#byAccount.keys()])) {
       this.of(accountId).correct(leased.get(accountId) ?? 0n)
     }
   }
 
-  /** Whoever waits is told that nobody can say at the moment. */
+  /** Tells every waiter that the bank cannot be asked at the moment. */
   turnAway(): void {
     for (const { waiters } of this.#byAccount.values()) {
       for (const waiter of waiters.splice(0)) waiter.resolve({ kind: 'unavailable' })

@@ -3,10 +3,10 @@ import type { Posting, Turn } from '../../store/turns.ts'
 import type { Order, Progress, SentAttempt } from '../funds.ts'
 
 /**
- * What the journal says of one hold, in this order: HOLD (SEND) (MARK) SETTLE or VOID. HOLD is written when the first attempt
- * leaves, and carries it; each SEND is a further one. A HOLD without an attempt has not left yet: so older journals say it,
- * with a SEND for the first one too. FLUSHED names what has reached the database; OPEN ends the copy of everything
- * unfinished that a new segment starts with.
+ * What the journal says of one hold, in this order: HOLD (SEND) (MARK) SETTLE or VOID. HOLD is written when the first
+ * attempt leaves, and carries it; each SEND is a further one. Older journals have a HOLD without an attempt, for a hold
+ * that has sent nothing yet, and then a SEND for the first attempt too. FLUSHED names the holds that have reached the
+ * database; OPEN ends the copy of everything unfinished that a new segment starts with.
  */
 export type JournalRecord =
   | { readonly type: 'HOLD'; readonly id: string; readonly order: Order; readonly attempt?: SentAttempt }
@@ -18,7 +18,7 @@ export type JournalRecord =
   | { readonly type: 'OPEN' }
 
 /**
- * Amounts are bigint, which JSON has no number for: they are written as text under the names below, and nowhere else. A
+ * Amounts are bigint, for which JSON has no number: they are written as text, under the names below and no others. A
  * replacer that looks at every value would cost more than the write itself.
  */
 export function encodeRecord(record: JournalRecord): string {
@@ -48,9 +48,9 @@ export function decodeRecord(payload: string): JournalRecord {
 export type EncodedRecord = string & { readonly __encoded: 'record' }
 
 /**
- * A hold that has ended, as it waits to be posted: the words that the journal was written with, which are also what the
- * bank's thread is sent, and the little that the teller has to know. Hundreds of them wait at any moment under load: as
- * trees of objects they made every collection half as long again.
+ * A hold that has ended and waits to be posted: the text of its journal record, which is also what the bank's thread is
+ * sent, and the few fields that the teller needs. Hundreds of them wait at any moment under load, and as trees of
+ * objects they made every garbage collection half as long again.
  */
 export type Ended = {
   readonly holdId: string
@@ -65,7 +65,7 @@ export function endedBy(posting: Posting): Ended {
   return { holdId, accountId, charge, record: encodeRecord({ type, id: holdId, posting }) as EncodedRecord }
 }
 
-/** A turn whose postings are still in the words of the journal; a bank that books them in this thread reads them there. */
+/** A turn whose postings are still the text of the journal; a bank that books them in this thread reads `postings`. */
 export class WrittenTurn implements Turn {
   readonly number: number
   readonly takes: Turn['takes']
@@ -85,12 +85,12 @@ export class WrittenTurn implements Turn {
   }
 }
 
-/** One text for another thread: to have the objects copied there costs several times as much. */
+/** One text for another thread, because having the objects cloned costs several times as much. */
 export function encodeEndings(ended: readonly Ended[]): string {
   return `[${ended.map(({ record }) => record).join(',')}]`
 }
 
-/** By name and not by a reviver, which would be asked about every value: the bank's thread reads nothing else all day. */
+/** Converts amounts by name: a reviver would be called for every value, and the bank's thread spends its time here. */
 export function decodeEndings(text: string): Posting[] {
   return (JSON.parse(text) as { posting: WrittenPosting }[]).map(({ posting }) => ({
     ...posting,

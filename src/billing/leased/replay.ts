@@ -5,14 +5,14 @@ import type { Order, Progress, SentAttempt } from '../funds.ts'
 import { crashedStatus, recordOf } from '../record.ts'
 import type { JournalRecord } from './records.ts'
 
-/** A hold under way, as the journal tells it. */
+/** A hold under way, as far as the journal records it. */
 export type Underway = {
   readonly order: Order
   readonly sent: SentAttempt[]
   progress: Progress | undefined
 }
 
-/** The postings that a dead process owes the database: those it made, and those that must be made for it. */
+/** The postings that a dead process owes the database: those in its journal, and those for the holds it left open. */
 export function replay(records: readonly JournalRecord[]): Posting[] {
   const underway = new Map<string, Underway>()
   const owed = new Map<string, Posting>()
@@ -52,15 +52,15 @@ function sentBy({ attempt }: { readonly attempt?: SentAttempt }): SentAttempt[] 
   return attempt === undefined ? [] : [attempt]
 }
 
-/** A mark as it may stand in a journal: before marks knew their attempts they had one sum for all. */
+/** A mark as it may stand in a journal: those of older versions have one vendor cost for all attempts together. */
 type WrittenProgress = Omit<Progress, 'delivered'> & {
   readonly delivered?: Progress['delivered']
   readonly vendorCost?: Nano
 }
 
 /**
- * One sum for all stands with the last of them. Nobody knows which had a part in it: so each had, and the charge is
- * made good only by a bill that names them all.
+ * The one sum of an older mark goes to the last attempt. Which attempts had a part in it is not known, so each counts
+ * as delivered, and only a bill that names them all can lower the charge.
  */
 function deliveredBy({ sent, progress }: Underway): Progress['delivered'] {
   if (progress === undefined) return []
@@ -70,9 +70,9 @@ function deliveredBy({ sent, progress }: Underway): Progress['delivered'] {
 }
 
 /**
- * A hold without an outcome: our crash. Never sent, nothing happened. Sent, the customer pays what the last mark says was
- * delivered by then, by which attempts; what the vendor charges beyond it is ours, and `reconcile` will find it by the
- * attempt's id.
+ * A hold without an outcome, because our process crashed. If nothing was sent, nothing happened. Otherwise the customer
+ * pays what the last mark says was delivered by then, and by which attempts; what the vendor charges beyond it is our
+ * loss, which `reconcile` finds by the attempt's id.
  */
 function postingFor(id: string, hold: Underway): Posting | undefined {
   const { order, sent, progress } = hold

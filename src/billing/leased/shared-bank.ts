@@ -4,7 +4,7 @@ import { makeStoreBank, type Bank } from './bank.ts'
 
 const recallChannel = 'lease_recall'
 
-/** The bank on a database that several nodes share: before a 402, the others give back what they do not use. */
+/** The bank on a database that several nodes share: before a 402, the other nodes give back what they do not use. */
 export function makeSharedBank(store: Store, url: string): Bank {
   const listeners: ((accountId: string) => void)[] = []
   const notices = openNotices(url, recallChannel, (accountId) => {

@@ -15,25 +15,27 @@ export type TellerOptions = {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
-  /** Resolves once everything that ended by now is on record so that no power cut can take it away. */
+  /** Resolves once everything that has ended by now is in the journal, where no power cut can take it away. */
   readonly recorded: () => Promise<void>
   readonly flushed: (ids: readonly string[]) => void
   readonly fatal: (why: string, cause: unknown) => void
 }
 
-// Nothing waits for a posting: the journal has it. Many of them share the price of a turn.
+// Nothing waits for a posting, since the journal has it: so many postings share the cost of a turn.
 const flushEveryMs = 500
 const idleMs = 2_000
 const sweepEveryMs = 1_000
-// A node that holds something and is not heard of is taken for dead after a minute, and nothing may end for an hour.
+// A node that is silent for a minute is taken for dead, but a node with leases may have no ending to post for an hour.
+// So it takes a turn at least this often.
 const speakEveryMs = 20_000
 const retryMs = 200
 const recallsMax = 5
 const recallWaitMs = 100
 
 /**
- * Goes to the bank for the node, one turn at a time: refills, postings and returns together. Since only one turn is ever
- * under way, the number of the last one in the database says exactly what has happened after an answer was lost.
+ * Takes the node's turns at the bank, one at a time, each with refills, postings and returns together. Since only one
+ * turn is ever under way, the number of the last turn in the database tells exactly what happened when an answer was
+ * lost.
  */
 export class Teller {
   readonly #options: TellerOptions
@@ -61,7 +63,7 @@ export class Teller {
     })
   }
 
-  /** Those that the last process left behind count too. They are posted in their order. */
+  /** Includes the endings that the last process left unposted. All are posted in order. */
   get endings(): Endings {
     const booked = this.#bookedCount
     return { made: booked + this.#inTurn.length + this.#queue.length, booked }
@@ -82,7 +84,7 @@ export class Teller {
     this.#turn = turn
     this.#spokeAt = this.#options.clock.monotonic()
     for (const [accountId, amount] of leases) this.#leases.of(accountId).left = amount
-    // What had arrived before the crash was taken off its lease then.
+    // What reached the database before the crash was taken off its lease in the same commit.
     this.#queue = owed.filter(({ holdId }) => !posted.has(holdId)).map(endedBy)
     if (posted.size > 0) this.#options.flushed([...posted])
     for (const { accountId, charge } of this.#queue) this.#leases.of(accountId).owe(charge)
@@ -91,12 +93,12 @@ export class Teller {
     this.#sweepLater()
   }
 
-  /** From what is leased already, at once. */
+  /** Takes the amount from what is already leased, without asking the bank. */
   take(accountId: string, amount: Nano): boolean {
     return this.#state !== 'stopped' && this.#leases.of(accountId).take(amount, this.#options.clock.monotonic())
   }
 
-  /** With a turn to the bank. While it is known to be out of reach nobody waits for it. */
+  /** Waits for a turn at the bank. While the bank is known to be out of reach, gives up at once. */
   wait(accountId: string, amount: Nano): Promise<WaitOutcome> {
     if (this.#state !== 'open' || this.#isClosing) return Promise.resolve({ kind: 'unavailable' })
     return new Promise((resolve) => {
@@ -106,15 +108,15 @@ export class Teller {
   }
 
   /**
-   * A hold of `amount` ended: what was not charged can be spent again at once. Nothing is posted yet, though there be enough
-   * for a turn: the ending is not on record, and the turn would not wait for it to be.
+   * A hold of `amount` ended: what was not charged can be spent again at once. No turn is started here even if there
+   * are enough postings for one, because the ending is not in the journal yet and the turn would not wait for it.
    */
   end(amount: Nano, ended: Ended): void {
     this.#leases.of(ended.accountId).end(amount, ended.charge)
     this.#queue.push(ended)
   }
 
-  /** All that has ended is written down by now. */
+  /** Call it once everything that has ended is written to the journal. */
   postLater(): void {
     if (this.#fillsTurn) this.#soon()
     else this.#flushLater()
@@ -125,7 +127,7 @@ export class Teller {
     yield* this.#queue
   }
 
-  /** Also while the bank is out of reach: what is owed stays in the journal. */
+  /** Also works while the bank is out of reach: what is owed then stays in the journal. */
   async close(): Promise<void> {
     this.#isClosing = true
     this.#cancelSweep?.()
@@ -135,10 +137,10 @@ export class Teller {
     if (this.#state === 'open') this.#state = 'closed'
   }
 
-  /** Everything posted and every lease given back that no hold is using, or as far as the bank can be reached. */
+  /** Posts everything and gives back all leased money that no hold is using, as long as the bank can be reached. */
   async settleUp(): Promise<void> {
     for (;;) {
-      // A turn that ends with work left begins the next one, and what is in that is in no queue any more.
+      // A turn that leaves work behind begins the next one at its end, and that one's postings have left the queue.
       while (this.#busy !== undefined) await this.#busy
       if (this.#state !== 'open' || this.#leases.returnable.length + this.#queue.length === 0) return
       for (const accountId of this.#leases.accounts) this.#recalled.add(accountId)
@@ -147,12 +149,12 @@ export class Teller {
   }
 
   /**
-   * For whoever is about to read a balance: everything charged by now is posted, and what these accounts' leases do not
-   * use is given back. Unlike `settleUp` it comes to its end while others keep spending, and leaves their leases alone.
+   * For callers that are about to read a balance: posts everything charged by now, and gives back what these accounts'
+   * leases do not use. Unlike `settleUp` it finishes while other requests keep spending, and leaves other leases alone.
    */
   async bringUpToDate(accountIds: readonly string[]): Promise<void> {
     for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
-    // Postings leave in the order they came, so many to a turn. One that is under way began without us.
+    // Postings leave in order, `postingsPerTurn` at a time. A turn under way began without what is queued now.
     const underWay = this.#busy === undefined ? 0 : 1
     const queued = Math.ceil(this.#queue.length / this.#options.bank.postingsPerTurn)
     for (let turns = underWay + Math.max(1, queued); turns > 0; turns--) {
@@ -179,7 +181,7 @@ export class Teller {
     })
   }
 
-  /** One turn at a time: whoever comes while one is under way gets that one. */
+  /** One turn at a time: a caller that comes while one is under way gets that one. */
   #go(): Promise<void> {
     this.#busy ??= this.#takeTurn().finally(() => {
       this.#busy = undefined
@@ -189,7 +191,7 @@ export class Teller {
     return this.#busy
   }
 
-  /** Whether somebody waits for the next turn. What has ended since the last one began does not: it waits for more. */
+  /** Whether the next turn must follow at once. Endings that do not fill a turn wait for more of them. */
   #isUrgent(): boolean {
     return this.#fillsTurn || this.#recalled.size > 0 || this.#leases.hasWaiters
   }
@@ -222,20 +224,20 @@ export class Teller {
     }
   }
 
-  /** The books never know of an ending that a power cut could make us forget: it would be replayed as another one. */
+  /** The books must not have an ending that a power cut could erase here: a replay would give it another outcome. */
   async #isRecorded(): Promise<boolean> {
     try {
       await this.#options.recorded()
       return true
     } catch {
-      // Whoever could not record it has said so.
+      // The journal has reported its failure itself.
       this.#state = 'stopped'
       this.#leases.turnAway()
       return false
     }
   }
 
-  /** What there is to do now. */
+  /** Everything there is to do now; undefined if there is nothing. */
   #nextTurn(): WrittenTurn | undefined {
     const { takes, returns } = this.#leases.ask(this.#recalled)
     this.#recalled.clear()
@@ -261,14 +263,14 @@ export class Teller {
       }
       lease.granted(grant.amount)
       const unserved = lease.serve()
-      // Who came while the turn was under way may find what was paid in since.
+      // Waiters that came while the turn was under way are not refused: money may have been paid in since it began.
       const isOver = (waiter: Waiter) => grant.kind === 'short' && waiter.isAsked
       lease.waiters.push(...unserved.filter((waiter) => !isOver(waiter)))
       this.#refuse(accountId, lease, unserved.filter(isOver))
     }
   }
 
-  /** The balance is used up, unless another node holds some of it that it does not need: that is asked first. */
+  /** The balance is used up, unless other nodes have leased some of it that they do not need: they are asked first. */
   #refuse(accountId: string, lease: Lease, unserved: readonly Waiter[]): void {
     const { bank, timers } = this.#options
     const patient = unserved.filter((waiter) => bank.recall !== undefined && waiter.recalls < recallsMax)
@@ -280,7 +282,7 @@ export class Teller {
     void bank.recall?.(accountId).catch(() => {})
     timers.after(recallWaitMs, () => {
       this.#leases.of(accountId).waiters.push(...patient)
-      // By a turn that began without them they are not refused.
+      // A turn that began without these waiters must not refuse them.
       for (const waiter of patient) waiter.isAsked = false
       if (this.#state === 'open') this.#soon()
       else this.#leases.turnAway()
@@ -288,8 +290,8 @@ export class Teller {
   }
 
   /**
-   * The answer was lost: nobody waits meanwhile, and the bank is asked until it says whether the turn took place. Where
-   * it says no, its number is used up: a turn that was only slow cannot take place any more.
+   * The answer was lost: waiters are turned away meanwhile, and the bank is asked until it says whether the turn took
+   * place. If not, the turn's number is used up, so that a turn that was only slow cannot take place any more.
    */
   async #findOut(turn: WrittenTurn, { message: cause }: BankUnavailable): Promise<void> {
     const { bank, log } = this.#options
@@ -318,7 +320,7 @@ export class Teller {
     }
   }
 
-  /** Fenced off, or a posting that the database refuses: either way this process must not spend any more. */
+  /** This process was fenced off, or the database refused a posting: either way it must not spend any more. */
   #stop(error: unknown): void {
     this.#state = 'stopped'
     this.#leases.turnAway()

@@ -9,7 +9,7 @@ type Asked =
   | { readonly method: 'standing'; readonly identity: Identity; readonly unknown: number }
   | { readonly method: 'close' }
 
-/** A turn on its way to the thread. */
+/** A turn as it is sent to the thread, with its postings as one text. */
 type SentTurn = Omit<Turn, 'postings'> & { readonly endings: string }
 
 export type BankCall = Asked & { readonly id: number }
@@ -18,13 +18,14 @@ export type BankReply =
   | { readonly id: number; readonly kind: 'done'; readonly result: unknown }
   | { readonly id: number; readonly kind: 'failed'; readonly name: string; readonly message: string }
 
-// Twice as many as in the requests' own thread: a turn of these takes no longer than a flush may wait, and holds up nobody
-// but those who wait for a lease. It is a tenth cheaper by the posting.
+// Twice as many as in the requests' own thread: such a turn takes no longer than a flush may wait, and delays only
+// requests that wait for a lease. Each posting is a tenth cheaper.
 const postingsPerTurn = 1_000
 
 /**
- * The bank in a thread of its own, for SQLite. One call at a time is the teller's rule, so this only passes words on. The
- * thread starts at once, and opens the file when it is `migrated`: a migration may take longer than anybody waits for a lock.
+ * The bank in a thread of its own, for SQLite. The teller makes one call at a time, so this only passes messages on.
+ * The thread starts at once but opens the file only when it is `migrated`, since a migration may outlast the wait for a
+ * lock.
  */
 export async function startWorkerBank(file: string, migrated: Promise<unknown>): Promise<Bank> {
   const worker = new Worker(new URL('./bank-worker.ts', import.meta.url).href)
@@ -45,7 +46,7 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
   })
 
   function ask<T>(asked: Asked): Promise<T> {
-    // A thread that has failed answers nobody.
+    // A thread that has failed never answers.
     if (failure !== undefined) return Promise.reject(failure)
     return new Promise<unknown>((resolve, reject) => {
       const id = ++calls
@@ -80,7 +81,7 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
   }
 }
 
-/** An error loses its class on the way between threads; the two that mean something get it back. */
+/** An error loses its class on the way between threads; the two classes that callers look for get it back. */
 function revive(name: string, message: string): Error {
   const error = blankOf(name)
   error.message = message
