@@ -51,9 +51,7 @@ export type Sale = Ending & {
   readonly usage: Usage
   /** The usage at the pinned price list. The customer pays it up to the hold. */
   readonly price: Nano
-  /**
-   * Where the price beyond the hold goes, if not to our loss: to `suspense`, where the vendor's count cannot be true.
-   */
+  /** Where the price beyond the hold goes, if not to our loss: to `suspense`, if the vendor's count cannot be true. */
   readonly excessTo?: ExcessTo
 }
 

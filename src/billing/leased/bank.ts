@@ -23,9 +23,7 @@ export type Bank = {
   turn(identity: Identity, turn: Turn): Promise<ReadonlyMap<string, Grant>>
   /** Tells by its number whether the turn `unknown` took place; if it did not, it never will. */
   standing(identity: Identity, unknown: number): Promise<Standing>
-  /**
-   * Given where nodes share the database: asks the others to give back what they lease of a balance without using it.
-   */
+  /** Given where nodes share the database: asks the others to give back what they lease of a balance and do not use. */
   recall?(accountId: string): Promise<void>
   onRecall?(listen: (accountId: string) => void): void
   close(): Promise<void>

@@ -5,11 +5,11 @@ import { sumOf, units, type Counts } from '../../capabilities/usage.ts'
 
 /** What a vendor says it charges for one call. */
 export type BillLine = {
-  /** Our attempt's id, which every call carries; null where the vendor keeps none. */
+  /** The id of our attempt, which every call carries; null where the vendor does not keep it. */
   readonly ref: string | null
   readonly cost: Nano
   readonly model?: string
-  /** What it counted, where it says. */
+  /** What the vendor counted, where the line says so. */
   readonly units?: Counts
   /** Unix milliseconds. */
   readonly at?: number
@@ -22,7 +22,7 @@ class BillError extends Error {
   }
 }
 
-/** The simulators' own form: `{data: [{ref, model, status, units, cost}]}`. */
+/** Reads a bill in the simulators' own form: `{data: [{ref, model, status, units, cost}]}`. */
 export function readBill(text: string): BillLine[] {
   const body = parse(text)
   const lines = isObject(body) ? body['data'] : undefined
@@ -41,10 +41,10 @@ export function readBill(text: string): BillLine[] {
 }
 
 /**
- * A vendor's export as CSV with a line of names: `ref,cost[,model][,input][,cachedInput][,output][,time]`, in any order,
- * with a column for any other unit too, and the rest ignored. `cost` is decimal dollars, and a column `currency` may say no
- * other; units are counted as we count them (cached input is not inside `input`); `time` is ISO 8601, and lets a line be
- * judged while gateways are busy.
+ * Reads a vendor's export as CSV with a header: `ref,cost[,model][,input][,cachedInput][,output][,time]`, in any order.
+ * Every other unit may have a column too; unknown columns are ignored. `cost` is in decimal dollars, and a column
+ * `currency` may only say USD; units are counted as we count them (cached input is not inside `input`); `time` is ISO
+ * 8601, and allows a line to be judged while gateways are busy.
  */
 export function readExport(text: string): BillLine[] {
   const [names, ...rows] = readCsv(text)
@@ -87,13 +87,13 @@ function parse(text: string): unknown {
 }
 
 const dollars = 'USD'
-// Programs write a small number with an exponent, and a sum of such with more digits than it has.
+// Programs write small numbers with an exponent, and sums of them with more digits than the amounts had.
 const costPattern = /^(\d{1,18})(?:\.(\d{1,40}))?(?:e([+-]?\d{1,2}))?$/i
 
 function readCost(text: string, where: string): Nano {
   const [, whole, fraction = '', exponent = '0'] = costPattern.exec(text) ?? []
   if (whole === undefined) throw new BillError(`${where}: "${text}" is not a cost in dollars`)
-  // Beyond the nano a vendor's own rounding decides nothing.
+  // Digits beyond the nano are only the vendor's own rounding: the cost is rounded to the nano.
   return toNano(picoPerUnit(shifted(BigInt(whole + fraction), fraction.length - Number(exponent)), 1n))
 }
 
@@ -116,7 +116,7 @@ function readUnits(counted: Readonly<Record<string, unknown>>): Counts {
   return found
 }
 
-/** Fields may stand in double quotes, where a doubled one means itself and a line may break. */
+/** A field may be in double quotes, within which a doubled quote means one quote and line breaks are allowed. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []
@@ -137,9 +137,10 @@ function readCsv(text: string): string[][] {
 }
 
 /**
- * One line for each attempt, with the costs and units of all that name it: one may be for input and another for output. A
- * vendor that bills a call twice is owed both, and the second is a breach; not so a line that costs nothing, since a film
- * that its vendor surely never got is sent again under the same reference.
+ * One line for each attempt, with the costs and units of all lines that name it: one may be for input and another for
+ * output. A vendor that bills a call twice is owed both amounts, and the repetition is reported as a breach. A line
+ * that costs nothing is no repetition: a video request that its vendor surely never got is sent again under the same
+ * reference.
  */
 export function byRef(lines: readonly BillLine[]): {
   lines: Map<string, BillLine>
@@ -151,7 +152,7 @@ export function byRef(lines: readonly BillLine[]): {
   const repeated = new Map<string, number>()
   for (const line of lines) {
     if (line.ref === null) {
-      // Of a call that cost nothing, as one that was refused, nothing is left to be explained.
+      // A call that cost nothing, such as a refused one, needs no explanation.
       if (line.cost !== 0n) nameless.push(line)
       continue
     }

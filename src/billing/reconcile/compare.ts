@@ -8,14 +8,14 @@ import type { BillLine } from './bill.ts'
 /** Where the bill and the books disagree on one call. */
 export type Finding = {
   readonly kind: 'estimated' | 'amount-differs' | 'vendor-only' | 'ledger-only'
-  /** The attempt's id, or what the vendor's line says in its place. */
+  /** The attempt's id, or what the vendor's line has in its place. */
   readonly ref: string
   readonly billed: Nano
   readonly recorded: Nano
   readonly why: string
-  /** What the customer gets back for the whole request: an estimate came out above what the vendor counted. */
+  /** What the customer gets back for the whole request, where an estimate came out above what the vendor counted. */
   readonly credit: Nano
-  /** What mends it, if anything here can. */
+  /** The posting that would correct the books, if one can. */
   readonly repair: Repair | undefined
 }
 
@@ -23,7 +23,7 @@ export type Repair =
   | { readonly kind: 'correct'; readonly attempt: RecordedAttempt; readonly units: Counts | undefined }
   | { readonly kind: 'adopt'; readonly line: BillLine }
 
-/** Undefined where they agree. `credit` is what the customer gets back along with it. */
+/** Undefined where the bill and the books agree. `credit` is what the customer gets back along with the correction. */
 export function compare(line: BillLine, attempt: RecordedAttempt, credit: Nano): Finding | undefined {
   if (line.cost === attempt.cost && credit === zeroNano) return undefined
   return {
@@ -78,13 +78,13 @@ export function vendorOnly(line: BillLine, open: OpenSince): Finding {
   return { ...shared, ref: line.ref, why, repair: { kind: 'adopt', line } }
 }
 
-/** A task's cost is recorded at its end, however long ago the vendor made it. */
+/** The cost of a task is recorded only when the task ends, even if the vendor billed the call long before. */
 export function ofRunningTask(line: BillLine, ref: string): Finding {
   const why = 'not recorded yet: its video task is not over'
   return { kind: 'vendor-only', ref, billed: line.cost, recorded: zeroNano, credit: zeroNano, why, repair: undefined }
 }
 
-/** Whether a call that is not on record may be recorded later, by a journal that is not read yet. */
+/** Tells whether a call that is not on record may still be recorded, from a journal that is not posted yet. */
 export type OpenSince = { mayStillCome(line: BillLine): boolean }
 
 export function ledgerOnly(attempt: RecordedAttempt): Finding {

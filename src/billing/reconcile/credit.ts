@@ -5,26 +5,26 @@ import type { Queries } from '../../store/schema.ts'
 import { priceOfParts } from '../price.ts'
 import type { BillLine } from './bill.ts'
 
-/** Finds the prices that a charge was made by, and our costs; undefined where those prices are not in use any more. */
+/** Finds the prices by which a charge was made, and our costs; undefined where those prices are not in use any more. */
 export type PriceListsOf = (model: string, version: string) => PriceLists | undefined
 
 export type PriceLists = { readonly prices: PriceList; readonly costs: PriceList }
 
 export type JudgeBy = {
   readonly lines: ReadonlyMap<string, BillLine>
-  /** How many lines of the bill are one here, where there are several. */
+  /** How many lines of the bill were joined into one of `lines`, where there are several. */
   readonly repeated: ReadonlyMap<string, number>
   readonly now: number
   readonly priceLists: PriceListsOf
 }
 
-// An estimate stands once the vendor had this long to say otherwise.
+// An estimate becomes final once the vendor had this long to bill another amount.
 const creditWithinMs = 72 * 3_600_000
 
 /**
- * What customers get back where an estimate came out above what the vendor counted, each under one attempt of its
- * request. A request is judged as a whole, since one charge is for all the calls that delivered: several choices, a text
- * that was said in pieces, a batch in parts.
+ * What customers get back where an estimate came out above what the vendor counted, each credit under one attempt of
+ * its request. A request is judged as a whole, since one charge is for all the calls that delivered: several choices, a
+ * text spoken in pieces, a batch in parts.
  */
 export async function creditsFor(
   db: Queries,
@@ -45,8 +45,8 @@ export async function creditsFor(
 }
 
 /**
- * Only an estimate is ever made good, only downwards, and only where the price list that the request was sold by is known,
- * and all that the vendor counted for every call that delivered: one that is not on this bill may be on the next.
+ * Only an estimate is ever corrected, and only downwards. The price list of the sale must be known, and so must
+ * everything that the vendor counted for every call that delivered: a call that is not on this bill may be on the next.
  */
 function creditFor(request: RecordedRequest, delivered: readonly string[], by: JudgeBy): Nano {
   if (delivered.length === 0 || by.now - request.createdAt > creditWithinMs) return zeroNano
@@ -66,12 +66,12 @@ function creditFor(request: RecordedRequest, delivered: readonly string[], by: J
 }
 
 /**
- * Whether these units are all that was billed: at our cost prices they come to the cost, but for a nano that each further
- * line may be off by its own rounding. A bill may have no column for what was written to a cache, and pictures and seconds
- * of video are no counts of ours: what was charged for them is not judged anew.
+ * Whether these units are all that was billed: at our cost prices they come to the billed cost, give or take a nano of
+ * rounding for each line beyond the first. A bill may have no column for what was written to a cache, and images and
+ * seconds of video are not among our counts: a charge that includes them is not judged anew.
  */
 function isWhole(units: Counts, { cost, lines }: { cost: Nano; lines: number }, costs: PriceList): boolean {
-  // A bill does not say of which kind a film was: only one price for all can be asked for its tokens.
+  // A bill does not say what kind of video it was, so its tokens can be priced only where all kinds have one price.
   if (units.videoToken !== undefined && costs.perVideoToken['default'] === undefined) return false
   const off = priceOfParts([units], costs) - cost
   return off < lines && off > -lines

@@ -10,9 +10,9 @@ import { creditsFor, type PriceListsOf } from './credit.ts'
 
 export type ReconcileOptions = {
   readonly store: Store
-  /** Read before anything else: what is on it was sent before the books were looked at. */
+  /** Must be read before this is called, so that every call on it was sent before the books are looked at. */
   readonly bill?: readonly BillLine[] | undefined
-  /** Unix milliseconds; what was recorded before is not expected on the bill. */
+  /** Unix milliseconds; calls recorded before then are not expected on the bill. */
   readonly since?: number | undefined
   /** Whose bill it is, where its lines do not tell. */
   readonly vendor?: string | undefined
@@ -26,11 +26,11 @@ export type Totals = { readonly calls: number; readonly amount: Nano }
 export type Report = {
   readonly breaches: readonly Breach[]
   readonly claims: Claims
-  /** Nodes that hold leases and have long said nothing. */
+  /** Nodes that hold leases and have not been heard of for a while. */
   readonly silentNodes: readonly string[]
   /** Calls on which bill and books agree, and what both say. */
   readonly matched: Totals
-  /** How many of them were charged by an estimate. */
+  /** How many of the matched calls were charged by an estimate. */
   readonly matchedEstimated: number
   readonly findings: readonly Finding[]
 }
@@ -43,10 +43,10 @@ export function verdictOn({ breaches, findings, silentNodes }: Report): Verdict 
   return findings.length > 0 || silentNodes.length > 0 ? 2 : 0
 }
 
-// A node gives back what it does not use within seconds, and is heard of while it holds something. It may be starting again.
+// A live node gives back unused leases within seconds and is heard of while it has any. This leaves it time to restart.
 const silentAfterMs = 5 * 60_000
 
-/** Checks the books against themselves, and against a vendor's bill. Changes nothing. */
+/** Checks that the books are consistent, and compares them with a vendor's bill if there is one. Changes nothing. */
 export async function reconcile(options: ReconcileOptions): Promise<Report> {
   const { store, bill } = options
   const now = store.now()
@@ -55,7 +55,7 @@ export async function reconcile(options: ReconcileOptions): Promise<Report> {
   for (const [ref, times] of repeated) {
     breaches.push({ rule: 'I6', subject: ref, why: `${times} lines of the bill name this one call` })
   }
-  // Claims before attempts: what is posted in between is then found as an attempt.
+  // Claims are read before attempts, so that a call that is posted in between is found as an attempt.
   const claims = await openClaims(store.db)
   const silent = claims.leases.filter(({ seenAt }) => seenAt < now - silentAfterMs)
   const compared = bill === undefined ? nothing : await compareAll(options, { lines, nameless, repeated, claims, now })
@@ -97,7 +97,7 @@ async function compareAll(
     const line = lines.get(ref)
     if (line !== undefined) findings.push(running.has(ref) ? ofRunningTask(line, ref) : vendorOnly(line, open))
   }
-  // A bill speaks for the vendors whose calls it names.
+  // Unless a vendor is given, the bill covers the vendors whose calls it names.
   const vendors = vendor === undefined ? [...new Set(attempts.map((attempt) => attempt.vendor))] : [vendor]
   for await (const attempt of allCostly(store, vendors, since)) {
     if (!lines.has(attempt.id)) findings.push(ledgerOnly(attempt))
@@ -119,24 +119,25 @@ async function* allCostly(store: Store, vendors: readonly string[], since: numbe
 }
 
 /**
- * A call that is under way has no record yet, and one of a dead node lies in its journal. As long as anybody holds money
- * under which the call may have been made, it may still come, and must not be booked a second time. A line that says
- * when it was made can only belong to claims that were alive then.
+ * A call that is under way has no record yet, and the record of a dead node's call is in that node's journal. As long
+ * as a lease or hold is open under which the call may have been made, it may still be recorded, and must not be booked
+ * a second time. A line that says when it was made is free of that doubt if every claim is younger by more than a whole
+ * request.
  */
 function openSince({ leases, holds }: Claims, requestMsMax: number): OpenSince {
   const since = Math.min(...leases.map(({ seenAt }) => seenAt), ...holds.map(({ createdAt }) => createdAt))
   return { mayStillCome: ({ at }) => (at === undefined ? since < Infinity : at + requestMsMax >= since) }
 }
 
-/** What became of the repairs that were to be booked. What somebody else mended meanwhile is in neither. */
+/** What became of the repairs. A finding that another run has corrected meanwhile is in neither list. */
 export type Repairs = {
   readonly booked: readonly Finding[]
   readonly failed: readonly { readonly finding: Finding; readonly error: string }[]
 }
 
 /**
- * Books what mends the findings, all those of one request in one transaction. What cannot be booked is told, and keeps
- * nothing else from being booked. A second run finds nothing left to do.
+ * Books the repairs of the findings, all those of one request in one transaction. A repair that cannot be booked is
+ * reported, and does not keep the others from being booked. A second run finds nothing left to do.
  */
 export async function repair(
   store: Store,
@@ -156,7 +157,7 @@ export async function repair(
   return { booked, failed }
 }
 
-/** A credit is right together with what it was judged by: so are the findings of one request. */
+/** A credit is right only together with the corrections it was judged by, so a request's findings stay together. */
 function byRequest(findings: readonly Finding[]): Finding[][] {
   const groups = new Map<string, Finding[]>()
   for (const finding of findings) {
