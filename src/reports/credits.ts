@@ -4,7 +4,7 @@ import { listCredits, placeOfCredit, type BookedCredit } from '../store/credits.
 import type { Queries } from '../store/schema.ts'
 import { type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
-/** What was paid into one account, newest first. `after` is the id of the last of the page before. */
+/** What was paid into one account, newest first. `after` is the id of the last credit of the previous page. */
 export async function reportCredits(db: Queries, accountId: string, page: PageAsked): Promise<Page<ShownCredit>> {
   const asked = await rowsFor(page, 'credit', (id) => placeOfCredit(db, { accountId, id }))
   return pageOf(await listCredits(db, { accountId, ...asked }), page.limit, showCredit, ({ id }) => id)

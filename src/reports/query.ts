@@ -3,7 +3,7 @@ import { badRequest } from '../base/errors.ts'
 import { parseMoment } from '../base/moment.ts'
 import { fieldError } from '../wire/issues.ts'
 
-/** The query of a request, checked like a body: a name that nothing is known by is refused, since it would filter nothing. */
+/** The query of a request, checked like a body: an unknown name is refused, since it would silently filter nothing. */
 export function readQuery<S extends z.ZodType>(request: Request, schema: S): z.output<S> {
   const given: Record<string, string> = {}
   for (const [name, value] of new URL(request.url).searchParams) {
@@ -24,21 +24,21 @@ const limit = z
   .transform(Number)
   .refine((count) => count >= 1 && count <= limitMax, `a whole number from 1 to ${limitMax}`)
 
-/** Exact text, never a pattern. Control characters are in no id and no name, and PostgreSQL refuses some of them. */
+/** Matched exactly, never as a pattern. No id or name has control characters, and PostgreSQL refuses some of them. */
 export const exactText = z
   .string()
   .regex(/^[^\p{Cc}]{1,200}$/u, '1 to 200 characters, none of them a control character')
-/** A group may be called nothing: what no vendor was asked for. */
+/** A group's name may be empty: that of the requests for which no vendor was called. */
 const groupName = z.string().regex(/^[^\p{Cc}]{0,200}$/u, '200 characters at most, none of them a control character')
 
-/** Which page of a list. `after` is the `next` of the page before. */
+/** Which page of a list. `after` is the `next` of the previous page. */
 export const pageFields = { limit: limit.default(limitDefault), after: exactText.exactOptional() }
-/** Sums are fewer than what they sum. */
+/** The same for sums. They are few, so the default is the longest page. */
 export const sumPageFields = { limit: limit.default(limitMax), after: groupName.exactOptional() }
 
 export const momentRule = 'unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z'
 
-// With fewer digits it is a date without its dashes (20270131) or a year, and not some day of 1970.
+// A shorter number is a date without its dashes (20270131) or a year, and is not meant as some day of 1970.
 const unixMoment = /^(?:0|\d{9,11})$/
 
 export function readMoment(text: string): number | undefined {
@@ -63,7 +63,7 @@ export function checkPeriod({ from, to }: Period): void {
 
 export type PageAsked = { readonly limit: number; readonly after?: string }
 
-/** Which rows the store is asked for: one more than are shown, older than the one that ended the page before. */
+/** Which rows to ask the store for: one more than are shown, all older than the last one of the previous page. */
 export async function rowsFor<P>(
   { limit, after }: PageAsked,
   what: string,
@@ -77,7 +77,7 @@ export async function rowsFor<P>(
 
 export type Page<T> = { readonly data: T[]; readonly next: string | null }
 
-/** A page from one row more than it may have: whether there is a next one is known without counting. */
+/** Makes a page from up to one row more than it shows, which tells without counting whether there is a next page. */
 export function pageOf<R, T>(
   rows: readonly R[],
   limit: number,

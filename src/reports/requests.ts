@@ -5,18 +5,18 @@ import { type AttemptRow, type Filter, listRequests, placeOfRequest, type Reques
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 import { showUsage } from './usage.ts'
 
-/** Single requests, newest first. `after` is the id of the last one of the page before. */
+/** Single requests, newest first. `after` is the id of the last one of the previous page. */
 export async function reportRequests(db: Queries, filter: Filter, page: PageAsked): Promise<Page<ShownRequest>> {
   checkPeriod(filter)
   const { scope } = filter
-  // Looked up in the caller's own scope: an id of another account is as unknown as one that was never given.
+  // Looked up in the caller's own scope: an id of another account is as unknown as one that does not exist.
   const asked = await rowsFor(page, 'request', (id) => placeOfRequest(db, { scope, id }))
   return pageOf(await listRequests(db, filter, asked), page.limit, showRequest, ({ id }) => id)
 }
 
 export type ShownRequest = ReturnType<typeof showRequest>
 
-/** What is kept of a request: never what was said. */
+/** The record of a request, which never has the content of the prompt or the answer. */
 export function showRequest(row: RequestRow) {
   return {
     id: row.id,
@@ -34,7 +34,7 @@ export function showRequest(row: RequestRow) {
   }
 }
 
-/** For operators alone: which vendor was asked, and for how much, is nobody else's business. */
+/** For operators only: customers do not see which vendor was called and what it charged. */
 export function showAttempt(row: AttemptRow) {
   return {
     id: row.id,

@@ -6,7 +6,7 @@ import { holdsOfTasks, listTasks, type TaskFilter } from '../store/task-lists.ts
 import { type Task, taskById } from '../store/tasks.ts'
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
-/** Video tasks as operators see them, newest first: never what was asked or made. */
+/** Video tasks as operators see them, newest first, without the prompt and the result. */
 export async function reportTasks(db: Queries, filter: TaskFilter, page: PageAsked): Promise<Page<ShownTask>> {
   checkPeriod(filter)
   const { scope } = filter
@@ -22,7 +22,7 @@ export async function reportTasks(db: Queries, filter: TaskFilter, page: PageAsk
 
 export type ShownTask = ReturnType<typeof showTaskRow>
 
-/** In the words of the table: `creating` and `refused` are not shown to customers. */
+/** Shows the stored state, which customers do not see: they are never shown `creating` or `refused`. */
 export function showTaskRow(task: Task, held: Nano | undefined) {
   return {
     id: task.id,

@@ -7,7 +7,7 @@ import { hourMs, type SummedColumn, summedColumns, unitColumns } from '../store/
 import { type Filter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
 import { checkPeriod, type Page, pageOf } from './query.ts'
 
-/** How counts are called where they are shown, in sums and in single records alike. */
+/** The names under which counts are shown, in sums and in single records alike. */
 const shownAs = {
   input: 'input_tokens',
   cached_input: 'cached_input_tokens',
@@ -32,13 +32,13 @@ export type UsageQuery = {
   readonly after?: string
 }
 
-/** `from` and `to` are the whole hours that the sums are of; null where they are open. */
+/** `from` and `to` are the bounds of the sums, widened to whole hours; null where a bound was not given. */
 export type UsageReport = Page<Record<string, string | number | null>> & {
   readonly from: number | null
   readonly to: number | null
 }
 
-/** A customer's sums take milliseconds, and all reports share two connections: nobody may keep one for a minute. */
+/** A customer's sums take milliseconds, and all reports share two connections: no customer may occupy one for long. */
 const customerStatementMs = 2_000
 
 /** Sums of usage. Operators also see what vendors charge for it; customers do not. */
@@ -76,7 +76,7 @@ function show({ group, requests, cost, vendorCost, counts }: UsageSum, by: Group
   }
 }
 
-/** Hours and days are shown by their start. */
+/** Hours and days are shown by the unix time of their start. */
 function shownGroup(group: string | number | null): string | number | null {
   return typeof group === 'number' ? unixSeconds(group) : group
 }
@@ -88,7 +88,7 @@ function readCursor(after: string, by: GroupBy | undefined): string | number {
   return Number(after) * 1000
 }
 
-/** Sums are kept by the hour: a period that begins or ends inside one is widened to it. */
+/** Sums are stored by the hour, so a period that begins or ends within an hour is widened to include it. */
 function wholeHours(filter: Filter): Filter {
   const { from, to } = filter
   return {
@@ -102,12 +102,12 @@ function secondsOf(unixMs: number | undefined): number | null {
   return unixMs === undefined ? null : unixSeconds(unixMs)
 }
 
-/** The usage of one request, in the same words as the sums. */
+/** The usage of one request, under the same names as in the sums. */
 export function showUsage(usage: Usage): Record<string, string | number | boolean> {
   const shown: Record<string, string | number | boolean> = {}
   for (const unit of Object.keys(unitColumns) as (keyof typeof unitColumns)[]) {
     const count = usage[unit]
-    // Vendors count to zero what was not there at all; input and output are what one looks for.
+    // Vendors report zeros for units that were not used, and these are left out. Input and output are always shown.
     if (count !== undefined && (count > 0 || unit === 'input' || unit === 'output'))
       shown[shownAs[unitColumns[unit]]] = count
   }

@@ -5,7 +5,7 @@ import type { WebhookEventState } from '../store/task-schema.ts'
 import { attemptsAt, eventById, listEvents, type EventFilter, type WebhookEvent } from '../store/webhooks.ts'
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
-/** As it is written outside. */
+/** The states as the API writes them. */
 export const eventStates = ['pending', 'delivered', 'gone', 'given_up'] as const
 export type ShownState = (typeof eventStates)[number]
 
@@ -13,7 +13,7 @@ export function storedState(state: ShownState): WebhookEventState {
   return state === 'given_up' ? 'given-up' : state
 }
 
-/** Events of tasks with every attempt to deliver them, newest first. `after` is the id of the last of the page before. */
+/** Events of tasks with all delivery attempts, newest first. `after` is the id of the last one of the previous page. */
 export async function reportWebhooks(db: Queries, filter: EventFilter, page: PageAsked): Promise<Page<ShownEvent>> {
   checkPeriod(filter)
   const events = await listEvents(db, filter, await rowsFor(page, 'event', (id) => eventById(db, id)))
@@ -60,7 +60,7 @@ function typeOf(payload: string): string {
   return typeof type === 'string' ? type : ''
 }
 
-/** Some receivers take a token as part of their address, which is their customer's and not the operator's. */
+/** Some receivers take a token in the query of their address: it is the customer's, so operators do not see it. */
 function withoutQuery(url: string): string {
   const { origin, pathname, search } = new URL(url)
   return `${origin}${pathname}${search === '' ? '' : '?…'}`
