@@ -12,30 +12,30 @@ import { Share } from './share.ts'
 import { NoRoom, reasonOf, StoreUnreachable, type ArtifactStore, type Result, type Stored } from './store.ts'
 import { startSweeper } from './sweeper.ts'
 
-/** Results that have no link of their own are kept for a while and served by a signed link of ours. */
+/** Keeps results that have no link of their own for a while, and serves them by a signed link of ours. */
 export type Artifacts = {
-  /** The operator wants every result kept, not only those that have to be. */
+  /** Whether the operator wants every result kept, not only those that need a link of ours. */
   readonly keepsAll: boolean
   /** Resolves once the link works. A stream that fails leaves nothing behind, and its failure is thrown. */
   keep(result: Result, about: About): Promise<Kept>
-  /** What a link leads to. Throws `bad-request` with a code for a link that is not good, `not-found` for a lost result. */
+  /** What a link leads to. Throws `bad-request` with a code for an invalid link, `not-found` if the result is gone. */
   find(link: Link): Promise<Artifact>
   /**
-   * Keeps bytes of our own that no link leads to. Gives the name under which they can be had again; undefined where they
-   * would take more than their share of the room.
+   * Keeps bytes of the gateway's own, to which no link leads. Gives the name by which `pickUp` finds them, or undefined
+   * if they would take more than their share of the room.
    */
   layAside(bytes: Uint8Array, expiresAt: number): Promise<string | undefined>
-  /** Undefined where they are no longer kept, or lie on another node's disk. */
+  /** Undefined where the bytes are no longer kept, or are on another node's disk. */
   pickUp(name: string): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
 export type About = {
-  /** As the vendor says it. */
+  /** As the vendor declares it. */
   readonly mediaType: string
-  /** Whose it is, for the log: the link alone decides who may read it. */
+  /** The owner, for the log only: anyone who has the link may read the result. */
   readonly accountId: string
-  /** Aborts where nobody waits for the link any longer. */
+  /** Aborts when the client no longer waits for the link. */
   readonly signal?: AbortSignal
 }
 
@@ -59,7 +59,8 @@ export type ArtifactParts = {
 }
 
 const hourMs = 60 * 60 * 1000
-// Of all the room, for what is laid aside. A result that has to have a link is paid for whether there is room or not.
+// One part in this many of the room is for bytes laid aside. The rest is for results that need a link, because those
+// cost the vendor's price whether there is room for them or not.
 const ownPart = 8
 
 export function openArtifacts(parts: ArtifactParts): Artifacts {
@@ -120,7 +121,7 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
     return store.find(name).catch(complain)
   }
 
-  /** The client is told little; the operator needs to know what to do. */
+  /** Logs the cause for the operator, because the error that the client gets does not name it. */
   function complain(thrown: unknown): never {
     const isOurs = thrown instanceof NoRoom || thrown instanceof StoreUnreachable
     if (isOurs) log.warn({ cause: reasonOf(thrown) }, thrown.message)

@@ -16,23 +16,23 @@ export type BucketSettings = {
   readonly secretAccessKey: string
 }
 
-/** Apart from whatever else is in the bucket. */
+/** Keeps our objects apart from others in the bucket. */
 const prefix = 'artifacts/'
-// Our hours begin in this century: a sweep looks at nothing of others that stands before.
+// The hours in our names begin with "20", so a sweep starts there and skips other objects that sort before.
 const earliest = `${prefix}20`
 
-// What is read at once. A piece of a large result waits in memory for its reader, and the next is asked for after it.
+// How much is read at once. A piece of a large result waits in memory for its reader before the next one is requested.
 const pieceBytes = 8 * 1024 * 1024
 const requestMs = 30_000
-// An upload has the time besides that its bytes take on a slow line: nobody waits for a picture as long as a film may take.
+// An upload also gets the time that its bytes take on a slow line, so that an image fails sooner than a large video.
 const uploadBytesPerMs = (128 * 1024) / 1000
 const uploadMsMax = 10 * 60_000
 const retries = 2
 
 /**
- * Results in a bucket that every node reads: the seam of Bun's S3 client, which signs, retries, and sends what is large in
- * parts. It would take a session token from the environment, whatever credentials it is given, so `bin/turnpike` takes
- * those variables away.
+ * Results in a bucket that every node reads: the seam around Bun's S3 client, which signs, retries, and sends large
+ * results in parts. That client takes a session token from the environment even if it is given other credentials, so
+ * `bin/turnpike` removes those variables.
  */
 export function openBucketStore(
   settings: BucketSettings,
@@ -40,17 +40,18 @@ export function openBucketStore(
 ): ArtifactStore {
   const client = new S3Client({ ...settings, retry: retries })
   const { timers } = waiting
-  // What comes as a stream is complete on this disk before the bucket sees a byte: no half of a result is ever kept.
+  // A streamed result is received on this disk in full before the bucket gets a byte, so that no half result is ever
+  // kept.
   const spool = openSpool({ ...waiting, countKept: () => Promise.resolve(0) })
 
-  /** The client cannot be called off, so it is no longer waited for. */
+  /** Bun's S3 client cannot be aborted, so after `ms` or an abort its call is left to itself. */
   async function asked<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
     const late = new AbortController()
     const callOff = timers.after(ms, () => late.abort(new Error('the bucket does not answer')))
     try {
       return await unlessAborted(AbortSignal.any(signal === undefined ? [late.signal] : [late.signal, signal]), work)
     } catch (thrown) {
-      // Who left is not the bucket's fault.
+      // An abort by the caller is not the bucket's fault.
       throw signal?.aborted === true ? gone(signal) : new StoreUnreachable(explained(thrown))
     } finally {
       callOff()
@@ -103,7 +104,7 @@ export function openBucketStore(
       let left = countMax
       let after = earliest
       for (;;) {
-        // In the order of their names, which is that of their hours.
+        // Objects are listed in the order of their names, which is that of their hours.
         const page = await asked(requestMs, client.list({ prefix, startAfter: after }), signal)
         for (const { key } of page.contents ?? []) {
           if (key >= prefix + beforeHour) return 'done'
@@ -112,7 +113,7 @@ export function openBucketStore(
           await asked(requestMs, client.delete(key), signal)
         }
         const last = page.contents?.at(-1)?.key ?? after
-        // A server that does not know where to begin gives the same page again.
+        // A server that does not know `startAfter` gives the same page again.
         if (page.isTruncated !== true || last <= after) return 'done'
         after = last
       }
@@ -120,7 +121,7 @@ export function openBucketStore(
   }
 }
 
-/** The bucket may have others' things under the same prefix, and the mark by which some tools show it as a folder. */
+/** The bucket may have foreign objects under this prefix, and the marker by which some tools show it as a folder. */
 function isOurs(key: string): boolean {
   const [hour = '', id] = key.slice(prefix.length).split('/')
   return hourPattern.test(hour) && id !== undefined
@@ -153,14 +154,14 @@ function inPieces(
   )
 }
 
-/** Why nobody waits any longer: a client hung up, where whoever aborted does not say otherwise. */
+/** The reason of the abort; an abort that gives none means that the client hung up. */
 function gone({ reason }: { readonly reason: unknown }): GatewayError {
   return reason instanceof GatewayError
     ? reason
     : new GatewayError('client-gone', 'The client left before the result was kept.')
 }
 
-/** Where no server answered, the client's words say nothing, and its code does: a name, a port, a certificate. */
+/** Where no server answered, the S3 client's message says nothing, but its code does: a name, a port, a certificate. */
 function explained(thrown: unknown): unknown {
   const code = codeOf(thrown)
   return thrown instanceof Error && typeof code === 'string' ? new Error(`${thrown.message} (${code})`) : thrown

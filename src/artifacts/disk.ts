@@ -6,7 +6,7 @@ import { hourPattern } from './names.ts'
 import { openSpool } from './spool.ts'
 import type { ArtifactStore } from './store.ts'
 
-/** Results in a folder of this machine, one folder inside for every hour in which some expire. */
+/** Results in a folder of this machine, with one subfolder for every hour in which some expire. */
 export function openDiskStore({ folder, bytesMax }: { folder: string; bytesMax: number }): ArtifactStore {
   const spool = openSpool({ folder, bytesMax, countKept })
 
@@ -38,7 +38,8 @@ export function openDiskStore({ folder, bytesMax }: { folder: string; bytesMax: 
       const file = join(folder, name)
       const bytes = await sizeOf(file)
       if (bytes === undefined) return undefined
-      // A slice, also of the whole: given a whole file, the runtime would read the Range header by rules of its own.
+      // Always a slice, even of the whole: given a whole file, the runtime would apply the Range header by its own
+      // rules.
       return { bytes, read: async (from, to) => (await openAsBlob(file)).slice(from, to) }
     },
 

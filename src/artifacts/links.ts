@@ -2,17 +2,17 @@ import { GatewayError } from '../base/errors.ts'
 import { unixSeconds } from '../base/moment.ts'
 import { sameBytes, type Mac } from '../base/secret.ts'
 
-/** A link as it comes back: whatever stood in it. */
+/** The parts of a requested link, not checked yet. */
 export type Link = { readonly id: string; readonly expires: string | null; readonly signature: string | null }
 
 export type Links = {
-  /** The signature is the credential: whoever has the link has the result, until it expires. */
+  /** The signature is the credential: anyone who has the link can read the result until it expires. */
   write(id: string, expiresAt: number): string
-  /** When a good link expires, in unix milliseconds. Throws for any other. */
+  /** When a valid link expires, in unix milliseconds. Throws for any other link. */
   check(link: Link, now: number): number
 }
 
-/** Links say when they expire, and are signed for that moment: nothing has to be looked up to refuse one. */
+/** A link carries its expiry and is signed together with it, so that refusing one needs no lookup. */
 export function makeLinks(mac: Mac, publicUrl: string): Links {
   const sign = (id: string, expires: string) => mac(`${id}\n${expires}`).toString('base64url')
   return {
@@ -21,7 +21,7 @@ export function makeLinks(mac: Mac, publicUrl: string): Links {
       return `${publicUrl}/artifacts/${id}?expires=${expires}&signature=${sign(id, expires)}`
     },
     check({ id, expires, signature }, now) {
-      // The texts are compared, not what they decode to: there is one way to write a signature.
+      // The encoded texts are compared rather than the decoded bytes, so that a signature has only one valid spelling.
       const good = expires !== null && signature !== null && sameBytes(utf8(sign(id, expires)), utf8(signature))
       if (!good) throw refused('invalid_link', 'This link was not made by this gateway, or was changed since.')
       const expiresAt = Number(expires) * 1000

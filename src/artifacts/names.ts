@@ -1,8 +1,8 @@
 import { newId } from '../base/ids.ts'
 
 /**
- * What is kept is served under a type of this table and no other, by the ending of its id: no type that a browser would
- * run is among them, and no type has to be written down beside the bytes.
+ * A kept result is served only under a type of this table, chosen by the ending of its id. The table has no type that a
+ * browser would run, and because of the ending no type has to be stored beside the bytes.
  */
 const mediaTypes = {
   png: 'image/png',
@@ -33,7 +33,7 @@ const endings: ReadonlyMap<string, Ending> = new Map([
   ...Object.entries(otherSpellings),
 ])
 
-/** A type that is not in the table is bytes to download. */
+/** A type that is not in the table becomes plain bytes to download. */
 export function newArtifactId(mediaType: string): string {
   const plain = mediaType.split(';')[0]?.trim().toLowerCase() ?? ''
   return `${newId('art')}.${endings.get(plain) ?? 'bin'}`
@@ -41,13 +41,13 @@ export function newArtifactId(mediaType: string): string {
 
 const idPattern = /^art_[0-9a-f]{32}\.([a-z0-9]{2,4})$/
 
-/** Undefined for what is no id of ours. */
+/** Undefined for anything that is not one of our ids. */
 export function mediaTypeOf(id: string): string | undefined {
   const ending = idPattern.exec(id)?.[1]
   return ending !== undefined && Object.hasOwn(mediaTypes, ending) ? mediaTypes[ending as Ending] : undefined
 }
 
-/** Names begin with the hour in which they expire, so that the oldest come first and whole hours can be let go. */
+/** Names begin with the hour of their expiry, so that they sort by it and a sweep deletes whole hours. */
 export function nameOf(id: string, expiresAt: number): string {
   return `${hourOf(expiresAt)}/${id}`
 }

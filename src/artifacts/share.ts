@@ -1,22 +1,22 @@
 type Taken = { readonly bytes: number; readonly expiresAt: number }
 
-/** A part of the room that what is kept for our own sake may take, so that it never crowds out what has to be kept. */
+/** The part of the room that the gateway's own bytes may take, so that they never crowd out customers' results. */
 export class Share {
   readonly #bytesMax: number
   #taken = 0
-  /** In the order in which they were taken: all are kept equally long. */
+  /** In the order in which they were taken, which is that of their expiry, since all are kept equally long. */
   readonly #kept = new Set<Taken>()
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
   }
 
-  /** For how many things room is taken. */
+  /** How many entries room is taken for. */
   get things(): number {
     return this.#kept.size
   }
 
-  /** Undefined where there is no room for it. */
+  /** Undefined where there is not enough room. */
   take(bytes: number, expiresAt: number, now: number): Taken | undefined {
     for (const oldest of this.#kept) {
       if (oldest.expiresAt > now) break
@@ -29,7 +29,9 @@ export class Share {
     return taken
   }
 
-  /** What was taken for something that came to nothing. Nothing is left of it: a bucket may fail for a day. */
+  /**
+   * For bytes that were not stored in the end. Their entry goes too, or a bucket that fails all day would fill `#kept`.
+   */
   giveBack(taken: Taken): void {
     if (this.#kept.delete(taken)) this.#taken -= taken.bytes
   }

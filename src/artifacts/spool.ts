@@ -5,34 +5,34 @@ import { Later } from '../base/later.ts'
 import { isDiskFull, isMissing } from '../base/system-errors.ts'
 import { NoRoom, StoreUnreachable, type Result } from './store.ts'
 
-/** A result on this disk, whole and under no name yet. Exactly one of these ends it. */
+/** A whole result on this disk that has no name yet. It ends by exactly one call of `moveTo` or `drop`. */
 export type Received = {
   readonly file: string
   readonly bytes: number
-  /** Gives it its place; from then on its bytes count until they are given back. */
+  /** Moves it to its place; from then on its bytes count as kept until they are given back. */
   moveTo(file: string): Promise<void>
   drop(): Promise<void>
 }
 
 export type Spool = {
-  /** Once what earlier processes left is counted. */
+  /** Resolves once the bytes that earlier processes left are counted. */
   ready(): Promise<void>
   receive(result: Result): Promise<Received>
-  /** Bytes that were moved to a place and are no longer there. */
+  /** Call it for bytes that were moved to their place and are no longer there. */
   giveBack(bytes: number): void
-  /** Looks what is really there, where something was refused since the last time: somebody may have made room by hand. */
+  /** Counts again what is on disk if a result was refused since the last count: an operator may have deleted files. */
   recount(): Promise<void>
 }
 
 export type SpoolOptions = {
   readonly folder: string
-  /** All that is here at once, half-received results included. */
+  /** The limit on all bytes here at once, half-received results included. */
   readonly bytesMax: number
-  /** What earlier processes left in its place. */
+  /** Counts the bytes of results that are in their place, also from earlier processes. */
   readonly countKept: () => Promise<number>
 }
 
-/** Takes results in beside their place, so that a half-written one is never found, and knows how much room is left. */
+/** Receives results beside their final place, so that a half-written one is never found, and keeps to `bytesMax`. */
 export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool {
   const aside = join(folder, 'incoming')
   let incoming = 0
@@ -40,7 +40,7 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
   let isRefusing = false
 
   const prepared = new Later(async () => {
-    // The folder has one process: what lies here was left by one that is gone.
+    // Only one process at a time uses the folder, so files here were left by one that is gone.
     await rm(aside, { recursive: true, force: true })
     await mkdir(aside, { recursive: true, mode: 0o700 })
     kept += await countKept()
@@ -54,7 +54,7 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
     incoming += bytes
   }
 
-  /** Who makes room by hand may delete all of it, this folder too. */
+  /** Makes the folder again if it is missing: an operator who makes room by hand may have deleted it too. */
   async function create(file: string): Promise<FileHandle> {
     try {
       return await open(file, 'wx', 0o600)
@@ -74,11 +74,11 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
         bytes += chunk.length
         await onDisk(writeAll(handle, chunk))
       }
-      // Else a power cut may leave the name without the bytes.
+      // Without this a power cut may leave the name without the bytes.
       await onDisk(handle.datasync())
     } catch (thrown) {
       incoming -= bytes
-      // Where that cannot be, the next start does it.
+      // If the file cannot be deleted now, the next start does it.
       await rm(file, { force: true }).catch(() => {})
       throw thrown
     } finally {
@@ -87,7 +87,9 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
     return bytes
   }
 
-  /** Whoever sends what is not taken is told so, also where it is nothing at all. */
+  /**
+   * Cancels the stream of a result that is not taken, even unread: its call to the vendor would stay open otherwise.
+   */
   async function takeIn(file: string, result: Result): Promise<number> {
     try {
       await onDisk(prepared.get())
@@ -126,13 +128,13 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
       isRefusing = false
       const before = kept
       const counted = await countKept()
-      // What came meanwhile may be counted twice, until the next time.
+      // A result that came during the count may be counted twice, until the next count.
       kept = counted + kept - before
     },
   }
 }
 
-/** A disk that cannot be used is our trouble. */
+/** A failing disk is the gateway's own fault, told as `overloaded`. */
 async function onDisk<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -1,29 +1,29 @@
 import { GatewayError } from '../base/errors.ts'
 
-/** What a vendor made: in one piece, or as it comes. */
+/** What a vendor made: in one piece, or as a stream. */
 export type Result = Uint8Array | ReadableStream<Uint8Array>
 
 export type Stored = {
   readonly bytes: number
-  /** The bytes from one place to before another, as the body of a response. */
+  /** The bytes from `from` up to but not including `to`, as the body of a response. */
   read(from: number, to: number): Promise<Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>
 }
 
-/** Where results lie. A name is an hour and an id, see `names.ts`. */
+/** Where results are stored. A name is an hour and an id, see `names.ts`. */
 export type ArtifactStore = {
   /**
-   * All of it or nothing: a name that can be found leads to the whole result. Gives how many bytes it was. `signal` aborts where
-   * nobody waits for it any longer.
+   * Stores all of the result or nothing: a name that can be found leads to the whole result. Gives its size in bytes.
+   * `signal` aborts when the caller no longer waits.
    */
   put(name: string, result: Result, mediaType: string, signal?: AbortSignal): Promise<number>
   find(name: string): Promise<Stored | undefined>
-  /** Deletes what expired before the hour, at most so many at a time, the oldest first. Where `signal` aborts it need not end. */
+  /** Deletes up to `countMax` results that expired before the hour, oldest first. It may stop when `signal` aborts. */
   sweep(beforeHour: string, countMax: number, signal?: AbortSignal): Promise<'done' | 'more'>
 }
 
 const retrySeconds = 60
 
-/** The bound of the settings, or the disk itself. Whoever reads the log learns which. */
+/** Either `bytesMax` or the disk itself is used up; only the log says which. */
 export class NoRoom extends GatewayError {
   constructor(why: string) {
     super('overloaded', 'The gateway has no room left to keep results in.', {
@@ -46,7 +46,7 @@ export class StoreUnreachable extends GatewayError {
   }
 }
 
-/** What the operator has to know of a failure, of which clients are told little. */
+/** The cause of a failure for the operator's log; clients are not told it. */
 export function reasonOf(thrown: unknown): string {
   return String((thrown instanceof GatewayError && thrown.details.cause) || thrown)
 }

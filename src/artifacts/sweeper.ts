@@ -5,13 +5,13 @@ import { reasonOf, type ArtifactStore } from './store.ts'
 
 const everyMs = 10 * 60_000
 const firstMs = 60_000
-// A step is small, and others get their turn between two: a night's results are not deleted in one breath.
+// Deletes in small steps with pauses, so that the results of a whole night do not keep other work waiting.
 const stepMax = 100
 const pauseMs = 1_000
-// Whoever opened a link in its last second still finds what it led to.
+// A client that opened a link in its last second still gets the result.
 const graceMs = 10 * 60_000
 
-/** Deletes what has expired, from time to time and little by little. The returned function ends it. */
+/** Deletes expired results, from time to time and in small steps. The returned function ends it. */
 export function startSweeper(parts: { store: ArtifactStore; clock: Clock; timers: Timers; log: Log }) {
   const { store, clock, timers, log } = parts
   let running = Promise.resolve()
