@@ -29,9 +29,7 @@ export class Share {
     return taken
   }
 
-  /**
-   * For bytes that were not stored in the end. Their entry goes too, or a bucket that fails all day would fill `#kept`.
-   */
+  /** For bytes that were not stored in the end. Drops their entry too, since a bucket may fail for a whole day. */
   giveBack(taken: Taken): void {
     if (this.#kept.delete(taken)) this.#taken -= taken.bytes
   }

@@ -87,9 +87,7 @@ export function openSpool({ folder, bytesMax, countKept }: SpoolOptions): Spool 
     return bytes
   }
 
-  /**
-   * Cancels the stream of a result that is not taken, even unread: its call to the vendor would stay open otherwise.
-   */
+  /** Cancels the stream of a result that is not taken, even unread, or its call to the vendor would stay open. */
   async function takeIn(file: string, result: Result): Promise<number> {
     try {
       await onDisk(prepared.get())
